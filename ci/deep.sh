@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation planner lives soak scenarios clock churn queue bounds fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives soak scenarios clock clients churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -81,6 +81,11 @@ step_scenarios() {
 step_clock() {
   SCHEDULER_SOAK_SECONDS="$(size 1800 20)" \
     named_tests -p tests --test soak_real_clock -- --nocapture
+}
+
+# A task is on time beside many slow clients of the dashboard. In the real clock, for 15 seconds.
+step_clients() {
+  cargo test -p scheduler-dashboard --test it -- --ignored f_ht3 --nocapture
 }
 
 # What is left after very many cancellations runs on time.

@@ -33,6 +33,6 @@ case "${1:-quick}" in
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
 # By themselves, without what the facade switches on.
-for crate in scheduler-queue scheduler-core scheduler-expr scheduler-macros; do
+for crate in scheduler-queue scheduler-core scheduler-expr scheduler-macros scheduler-dashboard; do
   check -p "$crate"
 done

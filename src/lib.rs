@@ -115,8 +115,8 @@ pub use error::{AddError, StartError, StopError};
 pub use facts::{Location, TaskFacts};
 pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
-    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, RuleKind,
-    RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot,
+    RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
 };
 pub use registrar::Registrar;
 #[cfg(feature = "durable")]

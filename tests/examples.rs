@@ -304,10 +304,56 @@ fn beside_axum() {
     assert!(ended.words.contains("INFO  stopped after "), "{ended:#?}");
 }
 
+#[test]
+fn dashboard() {
+    let mut program = Running::new("dashboard", |command| command.env("DASHBOARD", "127.0.0.1:0"));
+    program.await_words(&["dashboard http://127.0.0.1:"]);
+    let line = program.seen[1].last().expect("a line").clone();
+    let (page, token) = line.split_once("/#token=").expect("a token");
+    let address = page.strip_prefix("dashboard http://").expect("an address");
+    assert!(ask(address, "GET /").contains("<title>web shop"), "the page");
+    assert!(ask(address, "GET /api/v1/tasks").starts_with("HTTP/1.1 401 "));
+    let tasks = ask_as(address, "GET /api/v1/tasks", &format!("Bearer {token}"));
+    assert!(tasks.contains("dashboard::daily_report"), "{tasks}");
+    program.signal("TERM");
+    program.await_words(&["INFO  stopped after "]);
+    assert_eq!(program.end().code, Some(0));
+}
+
+#[test]
+fn dashboard_axum() {
+    let mut server = Running::new("dashboard_axum", |command| command.env("PORT", "0"));
+    server.await_output(&["listening on http://"]);
+    let line = server.seen[0].last().expect("a line").clone();
+    let address = line.strip_prefix("listening on http://").expect("an address");
+    let (address, page) = address.split_once('/').expect("a path");
+    let (anna, ben) = ("Basic YW5uYTpkZW1v", "Basic YmVuOmRlbW8=");
+    assert!(ask(address, "GET /").ends_with("the shop\n"));
+    assert!(ask(address, &format!("GET /{page}")).starts_with("HTTP/1.1 401 "));
+    assert!(ask_as(address, &format!("GET /{page}"), ben).contains("<!doctype html>"));
+    let pause = format!("POST /{page}/api/v1/tasks/report/pause");
+    assert!(ask_as(address, &pause, ben).starts_with("HTTP/1.1 403 "));
+    let paused = ask_as(address, &pause, anna);
+    assert!(paused.starts_with("HTTP/1.1 202 ") && paused.contains("\"by\":\"anna\""), "{paused}");
+    server.await_output(&["anna did pause to dashboard_axum::report"]);
+    server.signal("INT");
+    assert_eq!(server.end().code, Some(0));
+}
+
+/// As [`ask`], with the header by which programs know their users, and JSON.
+fn ask_as(address: &str, request: &str, who: &str) -> String {
+    send(address, request, &format!("Authorization: {who}\r\nContent-Type: application/json\r\n"))
+}
+
 /// The answer of a web server, with its head.
 fn ask(address: &str, request: &str) -> String {
+    send(address, request, "")
+}
+
+fn send(address: &str, request: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the server listens");
-    let request = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let head = format!("Host: {address}\r\n{headers}Connection: close");
+    let request = format!("{request} HTTP/1.1\r\n{head}\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("the server reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the server answers");

@@ -93,7 +93,7 @@ pub use scheduler_expr::RuleKind;
 pub use event::{Event, EventKind, Longest, StopReason};
 pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
-pub use record::{Counters, RunRecord, SkipReason, TaskSnapshot, TaskState};
+pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub use store_event::StoreEvent;
 
 pub(crate) use crate::facts::TaskFacts;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 #[cfg(feature = "serde")]
-use super::serial::seconds;
+use super::serial::{seconds, seconds_if_any};
 use super::{Failure, Outcome};
 use crate::facts::TaskFacts;
 use crate::run::Cause;
@@ -247,10 +247,20 @@ impl Counters {
 pub struct TaskSnapshot {
     /// Its name, its present rule, its place in the source.
     pub facts: Arc<TaskFacts>,
+    /// Its cron expression, if it has one.
+    pub expression: Option<Arc<str>>,
+    /// How long after its start it is due first, where the rule says that.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "initial_delay_seconds", serialize_with = "seconds_if_any")
+    )]
+    pub initial_delay: Option<Duration>,
     /// What it is doing.
     pub state: TaskState,
     /// Whether it is paused; a run that was in progress then goes on.
     pub is_paused: bool,
+    /// Who paused it, if that was given with the pause.
+    pub paused_by: Option<Arc<str>>,
     /// The note given with the pause.
     pub pause_note: Option<Arc<str>>,
     /// Since when it has been paused.
@@ -285,4 +295,33 @@ impl TaskSnapshot {
     pub fn name(&self) -> &str {
         &self.facts.name
     }
+}
+
+/// A pool of threads at one moment: see [`Tasks::pools`](crate::Tasks::pools).
+///
+/// ```rust,standalone_crate
+/// use scheduler::Scheduler;
+///
+/// let scheduler = Scheduler::builder().pool_size(4).spawn()?;
+/// let pools = scheduler.tasks().pools();
+/// assert_eq!((&*pools[0].name, pools[0].core_size, pools[0].active), ("default", 4, 0));
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PoolSnapshot {
+    /// The name of the pool; that of tasks that choose none is `default`.
+    pub name: Arc<str>,
+    /// How many threads it may have.
+    pub core_size: usize,
+    /// How many threads it has.
+    pub threads: usize,
+    /// How many of them are executing a task.
+    pub active: usize,
+    /// How many tasks wait for their due time, or for a thread.
+    pub queued: usize,
+    /// Executions that have ended.
+    pub completed: u64,
 }

@@ -13,6 +13,14 @@ pub(crate) fn seconds<S: Serializer>(length: &Duration, serializer: S) -> Result
     serializer.serialize_f64(length.as_secs_f64())
 }
 
+/// A duration as seconds, or nothing.
+pub(crate) fn seconds_if_any<S: Serializer>(
+    length: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    length.map(|length| length.as_secs_f64()).serialize(serializer)
+}
+
 /// A failure as itself, everything else as its name and, if it was refused, the reason.
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -10,6 +10,7 @@ use scheduler_core::Clock;
 
 use super::pools::Pool;
 use super::simulation::Simulation;
+use super::tasks::Tasks;
 use crate::calendar::Calendar;
 use crate::entry::TaskList;
 use crate::inject::{Managed, States, TaskReturn};
@@ -22,6 +23,9 @@ use crate::task::{AsyncGate, Gate, Gates};
 
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
+
+/// Is called with the tasks, once they have started.
+pub(super) type OnStart = Box<dyn FnOnce(&Tasks) + Send>;
 
 /// Configures a [`Scheduler`](crate::Scheduler).
 ///
@@ -60,6 +64,7 @@ pub struct Builder {
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) gates: Gates,
+    pub(super) on_start: Vec<OnStart>,
     pub(super) seed: u64,
     /// `None` in a real scheduler.
     pub(super) simulation: Option<Arc<dyn Simulation>>,
@@ -94,6 +99,7 @@ impl Builder {
             file: None,
             listeners: Vec::new(),
             gates: Gates::default(),
+            on_start: Vec::new(),
             seed: 0,
             simulation: None,
             #[cfg(feature = "tokio")]
@@ -402,6 +408,24 @@ impl Builder {
     /// ```
     pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
         self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// Calls a function with the tasks once they have started, on the thread of the start: for what shows or controls them
+    /// where [`start`](Self::start) returns no [`Scheduler`](crate::Scheduler). A panic is contained and reported.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_rate("1h"), |_| {})
+    ///     .on_start(|tasks| println!("{} tasks", tasks.list().len()))
+    ///     .spawn()?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_start(mut self, call: impl FnOnce(&Tasks) + Send + 'static) -> Self {
+        self.on_start.push(Box::new(call));
         self
     }
 

@@ -8,7 +8,7 @@ use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
 use super::adding::Kept;
 use super::annotated::Annotated;
-use super::builder::Builder;
+use super::builder::{Builder, OnStart};
 use super::context::Context;
 use super::durable::NodeLaunch;
 use super::launcher::Launcher;
@@ -19,7 +19,9 @@ use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
-use crate::observe::{Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, meter, watch_panics};
+use crate::observe::{
+    Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, catch, meter, watch_panics,
+};
 use crate::registrar::Planned;
 use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::sync::Mutex;
@@ -39,6 +41,7 @@ pub(super) fn launch(
     let of_node = simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
+    let on_start = std::mem::take(&mut builder.on_start);
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
@@ -82,11 +85,22 @@ pub(super) fn launch(
     let mut scheduler = Scheduler::new(running);
     let simulated = of_node.as_deref().map(|simulation| (simulation, seed));
     match begin(scheduler.running_mut(), planned, start, simulated, be_ready) {
-        Ok(()) => Ok(scheduler),
+        Ok(()) => {
+            let running = scheduler.running_mut();
+            on_start.into_iter().for_each(|call| call_on_start(call, running));
+            Ok(scheduler)
+        }
         Err(error) => {
             scheduler.give_up();
             Err(error)
         }
+    }
+}
+
+fn call_on_start(call: OnStart, running: &Running) {
+    if let Err(failure) = catch(|| call(&running.tasks)) {
+        let kind = EventKind::HookFailed { hook: "on_start", failure };
+        running.bus.emit(Event::global(running.clock.wall(), kind));
     }
 }
 

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::simulation::Simulation;
 use crate::calendar::Calendar;
 use crate::inject::Call;
-use crate::observe::{Bus, Event, EventKind, PoolEvents};
+use crate::observe::{Bus, Event, EventKind, PoolEvents, PoolSnapshot};
 use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
 use crate::settings::{Effective, Fault, Settings};
 use crate::sync::Mutex;
@@ -97,6 +97,22 @@ impl Launcher {
             disabled,
             on_end,
         }))
+    }
+
+    /// The pools at this moment, the default one first.
+    pub(super) fn pool_snapshots(&self) -> Vec<PoolSnapshot> {
+        let snapshot = |name: &Arc<str>| {
+            let stats = self.pools.get(&**name)?.upgrade()?.stats();
+            Some(PoolSnapshot {
+                name: Arc::clone(name),
+                core_size: stats.core_size,
+                threads: stats.pool_size,
+                active: stats.active,
+                queued: stats.queued,
+                completed: stats.completed,
+            })
+        };
+        self.names.iter().filter_map(snapshot).collect()
     }
 
     fn shared(&self, policy: Policy) -> Arc<Policy> {

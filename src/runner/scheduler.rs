@@ -197,6 +197,28 @@ impl Drop for Scheduler {
 #[cfg(test)]
 mod tests {
     use super::Scheduler;
+    use crate::schedule::Schedule;
+
+    #[test]
+    fn functions_are_called_with_the_tasks_at_the_start_and_a_panic_is_reported() {
+        let (said, heard) = std::sync::mpsc::channel();
+        let (listed, list) = std::sync::mpsc::channel();
+        let builder = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
+        let builder = builder.messages(move |text| drop(said.send(text.to_owned())));
+        let builder = builder.task("purge", Schedule::fixed_rate("1h"), |_| {});
+        let builder = builder.on_start(|_| panic!("too early")).on_start(move |tasks| {
+            let names = tasks.list().iter().map(|task| task.name().to_owned()).collect::<Vec<_>>();
+            listed.send(names).expect("the test listens");
+        });
+        let scheduler = builder.spawn().expect("it starts");
+        assert_eq!(list.try_recv().expect("it was called before the start returned"), ["purge"]);
+        scheduler.shutdown().expect("it stops");
+        let said: Vec<String> = heard.try_iter().collect();
+        assert!(
+            said.iter().any(|text| text.contains("on_start") && text.contains("too early")),
+            "{said:?}"
+        );
+    }
 
     #[test]
     fn a_sink_that_panics_does_not_keep_it_from_stopping() {

@@ -57,6 +57,26 @@ impl TaskControl {
         self.control.snapshot()
     }
 
+    /// The next fire times of its rule, without jitter, at most `count`; also while it is paused. Of a fixed delay, a one-time
+    /// task and a custom trigger at most one is known, and none of a task that has ended or is disabled.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("report", Schedule::cron("0 0 9 * * *").zone("Europe/Berlin"), |_| {})
+    ///     .spawn()?;
+    /// let next = scheduler.tasks().get("report")?.next_fire_times(10);
+    /// assert_eq!(next.len(), 10);
+    /// assert!(next.is_sorted());
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next_fire_times(&self, count: usize) -> Vec<DateTime<Utc>> {
+        self.control.next_fire_times(count)
+    }
+
     /// Runs the task now, also while it is paused. Its schedule does not change.
     ///
     /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` starts the run after it,
@@ -86,7 +106,7 @@ impl TaskControl {
     ///
     /// When the task has ended or is disabled.
     pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
-        self.control.pause(pause.note_text(), pause.end())
+        self.control.pause_by(pause.note_text(), pause.by_text(), pause.end())
     }
 
     /// Ends a pause. The task continues with its next fire time.
@@ -286,12 +306,13 @@ impl Tagged {
 /// use scheduler::Pause;
 /// use std::time::Duration;
 ///
-/// let pause = Pause::new().note("migration").until("2026-03-30T14:00:00Z".parse()?);
+/// let pause = Pause::new().note("migration").by("ops").until("2026-03-30T14:00:00Z".parse()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pause {
     note: Option<String>,
+    by: Option<String>,
     until: Option<DateTime<Utc>>,
 }
 
@@ -310,6 +331,14 @@ impl Pause {
         Self { note: Some(note), ..self }
     }
 
+    /// Who pauses: a user, a script. At most 1,024 bytes are kept.
+    #[must_use]
+    pub fn by(self, who: impl Into<String>) -> Self {
+        let mut who = who.into();
+        who.truncate(shortened(&who).len());
+        Self { by: Some(who), ..self }
+    }
+
     /// The end of the pause, after which the task continues.
     #[must_use]
     pub fn until(self, instant: DateTime<Utc>) -> Self {
@@ -318,6 +347,10 @@ impl Pause {
 
     pub(super) fn note_text(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    pub(super) fn by_text(&self) -> Option<&str> {
+        self.by.as_deref()
     }
 
     pub(super) fn end(&self) -> Option<DateTime<Utc>> {

@@ -10,7 +10,7 @@ use super::task_control::{Pause, Tagged, TaskControl};
 use crate::error::AddError;
 use crate::facts::Location;
 use crate::inject::{Call, Extract, TaskReturn, Wiring};
-use crate::observe::TaskSnapshot;
+use crate::observe::{PoolSnapshot, TaskSnapshot};
 use crate::registrar::Definition;
 use crate::run::Run;
 use crate::schedule::Schedule;
@@ -97,11 +97,17 @@ impl Tasks {
         self.get(name)?.wait_for(until, limit)
     }
 
+    /// The pools at this moment, the default one first; empty once the scheduler has stopped.
+    #[must_use]
+    pub fn pools(&self) -> Vec<PoolSnapshot> {
+        self.all.launcher().map(|launcher| launcher.pool_snapshots()).unwrap_or_default()
+    }
+
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
     pub fn pause_all(&self, pause: &Pause) {
         for control in self.all.controls() {
             // A task that has ended meanwhile needs no pause.
-            let _ = control.pause(pause.note_text(), pause.end());
+            let _ = control.pause_by(pause.note_text(), pause.by_text(), pause.end());
         }
     }
 

@@ -175,15 +175,26 @@ impl Control {
         run
     }
 
+    /// As [`pause_by`](Self::pause_by), without a name.
+    #[cfg(test)]
+    pub(crate) fn pause(
+        &self,
+        note: Option<&str>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), ControlError> {
+        self.pause_by(note, None, until)
+    }
+
     /// Starts no run of the schedule until the task is resumed; a run in progress goes on. A task that is paused already
-    /// takes the new note and end.
+    /// takes the new note, name and end.
     ///
     /// # Errors
     ///
     /// The task has ended.
-    pub(crate) fn pause(
+    pub(crate) fn pause_by(
         &self,
         note: Option<&str>,
+        by: Option<&str>,
         until: Option<DateTime<Utc>>,
     ) -> Result<(), ControlError> {
         let mut transition = self.living()?;
@@ -191,6 +202,7 @@ impl Control {
         transition.state.planner.look(now);
         transition.report_news();
         transition.state.planner.pause(Option::clone(&note), until, now);
+        transition.state.planner.set_paused_by(by.map(Arc::from));
         let next = transition.next_start();
         transition.report(EventKind::Paused { note, until, next });
         transition.commit();

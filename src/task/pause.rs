@@ -13,6 +13,8 @@ use scheduler_core::WallTime;
 #[derive(Clone, Debug)]
 pub(super) struct Pause {
     pub(super) note: Option<Arc<str>>,
+    /// Who paused it.
+    pub(super) by: Option<Arc<str>>,
     pub(super) since: DateTime<Utc>,
     pub(super) until: Option<DateTime<Utc>>,
     /// When its end was set.

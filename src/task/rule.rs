@@ -66,6 +66,25 @@ impl Rule {
         }
     }
 
+    /// The cron expression as it was written.
+    pub(crate) fn expression(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Cron(trigger) => Some(trigger.expression().to_string().into()),
+            _ => None,
+        }
+    }
+
+    /// How long after the start of the task its first fire time is, if that was given.
+    pub(crate) fn initial_delay(&self) -> Option<Duration> {
+        match self {
+            Self::FixedRate { initial_delay, .. } | Self::FixedDelay { initial_delay, .. } => {
+                *initial_delay
+            }
+            Self::Once { delay } => Some(*delay),
+            Self::Cron(_) | Self::At(_) | Self::Custom(_) | Self::Job | Self::None => None,
+        }
+    }
+
     /// The zone of a cron expression.
     pub(crate) fn zone(&self) -> Option<Zone> {
         match self {

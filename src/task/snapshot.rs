@@ -42,8 +42,11 @@ impl Control {
         let would_run_at = if is_paused { resumed() } else { None };
         TaskSnapshot {
             facts: Arc::clone(&state.facts),
+            expression: state.rule.expression(),
+            initial_delay: state.rule.initial_delay(),
             state: shown(&state),
             is_paused: pause.is_some(),
+            paused_by: pause.and_then(|pause| pause.by.clone()),
             pause_note: pause.and_then(|pause| pause.note.clone()),
             paused_since: pause.map(|pause| pause.since),
             paused_until: pause.and_then(|pause| pause.until),
@@ -57,6 +60,20 @@ impl Control {
             last_success: state.history.last_success(),
             counters: state.history.counters(),
         }
+    }
+
+    /// Returns the next fire times of the rule, at most `count`.
+    pub(crate) fn next_fire_times(&self, count: usize) -> Vec<DateTime<Utc>> {
+        let now = self.ticker.now();
+        let planner = {
+            let state = self.ticker.lock();
+            if state.end.is_some() {
+                return Vec::new();
+            }
+            state.planner.clone()
+        };
+        let times = planner.fire_times(now, count).into_iter();
+        times.map(|at| at.as_wall(now).to_utc()).collect()
     }
 
     /// Returns when the oldest run in progress began.

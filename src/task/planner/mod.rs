@@ -244,8 +244,15 @@ impl Planner {
     pub(super) fn pause(&mut self, note: Option<Arc<str>>, until: Option<DateTime<Utc>>, now: Now) {
         self.settle(Limit::UpTo(now), now);
         let since = self.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        self.pause = Some(Box::new(Pause { note, since, until, set_at: now }));
+        self.pause = Some(Box::new(Pause { note, by: None, since, until, set_at: now }));
         self.skip_waiting(SkipReason::Paused);
+    }
+
+    /// Sets who paused the task, if it is paused.
+    pub(super) fn set_paused_by(&mut self, by: Option<Arc<str>>) {
+        if let Some(pause) = &mut self.pause {
+            pause.by = by;
+        }
     }
 
     /// Ends a pause; returns false if there is none, or it has expired.

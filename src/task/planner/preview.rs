@@ -2,7 +2,7 @@
 
 use scheduler_core::{Due, Now};
 
-use super::Planner;
+use super::{FireTime, Planner};
 
 /// How often a preview looks on for the next start.
 const PREVIEW_STEPS_MAX: usize = 1_000;
@@ -29,6 +29,16 @@ impl Planner {
         let mut planner = self.clone();
         planner.resume(now);
         planner.next_start(now)
+    }
+
+    /// Returns the next fire times that have not come, at most `count`, without jitter.
+    pub(in crate::task) fn fire_times(mut self, now: Now, count: usize) -> Vec<Due> {
+        self.look(now);
+        let first = self.next.filter(|next| next.at != Due::NEVER);
+        let following = |fire: &FireTime| self.admitted(self.times.following(*fire));
+        let all = std::iter::successors(first, following);
+        let left = usize::try_from(self.max_left()).unwrap_or(usize::MAX);
+        all.map(|fire| fire.at).take_while(|at| *at != Due::NEVER).take(count.min(left)).collect()
     }
 
     fn preview(mut self, now: Now) -> Option<Due> {

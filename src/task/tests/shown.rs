@@ -294,3 +294,47 @@ fn a_missed_fire_time_that_will_be_skipped_is_not_shown() {
     play(Misfire::RunOnce, 3.2);
     play(Misfire::CatchUp, 3.2);
 }
+
+#[test]
+fn the_next_fire_times_are_those_of_the_rule_also_in_a_pause() {
+    let times = |control: &Control, count| -> Vec<f64> {
+        control.next_fire_times(count).into_iter().map(seconds).collect()
+    };
+    let mut stage = Stage::new();
+    let hourly = stage.task(cron("0 0 * * * *"), Policy::default(), |_| ok(0));
+    let every_second = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    let after_runs = stage.task(delay(1_000), Policy::default(), |_| ok(0));
+    let last = start() + ms(3_000);
+    let bounded = Policy { until: Some(last), ..Policy::default() };
+    let bounded = stage.task(rate(1_000), bounded, |_| ok(0));
+    let two = Policy { max_runs: std::num::NonZero::new(2), ..Policy::default() };
+    let two = stage.task(rate(1_000), two, |_| ok(0));
+    stage.until(500);
+    assert_eq!(times(&hourly, 3), [3_600.0, 7_200.0, 10_800.0]);
+    assert_eq!(times(&every_second, 3), [1.0, 2.0, 3.0]);
+    assert_eq!(times(&after_runs, 3), [1.0], "the others depend on the ends of runs");
+    assert_eq!(times(&bounded, 10), [1.0, 2.0, 3.0]);
+    assert_eq!(times(&two, 10), [1.0], "one of two has run");
+    every_second.pause(None, None).unwrap();
+    assert_eq!(times(&every_second, 2), [1.0, 2.0]);
+    every_second.cancel().unwrap();
+    assert_eq!(times(&every_second, 2), [0.0; 0]);
+}
+
+#[test]
+fn a_snapshot_has_the_parts_of_the_rule_and_who_paused_the_task() {
+    let mut stage = Stage::new();
+    let hourly = stage.task(cron("0 0 * * * *"), Policy::default(), |_| ok(0));
+    let once = stage.task(once(1_000), Policy::default(), |_| ok(0));
+    stage.until(500);
+    assert_eq!(hourly.snapshot().expression.as_deref(), Some("0 0 * * * *"));
+    assert_eq!(once.snapshot().initial_delay, Some(ms(1_000)));
+    hourly.pause_by(Some("migration"), Some("ops"), None).unwrap();
+    let by = |control: &Control| control.snapshot().paused_by;
+    assert_eq!(by(&hourly).as_deref(), Some("ops"));
+    hourly.pause(None, None).unwrap();
+    assert_eq!(by(&hourly), None, "the new pause says nothing of it");
+    hourly.pause_by(None, Some("ops"), None).unwrap();
+    hourly.resume().unwrap();
+    assert_eq!(by(&hourly), None);
+}

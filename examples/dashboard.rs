@@ -1,0 +1,73 @@
+//! A dashboard for a few tasks: their next and last runs, live, and buttons to run and to pause them.
+//!
+//! ```sh
+//! cargo run -p examples --example dashboard
+//! ```
+//!
+//! Open the link that it prints. It has a token in it, is for this machine only, and ends with the program: Ctrl-C.
+//! The variable `DASHBOARD` gives another address than 127.0.0.1:9095; `READ_ONLY=1` takes the buttons away.
+
+use std::time::Duration;
+
+use scheduler::{Run, Scheduler, scheduled};
+use scheduler_dashboard::Dashboard;
+
+/// Something that has to do with the last digits of the run's number.
+fn part(run: &Run, of: u64) -> u64 {
+    run.number() * 7 % of
+}
+
+#[scheduled(fixed_rate = "2s")]
+async fn heartbeat(run: Run) {
+    tokio::time::sleep(Duration::from_millis(3 + part(&run, 9))).await;
+}
+
+#[scheduled(fixed_delay = "5s", initial_delay = "1s", tags = ["shop", "critical"])]
+async fn import_orders(run: Run) -> Result<(), String> {
+    tokio::time::sleep(Duration::from_millis(200 + 90 * part(&run, 11))).await;
+    run.note(format!("{} orders", part(&run, 13)));
+    if run.number() % 5 == 3 {
+        Err("the shop answered 503 Service Unavailable".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+#[scheduled(cron = "*/10 * * * * *", tags = ["shop"], retry(max = 3, base = "300ms"))]
+fn sync_prices(run: &Run) -> Result<(), std::io::Error> {
+    let error = std::io::Error::other(format!("connection to prices-{} refused", run.number() % 3));
+    Err(error)
+}
+
+#[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin", tags = ["reports"])]
+fn daily_report() {
+    println!("the report");
+}
+
+#[scheduled(cron = "0 30 3 * * SUN", zone = "America/New_York", tags = ["reports"])]
+fn weekly_archive() {
+    println!("the archive");
+}
+
+#[scheduled(fixed_rate = "30s", timeout = "25s")]
+async fn rebuild_index(run: Run) {
+    run.note("every document");
+    tokio::time::sleep(Duration::from_secs(12)).await;
+}
+
+#[scheduled(fixed_rate = "7s", initial_delay = "2s")]
+fn parse_feed(run: &Run) {
+    let entries: Vec<u64> = (0..part(run, 4)).collect();
+    println!("the third entry is {}", entries[2]);
+}
+
+#[scheduled(fixed_rate = "1h", enabled = false)]
+fn old_export() {}
+
+fn main() -> Result<(), scheduler::StartError> {
+    let address = std::env::var("DASHBOARD").unwrap_or_else(|_| "127.0.0.1:9095".to_owned());
+    let dashboard = Dashboard::new().title("web shop");
+    let is_read_only = std::env::var("READ_ONLY").is_ok();
+    let dashboard = if is_read_only { dashboard.read_only() } else { dashboard };
+    dashboard.attach(Scheduler::builder(), address).start()
+}

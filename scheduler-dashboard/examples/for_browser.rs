@@ -1,0 +1,103 @@
+//! What the browser tests look at: `ci/browser.sh` runs it. The first argument is the scene, the second the address.
+//!
+//! It prints `ready <link>`. Then it reads commands: `stop` stops the server, `start` starts it again at the same address,
+//! and the end of the input ends the program.
+
+use std::io::BufRead;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use scheduler::{Builder, Run, Schedule, Scheduler};
+use scheduler_dashboard::{Dashboard, DashboardServer};
+
+const TOKEN: &str = "operator-0123456789";
+
+fn hourly() -> Schedule {
+    Schedule::fixed_rate("1h").initial_delay("1h")
+}
+
+/// Runs until it is cancelled, for at most a minute.
+fn slow(run: &Run) {
+    for _ in 0..6_000 {
+        if run.is_cancelled() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+fn tasks(scene: &str) -> Builder {
+    let builder = Scheduler::builder().pool_size(4).environment([("PATH", "")]);
+    let builder = builder.settings("none.toml", "").zone("Europe/Berlin").messages(|_| {});
+    let builder = builder.await_termination(Duration::ZERO);
+    match scene {
+        "many" => (0..1_000).fold(builder, |builder, number| {
+            let schedule = Schedule::fixed_rate("2s").tags([format!("group-{}", number % 7)]);
+            builder.task(&format!("shop::jobs::task_{number:04}"), schedule, |_| {})
+        }),
+        "hostile" => {
+            let markup = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>";
+            let body = move |run: &Run| {
+                run.note(format!("{markup} note"));
+                Err::<(), _>(format!("{markup} \u{202e}desrever {}", "x".repeat(10 * 1_024)))
+            };
+            let long = "a_very_long_name_without_any_place_to_break_".repeat(4);
+            let at_once = || Schedule::fixed_rate("1h").tags(["a.very-long_tag.".repeat(4)]);
+            builder
+                .task("odd [name] / with % signs & \"quotes\"", at_once(), body)
+                .task(&long, hourly(), |_| {})
+                .task("\u{5e9}\u{5dc}\u{5d5}\u{5dd}", hourly(), |_| {})
+        }
+        _ => builder
+            .task("tick", Schedule::fixed_rate("300ms"), |_| {})
+            .task("import", hourly().tags(["shop"]), |run| run.note("17 rows"))
+            .task("export", hourly().tags(["shop"]), |_| Err::<(), _>("disk full"))
+            .task("slow", hourly(), slow)
+            .task("report", Schedule::cron("0 0 9 * * *").zone("Europe/Berlin"), |_| {})
+            .task("old", hourly().set(scheduler::Attribute::Enabled, "false"), |_| {}),
+    }
+}
+
+/// A server of the program's own, for the scene `mounted`.
+fn mount(router: Router, address: SocketAddr) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = runtime.block_on(tokio::net::TcpListener::bind(address))?;
+    println!("ready http://{}/admin/jobs#token={TOKEN}", listener.local_addr()?);
+    let app = Router::new().nest_service("/admin/jobs", router);
+    let thread = std::thread::Builder::new();
+    thread.spawn(move || runtime.block_on(axum::serve(listener, app).into_future()))?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let scene = arguments.next().unwrap_or_default();
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    let dashboard = Dashboard::new().title("test shop").operator("ops", TOKEN);
+    let dashboard = dashboard.viewer("wall", "viewer-0123456789ab");
+    let dashboard = if scene == "read-only" { dashboard.read_only() } else { dashboard };
+    let scheduler = tasks(&scene).listener(dashboard.listener()).spawn()?;
+    let mut server: Option<DashboardServer> = None;
+    let mut address: SocketAddr = address.parse()?;
+    if scene == "mounted" {
+        mount(dashboard.router(scheduler.tasks()), address)?;
+    } else {
+        let served = dashboard.serve(scheduler.tasks(), address)?;
+        println!("ready {}", served.link());
+        address = served.address();
+        server = Some(served);
+    }
+    for command in std::io::stdin().lock().lines() {
+        match &*command? {
+            "stop" => drop(server.take()),
+            "start" => server = Some(dashboard.serve(scheduler.tasks(), address)?),
+            other => println!("unknown: {other}"),
+        }
+        println!("done");
+    }
+    drop(server);
+    // A run that is still in progress is cancelled; that is no fault here.
+    drop(scheduler.shutdown());
+    Ok(())
+}

@@ -1,0 +1,444 @@
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const base = location.pathname.replace(/\/+$/, "") + "/";
+  const api = base + "api/v1/";
+  // The token is this tab's: it goes to no server but this one, and into no address.
+  const key = "scheduler-token:" + base;
+  const stored = () => { try { return sessionStorage.getItem(key) || ""; } catch { return ""; } };
+  let token = stored();
+  const keep = (text) => { token = text; try { text ? sessionStorage.setItem(key, text) : sessionStorage.removeItem(key); } catch { /* a private window */ } };
+  const inFragment = () => {
+    const found = /^#token=([^&]+)/.exec(location.hash);
+    if (found) { keep(decodeURIComponent(found[1])); history.replaceState(null, "", location.pathname + location.search); }
+    return Boolean(found);
+  };
+  inFragment();
+
+  const tasks = new Map(), rows = new Map(), selected = new Set();
+  let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "tasks" }, isFresh = false;
+
+  // Elements: text is only ever text.
+  const el = (name, props, ...children) => {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(props || {})) {
+      if (value === undefined || value === null || value === false) continue;
+      if (key === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
+      else node.setAttribute(key, value === true ? "" : value);
+    }
+    node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+    return node;
+  };
+  const svg = (name, props) => { const node = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
+  const set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+  const announce = (text) => { $("announce").textContent = text; };
+  let toastTimer = 0;
+  const toast = (text) => { $("toast").textContent = text; $("toast").hidden = false; clearTimeout(toastTimer); toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000); };
+
+  // Times: ages are computed from the server's clock.
+  const now = () => Date.now() + shift;
+  const span = (ms) => {
+    const s = Math.abs(ms) / 1000;
+    if (s < 1) return Math.round(Math.abs(ms)) + " ms";
+    if (s < 60) return Math.floor(s) + " s";
+    const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+    if (d) return d + " d " + h + " h";
+    return h ? h + " h " + m + " min" : m + " min" + (m < 10 && Math.floor(s) % 60 ? " " + Math.floor(s) % 60 + " s" : "");
+  };
+  const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
+  const ago = (at) => { const ms = now() - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
+  // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is that of today.
+  const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
+  const brief = (local) => {
+    if (!local) return "";
+    const [, date, offset] = /^\S+ (\S+) \S+ (\S+)$/.exec(local) || [];
+    const [hours, minutes] = (offset || "+00:00").slice(1).split(":").map(Number);
+    const today = new Date(now() + (offset[0] === "-" ? -1 : 1) * (hours * 60 + minutes) * 60000).toISOString().slice(0, 10);
+    return date === today ? short(local).slice(15) : short(local);
+  };
+  // A name may break after its punctuation.
+  const named = (name) => {
+    const cut = name.lastIndexOf("::") + 1, parts = (text) => text.split(/(?<=::|[_./-])/).flatMap((part, index) => index ? [el("wbr"), part] : [part]);
+    return cut ? [el("span", { class: "path" }, ...parts(name.slice(0, cut + 1))), el("wbr"), ...parts(name.slice(cut + 1))] : parts(name);
+  };
+  const time = (at, text, local, className) => el("time", { datetime: at, title: local, class: className }, text);
+
+  // Requests.
+  const headers = (more) => token ? { ...more, Authorization: "Bearer " + token } : { ...more };
+  const ask = async (path, body) => {
+    const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+    const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
+    const json = (answer.headers.get("content-type") || "").includes("json") ? await answer.json() : null;
+    if (answer.ok) return json;
+    const error = new Error((json && json.detail) || answer.status + " " + answer.statusText);
+    error.status = answer.status;
+    if (answer.status === 401 || answer.status === 429) { const why = token ? error.message : "Open the link that the program has printed, or paste the token."; keep(""); signIn(document.body.dataset.auth === "token" ? why : error.message); }
+    throw error;
+  };
+  const path = (name) => "tasks/" + encodeURIComponent(name);
+  const act = async (name, action, body) => {
+    try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled" }[action]); refresh(); }
+    catch (error) { if (error.status !== 401) toast(error.message); }
+  };
+
+  // Signing in.
+  const signIn = (why) => {
+    stop();
+    for (const id of ["list", "task"]) $(id).hidden = true;
+    $("sign-in").hidden = false;
+    $("sign-in-form").hidden = document.body.dataset.auth !== "token";
+    set($("sign-in-why"), why);
+    connection("off", "not connected");
+    if (!$("sign-in-form").hidden) $("token").focus();
+  };
+  $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin(); });
+
+  // What a task looks like.
+  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
+  const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
+  const spark = (recent, width) => {
+    const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
+    const bad = [...names].filter((it) => "ept".includes(it)).length;
+    const label = names.length ? `last ${names.length} runs: ${names.length - bad} ok, ${bad} failed` + ("ept".includes(names.at(-1)) ? ", the latest failed" : "") : "no runs yet";
+    const image = svg("svg", { class: "spark", viewBox: `0 0 ${width} 26`, preserveAspectRatio: "none", role: "img", "aria-label": label });
+    const bars = { ok: "", bad: "", other: "" };
+    [...names].forEach((it, index) => {
+      const kind = it === "s" ? "ok" : it === "c" ? "other" : "bad";
+      const height = kind === "bad" ? 25 : 3 + 17 * Math.sqrt(recent.tookMs[index] / longest);
+      const x = (all - names.length + index) * step;
+      bars[kind] += `M${x.toFixed(1)} ${(26 - height).toFixed(1)}h${(step * 0.66).toFixed(1)}V26h-${(step * 0.66).toFixed(1)}z`;
+    });
+    image.append(svg("path", { class: "base", d: `M0 25.5H${width}` }));
+    for (const kind in bars) if (bars[kind]) image.append(svg("path", { class: kind, d: bars[kind] }));
+    const title = svg("title", {}); title.textContent = label; image.append(title);
+    return image;
+  };
+  const schedule = (row) => row.expression ? [row.words || row.expression, row.words ? row.expression + " · " + row.zone : row.zone] : [row.words || row.rule, ""];
+  const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.note ? ": “" + row.pause.note + "”" : "");
+  const nextText = (row) => {
+    if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
+    if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
+    if (row.triggerFailure) return ["unknown", "its trigger failed: " + row.triggerFailure];
+    if (row.running && !row.next) return ["after this run", ""];
+    if (!row.next) return ["unknown", ""];
+    return [until(row.next), brief(row.nextLocal)];
+  };
+
+  // A row of the list. Its elements stay, so that focus does.
+  const makeRow = (name) => {
+    const button = (text, call) => el("button", { type: "button", on: { click: call } }, text);
+    const at = () => tasks.get(name);
+    const view = { name, parts: {} };
+    const cell = (className, label, ...children) => el("td", { class: className, role: "cell", "data-label": label }, ...children);
+    const part = (key, tag, className) => (view.parts[key] = el(tag, { class: className }));
+    const check = el("input", { type: "checkbox", "aria-label": "Select " + name, on: { change: (event) => { event.target.checked ? selected.add(name) : selected.delete(name); bulk(); } } });
+    view.run = button("Run now", () => act(name, "run"));
+    view.run.setAttribute("aria-label", "Run " + name + " now");
+    view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
+    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name), "aria-label": name }, ...named(name));
+    view.tr = el("tr", { role: "row" },
+      cell("act pick", null, check),
+      cell("task", null, view.link, part("status", "span", "status sub"), part("tags", "span", "tags")),
+      cell("schedule", "Schedule", part("words", "span"), part("cron", "span", "sub mono")),
+      cell("next", "Next run", part("next", "span", "age"), part("nextAt", "span", "sub")),
+      cell("last", "Last run", part("last", "span", "outcome"), part("took", "span", "sub"), part("error", "span", "sub error")),
+      view.spark = cell("spark", "Last 60 runs", part("spark", "span")),
+      cell("act acts", null, view.run, " ", view.toggle));
+    view.check = check;
+    return view;
+  };
+  const paintRow = (view, row) => {
+    const { parts } = view, [icon, word, className] = status(row);
+    view.tr.className = row.streak && !row.isEnded ? "failing" : "";
+    const text = icon + " " + word + (row.running > 1 ? " ×" + row.running : "");
+    parts.status.className = "status sub " + className;
+    parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, icon), " " + text.slice(2) + (row.isPaused ? pausedText(row).slice(6) : "") + (row.isPaused && word !== "paused" ? " · paused" : ""));
+    if (view.tags !== row.tags.join()) { view.tags = row.tags.join(); parts.tags.replaceChildren(...row.tags.map((tag) => el("span", { class: "badge" }, tag))); }
+    const [words, cron] = schedule(row);
+    set(parts.words, words); set(parts.cron, cron);
+    const seen = JSON.stringify(row.recent);
+    if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
+    const error = row.last && row.last.message;
+    set(parts.error, error || "");
+    view.check.checked = selected.has(view.name);
+    view.run.hidden = row.isEnded || row.state === "disabled";
+    const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
+    view.toggle.hidden = row.isEnded;
+    set(view.toggle, label);
+    view.toggle.setAttribute("aria-label", label.replace("…", "") + " " + view.name);
+    view.row = row;
+    age(view);
+  };
+  const age = (view) => {
+    const { parts, row } = view;
+    if (row.running && row.runningSince) set(parts.status.lastChild, " " + status(row)[1] + (row.running > 1 ? " ×" + row.running : "") + " for " + span(now() - Date.parse(row.runningSince)) + (row.isPaused ? " · " + pausedText(row) : ""));
+    const [next, nextAt] = nextText(row);
+    set(parts.next, next); set(parts.nextAt, nextAt);
+    if (!row.last) { set(parts.last, "no run yet"); return; }
+    const [icon, word, className] = outcome(row.last.outcome);
+    parts.last.className = "outcome age " + className;
+    set(parts.last, `${icon} ${word}, ${ago(row.last.endedAt)}`);
+    set(parts.took, "took " + took(row.last.tookMs));
+    parts.last.title = row.last.startedAtLocal;
+  };
+
+  // The list.
+  const order = (row) => row.isEnded ? 5 : row.streak ? 0 : row.running ? 1 : row.state === "disabled" ? 4 : row.isPaused ? 3 : 2;
+  const byDefault = (a, b) => order(a) - order(b) || (a.next || "9").localeCompare(b.next || "9") || a.name.localeCompare(b.name);
+  const compare = (a, b) => {
+    if (!sort.by) return byDefault(a, b);
+    const value = (row) => sort.by === "name" ? row.name.toLowerCase() : sort.by === "next" ? (row.isPaused ? "8" : row.next || "9") : (row.last ? row.last.endedAt : "0");
+    return (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a.name.localeCompare(b.name)) * (sort.up ? 1 : -1);
+  };
+  const matches = (row) => {
+    const text = $("search").value.trim().toLowerCase(), state = $("state").value, tag = $("tag").value;
+    if (tag && !row.tags.includes(tag)) return false;
+    if (state && !{ failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
+    if (!text) return true;
+    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.pause && row.pause.note].some((it) => it && it.toLowerCase().includes(text));
+  };
+  let shownOrder = "";
+  const list = () => {
+    const wanted = [...tasks.values()].filter(matches).sort(compare), shown = wanted.slice(0, limit), body = $("rows");
+    const names = new Set(shown.map((row) => row.name));
+    for (const [name, view] of rows) if (!names.has(name)) { view.tr.remove(); rows.delete(name); }
+    for (const row of shown) {
+      let view = rows.get(row.name);
+      if (!view) { view = makeRow(row.name); rows.set(row.name, view); body.append(view.tr); }
+      if (view.row !== row) paintRow(view, row);
+    }
+    // Nothing moves under the hand of somebody who uses it.
+    const isUsed = !isFresh && body.contains(document.activeElement) || !isFresh && body.matches(":hover");
+    const now = shown.map((row) => row.name).join("\n");
+    if (!isUsed && now !== shownOrder) { shownOrder = now; body.append(...shown.map((row) => rows.get(row.name).tr)); }
+    isFresh = false;
+    const none = !wanted.length;
+    $("none").hidden = !none; $("tasks").hidden = none;
+    if (none) set($("none"), tasks.size ? "No task matches the filter." : "There are no tasks.");
+    $("more").hidden = wanted.length <= limit;
+    set($("more"), `Show ${Math.min(100, wanted.length - limit)} more of ${wanted.length}`);
+    summary();
+  };
+  const summary = () => {
+    const all = [...tasks.values()], count = (test) => all.filter(test).length;
+    const parts = [[all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"], [count((row) => row.streak && !row.isEnded), "failing"]];
+    const items = parts.map(([number, word]) => el("li", { class: word === "failing" && number ? "bad" : null }, el("b", {}, String(number)), " " + word));
+    if (info) for (const pool of info.pools) items.push(el("li", {}, (info.pools.length > 1 ? "pool " + pool.name + " " : "threads "), el("b", {}, pool.active + "/" + pool.coreSize), " busy"));
+    $("summary").replaceChildren(...items);
+    const tags = [...new Set(all.flatMap((row) => row.tags))].sort(), chosen = $("tag").value;
+    if ($("tag").dataset.tags !== tags.join()) {
+      $("tag").dataset.tags = tags.join();
+      $("tag").replaceChildren(el("option", { value: "" }, "all"), ...tags.map((tag) => el("option", { value: tag, selected: tag === chosen }, tag)));
+    }
+    $("tag-label").hidden = !tags.length;
+  };
+  const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; set($("selected"), selected.size + " selected"); };
+
+  // Pausing.
+  let pausing = [];
+  const pause = (names) => {
+    pausing = names;
+    set($("dialog-title"), names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
+    $("note").value = ""; $("length").value = "";
+    $("dialog").showModal();
+    $("note").focus();
+  };
+  $("dialog-cancel").addEventListener("click", () => $("dialog").close());
+  $("dialog-form").addEventListener("submit", () => {
+    const body = {};
+    if ($("note").value.trim()) body.note = $("note").value.trim();
+    if ($("length").value) body.forMs = Number($("length").value);
+    pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
+  });
+  const many = async (action, body) => {
+    try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
+    catch (error) { toast(error.message); }
+  };
+
+  // One task.
+  let detail = null, runs = [], hasMore = false, refreshing = 0;
+  const refresh = () => { if (route.view === "task" && !refreshing) refreshing = setTimeout(() => { refreshing = 0; load(route.name); }, 700); };
+  const load = async (name) => {
+    const length = Math.max(runs.length, 50);
+    try {
+      const [task, history, actions] = await Promise.all([ask(path(name)), ask(path(name) + "/runs?limit=" + Math.min(length, 1000)), ask("actions?task=" + encodeURIComponent(name))]);
+      if (route.name !== name) return;
+      detail = { ...task, actions: actions.actions }; runs = history.runs; hasMore = history.hasMore;
+      paintTask();
+    } catch (error) {
+      if (error.status === 401 || route.name !== name) return;
+      $("task").replaceChildren(el("p", { class: "crumb" }, el("a", { href: "#/tasks" }, "← All tasks")), el("h1", { id: "task-title" }, name), el("p", { class: "note bad" }, error.message));
+    }
+  };
+  const fact = (term, ...values) => values.filter(Boolean).length ? [el("dt", {}, term), el("dd", {}, ...values)] : [];
+  const paintTask = () => {
+    const row = detail, focused = document.activeElement && document.activeElement.id, [icon, word, className] = status(row), mayAct = info && info.visitor.mayAct;
+    const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
+    const button = (id, text, call, props) => el("button", { type: "button", id, on: { click: call }, ...props }, text);
+    const buttons = !mayAct || row.isEnded ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
+      button("do-run", "Run now", () => act(row.name, "run"), { class: "primary" }),
+      row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
+      row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel")) : null].filter(Boolean);
+    const notes = [];
+    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + ". A pause lasts no longer than the program runs."));
+    if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.`));
+    if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
+    const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
+    const upcoming = row.upcoming.map((it) => el("li", {},
+      it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
+      time(it.at, shorter(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
+    const skipped = Object.entries(row.counters.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
+    const counts = row.counters;
+    $("task").replaceChildren(
+      el("p", { class: "crumb" }, el("a", { href: "#/tasks", id: "back" }, "← All tasks")),
+      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...row.tags.map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
+      ...notes,
+      el("div", { class: "grid" },
+        el("section", { class: "card", "aria-labelledby": "h-schedule" }, el("h2", { id: "h-schedule" }, "Schedule"), el("dl", { class: "facts" },
+          ...fact("Rule", row.words || row.rule), ...fact("Cron", row.expression && el("code", {}, row.expression)), ...fact("Zone", row.expression && row.zone),
+          ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
+        el("section", { class: "card", "aria-labelledby": "h-next" }, el("h2", { id: "h-next" }, upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run"), upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
+        el("section", { class: "card", "aria-labelledby": "h-runs" }, el("h2", { id: "h-runs" }, "Runs"), el("dl", { class: "facts" },
+          ...fact("Finished", `${counts.runs}, of which ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
+          ...fact("Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"), ...fact("Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`), ...fact("Skipped", skipped)), spark(row.recent, 182))),
+      el("h2", { class: "over", id: "h-history" }, "History"),
+      runs.length ? el("table", { id: "runs", role: "table", "aria-labelledby": "h-history" },
+        el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"].map((text) => el("th", { scope: "col", role: "columnheader" }, text)))),
+        el("tbody", { role: "rowgroup" }, ...runs.map((run) => runRow(run, open)))) : el("p", { class: "note" }, "No run yet."),
+      el("p", { class: "more" }, hasMore ? button("more-runs", "Show more", moreRuns) : ""),
+      row.actions.length ? el("h2", { class: "over" }, "Actions") : "",
+      row.actions.length ? el("ul", { class: "card" }, ...row.actions.slice(0, 20).map((it) => el("li", {}, `${it.who}: ${it.action}${it.note ? " (“" + it.note + "”)" : ""}, `, time(it.at, ago(it.at), it.at, "dim")))) : "");
+    if (focused && $(focused)) $(focused).focus({ preventScroll: true });
+  };
+  const runRow = (run, open) => {
+    const [icon, word, className] = outcome(run.outcome);
+    const cell = (label, ...children) => el("td", { role: "cell", "data-label": label }, ...children);
+    const details = [];
+    if (run.error) details.push(el("pre", { class: "is-bad" }, [run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : "")));
+    for (const note of run.notes || []) details.push(el("span", { class: "sub" }, note));
+    if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
+    const last = cell("Details", ...details);
+    last.className = "detail wide";
+    return el("tr", { role: "row" }, cell("Run", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", took(run.tookMs)),
+      cell("Outcome", el("span", { class: "outcome " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word)), cell("Attempts", String(run.attempts)), last);
+  };
+  const moreRuns = async () => {
+    const name = route.name, last = runs.at(-1).number;
+    try { const page = await ask(path(name) + "/runs?limit=50&before=" + last); if (route.name !== name) return; runs = runs.concat(page.runs); hasMore = page.hasMore; paintTask(); } catch (error) { toast(error.message); }
+  };
+
+  // Views: a further section is a further entry here, and in the API's `sections`.
+  const views = {
+    tasks: { title: "Tasks", show: () => { $("list").hidden = false; isFresh = true; list(); } },
+    task: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, route.name)); runs = []; detail = null; load(route.name); } },
+  };
+  const go = () => {
+    if (inFragment()) { begin(); return; }
+    const parts = location.hash.replace(/^#\/?/, "").split("/");
+    const next = parts[0] === "tasks" && parts[1] ? { view: "task", name: decode(parts.slice(1).join("/")) } : { view: views[parts[0]] ? parts[0] : "tasks" };
+    const isMove = next.view !== route.view || next.name !== route.name;
+    route = next;
+    if (!info) return;
+    for (const id of ["list", "task", "sign-in"]) $(id).hidden = true;
+    const section = route.view === "task" ? "tasks" : route.view;
+    $("sections").replaceChildren(...info.sections.filter((it) => views[it]).map((it) => el("li", {}, el("a", { href: "#/" + it, "aria-current": it === section ? "page" : null }, views[it].title))));
+    document.title = (route.name ? route.name + " · " : "") + info.application + " · scheduler";
+    views[route.view].show();
+    if (isMove) { scrollTo(0, 0); $("main").focus({ preventScroll: true }); }
+  };
+  const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
+
+  // Live.
+  let stream = null, lostAt = 0, wait = 1000, again = 0, heardAt = 0;
+  const connection = (state, text) => { $("connection").dataset.state = state; set($("connection"), text); document.body.classList.toggle("stale", state === "lost"); };
+  const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
+  const update = (row) => {
+    if (row.isRemoved) { tasks.delete(row.name); selected.delete(row.name); return; }
+    const before = tasks.get(row.name);
+    if (before && row.streak > before.streak) announce(`${row.name} failed` + (row.last && row.last.message ? ": " + row.last.message : ""));
+    tasks.set(row.name, row);
+    if (route.view === "task" && detail && detail.name === row.name) refresh();
+  };
+  const onEvent = (name, data) => {
+    heardAt = Date.now();
+    if (data.now) shift = Date.parse(data.now) - Date.now();
+    if (name === "snapshot") { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
+    if (name === "tasks") data.tasks.forEach(update);
+    if (name === "tick") { about(); if (data.count !== tasks.size) { stop(); connect(); return; } }
+    if (name === "snapshot" && route.view === "task") refresh();
+    if (route.view === "tasks") list();
+  };
+  const connect = async () => {
+    if (stream || document.hidden || !info) return;
+    const own = stream = new AbortController();
+    try {
+      const answer = await fetch(api + "events", { headers: headers(), signal: own.signal, cache: "no-store", credentials: "same-origin" });
+      if (answer.status === 401) { keep(""); signIn("The token is not valid any more."); return; }
+      if (!answer.ok) throw new Error((await answer.json()).detail);
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      if (lostAt) announce("connected again");
+      lostAt = 0; wait = 1000; connection("live", "live");
+      for (let text = ""; ;) {
+        const { value, done } = await reader.read();
+        if (done) throw new Error("the stream has ended");
+        text += value;
+        const parts = text.split("\n\n");
+        text = parts.pop();
+        for (const part of parts) { const found = /^event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) onEvent(found[1], JSON.parse(found[2])); }
+      }
+    } catch (error) {
+      if (stream !== own) return;
+      stream = null;
+      own.abort();
+      if (!lostAt) { lostAt = Date.now(); announce("connection lost"); }
+      lost();
+      again = setTimeout(async () => { try { await about(); } catch { /* the next try says it */ } connect(); }, wait);
+      wait = Math.min(wait * 2, 10000);
+    }
+  };
+  const lost = () => connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
+  // The clock in the zone of the server, whose offset does not change while somebody looks.
+  const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
+  const clock = () => set($("clock"), `${info.zone} ${new Date(now() + offset()).toISOString().slice(11, 19)} ${info.nowLocal.slice(-6)}`);
+  setInterval(() => {
+    if (!info) return;
+    if (lostAt) lost();
+    else if (stream && heardAt && Date.now() - heardAt > 40000) { const old = stream; stream = null; old.abort(); lostAt = Date.now(); lost(); connect(); }
+    if (!lostAt) clock();
+    if (route.view === "tasks" && !lostAt) for (const view of rows.values()) if (view.row) age(view);
+  }, 1000);
+
+  const about = async () => {
+    info = await ask("info");
+    shift = Date.parse(info.now) - Date.now();
+    clock();
+    set($("title"), info.application);
+    document.body.classList.toggle("may-act", info.visitor.mayAct);
+    $("visitor").hidden = false;
+    set($("visitor"), info.isReadOnly ? "read-only" : info.visitor.mayAct ? info.visitor.name : info.visitor.name + " · read-only");
+    set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(info.startedAtLocal)}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
+  };
+  const begin = async () => {
+    stop();
+    try { await about(); } catch (error) { if (![401, 429].includes(error.status)) { $("sign-in").hidden = false; $("sign-in-form").hidden = true; set($("sign-in-why"), error.message); again = setTimeout(begin, 3000); } return; }
+    go();
+    connect();
+  };
+  for (const id of ["search", "state", "tag"]) $(id).addEventListener("input", () => { limit = 100; isFresh = true; list(); });
+  $("filter").addEventListener("submit", (event) => event.preventDefault());
+  $("more").addEventListener("click", () => { limit += 100; isFresh = true; list(); });
+  $("pause-selected").addEventListener("click", () => pause([...selected]));
+  $("resume-selected").addEventListener("click", () => many("resume", { names: [...selected] }));
+  for (const head of document.querySelectorAll("th[data-sort]")) head.firstElementChild.addEventListener("click", () => {
+    const by = head.dataset.sort;
+    sort = sort.by !== by ? { by, up: by !== "last" } : sort.up === (by !== "last") ? { by, up: !sort.up } : { by: "", up: true };
+    for (const other of document.querySelectorAll("th[data-sort]")) other.removeAttribute("aria-sort");
+    if (sort.by) head.setAttribute("aria-sort", sort.up ? "ascending" : "descending");
+    isFresh = true; list();
+  });
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+  addEventListener("hashchange", go);
+  begin();
+})();

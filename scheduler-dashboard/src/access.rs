@@ -1,0 +1,245 @@
+//! Who may do what: tokens and their owners, or the program's own authentication; and the limit on wrong tokens.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use tokio::time::Instant;
+
+/// How many wrong tokens an address may send in a minute.
+const WRONG_MAX: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+/// How many addresses are watched at most; then all are forgotten.
+const ADDRESSES_MAX: usize = 1_024;
+/// A token that is shorter could be guessed.
+pub(crate) const TOKEN_BYTES_MIN: usize = 16;
+
+/// What a visitor may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Role {
+    /// Look at everything.
+    Viewer,
+    /// Also run, pause, resume, cancel and enable tasks.
+    Operator,
+}
+
+impl Role {
+    /// The role in one word: `viewer` or `operator`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Somebody who uses the dashboard: a name for the list of actions, and a role.
+///
+/// ```
+/// use scheduler_dashboard::{Role, Visitor};
+///
+/// let anna = Visitor::operator("anna");
+/// assert_eq!((anna.name(), anna.role()), ("anna", Role::Operator));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    name: Arc<str>,
+    role: Role,
+}
+
+impl Visitor {
+    /// Somebody who may do everything.
+    #[must_use]
+    pub fn operator(name: &str) -> Self {
+        Self { name: name.into(), role: Role::Operator }
+    }
+
+    /// Somebody who may only look.
+    #[must_use]
+    pub fn viewer(name: &str) -> Self {
+        Self { name: name.into(), role: Role::Viewer }
+    }
+
+    /// The name, which pauses and the list of actions show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the visitor may do.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+}
+
+/// Decides about a request by its head: the program's own authentication.
+pub(crate) type Authorize = dyn Fn(&Parts) -> Option<Visitor> + Send + Sync;
+
+/// A secret and its owner.
+#[derive(Clone)]
+pub(crate) struct Token {
+    pub(crate) secret: String,
+    pub(crate) visitor: Visitor,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Token").field(&self.visitor).finish()
+    }
+}
+
+/// How visitors are known.
+#[derive(Clone)]
+pub(crate) enum Auth {
+    Tokens(Vec<Token>),
+    Program(Arc<Authorize>),
+}
+
+/// Why a request has no visitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// There is no token, or the program knows nobody.
+    Missing,
+    Wrong,
+    /// The address has sent too many wrong tokens.
+    TooMany,
+}
+
+/// Finds the visitor of a request.
+pub(crate) struct Gatekeeper {
+    auth: Auth,
+    wrong: Mutex<HashMap<Option<IpAddr>, (u32, Instant)>>,
+}
+
+impl Gatekeeper {
+    pub(crate) fn new(auth: Auth) -> Self {
+        Self { auth, wrong: Mutex::default() }
+    }
+
+    pub(crate) fn is_by_token(&self) -> bool {
+        matches!(self.auth, Auth::Tokens(_))
+    }
+
+    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Result<Visitor, Denied> {
+        let tokens = match &self.auth {
+            Auth::Program(authorize) => return authorize(head).ok_or(Denied::Missing),
+            Auth::Tokens(tokens) => tokens,
+        };
+        let Some(sent) = bearer(head) else { return Err(Denied::Missing) };
+        if self.has_guessed_too_often(from) {
+            return Err(Denied::TooMany);
+        }
+        // All are compared, so that the time says nothing of which one it is.
+        let found = tokens.iter().fold(None, |found, token| {
+            if is_same(sent, &token.secret) { Some(token) } else { found }
+        });
+        match found {
+            Some(token) => Ok(token.visitor.clone()),
+            None => {
+                self.note_wrong(from);
+                Err(Denied::Wrong)
+            }
+        }
+    }
+
+    fn has_guessed_too_often(&self, from: Option<IpAddr>) -> bool {
+        let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong
+            .get(&from)
+            .is_some_and(|(count, since)| *count >= WRONG_MAX && since.elapsed() < WINDOW)
+    }
+
+    fn note_wrong(&self, from: Option<IpAddr>) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        if wrong.len() >= ADDRESSES_MAX {
+            wrong.clear();
+        }
+        let entry = wrong.entry(from).or_insert((0, Instant::now()));
+        if entry.1.elapsed() >= WINDOW {
+            *entry = (0, Instant::now());
+        }
+        entry.0 += 1;
+    }
+}
+
+fn bearer(head: &Parts) -> Option<&str> {
+    let value = head.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Compares in a time that depends on the lengths only.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let pairs = one.iter().zip(other);
+    let differences = pairs.fold(0, |differences, (a, b)| differences | (a ^ b));
+    std::hint::black_box(differences) == 0 && one.len() == other.len()
+}
+
+/// Returns 128 random bits as text.
+///
+/// # Errors
+///
+/// When the system gives none.
+pub(crate) fn random_text() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(authorization: &str) -> Parts {
+        let request = axum::http::Request::builder().header(AUTHORIZATION, authorization);
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn a_token_is_known_only_as_a_whole() {
+        let token = |secret: &str, visitor| Token { secret: secret.to_owned(), visitor };
+        let tokens = vec![
+            token("0123456789abcdef", Visitor::operator("ops")),
+            token("fedcba9876543210", Visitor::viewer("wall")),
+        ];
+        let keeper = Gatekeeper::new(Auth::Tokens(tokens));
+        let visitor = |text: &str| keeper.visitor(&head(text), None);
+        assert_eq!(visitor("Bearer 0123456789abcdef"), Ok(Visitor::operator("ops")));
+        assert_eq!(visitor("bearer  fedcba9876543210"), Ok(Visitor::viewer("wall")));
+        for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Bearer ", "Bearer é"]
+        {
+            assert!(visitor(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(visitor("Basic 0123456789abcdef"), Err(Denied::Missing));
+    }
+
+    #[test]
+    fn who_guesses_too_often_has_to_wait_and_others_do_not() {
+        let secret = "0123456789abcdef".to_owned();
+        let token = Token { secret, visitor: Visitor::operator("ops") };
+        let keeper = Gatekeeper::new(Auth::Tokens(vec![token]));
+        let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
+        for _ in 0..WRONG_MAX {
+            assert_eq!(keeper.visitor(&head("Bearer x"), here), Err(Denied::Wrong));
+        }
+        let right = head("Bearer 0123456789abcdef");
+        assert_eq!(keeper.visitor(&right, here), Err(Denied::TooMany));
+        assert!(keeper.visitor(&right, there).is_ok());
+    }
+
+    #[test]
+    fn random_texts_differ_and_are_long() {
+        let (one, other) = (random_text().unwrap(), random_text().unwrap());
+        assert_ne!(one, other);
+        assert!(one.len() >= TOKEN_BYTES_MIN);
+    }
+}

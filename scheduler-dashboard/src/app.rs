@@ -1,0 +1,77 @@
+//! What all handlers share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::{TaskSnapshot, Tasks};
+
+use crate::access::{Gatekeeper, Visitor};
+use crate::audit::{Action, Audit};
+use crate::clock::now;
+use crate::host::Hosts;
+use crate::hub::Hub;
+use crate::log::Recorder;
+use crate::options::Options;
+
+pub(crate) struct App {
+    pub(crate) tasks: Tasks,
+    pub(crate) options: Options,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) hub: Hub,
+    pub(crate) audit: Audit,
+    pub(crate) keeper: Gatekeeper,
+    pub(crate) hosts: Hosts,
+    /// Whether only this machine can connect, which makes metrics and health public.
+    pub(crate) is_local: bool,
+    pub(crate) started_at: DateTime<Utc>,
+}
+
+impl App {
+    pub(crate) fn new(
+        (tasks, recorder): (Tasks, Arc<Recorder>),
+        options: Options,
+        hosts: Hosts,
+        is_local: bool,
+    ) -> Arc<Self> {
+        let keeper = Gatekeeper::new(options.auth.clone());
+        let (hub, audit, started_at) = (Hub::default(), Audit::default(), now());
+        Arc::new(Self { tasks, options, recorder, hub, audit, keeper, hosts, is_local, started_at })
+    }
+
+    /// All tasks.
+    pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
+        let tasks = self.tasks.list();
+        self.recorder.forget_others(&tasks);
+        tasks
+    }
+
+    /// Whether metrics and health need no token.
+    pub(crate) fn has_public_metrics(&self) -> bool {
+        self.is_local || self.options.has_public_metrics
+    }
+
+    /// Notes an action, and tells the program.
+    pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
+        let action = Action {
+            at: now(),
+            who: who.name().into(),
+            from,
+            action: what.action,
+            task: what.task.into(),
+            note: what.note.map(Arc::from),
+        };
+        if let Some(on_action) = &self.options.on_action {
+            on_action(&action);
+        }
+        self.audit.add(action);
+    }
+}
+
+/// What a visitor did.
+#[derive(Clone, Copy)]
+pub(crate) struct What<'a> {
+    pub(crate) action: &'static str,
+    pub(crate) task: &'a str,
+    pub(crate) note: Option<&'a str>,
+}

@@ -1,0 +1,312 @@
+//! What a program writes: how a dashboard is set up, mounted and served.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::request::Parts;
+use scheduler::{Builder, Event, EventKind, Listener, Tasks};
+
+use crate::access::{Auth, TOKEN_BYTES_MIN, Token, Visitor, random_text};
+use crate::app::App;
+use crate::audit::Action;
+use crate::host::Hosts;
+use crate::log::Recorder;
+use crate::options::Options;
+use crate::server::{Bound, DashboardServer};
+use crate::web::router;
+
+/// How many runs of each task are kept.
+const RUNS_KEPT: usize = 100;
+
+/// A dashboard for the tasks of one scheduler.
+///
+/// ```
+/// use scheduler::{Schedule, Scheduler};
+/// use scheduler_dashboard::Dashboard;
+///
+/// let dashboard = Dashboard::new();
+/// let scheduler = Scheduler::builder()
+///     .task("purge", Schedule::fixed_rate("1h"), |_| {})
+///     .listener(dashboard.listener())
+///     .spawn()?;
+/// let server = dashboard.serve(scheduler.tasks(), "127.0.0.1:0")?;
+/// println!("dashboard {}", server.link());
+/// drop(server);
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It works without the [listener](Self::listener), too: then the history has the last 20 runs of each task, and the
+/// metrics have no histograms.
+#[must_use = "a dashboard does nothing until it is served or mounted"]
+pub struct Dashboard {
+    options: Options,
+    recorder: Arc<Recorder>,
+}
+
+impl Dashboard {
+    /// A dashboard with the default settings, in which nobody may do anything yet: see
+    /// [`serve`](Self::serve), [`operator`](Self::operator) and [`authorize`](Self::authorize).
+    pub fn new() -> Self {
+        Self { options: Options::new(), recorder: Arc::new(Recorder::new(RUNS_KEPT)) }
+    }
+
+    /// The name of the program at the top of the page; by default that of its file.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.options.title = title.into();
+        self
+    }
+
+    /// Adds somebody who may do everything, with a token of at least 16 bytes. The name stands in the list of actions.
+    ///
+    /// ```
+    /// use scheduler_dashboard::Dashboard;
+    ///
+    /// let token = std::env::var("DASHBOARD_TOKEN").unwrap_or_default();
+    /// let dashboard = Dashboard::new().operator("ops", token);
+    /// ```
+    pub fn operator(self, name: &str, token: impl Into<String>) -> Self {
+        self.token(Visitor::operator(name), token.into())
+    }
+
+    /// Adds somebody who may only look, with a token of at least 16 bytes.
+    pub fn viewer(self, name: &str, token: impl Into<String>) -> Self {
+        self.token(Visitor::viewer(name), token.into())
+    }
+
+    fn token(mut self, visitor: Visitor, secret: String) -> Self {
+        let token = Token { secret, visitor };
+        match &mut self.options.auth {
+            Auth::Tokens(tokens) => tokens.push(token),
+            Auth::Program(_) => self.options.auth = Auth::Tokens(vec![token]),
+        }
+        self
+    }
+
+    /// Leaves it to the program to know its users: the function gets the head of each request, also for the page, and
+    /// returns who it is from. Tokens have no effect then.
+    ///
+    /// ```
+    /// use scheduler_dashboard::{Dashboard, Visitor};
+    ///
+    /// #[derive(Clone)]
+    /// struct User { name: String, is_admin: bool }
+    ///
+    /// // A layer of the program has put the user into the extensions.
+    /// let dashboard = Dashboard::new().authorize(|head| {
+    ///     let user = head.extensions.get::<User>()?;
+    ///     Some(if user.is_admin { Visitor::operator(&user.name) } else { Visitor::viewer(&user.name) })
+    /// });
+    /// ```
+    pub fn authorize(
+        mut self,
+        authorize: impl Fn(&Parts) -> Option<Visitor> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.auth = Auth::Program(Arc::new(authorize));
+        self
+    }
+
+    /// Allows no actions, for nobody.
+    pub fn read_only(mut self) -> Self {
+        self.options.is_read_only = true;
+        self
+    }
+
+    /// Answers to this name, too, such as `ops.example.com` or `ops.example.com:8443`; without a port with any. Loopback
+    /// names and the address of [`serve`](Self::serve) are allowed anyway. Other names are refused, which stops DNS
+    /// rebinding.
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.options.hosts.push(host.into());
+        self
+    }
+
+    /// Answers to any name: for a router behind something that checks names itself.
+    pub fn allow_any_host(mut self) -> Self {
+        self.options.allows_any_host = true;
+        self
+    }
+
+    /// Shows metrics and health to everybody who reaches the server. By default they need a token, except on a loopback
+    /// address. They have names of tasks in them, and no texts of errors.
+    pub fn public_metrics(mut self) -> Self {
+        self.options.has_public_metrics = true;
+        self
+    }
+
+    /// How long a task with the tag `critical` may go without success before `/readyz` says `DOWN`. By default twice the
+    /// longest time between its next fire times, its longest run, and a minute.
+    pub fn critical_grace(mut self, grace: Duration) -> Self {
+        self.options.grace = Some(grace);
+        self
+    }
+
+    /// Changes the texts of errors, notes and pauses before anybody sees them.
+    ///
+    /// ```
+    /// use scheduler_dashboard::Dashboard;
+    ///
+    /// let dashboard = Dashboard::new().redact(|text| text.replace("s3cr3t", "…"));
+    /// ```
+    pub fn redact(mut self, redact: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.options.redact = Some(Arc::new(redact));
+        self
+    }
+
+    /// Is called with each action of a visitor, for a log. The last 200 are in the API.
+    pub fn on_action(mut self, call: impl Fn(&Action) + Send + Sync + 'static) -> Self {
+        self.options.on_action = Some(Arc::new(call));
+        self
+    }
+
+    /// How many runs of each task are kept: 100 by default, about 70 bytes each. To be called before
+    /// [`listener`](Self::listener).
+    pub fn keep_runs(mut self, runs: usize) -> Self {
+        self.recorder = Arc::new(Recorder::new(runs));
+        self
+    }
+
+    /// What gives the dashboard its history: for [`Builder::listener`].
+    pub fn listener(&self) -> impl Listener + use<> {
+        Arc::clone(&self.recorder)
+    }
+
+    /// The dashboard for a server of the program's own. It works under any prefix, and needs no setting for
+    /// that. Mounted by `nest_service` it answers with and without a slash at the end; by `nest` only without.
+    ///
+    /// Without [tokens](Self::operator) and without [`authorize`](Self::authorize) nobody sees anything.
+    ///
+    /// ```
+    /// use axum::Router;
+    /// use scheduler::Scheduler;
+    /// use scheduler_dashboard::Dashboard;
+    ///
+    /// let dashboard = Dashboard::new().operator("ops", "a token of 16 bytes");
+    /// let scheduler = Scheduler::builder().listener(dashboard.listener()).spawn()?;
+    /// let app: Router = Router::new().nest_service("/admin/jobs", dashboard.router(scheduler.tasks()));
+    /// # drop(app);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn router(&self, tasks: Tasks) -> Router {
+        let Options { hosts, allows_any_host, .. } = &self.options;
+        let hosts = Hosts::mounted(hosts, *allows_any_host);
+        router(App::new((tasks, Arc::clone(&self.recorder)), self.options.clone(), hosts, false))
+    }
+
+    /// Serves the dashboard alone, on a thread with a small Tokio runtime of its own, until the result is stopped or
+    /// dropped. The program needs no runtime.
+    ///
+    /// Without tokens it makes one, which is in the [link](DashboardServer::link), and serves only this machine.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be bound. When it is reachable from the network and there is neither a token nor
+    /// [`authorize`](Self::authorize), or a token is shorter than 16 bytes.
+    pub fn serve(&self, tasks: Tasks, address: impl ToSocketAddrs) -> io::Result<DashboardServer> {
+        let mut options = self.options.clone();
+        let mut addresses = address.to_socket_addrs()?;
+        let first =
+            addresses.next().ok_or_else(|| io::Error::other("the address has no meaning"))?;
+        prepare(&mut options, first)?;
+        let bound = bind(first, addresses)?;
+        let hosts = Hosts::served(bound.address, &options.hosts, options.allows_any_host);
+        let token = match &options.auth {
+            Auth::Tokens(tokens) => tokens.first().map(|token| token.secret.clone()),
+            Auth::Program(_) => None,
+        };
+        let is_local = is_loopback(bound.address.ip());
+        let app = App::new((tasks, Arc::clone(&self.recorder)), options, hosts, is_local);
+        bound.serve(router(app), token.as_deref())
+    }
+
+    /// Serves the dashboard from the start of a scheduler to its stop, where [`Builder::start`] does not return in
+    /// between. Prints the link to stderr, or why it cannot be served; the tasks run in any case.
+    ///
+    /// ```no_run
+    /// use scheduler::Scheduler;
+    /// use scheduler_dashboard::Dashboard;
+    ///
+    /// fn main() -> Result<(), scheduler::StartError> {
+    ///     Dashboard::new().attach(Scheduler::builder(), "127.0.0.1:9095").start()
+    /// }
+    /// ```
+    pub fn attach(self, builder: Builder, address: impl ToSocketAddrs + Send + 'static) -> Builder {
+        let place: Arc<Mutex<Option<DashboardServer>>> = Arc::default();
+        let served = Arc::clone(&place);
+        let end = move |event: &Event| {
+            if let EventKind::SchedulerStopped { .. } = event.kind {
+                drop(place.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+        };
+        builder.listener(self.listener()).listener(end).on_start(move |tasks| {
+            match self.serve(tasks.clone(), address) {
+                Ok(server) => {
+                    eprintln!("dashboard {}", server.link());
+                    *served.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+                }
+                Err(error) => eprintln!("the dashboard cannot be served: {error}"),
+            }
+        })
+    }
+}
+
+impl Default for Dashboard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Dashboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dashboard").field(&self.options).finish()
+    }
+}
+
+/// Refuses what would let anybody in; makes a token where only this machine can connect.
+fn prepare(options: &mut Options, address: SocketAddr) -> io::Result<()> {
+    let refuse = |text: String| Err(io::Error::new(ErrorKind::InvalidInput, text));
+    let Auth::Tokens(tokens) = &mut options.auth else { return Ok(()) };
+    if let Some(short) = tokens.iter().find(|token| token.secret.len() < TOKEN_BYTES_MIN) {
+        let name = short.visitor.name();
+        return refuse(format!(
+            "the token of {name:?} has fewer than {TOKEN_BYTES_MIN} bytes, and could be guessed\n\
+             help: openssl rand -hex 16"
+        ));
+    }
+    if !tokens.is_empty() {
+        return Ok(());
+    }
+    if !is_loopback(address.ip()) {
+        return refuse(format!(
+            "{address} is reachable from the network, and the dashboard has no token\n\
+             help: Dashboard::new().operator(\"ops\", token), or serve 127.0.0.1:{}",
+            address.port()
+        ));
+    }
+    tokens.push(Token { secret: random_text()?, visitor: Visitor::operator("local") });
+    Ok(())
+}
+
+/// Binds the first address that can be bound. The others are taken only if they are as open as the first.
+fn bind(first: SocketAddr, others: impl Iterator<Item = SocketAddr>) -> io::Result<Bound> {
+    let is_local = is_loopback(first.ip());
+    let mut failed = match Bound::bind(first) {
+        Ok(bound) => return Ok(bound),
+        Err(error) => error,
+    };
+    for address in others.filter(|address| is_loopback(address.ip()) == is_local) {
+        match Bound::bind(address) {
+            Ok(bound) => return Ok(bound),
+            Err(error) => failed = error,
+        }
+    }
+    Err(io::Error::new(failed.kind(), format!("{first}: {failed}")))
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}

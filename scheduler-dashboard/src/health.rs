@@ -1,0 +1,165 @@
+//! Whether the program is alive, and whether its critical tasks do what they are for.
+//!
+//! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
+//! success, or with its start; it is twice the longest time between its next fire times, its longest run among those that
+//! are kept, and a minute. For a task every five minutes that is eleven minutes; for one on weekdays at nine six days: a
+//! single failure does not make the program unhealthy, two in a row do. The program may set one grace for all.
+//!
+//! A task that only runs once, or whose trigger does not say more, is late when its last run has failed. One that is
+//! paused, disabled or has been cancelled is never late: somebody has decided that.
+
+use std::time::Duration;
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::{TaskSnapshot, TaskState};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::clock::now;
+use crate::times::instant;
+
+/// The tag of tasks that count.
+const TAG: &str = "critical";
+/// How many of the next fire times are looked at.
+const FIRE_TIMES: usize = 10;
+const GRACE_MIN: Duration = Duration::from_secs(60);
+
+/// The state of one critical task.
+pub(crate) struct Critical {
+    pub(crate) name: String,
+    pub(crate) is_up: bool,
+    since: Option<DateTime<Utc>>,
+    grace: Option<Duration>,
+}
+
+/// All critical tasks.
+pub(crate) fn critical(app: &App) -> Vec<Critical> {
+    let tagged = app.tasks.tagged(TAG);
+    let tasks = tagged.tasks().iter().map(|control| {
+        let task = control.snapshot();
+        let grace = app.options.grace.or_else(|| {
+            let times = control.next_fire_times(FIRE_TIMES);
+            own_grace(&task, &times, longest_run(app, &task))
+        });
+        let added_at = app.recorder.with(task.name(), |log| log.added_at);
+        let since = task.last_success.or(added_at).unwrap_or(app.started_at);
+        Critical {
+            name: task.name().to_owned(),
+            is_up: is_up(&task, since, grace, now()),
+            since: task.last_success,
+            grace,
+        }
+    });
+    tasks.collect()
+}
+
+/// The answer of `/readyz`. The names of tasks are for those who may see them.
+pub(crate) fn report(tasks: &[Critical], has_details: bool) -> Value {
+    let status = |is_up: bool| if is_up { "UP" } else { "DOWN" };
+    let mut report = json!({ "status": status(tasks.iter().all(|task| task.is_up)) });
+    if has_details {
+        let details = tasks.iter().map(|task| {
+            let mut detail = json!({ "status": status(task.is_up) });
+            if let Some(since) = task.since {
+                detail["lastSuccess"] = instant(since).into();
+            }
+            if let Some(grace) = task.grace {
+                detail["graceSeconds"] = grace.as_secs().into();
+            }
+            (task.name.clone(), detail)
+        });
+        report["components"] = json!({
+            "scheduler": { "status": report["status"], "details": Value::Object(details.collect()) }
+        });
+    }
+    report
+}
+
+fn is_up(
+    task: &TaskSnapshot,
+    since: DateTime<Utc>,
+    grace: Option<Duration>,
+    now: DateTime<Utc>,
+) -> bool {
+    let is_decided = task.is_paused
+        || matches!(task.state, TaskState::Disabled | TaskState::Cancelled)
+        || task.state == TaskState::Completed && task.streak == 0;
+    if is_decided {
+        return true;
+    }
+    match grace {
+        _ if task.state == TaskState::Failed => false,
+        Some(grace) => now <= since + grace,
+        None => task.streak == 0,
+    }
+}
+
+fn own_grace(
+    task: &TaskSnapshot,
+    times: &[DateTime<Utc>],
+    longest_run: Duration,
+) -> Option<Duration> {
+    let gaps = times.windows(2).filter_map(|pair| (pair[1] - pair[0]).to_std().ok());
+    let gap = gaps.max().or(task.facts.period)?;
+    Some((gap * 2).saturating_add(longest_run).saturating_add(GRACE_MIN))
+}
+
+fn longest_run(app: &App, task: &TaskSnapshot) -> Duration {
+    let kept = app.recorder.with(task.name(), |log| log.runs.iter().map(|run| run.took()).max());
+    let last = task.last_runs.iter().map(|run| run.took).max();
+    kept.flatten().max(last).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler::{Schedule, Scheduler, Tasks, failures, successes};
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn snapshot(schedule: Schedule, body: fn() -> Result<(), &'static str>) -> (Scheduler, Tasks) {
+        let scheduler = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
+        let scheduler = scheduler.messages(|_| {}).task("t", schedule, move |_| body());
+        let scheduler = scheduler.spawn().unwrap();
+        let tasks = scheduler.tasks();
+        (scheduler, tasks)
+    }
+
+    #[test]
+    fn the_grace_follows_the_longest_gap_between_fire_times() {
+        let grace = |schedule: Schedule| {
+            let (scheduler, tasks) = snapshot(schedule, || Ok(()));
+            let task = tasks.get("t").unwrap();
+            let grace = own_grace(&task.snapshot(), &task.next_fire_times(10), Duration::ZERO);
+            scheduler.shutdown().unwrap();
+            grace.map(|grace| grace.as_secs())
+        };
+        let five = || Schedule::fixed_rate("5m").initial_delay("1h");
+        assert_eq!(grace(five()), Some(660));
+        assert_eq!(grace(Schedule::fixed_delay("5m").initial_delay("1h")), Some(660));
+        let weekdays = Schedule::cron("0 0 9 * * MON-FRI").zone("UTC");
+        assert_eq!(grace(weekdays), Some(6 * 86_400 + 60), "from Friday to Monday");
+        assert_eq!(grace(Schedule::once("1h")), None);
+    }
+
+    #[test]
+    fn a_task_is_down_when_it_has_not_succeeded_within_its_grace() {
+        let rate = || Schedule::fixed_rate("1ms");
+        let (scheduler, tasks) = snapshot(rate(), || Err("no"));
+        scheduler.wait_for("t", failures(1), LIMIT).unwrap();
+        let (task, control) = (tasks.get("t").unwrap().snapshot(), tasks.get("t").unwrap());
+        let (start, minute) = (now(), Some(GRACE_MIN));
+        assert!(is_up(&task, start, minute, start + GRACE_MIN));
+        assert!(!is_up(&task, start, minute, start + GRACE_MIN * 2));
+        assert!(!is_up(&task, start, None, start), "its last run has failed");
+        control.pause().unwrap();
+        assert!(is_up(&control.snapshot(), start, minute, start + GRACE_MIN * 2));
+        scheduler.shutdown().unwrap();
+
+        let (scheduler, tasks) = snapshot(rate(), || Ok(()));
+        scheduler.wait_for("t", successes(1), LIMIT).unwrap();
+        let task = tasks.get("t").unwrap().snapshot();
+        assert!(is_up(&task, start, None, start));
+        scheduler.shutdown().unwrap();
+    }
+}

@@ -1,0 +1,116 @@
+//! A page, a JSON API, Spring's actuator and Prometheus metrics for the tasks of [`scheduler`].
+//!
+//! ```no_run
+//! use scheduler::{Scheduler, scheduled};
+//! use scheduler_dashboard::Dashboard;
+//!
+//! #[scheduled(fixed_rate = "5s")]
+//! fn tick() {}
+//!
+//! fn main() -> Result<(), scheduler::StartError> {
+//!     Dashboard::new().attach(Scheduler::builder(), "127.0.0.1:9095").start()
+//! }
+//! ```
+//!
+//! prints `dashboard http://127.0.0.1:9095/#token=…`, which is to be opened in a browser. Beside a program that goes on:
+//! [`Dashboard::serve`]. Inside its own axum server: [`Dashboard::router`].
+//!
+//! # What it must never do
+//!
+//! Delay a task, keep it alive, or grow with what tasks do. Let somebody in whom nobody has let in. Show a time that has
+//! passed as the next one, or UTC without saying so. Ask another server for anything.
+//!
+//! # Who gets in
+//!
+//! In this order, for each request:
+//!
+//! 1. [`serve`](Dashboard::serve) refuses an address that the network reaches, unless there is a token.
+//! 2. `Host` is a loopback name, the address itself, or [allowed](Dashboard::allow_host); otherwise 403.
+//! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has the token in its
+//!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
+//!    header. There are no cookies. Ten wrong tokens in a minute from one address are the most.
+//! 4. The [role](Role): a viewer changes nothing. [`read_only`](Dashboard::read_only) is for all.
+//! 5. What changes something is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
+//!    another site. No GET changes anything, and there are no CORS headers.
+//! 6. The policy of the page allows its own script and style, and requests to its own server, and nothing else.
+//! 7. `/metrics` and health are public on a loopback address, and otherwise need a token, or
+//!    [`public_metrics`](Dashboard::public_metrics). `/healthz` and `/readyz` say `UP` or `DOWN` to all.
+//!
+//! # The API
+//!
+//! Below `/api/v1`, in JSON. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
+//! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). What is absent is left out. Later versions may
+//! add names, also new sections beside `tasks`, such as jobs of a store. In paths a `/` in the name of a task is `%2F`; an
+//! unambiguous end of the name is enough.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /info` | `application`, `version`, `sections`, `now`, `zone`, `visitor`, `counts`, `pools`, `history`, `streams` |
+//! | `GET /tasks` | `now`, `tasks`: a row for each |
+//! | `GET /tasks/{name}` | its row, with `upcoming` (the next ten fire times) and `durations` |
+//! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
+//! | `GET /tasks/{name}/next?n=10` | `times`: `at`, `local` and, after a change of the clocks, `clockChange` |
+//! | `GET /actions?task=…` | `actions`: who did what, the latest first |
+//! | `GET /events` | server-sent events, see below |
+//! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
+//! | `POST /tasks/{name}/pause` | body: `note`, and `until` (an instant) or `forMs`, all optional |
+//! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
+//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//!
+//! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
+//! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `note`, `since`, `until`), `next`, `wouldRunAt`, `running`,
+//! `runningSince`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
+//! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
+//! `counters`.
+//!
+//! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
+//! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones
+//! the last texts are there that differ.
+//!
+//! Refusals are `application/problem+json`, with a `detail` that says what to change.
+//!
+//! # Live updates
+//!
+//! `GET /api/v1/events` begins with an event `snapshot`, which has what `GET /tasks` has. Then `tasks` has the rows that have
+//! changed, at most four times a second; a row with `isRemoved` is gone. Every 15 seconds `tick` has `now` and `count`. There
+//! may be 32 streams. One that does not read is closed; a new one begins with a snapshot.
+//!
+//! # For other programs
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /actuator`, `/actuator/scheduledtasks`, `/actuator/health` | as Spring Boot 4 |
+//! | `GET /metrics`, `/actuator/prometheus` | Prometheus: `scheduler_…`, and Spring's `tasks_scheduled_execution_…` and `executor_…` |
+//! | `GET /healthz` | `UP` while the server answers |
+//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace) |
+//!
+//! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
+//! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/dashboard.md")]
+struct Guide;
+
+mod access;
+mod actuator;
+mod app;
+mod audit;
+mod clock;
+mod dashboard;
+mod health;
+mod host;
+mod hub;
+mod live;
+mod log;
+mod options;
+mod problem;
+mod prometheus;
+mod server;
+mod times;
+mod view;
+mod web;
+
+pub use access::{Role, Visitor};
+pub use audit::Action;
+pub use dashboard::Dashboard;
+pub use server::DashboardServer;

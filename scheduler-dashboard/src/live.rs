@@ -1,0 +1,154 @@
+//! Live updates: server-sent events for each watcher, bounded in number, in rate and in what waits for a slow one.
+//!
+//! While somebody watches, a pump looks four times a second which tasks have changed, and sends their rows, once, to all
+//! watchers. A watcher that has not read its last messages is dropped: its browser connects again, and gets a whole list.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::clock::now;
+use crate::hub::MESSAGES_MAX;
+use crate::times::instant;
+use crate::view;
+
+const BEAT: Duration = Duration::from_millis(250);
+/// Every so many beats a watcher is told the time, so that it knows that the connection lives.
+const BEATS_PER_TICK: u32 = 60;
+
+/// How often a new watcher tries to begin between two updates.
+const TRIES_MAX: usize = 50;
+const TRY_AGAIN: Duration = Duration::from_millis(10);
+
+/// Returns a stream of events, which begins with all tasks; `None` if too many watch.
+pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {
+    let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    let mut tries = 0;
+    let is_pumping = loop {
+        tries += 1;
+        let updates = {
+            let mut watchers = app.hub.lock();
+            if watchers.is_full() {
+                return None;
+            }
+            app.recorder.watch(true);
+            watchers.updates
+        };
+        let list = json!({ "now": instant(now()), "tasks": rows(app) });
+        let list = message("snapshot", &list);
+        let begun = app.hub.begin(&sender, list, (updates, tries >= TRIES_MAX));
+        if let Some(is_pumping) = begun {
+            break is_pumping;
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
+    };
+    drop(sender);
+    if !is_pumping {
+        tokio::spawn(pump(Arc::clone(app)));
+    }
+    let mut response = Body::new(Stream(receiver)).into_response();
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    // A proxy would otherwise collect events before it passes them on.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Some(response)
+}
+
+/// The rows of all tasks. The trigger of a task may describe itself, so no lock may be held.
+fn rows(app: &App) -> Vec<Value> {
+    app.list().iter().map(|task| view::row(app, task)).collect()
+}
+
+/// Sends what has changed, until nobody watches.
+async fn pump(app: Arc<App>) {
+    let app = Pumping(app);
+    let (mut beats, mut next_update): (u32, u32) = (0, 0);
+    loop {
+        tokio::time::sleep(BEAT).await;
+        beats = beats.wrapping_add(1);
+        app.0.hub.lock().updates += 1;
+        let rows = if beats >= next_update { changed(&app.0) } else { Vec::new() };
+        // Many changes at once come less often, so that the pump takes a small part of a core.
+        let pause = u32::try_from(rows.len() / 200).unwrap_or(u32::MAX).min(8);
+        let update = json!({ "now": instant(now()), "tasks": rows });
+        let update = (!rows.is_empty()).then(|| message("tasks", &update));
+        let tick = beats.is_multiple_of(BEATS_PER_TICK).then(|| message("tick", &tick(&app.0)));
+        next_update = beats + pause;
+        let mut watchers = app.0.hub.lock();
+        watchers.updates += 1;
+        update.iter().chain(&tick).for_each(|message| watchers.send(message));
+        watchers.list.retain(|watcher| !watcher.is_closed());
+        if watchers.list.is_empty() {
+            watchers.is_pumping = false;
+            app.0.recorder.watch(false);
+            return;
+        }
+    }
+}
+
+/// Ends the streams if the pump panics, in code of the program that redacts a text or describes a trigger: then browsers
+/// connect again, which starts another pump.
+struct Pumping(Arc<App>);
+
+impl Drop for Pumping {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut watchers = self.0.hub.lock();
+            watchers.list.clear();
+            watchers.is_pumping = false;
+            watchers.updates += watchers.updates % 2;
+        }
+    }
+}
+
+/// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
+fn changed(app: &App) -> Vec<Value> {
+    if !app.recorder.has_heard() {
+        let since = now() - Duration::from_secs(2);
+        let tasks = app.list();
+        let is_new = |task: &&scheduler::TaskSnapshot| {
+            let ended = task.last_runs.first().map(|run| run.started_at + run.took);
+            task.running > 0 || ended.is_some_and(|at| at > since) || task.is_paused
+        };
+        return tasks.iter().filter(is_new).map(|task| view::row(app, task)).collect();
+    }
+    let names = app.recorder.take_changed();
+    let rows = names.iter().map(|name| match app.tasks.get(name) {
+        Ok(task) if task.name() == &**name => view::row(app, &task.snapshot()),
+        _ => json!({ "name": name, "isRemoved": true }),
+    });
+    rows.collect()
+}
+
+fn tick(app: &App) -> Value {
+    json!({ "now": instant(now()), "count": app.list().len() })
+}
+
+fn message(event: &str, data: &Value) -> Bytes {
+    // JSON has no line breaks.
+    Bytes::from(format!("event: {event}\ndata: {data}\n\n"))
+}
+
+/// The messages for a watcher as the body of a response; ends when the watcher was dropped.
+struct Stream(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Stream {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|message| message.map(|message| Ok(Frame::data(message))))
+    }
+}

@@ -1,0 +1,152 @@
+//! What the listener keeps of the runs: more of them than a snapshot has, without growing beyond a bound.
+//!
+//! A task's history in the scheduler has its last 20 runs, with everything. For the sparkline, the percentiles and the
+//! histograms of `/metrics`, the [`Recorder`] keeps 100 runs of each task, in about 70 bytes each, and a few texts.
+//!
+//! It must never grow with what tasks do: of each task it keeps a number of runs, at most eight different texts, and
+//! the attempts of ten runs. It must not do anything slow: all listeners of a program share one thread.
+//!
+//! | file | what |
+//! |---|---|
+//! | `runs` | the runs of one task |
+//! | `texts` | the texts of its failures, each kept once |
+//! | `tally` | histograms and sums for `/metrics` |
+
+mod runs;
+mod tally;
+mod texts;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::{Event, EventKind, Listener, TaskSnapshot};
+
+pub(crate) use self::runs::{FailedAttempt, Kept, TaskLog};
+pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
+
+/// How many tasks that have ended keep their runs.
+const ENDED_MAX: usize = 200;
+/// How many more tasks than there are may be known before the others are forgotten.
+const SLACK: usize = 1_000;
+/// How many tasks are known at most.
+const TASKS_MAX: usize = 100_000;
+
+/// Listens to the tasks of one scheduler.
+pub(crate) struct Recorder {
+    inner: Mutex<Inner>,
+    keep: usize,
+    /// Set while somebody watches: only then changes are noted.
+    is_watched: AtomicBool,
+    has_heard: AtomicBool,
+}
+
+#[derive(Default)]
+struct Inner {
+    tasks: HashMap<Arc<str>, TaskLog>,
+    ended: VecDeque<Arc<str>>,
+    changed: HashSet<Arc<str>>,
+    lost: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self {
+            inner: Mutex::default(),
+            keep: keep.max(1),
+            is_watched: AtomicBool::new(false),
+            has_heard: AtomicBool::new(false),
+        }
+    }
+
+    /// How many runs of each task are kept.
+    pub(crate) fn keeps(&self) -> usize {
+        self.keep
+    }
+
+    /// Whether it is a listener of a scheduler that has started.
+    pub(crate) fn has_heard(&self) -> bool {
+        self.has_heard.load(Ordering::Relaxed)
+    }
+
+    /// Calls a function with what is kept of a task.
+    pub(crate) fn with<R>(&self, task: &str, read: impl FnOnce(&TaskLog) -> R) -> Option<R> {
+        self.lock().tasks.get(task).map(read)
+    }
+
+    /// How many events were lost before they came here.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lock().lost
+    }
+
+    /// Notes from now on which tasks have changed, or no longer.
+    pub(crate) fn watch(&self, is_watched: bool) {
+        self.is_watched.store(is_watched, Ordering::Relaxed);
+        if !is_watched {
+            self.lock().changed = HashSet::new();
+        }
+    }
+
+    /// Takes out the names of the tasks that have changed since the last call.
+    pub(crate) fn take_changed(&self) -> Vec<Arc<str>> {
+        self.lock().changed.drain().collect()
+    }
+
+    /// Forgets tasks that are gone, if they have become many: the event of a run may come after its task was forgotten.
+    pub(crate) fn forget_others(&self, tasks: &[TaskSnapshot]) {
+        let mut inner = self.lock();
+        if inner.tasks.len() > tasks.len() + ENDED_MAX + SLACK {
+            let known: HashSet<&str> = tasks.iter().map(TaskSnapshot::name).collect();
+            inner.tasks.retain(|name, _| known.contains(&**name));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Recorder {
+    fn on_event(&self, event: &Event) {
+        self.has_heard.store(true, Ordering::Relaxed);
+        let mut inner = self.lock();
+        if let EventKind::Lost { count, .. } = event.kind {
+            inner.lost += count;
+        }
+        let Some(facts) = &event.task else { return };
+        if self.is_watched.load(Ordering::Relaxed) && !inner.changed.contains(&facts.name) {
+            inner.changed.insert(Arc::clone(&facts.name));
+        }
+        match &event.kind {
+            EventKind::TaskAdded { .. } => inner.added(&facts.name, event.at),
+            EventKind::TaskEnded { .. } => inner.ended(&facts.name),
+            kind => {
+                // One that was added before this listener heard, or that has ended long ago.
+                if !inner.tasks.contains_key(&facts.name) && inner.tasks.len() < TASKS_MAX {
+                    inner.added(&facts.name, event.at);
+                }
+                if let Some(task) = inner.tasks.get_mut(&facts.name) {
+                    task.on_event(kind, event.at, self.keep);
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn added(&mut self, name: &Arc<str>, at: DateTime<Utc>) {
+        self.ended.retain(|ended| ended != name);
+        self.tasks.insert(Arc::clone(name), TaskLog::new(at));
+    }
+
+    /// Keeps what is known of a task that has ended, for a while.
+    fn ended(&mut self, name: &Arc<str>) {
+        self.ended.push_back(Arc::clone(name));
+        if self.ended.len() > ENDED_MAX
+            && let Some(first) = self.ended.pop_front()
+        {
+            self.tasks.remove(&first);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The runs of one task.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::{Cause, EventKind, Outcome, RunInfo};
+
+use super::tally::Tally;
+use super::texts::Texts;
+
+/// Of how many runs the failed attempts are kept.
+const WITH_ATTEMPTS_MAX: usize = 10;
+/// How many failed attempts of a run are kept, the latest.
+const ATTEMPTS_MAX: usize = 4;
+/// How many runs in progress are known; more would mean that the ends of others were lost.
+const RUNNING_MAX: usize = 64;
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) number: u64,
+    fire_time: i64,
+    started_at: i64,
+    took_micros: u64,
+    late_micros: u64,
+    pub(crate) attempts: u32,
+    pub(crate) cause: Cause,
+    pub(crate) outcome: Ended,
+    pub(crate) text: Option<Arc<str>>,
+    pub(crate) failed: Option<Box<FailedAttempts>>,
+}
+
+/// How a run ended, without the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Success,
+    Error,
+    Panic,
+    Timeout,
+    Cancelled,
+}
+
+/// The failed attempts of one run: most have none, which takes eight bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedAttempts(pub(crate) Vec<FailedAttempt>);
+
+/// An attempt that was followed by another one.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedAttempt {
+    pub(crate) attempt: u32,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) text: Option<Arc<str>>,
+}
+
+impl Ended {
+    fn of(outcome: &Outcome) -> Option<Self> {
+        Some(match outcome {
+            Outcome::Success => Self::Success,
+            Outcome::Error(_) => Self::Error,
+            Outcome::Panic(_) => Self::Panic,
+            Outcome::Timeout(_) => Self::Timeout,
+            Outcome::Cancelled => Self::Cancelled,
+            // No run.
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Panic => "panic",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Kept {
+    pub(crate) fn fire_time(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.fire_time).unwrap_or_default()
+    }
+
+    pub(crate) fn started_at(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.started_at).unwrap_or_default()
+    }
+
+    pub(crate) fn took(&self) -> Duration {
+        Duration::from_micros(self.took_micros)
+    }
+
+    pub(crate) fn late(&self) -> Duration {
+        Duration::from_micros(self.late_micros)
+    }
+
+    pub(crate) fn ended_at(&self) -> DateTime<Utc> {
+        self.started_at() + self.took()
+    }
+}
+
+/// A run in progress.
+#[derive(Debug)]
+struct Active {
+    number: u64,
+    started_at: DateTime<Utc>,
+    late: Duration,
+    failed: Vec<FailedAttempt>,
+}
+
+/// What is kept of a task.
+#[derive(Debug)]
+pub(crate) struct TaskLog {
+    pub(crate) added_at: DateTime<Utc>,
+    /// The latest last.
+    pub(crate) runs: VecDeque<Kept>,
+    pub(crate) tally: Tally,
+    active: Vec<Active>,
+    texts: Texts,
+}
+
+impl TaskLog {
+    pub(super) fn new(added_at: DateTime<Utc>) -> Self {
+        let (runs, tally, active) = (VecDeque::new(), Tally::default(), Vec::new());
+        Self { added_at, runs, tally, active, texts: Texts::default() }
+    }
+
+    pub(super) fn on_event(&mut self, kind: &EventKind, at: DateTime<Utc>, keep: usize) {
+        match kind {
+            EventKind::RunStarted { run, late, .. } if run.attempt == 1 => self.started(run, *late),
+            EventKind::AttemptFailed { run, failure, .. } => {
+                let text = self.text(failure.message());
+                let failed = FailedAttempt { attempt: run.attempt, at, text };
+                if let Some(active) = self.active.iter_mut().find(|it| it.number == run.number) {
+                    if active.failed.len() >= ATTEMPTS_MAX {
+                        active.failed.remove(0);
+                    }
+                    active.failed.push(failed);
+                }
+            }
+            EventKind::RunFinished { run, outcome, took, .. } => {
+                self.finished(run, outcome, *took, keep);
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, run: &RunInfo, late: Duration) {
+        if self.active.len() >= RUNNING_MAX {
+            self.active.remove(0);
+        }
+        self.tally.late.add(late);
+        let (number, started_at) = (run.number, run.started_at);
+        self.active.push(Active { number, started_at, late, failed: Vec::new() });
+    }
+
+    fn finished(&mut self, run: &RunInfo, outcome: &Outcome, took: Duration, keep: usize) {
+        let active = self.active.iter().position(|active| active.number == run.number);
+        let active = active.map(|index| self.active.swap_remove(index));
+        let Some(ended) = Ended::of(outcome) else { return };
+        self.tally.finished(outcome, took);
+        let started_at = active.as_ref().map_or(run.started_at, |active| active.started_at);
+        let late = active.as_ref().map_or_else(|| run.lateness(), |active| active.late);
+        let failed = active.map(|active| active.failed).filter(|failed| !failed.is_empty());
+        let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        let kept = Kept {
+            number: run.number,
+            fire_time: run.fire_time.timestamp_micros(),
+            started_at: started_at.timestamp_micros(),
+            took_micros: micros(took),
+            late_micros: micros(late),
+            attempts: run.attempt,
+            cause: run.cause,
+            outcome: ended,
+            text: outcome.failure().and_then(|failure| self.text(failure.message())),
+            failed: failed.map(|failed| Box::new(FailedAttempts(failed))),
+        };
+        if self.runs.len() >= keep {
+            self.runs.pop_front();
+        }
+        self.runs.push_back(kept);
+        let with_attempts = self.runs.iter_mut().rev().filter(|run| run.failed.is_some());
+        with_attempts.skip(WITH_ATTEMPTS_MAX).for_each(|run| run.failed = None);
+    }
+
+    fn text(&mut self, text: &str) -> Option<Arc<str>> {
+        let (kept, displaced) = self.texts.keep(text);
+        if let Some(old) = displaced {
+            let is_old =
+                |text: &Option<Arc<str>>| text.as_ref().is_some_and(|text| Arc::ptr_eq(text, &old));
+            for run in &mut self.runs {
+                if is_old(&run.text) {
+                    run.text = None;
+                }
+                for attempt in run.failed.iter_mut().flat_map(|failed| failed.0.iter_mut()) {
+                    if is_old(&attempt.text) {
+                        attempt.text = None;
+                    }
+                }
+            }
+        }
+        Some(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figure of the documentation.
+    #[test]
+    fn a_run_takes_few_bytes() {
+        assert!(size_of::<Kept>() <= 72, "{}", size_of::<Kept>());
+    }
+}

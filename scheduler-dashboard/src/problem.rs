@@ -1,0 +1,65 @@
+//! Refusals: `application/problem+json` (RFC 9457), whose `detail` says what to change.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use axum::response::{IntoResponse, Response};
+use scheduler::ControlError;
+use serde_json::json;
+
+/// A request that is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    detail: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into() }
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is nothing here; see /api/v1/info")
+    }
+}
+
+impl From<ControlError> for Problem {
+    fn from(error: ControlError) -> Self {
+        let status = if error.is_unknown() {
+            StatusCode::NOT_FOUND
+        } else if error.is_stopping() {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::CONFLICT
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or("refused");
+        let body = json!({
+            "type": "about:blank",
+            "title": title,
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        let mut response = (self.status, Json(body)).into_response();
+        let problem = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, problem);
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,141 @@
+//! What is refused before a handler sees it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::time::timeout;
+
+use crate::access::{Denied, Role, Visitor};
+use crate::app::App;
+use crate::host::is_foreign;
+use crate::problem::Problem;
+
+/// How long a handler, and the body that it waits for, may take.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// With these headers a client asks for another method than it says.
+const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// The visitor of a request, for handlers: `None` where none is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) visitor: Option<Visitor>,
+    pub(crate) from: Option<IpAddr>,
+}
+
+/// Refuses a request, or lets a handler have it.
+pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    match check(&app, &head) {
+        Ok(caller) => head.extensions.insert(caller),
+        Err(problem) => return problem.into_response(),
+    };
+    let answer = next.run(Request::from_parts(head, body));
+    match timeout(DEADLINE, answer).await {
+        Ok(response) => response,
+        Err(_) => {
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "the request took too long").into_response()
+        }
+    }
+}
+
+/// Adds the headers of all responses; a handler may have set a policy of its own.
+pub(crate) async fn harden(request: Request, next: Next) -> Response {
+    const POLICY: &str =
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
+    let fixed: [(HeaderName, &str); 5] = [
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
+    check_frame(head)?;
+    let host = app.hosts.check(head)?;
+    let from = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|it| it.0.ip());
+    let visitor = match app.keeper.visitor(head, from) {
+        Ok(visitor) => Some(visitor),
+        Err(_) if is_public(app, head.uri.path()) => None,
+        Err(denied) => return Err(refusal(app, denied)),
+    };
+    if head.method.is_safe() {
+        return Ok(Caller { visitor, from });
+    }
+    if app.options.is_read_only {
+        return Err(Problem::forbidden("this dashboard is read-only"));
+    }
+    if visitor.as_ref().is_some_and(|visitor| visitor.role() < Role::Operator) {
+        return Err(Problem::forbidden("your role is `viewer`, which may only look"));
+    }
+    if is_foreign(&head.headers, &host) {
+        return Err(Problem::forbidden("the request comes from another site"));
+    }
+    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    if head.method == Method::POST
+        && !kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json"))
+    {
+        let detail = "help: send Content-Type: application/json, also without a body";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    Ok(Caller { visitor, from })
+}
+
+/// Refuses what two servers in a row might read in two ways.
+fn check_frame(head: &Parts) -> Result<(), Problem> {
+    let lengths = head.headers.get_all(CONTENT_LENGTH).iter().count();
+    if lengths > 1 || lengths == 1 && head.headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Problem::bad_request("the request says in two ways how long it is"));
+    }
+    if OVERRIDES.iter().any(|name| head.headers.contains_key(*name)) {
+        return Err(Problem::bad_request("the method of a request cannot be overridden"));
+    }
+    Ok(())
+}
+
+/// What anybody may ask for who reaches the server.
+fn is_public(app: &App, path: &str) -> bool {
+    match path {
+        "/healthz" | "/readyz" => true,
+        "/actuator/health" | "/actuator/prometheus" | "/metrics" => app.has_public_metrics(),
+        // The page has nothing in it; a program that knows its users decides also about the page.
+        "" | "/" => app.keeper.is_by_token(),
+        _ => false,
+    }
+}
+
+fn refusal(app: &App, denied: Denied) -> Problem {
+    let (status, detail) = match denied {
+        Denied::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait a minute"),
+        Denied::Wrong => (StatusCode::UNAUTHORIZED, "the token is wrong"),
+        Denied::Missing if app.keeper.is_by_token() => (
+            StatusCode::UNAUTHORIZED,
+            "a token is needed\nhelp: send Authorization: Bearer <token>; the program sets it by \
+             Dashboard::operator or prints a link with it",
+        ),
+        Denied::Missing => {
+            (StatusCode::UNAUTHORIZED, "the program does not know you; sign in first")
+        }
+    };
+    Problem::new(status, detail)
+}

@@ -1,0 +1,73 @@
+//! The requests: what is refused before a handler sees it, the API, the page.
+//!
+//! Every request goes through the [`guard`], in this order: one host, and an allowed one; a visitor; the role; and for
+//! everything that changes something, JSON that no other site has sent. Then a handler has ten seconds.
+//!
+//! It must never change anything by a GET, answer another site with a CORS header, redirect, or serve a file.
+//!
+//! | file | what |
+//! |---|---|
+//! | `guard` | what is refused, and the headers of all responses |
+//! | `api` | `/api/v1` |
+//! | `ops` | the actuator, metrics, health |
+//! | `page` | the one document |
+
+mod api;
+mod guard;
+mod ops;
+mod page;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::problem::Problem;
+
+const BODY_BYTES_MAX: usize = 16 * 1_024;
+
+/// All routes.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let api = Router::new()
+        .route("/info", get(api::info))
+        .route("/tasks", get(api::tasks))
+        .route("/tasks:pause", post(api::pause_many))
+        .route("/tasks:resume", post(api::resume_many))
+        .route("/tasks/{name}", get(api::task))
+        .route("/tasks/{name}/runs", get(api::task_runs))
+        .route("/tasks/{name}/next", get(api::task_next))
+        .route("/tasks/{name}/run", post(api::run))
+        .route("/tasks/{name}/pause", post(api::pause))
+        .route("/tasks/{name}/resume", post(api::resume))
+        .route("/tasks/{name}/cancel", post(api::cancel))
+        .route("/tasks/{name}/enable", post(api::enable))
+        .route("/actions", get(api::actions))
+        .route("/events", get(api::events));
+    Router::new()
+        .route("/", get(page::page))
+        .nest("/api/v1", api)
+        .route("/actuator", get(ops::index))
+        .route("/actuator/health", get(ops::readyz))
+        .route("/actuator/prometheus", get(ops::metrics))
+        .route("/actuator/scheduledtasks", get(ops::scheduled_tasks))
+        .route("/metrics", get(ops::metrics))
+        .route("/healthz", get(ops::healthz))
+        .route("/readyz", get(ops::readyz))
+        .fallback(fallback)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&app), guard::admit))
+        .layer(from_fn(guard::harden))
+        .with_state(app)
+}
+
+/// A router that is nested under `/jobs` is asked for `/jobs/` here.
+async fn fallback(app: State<Arc<App>>, request: Request) -> Response {
+    match request.uri().path() {
+        "" | "/" if request.method() == axum::http::Method::GET => page::page(app).await,
+        _ => Problem::not_found().into_response(),
+    }
+}

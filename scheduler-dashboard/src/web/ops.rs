@@ -1,0 +1,65 @@
+//! What other programs ask for: the actuator, metrics, health.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::Json;
+use axum::extract::{OriginalUri, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::guard::Caller;
+use crate::app::App;
+use crate::{actuator, health, prometheus};
+
+/// `GET /actuator`
+pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
+    // A proxy in front that speaks TLS says so.
+    let scheme = headers.get("x-forwarded-proto").filter(|it| it.as_bytes() == b"https");
+    let scheme = if scheme.is_some() { "https" } else { "http" };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let base = format!("{scheme}://{host}{}", uri.path().trim_end_matches('/'));
+    in_actuator(&headers, &actuator::index(&base))
+}
+
+/// `GET /actuator/scheduledtasks`
+pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    in_actuator(&headers, &actuator::scheduled_tasks(&app))
+}
+
+/// `GET /metrics`, `GET /actuator/prometheus`
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], prometheus::text(&app)).into_response()
+}
+
+/// `GET /healthz`
+pub(crate) async fn healthz() -> Json<Value> {
+    Json(json!({ "status": "UP" }))
+}
+
+/// `GET /readyz`, `GET /actuator/health`
+pub(crate) async fn readyz(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    uri: OriginalUri,
+    headers: HeaderMap,
+) -> Response {
+    let tasks = health::critical(&app);
+    let has_details = caller.visitor.is_some() || app.is_local;
+    let report = health::report(&tasks, has_details);
+    let is_up = tasks.iter().all(|task| task.is_up);
+    let status = if is_up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let response = if uri.path().ends_with("/actuator/health") {
+        in_actuator(&headers, &report)
+    } else {
+        Json(report).into_response()
+    };
+    (status, response).into_response()
+}
+
+fn in_actuator(headers: &HeaderMap, body: &Value) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    ([(CONTENT_TYPE, actuator::content_type(accept))], body.to_string()).into_response()
+}

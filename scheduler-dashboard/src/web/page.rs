@@ -1,0 +1,70 @@
+//! The page: one document with its style and its script in it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use crate::access::random_text;
+use crate::app::App;
+use crate::problem::Problem;
+
+const HTML: &str = include_str!("../../page/page.html");
+const STYLE: &str = include_str!("../../page/page.css");
+const SCRIPT: &str = include_str!("../../page/page.js");
+
+/// `GET /`
+pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
+    let Ok(nonce) = random_text() else {
+        let detail = "the system gives no random numbers";
+        return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
+    };
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
+         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    let auth = if app.keeper.is_by_token() { "token" } else { "program" };
+    // The style and the script come last, so that nothing in them is replaced.
+    let text = HTML
+        .replace("{{nonce}}", &nonce)
+        .replace("{{auth}}", auth)
+        .replace("{{title}}", &escaped(&app.options.title))
+        .replace("{{style}}", STYLE)
+        .replace("{{script}}", SCRIPT);
+    let headers =
+        [(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, policy)];
+    (headers, text).into_response()
+}
+
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('{', "&#123;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_small_and_asks_nobody_else() {
+        let size = HTML.len() + STYLE.len() + SCRIPT.len();
+        assert!(size <= 48 * 1_024, "{size}");
+        for part in [HTML, STYLE, SCRIPT] {
+            // The name space of SVG is no address that is asked.
+            let text = part.replace("http://www.w3.org/2000/svg", "");
+            assert!(
+                !text.contains("http://")
+                    && !text.contains("https://")
+                    && !text.contains("innerHTML")
+            );
+        }
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn a_title_is_only_text() {
+        assert_eq!(escaped("<b>\"&{{script}}"), "&lt;b&gt;&quot;&amp;&#123;&#123;script}}");
+    }
+}

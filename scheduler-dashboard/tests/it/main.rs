@@ -1,0 +1,12 @@
+//! The dashboard over HTTP, as browsers and other programs see it.
+
+mod actuator;
+mod api;
+mod broken;
+mod live;
+mod memory;
+mod metrics;
+mod mounted;
+mod security;
+mod slow_real_clock;
+mod support;

@@ -1,0 +1,317 @@
+//! Who gets in, and what a request may ask for.
+
+use std::io::ErrorKind;
+
+use scheduler_dashboard::Dashboard;
+
+use crate::support::*;
+
+/// All that changes something.
+const ACTIONS: [&str; 3] = ["/api/v1/tasks/a/run", "/api/v1/tasks/a/pause", "/api/v1/tasks:pause"];
+
+fn served() -> Served {
+    serve(&dashboard(), builder().task("a", hourly(), |_| {}).task("x/y", hourly(), |_| {}))
+}
+
+/// Nothing has run, nothing is paused, nobody did anything.
+fn is_untouched(served: &Served) -> bool {
+    let task = served.task("a").snapshot();
+    let actions = served.get("/api/v1/actions").json();
+    task.counters.runs == 0 && !task.is_paused && actions["actions"] == serde_json::json!([])
+}
+
+fn request(served: &Served, method: &str, target: &str, headers: &[&str]) -> Answer {
+    let mut text = format!("{method} {target} HTTP/1.1\r\nAuthorization: Bearer {OPERATOR}\r\n");
+    headers.iter().for_each(|header| text.push_str(&format!("{header}\r\n")));
+    text.push_str("Connection: close\r\n\r\n");
+    served.raw(text.as_bytes())
+}
+
+fn assert_no_cors(answer: &Answer) {
+    assert!(!answer.head.contains("access-control"), "{answer:?}");
+}
+
+#[test]
+fn f_ht1_only_requests_for_an_allowed_host_are_answered() {
+    let served = served();
+    let own = served.address().to_string();
+    let port = served.address().port();
+    let foreign = [
+        vec!["Host: evil.example".to_owned()],
+        vec![format!("Host: evil.example:{port}")],
+        vec![],
+        vec![format!("Host: {own}"), format!("Host: {own}")],
+        vec![format!("Host: {own}"), "Host: evil.example".to_owned()],
+        vec![format!("Host: 127.0.0.1.evil.example:{port}")],
+        vec![format!("Host: localhost.:{port}")],
+        vec![format!("Host: 127.0.0.1:{}", port ^ 1)],
+        vec!["Host: 127.0.0.1".to_owned()],
+        vec![format!("Host: user@127.0.0.1:{port}")],
+        vec!["Host: \u{fc}".to_owned()],
+    ];
+    for headers in &foreign {
+        let headers: Vec<&str> = headers.iter().map(|header| &**header).collect();
+        for path in ["/", "/api/v1/tasks", "/metrics", "/healthz", "/none"] {
+            let answer = request(&served, "GET", path, &headers);
+            assert!([400, 403].contains(&answer.status), "{headers:?} {path}: {answer:?}");
+            assert_no_cors(&answer);
+        }
+        let json: Vec<&str> =
+            headers.iter().copied().chain(["Content-Type: application/json"]).collect();
+        let answer = request(&served, "POST", ACTIONS[0], &json);
+        assert!([400, 403].contains(&answer.status), "{headers:?}: {answer:?}");
+    }
+    let target = "http://evil.example/api/v1/tasks";
+    assert_eq!(request(&served, "GET", target, &[&format!("Host: {own}")]).status, 400);
+    assert_eq!(request(&served, "GET", target, &["Host: evil.example"]).status, 403);
+    for good in [
+        own.clone(),
+        format!("localhost:{port}"),
+        format!("LocalHost:{port}"),
+        format!("[::1]:{port}"),
+    ] {
+        let answer = request(&served, "GET", "/api/v1/tasks", &[&format!("Host: {good}")]);
+        assert_eq!(answer.status, 200, "{good}");
+        assert_no_cors(&answer);
+    }
+    let refused = request(&served, "GET", "/", &["Host: evil.example"]);
+    let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("allow_host(\"evil.example\")"), "{detail}");
+    assert!(is_untouched(&served));
+    served.stop();
+}
+
+#[test]
+fn f_ht1_only_json_of_the_same_origin_changes_anything() {
+    let served = served();
+    let own = served.address().to_string();
+    let host = format!("Host: {own}");
+    let json = "Content-Type: application/json";
+    let origin = format!("Origin: http://{own}");
+    let bad: [(&[&str], u16); 13] = [
+        (&[json, "Origin: http://evil.example"], 403),
+        (&[json, "Origin: null"], 403),
+        (&[json, &origin, "Sec-Fetch-Site: cross-site"], 403),
+        (&[json, "Sec-Fetch-Site: same-site"], 403),
+        (&[json, &origin, "Origin: http://evil.example"], 403),
+        (&["Content-Type: text/plain"], 415),
+        (&["Content-Type: application/x-www-form-urlencoded"], 415),
+        (&["Content-Type: multipart/form-data; boundary=x"], 415),
+        (&["Content-Type: application/jsonx"], 415),
+        (&[], 415),
+        (&[json, "X-HTTP-Method-Override: GET"], 400),
+        (&[json, "X-HTTP-Method: PUT"], 400),
+        (&[json, "X-Method-Override: DELETE"], 400),
+    ];
+    for (headers, status) in bad {
+        for path in ACTIONS {
+            let headers: Vec<&str> = headers.iter().copied().chain([&*host]).collect();
+            let answer = request(&served, "POST", path, &headers);
+            assert_eq!(answer.status, status, "{headers:?} {path}: {answer:?}");
+            assert_no_cors(&answer);
+        }
+    }
+    for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
+        for path in ACTIONS {
+            let answer =
+                request(&served, method, path, &[&host, json, "Origin: http://evil.example"]);
+            assert!(
+                [400, 403, 405, 415, 501].contains(&answer.status),
+                "{method} {path}: {answer:?}"
+            );
+            assert_no_cors(&answer);
+        }
+    }
+    assert!(is_untouched(&served));
+    let good: [&[&str]; 3] = [
+        &[json],
+        &["Content-Type: application/json; charset=utf-8", &origin],
+        &[json, &origin, "Sec-Fetch-Site: same-origin"],
+    ];
+    for headers in good {
+        let headers: Vec<&str> = headers.iter().copied().chain([&*host]).collect();
+        assert_eq!(request(&served, "POST", ACTIONS[1], &headers).status, 202, "{headers:?}");
+    }
+    served.stop();
+}
+
+#[test]
+fn f_ht4_only_known_paths_are_answered_and_no_redirect_leaves_the_host() {
+    let served = served();
+    let host = format!("Host: {}", served.address());
+    let long = "/".repeat(8 * 1_024);
+    let unknown = [
+        "/../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/assets/..%5c..%5cx",
+        "//evil.example/",
+        "/%00",
+        "/%",
+        "/%zz",
+        "/%c0%ae%c0%ae/",
+        "/api/v1/tasks/%c0%ae",
+        "/api/v1/tasks/x%252Fy",
+        "/api/v1/tasks/x/y",
+        "/api/v1/tasks/..%2fx",
+        "/api/v1/../v1/tasks",
+        "/api/v1/tasks/",
+        "/page.js",
+        "/index.html",
+        &long,
+    ];
+    for path in unknown {
+        let answer = request(&served, "GET", path, &[&host]);
+        assert!([400, 404].contains(&answer.status), "{path}: {answer:?}");
+        assert!(!answer.head.contains("location:") && !answer.body.contains("root:"), "{path}");
+    }
+    let found = request(&served, "GET", "/api/v1/tasks/x%2Fy", &[&host]);
+    assert_eq!((found.status, &found.json()["name"]), (200, &"x/y".into()));
+    assert_eq!(request(&served, "GET", "/api/v1/tasks/x%2fy/runs", &[&host]).status, 200);
+    served.stop();
+}
+
+#[test]
+fn an_address_that_the_network_reaches_is_refused_without_a_token() {
+    let scheduler = builder().spawn().unwrap();
+    let refused = |dashboard: Dashboard, address: &str| {
+        let error = dashboard.serve(scheduler.tasks(), address).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        error.to_string()
+    };
+    let text = refused(Dashboard::new(), "0.0.0.0:0");
+    assert!(text.contains("reachable from the network") && text.contains("help: "), "{text}");
+    refused(Dashboard::new(), "[::]:0");
+    let text = refused(Dashboard::new().operator("ops", "short"), "127.0.0.1:0");
+    assert!(
+        text.contains("\"ops\"") && text.contains("16 bytes") && !text.contains("short"),
+        "{text}"
+    );
+    refused(Dashboard::new().operator("ops", ""), "0.0.0.0:0");
+    let server = dashboard().serve(scheduler.tasks(), "0.0.0.0:0").unwrap();
+    assert!(server.link().starts_with("http://localhost:"), "{}", server.link());
+    server.stop();
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn the_link_has_the_token_in_its_fragment_and_a_new_one_each_time() {
+    let served = serve(&Dashboard::new(), builder().task("a", hourly(), |_| {}));
+    let (page, token) = served.server.link().split_once("#token=").unwrap();
+    assert_eq!(page, format!("http://{}/", served.address()));
+    let ask = |token: &str| {
+        let token = format!("Bearer {token}");
+        served.send("GET", "/api/v1/info", &[("Authorization", &token)], "").status
+    };
+    assert_eq!((ask(token), ask("wrong"), ask("")), (200, 401, 401));
+    assert!(!format!("{:?}", served.server).contains(token));
+    let query = format!("/api/v1/info?token={token}");
+    assert_eq!(served.send("GET", &query, &[], "").status, 401, "not in an address");
+    let other = serve(&Dashboard::new(), builder());
+    assert_ne!(other.server.link().split_once('#').unwrap().1, format!("token={token}"));
+    other.stop();
+    served.stop();
+}
+
+#[test]
+fn a_viewer_sees_all_and_changes_nothing_and_read_only_is_for_all() {
+    let ask = |served: &Served, token: &str, method: &str, path: &str| {
+        let token = format!("Bearer {token}");
+        let headers = [("Authorization", &*token), ("Content-Type", "application/json")];
+        served.send(method, path, &headers, "")
+    };
+    let served = served();
+    assert_eq!(ask(&served, VIEWER, "GET", "/api/v1/tasks").status, 200);
+    for path in ACTIONS {
+        let answer = ask(&served, VIEWER, "POST", path);
+        assert_eq!(answer.status, 403);
+        assert!(answer.json()["detail"].as_str().unwrap().contains("viewer"));
+    }
+    assert!(is_untouched(&served));
+    let info = ask(&served, VIEWER, "GET", "/api/v1/info").json();
+    assert_eq!(
+        (&info["visitor"]["role"], &info["visitor"]["mayAct"]),
+        (&"viewer".into(), &false.into())
+    );
+    served.stop();
+
+    let served = serve(&dashboard().read_only(), builder().task("a", hourly(), |_| {}));
+    for path in ACTIONS {
+        let answer = ask(&served, OPERATOR, "POST", path);
+        assert_eq!(answer.status, 403);
+        assert!(answer.json()["detail"].as_str().unwrap().contains("read-only"));
+    }
+    assert!(is_untouched(&served));
+    assert_eq!(served.get("/api/v1/info").json()["visitor"]["mayAct"], false);
+    served.stop();
+}
+
+#[test]
+fn ten_wrong_tokens_are_the_most() {
+    let served = served();
+    let ask = |token: &str| {
+        let token = format!("Bearer {token}");
+        served.send("GET", "/api/v1/info", &[("Authorization", &token)], "")
+    };
+    for _ in 0..10 {
+        assert_eq!(ask("wrong").status, 401);
+    }
+    let answer = ask(OPERATOR);
+    assert_eq!(answer.status, 429);
+    assert!(answer.json()["detail"].as_str().unwrap().contains("minute"));
+    served.stop();
+}
+
+#[test]
+fn metrics_need_a_token_where_the_network_reaches_them_and_health_says_only_up() {
+    let critical = || hourly().tags(["critical"]);
+    let scheduler = builder().task("secret-name", critical(), |_| {}).spawn().unwrap();
+    let ask = |dashboard: Dashboard, path: &str| {
+        let server = dashboard.serve(scheduler.tasks(), "0.0.0.0:0").unwrap();
+        let port = server.address().port();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        let answer = Answer::of(&exchange(([127, 0, 0, 1], port).into(), request.as_bytes()));
+        server.stop();
+        answer
+    };
+    for path in
+        ["/metrics", "/actuator/prometheus", "/actuator/health", "/actuator", "/api/v1/tasks"]
+    {
+        assert_eq!(ask(dashboard(), path).status, 401, "{path}");
+    }
+    assert_eq!(ask(dashboard().public_metrics(), "/metrics").status, 200);
+    for path in ["/healthz", "/readyz"] {
+        let answer = ask(dashboard(), path);
+        assert_eq!((answer.status, &*answer.body), (200, r#"{"status":"UP"}"#));
+    }
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn every_answer_has_the_headers_that_browsers_obey() {
+    let served = served();
+    for path in ["/", "/api/v1/info", "/api/v1/none", "/metrics", "/none"] {
+        for answer in [served.get(path), served.send("GET", path, &[], "")] {
+            let policy = answer.header("content-security-policy").unwrap();
+            assert!(
+                policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'")
+            );
+            assert!(!policy.contains("unsafe"), "{policy}");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+            assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
+            assert_eq!(answer.header("set-cookie"), None);
+            assert_no_cors(&answer);
+        }
+    }
+    let nonce = |answer: &Answer| {
+        let policy = answer.header("content-security-policy").unwrap().to_owned();
+        let (_, nonce) = policy.split_once("script-src 'nonce-").unwrap();
+        nonce.split('\'').next().unwrap().to_owned()
+    };
+    let (one, other) = (served.get("/"), served.get("/"));
+    assert_ne!(nonce(&one), nonce(&other));
+    assert!(one.body.contains(&format!("<script nonce=\"{}\">", nonce(&one))));
+    served.stop();
+}

@@ -1,0 +1,346 @@
+// The dashboard in a browser. Run by ci/browser.sh; arguments are parts of names of cases.
+import { createServer } from "node:http";
+import { mkdirSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { Browser, assert, begin, equal, token } from "./scene.mjs";
+
+const shots = new URL("./shots/", import.meta.url).pathname;
+mkdirSync(shots, { recursive: true });
+const cases = [];
+const test = (name, scene, run) => cases.push({ name, scene, run });
+const state = (page, wanted) => page.waitForFunction((it) => document.getElementById("connection").textContent.startsWith(it), wanted);
+
+test("the link signs in, and the token stays nowhere but in the tab", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  equal(page.url(), scene.page, "the address");
+  equal((await page.context().cookies()).length, 0, "cookies");
+  equal(await page.evaluate(() => localStorage.length), 0, "what outlives the tab");
+  await page.reload();
+  await page.waitForSelector("#rows tr");
+  await state(page, "live");
+  equal(await page.locator("#rows tr").count(), 6, "tasks");
+  await page.finish();
+});
+
+test("without a token, or with a wrong one, there is a form that says so", "basic", async (scene, browser) => {
+  const fresh = await Browser.open();
+  const page = await fresh.page(scene, { link: scene.page + "#token=wrong-token-here", rows: false });
+  await page.waitForSelector("#sign-in-form:visible");
+  assert((await page.textContent("#sign-in-why")).includes("wrong"), "it says why");
+  assert(!page.url().includes("token"), "the address");
+  await page.fill("#token", token);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#rows tr");
+  await page.finish(/401/);
+  await fresh.close();
+});
+
+test("rows change by themselves, and a run can be asked for", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  const runs = async () => (await page.row("tick").locator("svg").getAttribute("aria-label"));
+  const before = await runs();
+  await page.waitForFunction((before) => [...document.querySelectorAll("#rows tr")].some((row) => row.textContent.startsWith("tick") && row.querySelector("svg").getAttribute("aria-label") !== before), before);
+  await page.row("export").getByRole("button", { name: "Run export now" }).click();
+  await page.row("export").getByText("disk full").waitFor();
+  await page.row("export").getByText("failing").waitFor();
+  assert((await page.textContent("#announce")).includes("export failed"), "it is announced");
+  assert((await page.textContent("#summary")).includes("1 failing"), "it is counted");
+  await page.finish();
+});
+
+test("a task that runs cannot be run, and can be asked to stop", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.row("slow").getByRole("button", { name: "Run slow now" }).click();
+  await page.row("slow").getByText("running for").waitFor();
+  await page.row("slow").getByRole("button", { name: "Run slow now" }).click();
+  await page.locator("#toast").getByText(/`slow`.*running/).waitFor();
+  await page.getByRole("link", { name: "slow", exact: true }).click();
+  await page.getByRole("button", { name: "Ask run to stop" }).click();
+  await page.locator("#runs").getByText("#1 (manual)").waitFor();
+  await page.finish(/409/);
+});
+
+test("a pause has a reason and a name, and ends", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.row("import").getByRole("button", { name: "Pause import" }).click();
+  equal(await page.evaluate(() => document.activeElement.id), "note", "focus");
+  await page.fill("#note", "migration <b>");
+  await page.selectOption("#length", "3600000");
+  await page.keyboard.press("Enter");
+  await page.row("import").getByText("paused by ops: “migration <b>”").waitFor();
+  await page.row("import").getByText("paused until").waitFor();
+  await page.row("import").getByRole("button", { name: "Resume import" }).click();
+  await page.row("import").getByText("waiting").waitFor();
+  const actions = await (await scene.api("actions?task=import")).json();
+  equal(actions.actions.map((it) => it.action).join(), "resume,pause", "actions");
+  // Several at once.
+  for (const name of ["import", "export"]) await page.getByRole("checkbox", { name: "Select " + name }).check();
+  await page.getByRole("button", { name: "Pause…", exact: true }).first().click();
+  await page.keyboard.press("Enter");
+  await page.getByText("2 tasks paused").waitFor();
+  await page.finish();
+});
+
+test("a task has its next runs, with changes of the clocks, and its history", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.getByRole("link", { name: "report", exact: true }).click();
+  await page.locator(".upcoming li").first().waitFor();
+  equal(await page.locator(".upcoming li").count(), 10, "next runs");
+  assert(/09:00 \+0[12]:00/.test(await page.locator(".upcoming li").first().textContent()), "with their offset");
+  equal(await page.title(), "report · test shop · scheduler", "title");
+  equal(await page.evaluate(() => document.activeElement.id), "main", "focus");
+  await page.goBack();
+  await page.waitForSelector("#list:visible");
+  await page.getByRole("link", { name: "export", exact: true }).click();
+  await page.getByRole("button", { name: "Run now" }).click();
+  await page.locator("#runs pre").getByText("disk full").waitFor();
+  await page.getByText("ops: run").waitFor();
+  await page.finish();
+});
+
+test("a disabled task can be enabled", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.row("old").getByRole("button", { name: "Enable old" }).click();
+  await page.row("old").getByText("waiting").waitFor();
+  await page.finish();
+});
+
+test("tasks are found by name, state and tag, and sorted", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const names = async () => (await page.locator("#rows tr td.task a").allTextContents()).join();
+  await page.fill("#search", "EXP");
+  equal(await names(), "export", "by name");
+  await page.fill("#search", "nothing like it");
+  await page.getByText("No task matches the filter.").waitFor();
+  await page.fill("#search", "");
+  await page.selectOption("#tag", "shop");
+  equal((await names()).split(",").sort().join(), "export,import", "by tag");
+  await page.selectOption("#tag", "");
+  await page.selectOption("#state", "disabled");
+  equal(await names(), "old", "by state");
+  await page.selectOption("#state", "");
+  await page.getByRole("button", { name: "Task", exact: true }).click();
+  equal(await names(), "export,import,old,report,slow,tick", "by name, up");
+  equal(await page.locator("th[data-sort=name]").getAttribute("aria-sort"), "ascending", "aria-sort");
+  await page.finish();
+});
+
+test("a server that goes is noticed, and one that comes again", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  await scene.tell("stop");
+  await state(page, "disconnected");
+  await page.waitForTimeout(1100);
+  assert(/disconnected [12] s ago, retrying/.test(await page.textContent("#connection")), await page.textContent("#connection"));
+  equal(await page.textContent("#announce"), "connection lost", "announced");
+  await scene.tell("start");
+  await state(page, "live");
+  await page.finish(/ERR_|Failed to fetch|Failed to load/);
+});
+
+test("a hidden tab watches no longer", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  const hide = (hidden) => page.evaluate((hidden) => { Object.defineProperty(document, "hidden", { value: hidden, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); }, hidden);
+  const open = async () => (await (await scene.api("info")).json()).streams.open;
+  equal(await open(), 1, "streams");
+  await hide(true);
+  await page.waitForTimeout(600);
+  equal(await open(), 0, "streams of a hidden tab");
+  await hide(false);
+  await state(page, "live");
+  await page.finish();
+});
+
+test("read-only has no buttons, and the server refuses", "read-only", async (scene, browser) => {
+  const page = await browser.page(scene);
+  equal(await page.getByRole("button", { name: /Run|Pause|Resume|Enable/ }).count(), 0, "buttons");
+  equal(await page.getByRole("checkbox").count(), 0, "checkboxes");
+  equal(await page.textContent("#visitor"), "read-only", "badge");
+  const answer = await scene.api("tasks/import/run", { method: "POST", headers: { "Content-Type": "application/json" } });
+  equal(answer.status, 403, "status");
+  await page.getByRole("link", { name: "import", exact: true }).click();
+  await page.locator("#h-history").waitFor();
+  equal(await page.getByRole("button").count(), 0, "buttons of a task");
+  await page.finish();
+});
+
+test("it works below a prefix, with a slash and without", "mounted", async (scene, browser) => {
+  for (const link of [scene.link, scene.page + "/#token=" + token]) {
+    const page = await browser.page(scene, { link });
+    await state(page, "live");
+    await page.row("import").getByRole("button", { name: "Run import now" }).click();
+    await page.getByText("import: asked to run").waitFor();
+    await page.finish();
+  }
+});
+
+test("a foreign name that points here is refused", "basic", async (scene) => {
+  const browser = await Browser.open(["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
+  const port = new URL(scene.page).port;
+  const page = await browser.context.newPage();
+  const answer = await page.goto(`http://evil.example:${port}/`);
+  equal(answer.status(), 403, "the page");
+  assert((await answer.text()).includes("allow_host"), "it says what to do");
+  const status = await page.evaluate(async (token) => (await fetch("/api/v1/tasks/import/run", { method: "POST", headers: { "Content-Type": "application/json", Authorization: "Bearer " + token } })).status, token).catch(() => 0);
+  assert([0, 403].includes(status), `a request: ${status}`);
+  const task = await (await scene.api("tasks/import")).json();
+  equal(task.counters.runs, 0, "runs");
+  await browser.close();
+});
+
+test("another site can neither read nor change anything", "basic", async (scene, browser) => {
+  const foreign = createServer((_, answer) => { answer.setHeader("content-type", "text/html"); answer.end("<!doctype html><form method=post target=x id=f></form><iframe name=x></iframe>"); });
+  await new Promise((done) => foreign.listen(0, "127.0.0.1", done));
+  const page = await browser.context.newPage();
+  await page.goto(`http://localhost:${foreign.address().port}/`);
+  const read = await page.evaluate(async ([target, token]) => {
+    const url = target + "api/v1/tasks/import/pause";
+    const json = { "Content-Type": "application/json", Authorization: "Bearer " + token };
+    const tries = [
+      fetch(url, { method: "POST", mode: "no-cors", body: "{}" }),
+      fetch(url, { method: "POST", headers: json, body: "{}" }),
+      fetch(target + "api/v1/tasks", { headers: json }),
+      fetch(target + "metrics"),
+    ];
+    document.getElementById("f").action = url;
+    document.getElementById("f").submit();
+    const answers = await Promise.allSettled(tries);
+    return answers.filter((it) => it.status === "fulfilled" && it.value.type !== "opaque").length;
+  }, [scene.page, token]);
+  equal(read, 0, "what it could read");
+  await page.waitForTimeout(500);
+  equal((await (await scene.api("tasks/import")).json()).isPaused, false, "paused");
+  equal((await (await scene.api("actions")).json()).actions.length, 0, "actions");
+  await page.close();
+  foreign.close();
+});
+
+const lan = Object.values(networkInterfaces()).flat().find((it) => it.family === "IPv4" && !it.internal);
+if (lan) test("actions work by plain HTTP over the network", "basic 0.0.0.0:0", async (scene, browser) => {
+  const link = scene.link.replace("localhost", lan.address);
+  const page = await browser.page(scene, { link, origin: new URL(link).origin });
+  await page.row("import").getByRole("button", { name: "Run import now" }).click();
+  await page.getByText("import: asked to run").waitFor();
+  await page.finish();
+});
+
+test("hostile texts are only text", "hostile", async (scene, browser) => {
+  const page = await browser.page(scene, { width: 320 });
+  await page.getByText("<script>window.pwned=1</script>").first().waitFor();
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert(await overflow() <= 0, `the list is ${await overflow()} wider than the screen`);
+  await page.getByRole("link", { name: /odd \[name\]/ }).click();
+  await page.locator("#runs pre").first().waitFor();
+  assert(await overflow() <= 0, `the task is ${await overflow()} wider than the screen`);
+  equal(await page.evaluate(() => window.pwned), undefined, "pwned");
+  await page.screenshot({ path: shots + "hostile.png" });
+  // A script that somebody brings into the page does not run.
+  await page.evaluate(() => { const script = document.createElement("script"); script.textContent = "window.pwned = 1"; document.body.append(script); });
+  equal(await page.evaluate(() => window.pwned), undefined, "pwned by a script");
+  await page.finish(/policy: script-src|Content Security Policy/);
+});
+
+test("a thousand tasks are shown soon", "many", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+  equal(await page.locator("#rows tr").count(), 100, "rows");
+  await page.getByRole("button", { name: "Show 100 more of 1000" }).click();
+  equal(await page.locator("#rows tr").count(), 200, "rows");
+  await page.fill("#search", "task_0777");
+  equal(await page.locator("#rows tr").count(), 1, "found");
+  const load = await page.evaluate(() => new Promise((done) => { const start = performance.now(); requestAnimationFrame(() => done(performance.now() - start)); }));
+  console.log(`    first paint after ${Math.round(paint)} ms; a frame takes ${load.toFixed(1)} ms`);
+  await page.finish();
+});
+
+test("everything has a name and a role", "basic", async (scene, browser) => {
+  for (const width of [1280, 320]) {
+    const page = await browser.page(scene, { width });
+    await page.row("import").getByRole("checkbox").check();
+    const session = await page.context().newCDPSession(page);
+    const tree = async () => (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
+    const check = (nodes, where) => {
+      const role = (node) => node.role.value, name = (node) => (node.name ? node.name.value : "").trim();
+      const nameless = nodes.filter((node) => ["button", "link", "textbox", "searchbox", "combobox", "checkbox", "table", "image", "columnheader", "dialog", "navigation", "article", "region", "search"].includes(role(node)) && !name(node) && role(node) !== "search");
+      assert(!nameless.length, `${where}: without a name: ${nameless.map(role)}`);
+      for (const wanted of ["banner", "main", "navigation", "heading", "table", "columnheader"]) assert(nodes.some((node) => role(node) === wanted), `${where} ${width}: no ${wanted}`);
+      assert(!nodes.some((node) => role(node) === "LayoutTable"), `${where}: a table for layout`);
+      return nodes.map(role);
+    };
+    const roles = check(await tree(), "the list");
+    for (const wanted of ["search", "checkbox", "cell", "row"]) assert(roles.includes(wanted), `the list ${width}: no ${wanted}`);
+    await page.getByRole("link", { name: "tick", exact: true }).click();
+    await page.locator("#runs").waitFor();
+    check(await tree(), "a task");
+    await page.finish();
+  }
+});
+
+test("everything can be done by keyboard", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const focused = () => page.evaluate(() => { const it = document.activeElement; return it.getAttribute("aria-label") || it.id || it.textContent; });
+  const reach = async (wanted) => { for (let step = 0; step < 60; step += 1) { await page.keyboard.press("Tab"); if (await focused() === wanted) { const seen = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle); equal(seen, "solid", `focus on ${wanted}`); return; } } throw new Error(`${wanted} is not reached; at ${await focused()}`); };
+  await page.keyboard.press("Tab");
+  assert((await focused()).includes("Skip"), "the first stop skips to the content");
+  await page.keyboard.press("Enter");
+  equal(await focused(), "main", "where it leads");
+  await reach("search");
+  await page.keyboard.type("import");
+  await reach("Pause import");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("by keyboard");
+  await page.keyboard.press("Enter");
+  await page.row("import").getByText("by keyboard").waitFor();
+  equal(await focused(), "Resume import", "focus stays");
+  await page.keyboard.press("Enter");
+  await page.row("import").getByText("waiting").waitFor();
+  await page.finish();
+});
+
+test("it reads well in both colours and at 320 pixels", "basic", async (scene, browser) => {
+  await scene.api("tasks/export/run", { method: "POST", headers: { "Content-Type": "application/json" } });
+  await scene.api("tasks/import/pause", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ note: "migration" }) });
+  await scene.api("tasks/slow/run", { method: "POST", headers: { "Content-Type": "application/json" } });
+  for (const scheme of ["light", "dark"]) for (const width of [1280, 320]) for (const view of ["list", "task"]) {
+    const page = await browser.page(scene, { scheme, width });
+    await state(page, "live");
+    if (view === "task") { await page.getByRole("link", { name: "export", exact: true }).click(); await page.locator("#runs").waitFor(); }
+    await page.waitForTimeout(400);
+    await page.screenshot({ path: `${shots}${view}-${scheme}-${width}.png`, fullPage: true });
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert(overflow <= 0, `${view} ${scheme} ${width}: ${overflow} wider than the screen`);
+    const poor = await page.evaluate(() => {
+      const parse = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+      const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((it) => { const c = it / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
+      const back = (node) => { for (let it = node; it; it = it.parentElement) { const colour = parse(getComputedStyle(it).backgroundColor); if (colour.length === 3 || colour[3] === 1) return colour; } return [255, 255, 255]; };
+      const found = [];
+      for (const node of document.querySelectorAll("body *")) {
+        if (![...node.childNodes].some((it) => it.nodeType === 3 && it.textContent.trim()) || !node.checkVisibility() || node.closest("svg, script, style, noscript")) continue;
+        const [a, b] = [light(parse(getComputedStyle(node).color)), light(back(node))];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (contrast < 4.5) found.push(`${contrast.toFixed(2)}: ${node.textContent.slice(0, 40)}`);
+      }
+      return found;
+    });
+    assert(!poor.length, `${view} ${scheme} ${width}: contrast ${poor.join("; ")}`);
+    await page.finish();
+  }
+});
+
+const wanted = process.argv.slice(2);
+const chosen = cases.filter(({ name }) => !wanted.length || wanted.some((part) => name.includes(part)));
+let failed = 0;
+const browser = await Browser.open();
+for (const { name, scene: what, run } of chosen) {
+  const scene = await begin(...what.split(" "));
+  try { await run(scene, browser); console.log(`ok      ${name}`); }
+  catch (error) { failed += 1; console.log(`FAILED  ${name}\n${error.message.replace(/^/gm, "    ")}`); }
+  for (const page of browser.context.pages().slice(1)) await page.close();
+  await scene.end();
+}
+await browser.close();
+console.log(`${chosen.length - failed} of ${chosen.length} passed`);
+process.exit(failed ? 1 : 0);
