@@ -103,7 +103,7 @@ impl<T> Staged<T> {
 #[derive(Debug)]
 pub(crate) struct Staging<T> {
     lists: Mutex<Lists<T>>,
-    /// One of the three below.
+    /// One of the three below; changed under the lock only.
     state: AtomicU64,
 }
 
@@ -191,10 +191,12 @@ impl<T> Staging<T> {
 
     /// Notes that what was taken out is in the queue.
     pub(crate) fn arrived(&self) {
-        // ORDERING: release, so that who sees it finds the queue as it is now. Whoever has staged something since then
-        // has changed the state.
-        let (relaxed, release) = (Ordering::Relaxed, Ordering::Release);
-        let _ = self.state.compare_exchange(IN_TRANSIT, EMPTY, release, relaxed);
+        let _lists = self.lists.lock();
+        // Whoever has staged something since then has changed the state.
+        if self.state.load(Ordering::Relaxed) == IN_TRANSIT {
+            // ORDERING: release, so that who sees it finds the queue as it is now.
+            self.state.store(EMPTY, Ordering::Release);
+        }
     }
 
     /// Changes what may be staged, and takes out what was staged under the rule before, in exchange for empty lists.

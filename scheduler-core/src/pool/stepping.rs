@@ -149,6 +149,9 @@ impl Shell {
         if let Some(due) = self.ready.renew(*may_stage) {
             core.came_late(due, effects);
         }
+        if staged.is_empty() {
+            return;
+        }
         staged.newcomers.drain(..).for_each(|newcomer| core.collect_late(newcomer, effects));
         if !staged.removals.is_empty() {
             core.withdraw_all(&staged.removals, effects);
