@@ -121,7 +121,7 @@ fn weekday(word: Word<'_>) -> Result<usize, Problem> {
     let is_meant = |name: &&str| {
         name.eq_ignore_ascii_case(word.text) || name[..3].eq_ignore_ascii_case(word.text)
     };
-    WEEKDAYS.iter().position(|name| is_meant(&name)).ok_or_else(|| {
+    WEEKDAYS.iter().position(is_meant).ok_or_else(|| {
         Problem::new(word, "this is no day of the week").help("write `Mon` to `Sun`")
     })
 }

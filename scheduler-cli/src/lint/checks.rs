@@ -76,8 +76,10 @@ fn uneven_step(field: CronField, item: &str) -> Option<Finding> {
         return Some(Finding::new("uneven-step", what, help));
     }
     (rest != step).then(|| {
-        let what =
-            format!("`{item}` in {name} has gaps of {step} {unit}s, and one of {}", count(rest, unit));
+        let what = format!(
+            "`{item}` in {name} has gaps of {step} {unit}s, and one of {}",
+            count(rest, unit)
+        );
         Finding::new("uneven-step", what, help)
     })
 }
