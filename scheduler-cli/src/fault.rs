@@ -102,7 +102,9 @@ impl fmt::Display for Fault {
             for line in place.lines() {
                 write!(f, "\n  {line}")?;
             }
-            f.write_str("\n")?;
+            if !self.help.is_empty() {
+                f.write_str("\n")?;
+            }
         }
         for help in &self.help {
             write!(f, "\n  help: {help}")?;

@@ -27,7 +27,7 @@ fn world(configure: impl FnOnce(MonitorsBuilder) -> MonitorsBuilder) -> World {
     let (sender, messages) = channel();
     let sender = Mutex::new(sender);
     let builder = Monitors::builder().clock(Arc::new(clock.clone())).messages(move |text| {
-        sender.lock().expect("no panic").send(text.to_owned()).expect("a test")
+        sender.lock().expect("no panic").send(text.to_owned()).expect("a test");
     });
     let monitors = configure(builder).start().expect("a thread");
     World { monitors, clock, messages }

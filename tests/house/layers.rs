@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 5] = [
+pub(crate) const CRATES: [(&str, &[&str]); 7] = [
     (
         "scheduler-expr/src",
         &[
@@ -50,6 +50,37 @@ pub(crate) const CRATES: [(&str, &[&str]); 5] = [
             "testing",
             "private",
             "guide",
+        ],
+    ),
+    (
+        "scheduler-monitors/src",
+        &[
+            "ping",
+            "monitor",
+            "schedule",
+            "healthchecks",
+            "cronitor",
+            "sentry",
+            "pacing",
+            "inbox",
+            "sender",
+            "worker",
+            "monitors",
+        ],
+    ),
+    (
+        "scheduler-cli/src",
+        &[
+            "fault",
+            "surroundings",
+            "dialect",
+            "times",
+            "explain",
+            "lint",
+            "crontab",
+            "client",
+            "args",
+            "bin",
         ],
     ),
 ];

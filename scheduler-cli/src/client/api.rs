@@ -6,7 +6,6 @@ use serde_json::Value;
 use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 
-use super::Server;
 use crate::fault::Fault;
 use crate::surroundings::Surroundings;
 
@@ -20,6 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long an answer may be.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// Where the program is, and who asks.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Server {
+    /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The token; better in $SCHEDULER_TOKEN, where other users do not see it
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+}
 
 /// A program that is asked.
 #[derive(Debug)]

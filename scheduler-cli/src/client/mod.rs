@@ -21,18 +21,7 @@ use serde_json::json;
 use crate::fault::Fault;
 use crate::surroundings::{self, Surroundings};
 use crate::times;
-use api::{Api, escaped};
-
-/// Where the program is, and who asks.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Server {
-    /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
-    /// The token; better in $SCHEDULER_TOKEN, where other users do not see it
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
-}
+use api::{Api, Server, escaped};
 
 /// A task of a program.
 #[derive(Clone, Debug, clap::Args)]

@@ -2,8 +2,8 @@
 
 use scheduler_expr::quoted;
 
+use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, digits, words};
-use super::{Converted, expression, list};
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {
@@ -95,7 +95,7 @@ fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Resul
             let day = field.number(Word { text: day, at: item.at })?;
             if day > LAST_SURE_DAY {
                 notes.push(format!(
-                    "`{day}W` in a month without such a weekday: Quartz takes one before it, here the month is left out"
+                    "`{day}W`: a month that lacks the day, or ends with it on a Sunday, is left out here; Quartz may choose another day"
                 ));
             }
             items.push(format!("{day}W"));

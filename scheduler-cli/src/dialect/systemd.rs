@@ -2,8 +2,8 @@
 
 use scheduler_core::trigger::Zone;
 
+use super::converted::{Converted, expression, list};
 use super::items::{Field, Grammar, Problem, Word, digits, words};
-use super::{Converted, expression, list};
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {
@@ -110,7 +110,7 @@ fn weekdays(word: Word<'_>) -> Result<String, Problem> {
         };
         if first > last {
             return Err(Problem::new(item, "the range of weekdays runs over the end of the week")
-                .help(format!("write `{}..Sun,Mon..{}`", short(first), short(last))));
+                .help(format!("write `{}`", parted(first, last))));
         }
         items.extend((first..=last).map(|day| (day + 1).to_string()));
     }
@@ -124,6 +124,15 @@ fn weekday(word: Word<'_>) -> Result<usize, Problem> {
     WEEKDAYS.iter().position(is_meant).ok_or_else(|| {
         Problem::new(word, "this is no day of the week").help("write `Mon` to `Sun`")
     })
+}
+
+/// A range over the end of the week, in two parts.
+fn parted(first: usize, last: usize) -> String {
+    let range = |from: usize, to: usize| match from == to {
+        true => short(from),
+        false => format!("{}..{}", short(from), short(to)),
+    };
+    format!("{},{}", range(first, WEEKDAYS.len() - 1), range(0, last))
 }
 
 fn short(day: usize) -> String {

@@ -5,8 +5,8 @@
 
 use scheduler_expr::CronExpression;
 
+use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, words};
-use super::{Converted, expression, list};
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {

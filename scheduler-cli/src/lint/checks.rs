@@ -2,7 +2,7 @@
 
 use scheduler_expr::{CronExpression, CronField};
 
-use super::Finding;
+use super::finding::Finding;
 
 pub(super) fn all(cron: &CronExpression) -> Vec<Finding> {
     let mut findings: Vec<Finding> = uneven_steps(cron).collect();

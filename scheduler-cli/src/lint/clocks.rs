@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
 use scheduler_expr::{CronExpression, CronField};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::times::{A_YEAR, day_of};
 
 pub(super) fn check(cron: &CronExpression, zone: Zone, now: DateTime<Utc>) -> Vec<Finding> {

@@ -11,6 +11,7 @@
 
 mod checks;
 mod clocks;
+mod finding;
 
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
@@ -18,21 +19,7 @@ use serde_json::{Value, json};
 
 use crate::fault::{Fault, NO, OK, parse};
 use crate::surroundings::{self, Surroundings};
-
-/// What a lint says about an expression.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    /// Its name, for programs.
-    pub(crate) lint: &'static str,
-    pub(crate) what: String,
-    pub(crate) help: String,
-}
-
-impl Finding {
-    fn new(lint: &'static str, what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { lint, what: what.into(), help: help.into() }
-    }
-}
+use finding::Finding;
 
 /// The command line of `lint`.
 #[derive(Clone, Debug, clap::Args)]
