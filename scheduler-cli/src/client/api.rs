@@ -31,6 +31,9 @@ pub(crate) struct Server {
     token: Option<String>,
 }
 
+/// What a request came to.
+type Answer = Result<Response<ureq::Body>, ureq::Error>;
+
 /// A program that is asked.
 #[derive(Debug)]
 pub(super) struct Api {
@@ -78,11 +81,23 @@ impl Api {
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Value, Fault> {
+        self.read(self.ask(path))
+    }
+
+    /// As [`get`](Self::get); none where the program has no such thing.
+    pub(super) fn find(&self, path: &str) -> Result<Option<Value>, Fault> {
+        match self.ask(path) {
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
+            result => self.read(result).map(Some),
+        }
+    }
+
+    fn ask(&self, path: &str) -> Answer {
         let mut request = self.agent.get(format!("{}{PATH}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        self.read(request.call())
+        request.call()
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
@@ -94,7 +109,7 @@ impl Api {
         self.read(request.send(body.to_string().as_bytes()))
     }
 
-    fn read(&self, result: Result<Response<ureq::Body>, ureq::Error>) -> Result<Value, Fault> {
+    fn read(&self, result: Answer) -> Result<Value, Fault> {
         let mut response = result.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();
@@ -133,8 +148,7 @@ impl Api {
             Some((detail, help)) => (detail, Some(help)),
             None => (detail, None),
         };
-        let code = if status == StatusCode::NOT_FOUND { " (404)" } else { "" };
-        let fault = Fault::no(format!("{}{code}", plain(detail)));
+        let fault = Fault::no(plain(detail));
         match (status, help) {
             (StatusCode::UNAUTHORIZED, _) => {
                 fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")

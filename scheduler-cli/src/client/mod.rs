@@ -119,6 +119,10 @@ pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<()
             if let Some(until) = until {
                 let zone = surroundings::zone(None)?;
                 let until = times::instant(until, zone, around.now())?;
+                if until <= around.now() {
+                    let what = format!("the pause would end at {until}, which is past");
+                    return Err(Fault::unable(what).help("write a later instant, or --for 1h"));
+                }
                 body["until"] = times::rfc3339(until, scheduler_core::trigger::Zone::UTC).into();
             }
             if let Some(length) = length {
@@ -128,12 +132,9 @@ pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<()
             act(task, "pause", &body, around)
         }
         Command::Jobs { server, json } => {
-            let answer = Api::new(server, around)?.get("/jobs").map_err(|fault| {
-                if fault.code == crate::fault::NO && fault.what().contains("404") {
-                    return Fault::no("this program has no durable jobs, or does not show them");
-                }
-                fault
-            })?;
+            let Some(answer) = Api::new(server, around)?.find("/jobs")? else {
+                return Err(Fault::no("this program has no durable jobs, or does not show them"));
+            };
             match json {
                 true => around.say(answer),
                 false => around.write(&table::of_objects(&answer)),

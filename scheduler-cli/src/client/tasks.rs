@@ -52,7 +52,7 @@ pub(super) fn one(task: &Value) -> String {
         }
     };
     row("schedule", schedule(task));
-    if !text(task, "words").is_empty() {
+    if !text(task, "expression").is_empty() {
         row("cron", text(task, "expression"));
         row("zone", text(task, "zone"));
     }

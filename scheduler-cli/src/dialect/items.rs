@@ -133,10 +133,23 @@ impl Field {
             true => Ok((start..=end).step_by(step).fold(0, |set, number| set | 1 << number)),
             false if grammar.wraps => Ok(self.wrapped(start, end, step)),
             false => {
-                Err(Problem::new(item, format!("the {} range runs backwards", self.name)).help(
-                    format!("write `{start}{0}{1},{2}{0}{end}`", grammar.range, self.max, self.min),
-                ))
+                let reason = format!("the {} range runs backwards", self.name);
+                Err(Problem::new(item, reason).help(self.parted(start, end, grammar)))
             }
+        }
+    }
+
+    /// What to write for a range that runs over the end of the field.
+    fn parted(&self, start: u32, end: u32, grammar: Grammar) -> String {
+        let range = |from: u32, to: u32| match from == to {
+            true => from.to_string(),
+            false => format!("{from}{}{to}", grammar.range),
+        };
+        // The last day of a week from 0 to 7 is its first.
+        let is_sunday = self.max == 7 && end == self.min;
+        match is_sunday {
+            true => format!("write `{}`", range(start, self.max)),
+            false => format!("write `{},{}`", range(start, self.max), range(self.min, end)),
         }
     }
 

@@ -1,5 +1,9 @@
 //! The commands that ask a running program.
 
+use std::time::Duration;
+
+use scheduler_cli::{Surroundings, run_in};
+use scheduler_core::ManualClock;
 use serde_json::{Value, json};
 
 use crate::stub::Stub;
@@ -168,7 +172,7 @@ fn a_refusal_is_told_in_the_words_of_the_program() {
     assert_eq!(refused("a"), (1, "error: `a` runs already, for 12s\n  help: wait\n".to_owned()));
     let (code, text) = refused("b");
     assert!(code == 1 && text.contains("SCHEDULER_TOKEN"), "{text}");
-    assert_eq!(refused("c").1, "error: there is no task `c`; did you mean `a`? (404)\n");
+    assert_eq!(refused("c").1, "error: there is no task `c`; did you mean `a`?\n");
     let other = "error: what answers at URL has no tasks: it said 200\n  help: the address is that of the dashboard, without what follows it\n";
     assert_eq!(refused("d"), (2, other.to_owned()));
     assert_eq!(refused("e"), (2, other.replace("200", "302")));
@@ -198,15 +202,45 @@ fn jobs_are_a_table_whatever_they_have() {
 }
 
 #[test]
+fn a_pause_that_would_be_over_is_refused() {
+    let answer = Typed::new(&["pause", "purge", "--until", "2026-03-27T11:00:00Z"]).answer();
+    assert_eq!(answer.code, 2);
+    assert!(answer.errors.contains("which is past"), "{}", answer.errors);
+}
+
+#[test]
 fn a_watch_goes_on_when_the_program_does_not_answer() {
-    // No time passes on the clock of a test, so that it looks only once without a hand; two looks need one that moves.
-    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);
-    let answer = ask(&stub, &["watch", "--count", "1"]);
-    assert_eq!(answer.code, 0);
-    assert!(
-        answer.output.starts_with("\u{1b}[H\u{1b}[2Jscheduler  http://127.0.0.1"),
-        "{}",
-        answer.output
-    );
-    assert!(answer.output.contains("3 tasks, 1 running"), "{}", answer.output);
+    let stub = Stub::of(vec![
+        ("GET /api/v1/tasks", 200, tasks()),
+        ("GET /api/v1/tasks", 200, "<html>".to_owned()),
+        ("GET /api/v1/tasks", 200, tasks()),
+    ]);
+    let clock = ManualClock::at("2026-03-27T11:04:00Z".parse().expect("an instant"));
+    let hand = clock.clone();
+    let move_clock = move || {
+        for _ in 0..2 {
+            hand.await_parked(1);
+            hand.advance(Duration::from_secs(60));
+        }
+    };
+    let hand = std::thread::Builder::new().spawn(move_clock).expect("a thread");
+    let mut output = Vec::new();
+    let mut around = Surroundings {
+        clock: &clock,
+        input: &mut "".as_bytes(),
+        output: &mut output,
+        errors: &mut Vec::new(),
+        variable: &|_| None,
+    };
+    let args = ["scheduler", "watch", "--every", "1m", "--count", "3", "--url", &*stub.url];
+    assert_eq!(run_in(args, &mut around), 0);
+    hand.join().expect("no panic");
+    let output = String::from_utf8(output).expect("UTF-8");
+    let looks: Vec<&str> = output.split("\u{1b}[H\u{1b}[2J").skip(1).collect();
+    let times = ["11:04:00", "11:05:00", "11:06:00"];
+    for (look, time) in looks.iter().zip(times) {
+        assert!(look.contains(time) && look.contains("3 tasks, 1 running"), "{look}");
+    }
+    let is_old = looks.iter().map(|look| look.contains("no answer for 0s; what is below is old"));
+    assert_eq!(is_old.collect::<Vec<_>>(), [false, true, false]);
 }
