@@ -36,7 +36,7 @@ type Answer = Result<Response<ureq::Body>, ureq::Error>;
 
 /// A program that is asked.
 #[derive(Debug)]
-pub(super) struct Api {
+pub(crate) struct Api {
     agent: Agent,
     base: String,
     /// What stands in the header.
@@ -44,7 +44,7 @@ pub(super) struct Api {
 }
 
 impl Api {
-    pub(super) fn new(server: &Server, around: &Surroundings<'_>) -> Result<Self, Fault> {
+    pub(crate) fn new(server: &Server, around: &Surroundings<'_>) -> Result<Self, Fault> {
         let given = |flag: &Option<String>, name| flag.clone().or_else(|| (around.variable)(name));
         let url = given(&server.url, "SCHEDULER_URL").unwrap_or_else(|| HERE.to_owned());
         let (url, in_link) = match url.split_once('#') {
@@ -80,12 +80,12 @@ impl Api {
         &self.base
     }
 
-    pub(super) fn get(&self, path: &str) -> Result<Value, Fault> {
+    pub(crate) fn get(&self, path: &str) -> Result<Value, Fault> {
         self.read(self.ask(path))
     }
 
     /// As [`get`](Self::get); none where the program has no such thing.
-    pub(super) fn find(&self, path: &str) -> Result<Option<Value>, Fault> {
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, Fault> {
         match self.ask(path) {
             Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
             result => self.read(result).map(Some),
@@ -160,7 +160,7 @@ impl Api {
 }
 
 /// A name as a part of a path: everything but letters, digits and `-._~` is escaped.
-pub(super) fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     let mut escaped = String::new();
     for byte in name.bytes() {
         match byte {
@@ -174,7 +174,7 @@ pub(super) fn escaped(name: &str) -> String {
 }
 
 /// A text of a program on one line, without anything that a terminal would obey.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let is_odd = |letter: char| {
         letter.is_control()
             || ('\u{202a}'..='\u{202e}').contains(&letter)

@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::fault::Fault;
 use crate::surroundings::{self, Surroundings};
 use crate::times;
-use api::{Api, Server, escaped};
+pub(crate) use api::{Api, Server, escaped, plain};
 
 /// A task of a program.
 #[derive(Clone, Debug, clap::Args)]

@@ -202,6 +202,27 @@ fn jobs_are_a_table_whatever_they_have() {
 }
 
 #[test]
+fn a_running_program_is_linted_by_what_its_runs_take() {
+    let mut slow = report();
+    slow["expression"] = "0 */7 * * * *".into();
+    slow["upcoming"] = json!([{ "at": "2026-03-27T11:56:00Z" }, { "at": "2026-03-27T12:00:00Z" }]);
+    slow["durations"] = json!({ "p95Ms": 300_000.0 });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/tasks", 200, tasks()),
+        ("GET /api/v1/tasks/shop%3A%3Areport", 200, slow.to_string()),
+        ("GET /api/v1/tasks/tick", 200, tick().to_string()),
+    ]);
+    let answer = ask(&stub, &["lint", "--running", "--deny"]);
+    let expected = "\
+shop::report: warning: `*/7` in minute has gaps of 7 minutes, and one of 4 minutes [uneven-step]
+  help: steps that divide the 60 evenly are 6 and 10
+shop::report: warning: one run in twenty takes 5m or longer, and the next one is due after 4m [slow-runs]
+  help: write a longer period, a `timeout`, or say with `overlap` what is to happen then
+";
+    assert_eq!((&*answer.output, answer.code), (expected, 1));
+}
+
+#[test]
 fn a_pause_that_would_be_over_is_refused() {
     let answer = Typed::new(&["pause", "purge", "--until", "2026-03-27T11:00:00Z"]).answer();
     assert_eq!(answer.code, 2);
