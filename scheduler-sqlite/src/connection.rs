@@ -324,6 +324,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The lock of the file was not had in time.
+fn locked() -> StoreError {
+    let reason = "others held the write lock of the file for as long as the request could wait";
+    StoreError::Unavailable(reason.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -355,10 +361,4 @@ mod tests {
         assert_eq!(fence.0, 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }
-}
-
-/// The lock of the file was not had in time.
-fn locked() -> StoreError {
-    let reason = "others held the write lock of the file for as long as the request could wait";
-    StoreError::Unavailable(reason.to_owned())
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use crate::sources;
 
-const TABLES: [&str; 2] = ["docs/contract/executor.md", "docs/contract/faults.md"];
+const TABLES: [&str; 3] =
+    ["docs/contract/executor.md", "docs/contract/faults.md", "docs/contract/durable.md"];
 
 /// One row: `| EC-A1 | what holds | note | tests |`.
 struct Row<'a> {
@@ -35,7 +36,7 @@ fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
     text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, id, _, _, tests, _] = cells[..] else { return None };
-        let is_row = id.starts_with("EC-") || id.starts_with("F-");
+        let is_row = id.starts_with("EC-") || id.starts_with("F-") || is_durable(id, 'D');
         let names = tests.split('`').skip(1).step_by(2).collect();
         is_row.then_some(Row { id, tests: names, is_open: tests == "not yet" })
     })
@@ -52,10 +53,19 @@ fn test_names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The row that a test is named after: `EC-A1` for `ec_a1_…`.
+/// Returns true for `D1` to `D20`, after this letter.
+fn is_durable(id: &str, letter: char) -> bool {
+    let number = id.strip_prefix(letter).unwrap_or_default();
+    !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit())
+}
+
+/// The row that a test is named after: `EC-A1` for `ec_a1_…`, `D1` for `d1_…`.
 fn row_of(test: &str) -> Option<String> {
     let mut words = test.split('_');
     let (kind, row) = (words.next()?, words.next()?);
+    if is_durable(kind, 'd') {
+        return Some(kind.to_uppercase());
+    }
     let is_row = matches!(kind, "ec" | "f") && row.ends_with(|c: char| c.is_ascii_digit());
     is_row.then(|| format!("{kind}-{row}").to_uppercase())
 }

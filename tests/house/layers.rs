@@ -3,7 +3,7 @@
 use crate::imports::Imports;
 
 /// The rooms of each crate, lowest first. Changing these arrays is a change of design.
-pub(crate) const CRATES: [(&str, &[&str]); 10] = [
+pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "scheduler-expr/src",
         &[
@@ -158,6 +158,37 @@ pub(crate) const CRATES: [(&str, &[&str]); 10] = [
             "web",
             "server",
             "dashboard",
+        ],
+    ),
+    (
+        "scheduler-monitors/src",
+        &[
+            "ping",
+            "monitor",
+            "schedule",
+            "healthchecks",
+            "cronitor",
+            "sentry",
+            "pacing",
+            "inbox",
+            "sender",
+            "worker",
+            "monitors",
+        ],
+    ),
+    (
+        "scheduler-cli/src",
+        &[
+            "fault",
+            "surroundings",
+            "dialect",
+            "times",
+            "explain",
+            "client",
+            "lint",
+            "crontab",
+            "args",
+            "bin",
         ],
     ),
 ];

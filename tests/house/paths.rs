@@ -20,7 +20,7 @@ const DOCUMENTS: [&str; 7] = [
 ];
 
 /// From where paths count, beside the folder of the document.
-const ORIGINS: [&str; 9] = [
+const ORIGINS: [&str; 11] = [
     "",
     "src",
     "scheduler-queue/src",
@@ -30,6 +30,8 @@ const ORIGINS: [&str; 9] = [
     "scheduler-core/src",
     "scheduler-macros/src",
     "scheduler-expr/src",
+    "scheduler-monitors/src",
+    "scheduler-cli/src",
 ];
 
 /// What users may have, and what is built.

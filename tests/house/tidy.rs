@@ -14,12 +14,15 @@ fn files_are_short_and_say_what_they_are_for() {
         "src",
         "scheduler-queue/src",
         "scheduler-store/src",
+        "scheduler-node/src",
         "scheduler-sqlite/src",
         "scheduler-expr/src",
         "scheduler-postgres/src",
         "scheduler-core/src",
         "scheduler-macros/src",
         "scheduler-dashboard/src",
+        "scheduler-monitors/src",
+        "scheduler-cli/src",
     ];
     let files: Vec<Source> = folders.into_iter().flat_map(sources::of).collect();
     assert!(files.len() > 60, "only {} files were looked at", files.len());

@@ -15,6 +15,13 @@ pub fn boot_micros() -> i64 {
     now.tv_sec * 1_000_000 + now.tv_nsec / 1_000
 }
 
+/// The wall clock of this process at an instant of the clock since boot, in microseconds since the Unix epoch.
+#[must_use]
+pub fn wall_at(boot: i64) -> i64 {
+    let wall = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    wall.tv_sec * 1_000_000 + wall.tv_nsec / 1_000 - (boot_micros() - boot)
+}
+
 /// A line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {

@@ -11,7 +11,7 @@ mod lab;
 mod process;
 
 pub use address::open;
-pub use journal::{Journal, Line, Outcome, Run, boot_micros};
+pub use journal::{Journal, Line, Outcome, Run, boot_micros, wall_at};
 pub use judge::{by_tick, is_overlapping, second_of};
 pub use lab::{Lab, eventually, is_full, length};
 pub use process::{Process, ProcessBuilder};

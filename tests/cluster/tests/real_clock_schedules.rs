@@ -66,6 +66,40 @@ fn d1_each_tick_runs_once_in_three_processes() {
     assert_each_second_once(&of_all, "tick", skipped(&lab, "tick"));
 }
 
+/// The library that gives a process a wrong wall clock, where it is installed.
+fn fake_time() -> Option<String> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
+    let library = folders.map(|folder| folder.join("faketime/libfaketime.so.1"));
+    library.filter(|path| path.exists()).map(|path| path.display().to_string()).next()
+}
+
+#[test]
+fn d2_wall_clocks_that_disagree() {
+    let Some(lab) = Lab::new(NODE).filter(|_| Lab::is_postgres()) else {
+        eprintln!("SKIPPED: on one machine SQLite has one clock; run it with PostgreSQL");
+        return;
+    };
+    let Some(library) = fake_time() else {
+        eprintln!("SKIPPED: the Debian package `faketime` is not installed");
+        return;
+    };
+    let start = |label: &str, offset: &str| {
+        let process = lab.process(label).with("schedule", each_second("tick", ""));
+        let process = process.variable("LD_PRELOAD", &library).variable("FAKETIME", offset);
+        process.variable("FAKETIME_DONT_FAKE_MONOTONIC", "1").start()
+    };
+    let all = [start("slow", "-180s"), start("right", "+0s"), start("fast", "+180s")];
+    let all: Vec<&Process> = all.iter().collect();
+    await_runs(&all, if is_full() { 40 } else { 6 });
+    let of_all = runs(&all);
+    assert_each_second_once(&of_all, "tick", skipped(&lab, "tick"));
+    for run in &of_all {
+        // The server and this process share a clock that is right.
+        let late = cluster::wall_at(run.began) - run.tick;
+        assert!(late > -100_000, "{late} µs after its tick: {run:?}");
+    }
+}
+
 #[test]
 fn d3_a_fixed_delay_holds_for_all_processes() {
     let Some(lab) = Lab::new(NODE) else { return };

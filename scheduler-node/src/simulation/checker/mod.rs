@@ -1,6 +1,12 @@
 //! Judges a life by what was asked, answered and run.
 //!
-//! It knows the contract of a store and what is promised to users, and nothing of how a node keeps it.
+//! # What this room is for
+//!
+//! [`Checker`] hears all requests, answers and runs of a life, and says which promise was broken.
+//!
+//! # What it must never do
+//!
+//! Know how a node keeps the promises: it knows the contract of a store, and what users are promised.
 
 mod facts;
 mod finale;

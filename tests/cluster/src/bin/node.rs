@@ -1,4 +1,5 @@
 //! A process of a cluster, as a test wants it: schedules and jobs whose runs are journalled.
+#![expect(clippy::needless_pass_by_value, reason = "a job owns its arguments")]
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, Write};

@@ -1,0 +1,184 @@
+//! Requests to the JSON API, and what its refusals mean.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+use ureq::http::{Response, StatusCode};
+
+use crate::fault::Fault;
+use crate::surroundings::Surroundings;
+
+/// Where a dashboard is if nobody says anything else.
+const HERE: &str = "http://127.0.0.1:9095";
+
+const PATH: &str = "/api/v1";
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long an answer may be.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Where the program is, and who asks.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Server {
+    /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The token; better in $SCHEDULER_TOKEN, where other users do not see it
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+/// What a request came to.
+type Answer = Result<Response<ureq::Body>, ureq::Error>;
+
+/// A program that is asked.
+#[derive(Debug)]
+pub(crate) struct Api {
+    agent: Agent,
+    base: String,
+    /// What stands in the header.
+    token: Option<String>,
+}
+
+impl Api {
+    pub(crate) fn new(server: &Server, around: &Surroundings<'_>) -> Result<Self, Fault> {
+        let given = |flag: &Option<String>, name| flag.clone().or_else(|| (around.variable)(name));
+        let url = given(&server.url, "SCHEDULER_URL").unwrap_or_else(|| HERE.to_owned());
+        let (url, in_link) = match url.split_once('#') {
+            Some((url, fragment)) => (url, fragment.strip_prefix("token=").map(str::to_owned)),
+            None => (&*url, None),
+        };
+        let is_address = url.starts_with("http://") || url.starts_with("https://");
+        if !is_address {
+            return Err(Fault::unable("the address has no `http://` or `https://` before it")
+                .help("write for example --url http://127.0.0.1:9095"));
+        }
+        let base = url.trim_end_matches('/').trim_end_matches(PATH).trim_end_matches('/');
+        let config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            // The token is for this address only.
+            .max_redirects(0)
+            .user_agent(concat!("scheduler-cli/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self {
+            agent: config.into(),
+            base: base.to_owned(),
+            token: server
+                .token
+                .clone()
+                .or(in_link)
+                .or_else(|| (around.variable)("SCHEDULER_TOKEN")),
+        })
+    }
+
+    /// The address, without a token.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Result<Value, Fault> {
+        self.read(self.ask(path))
+    }
+
+    /// As [`get`](Self::get); none where the program has no such thing.
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, Fault> {
+        match self.ask(path) {
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
+            result => self.read(result).map(Some),
+        }
+    }
+
+    fn ask(&self, path: &str) -> Answer {
+        let mut request = self.agent.get(format!("{}{PATH}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        request.call()
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+        let mut request = self.agent.post(format!("{}{PATH}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.header("content-type", "application/json");
+        self.read(request.send(body.to_string().as_bytes()))
+    }
+
+    fn read(&self, result: Answer) -> Result<Value, Fault> {
+        let mut response = result.map_err(|error| self.no_answer(&error))?;
+        let status = response.status();
+        let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();
+        let text = text.map_err(|error| self.no_answer(&error))?;
+        let answer: Option<Value> = serde_json::from_str(&text).ok();
+        match (status.is_success(), answer) {
+            (true, Some(answer)) => Ok(answer),
+            (true, None) => Err(self.is_another(status)),
+            (false, answer) => Err(self.refusal(status, answer.as_ref())),
+        }
+    }
+
+    fn no_answer(&self, error: &ureq::Error) -> Fault {
+        let fault =
+            Fault::unable(format!("no answer from {}: {}", self.base, plain(&error.to_string())));
+        fault.help("is the program running, with a dashboard? --url or SCHEDULER_URL say where")
+    }
+
+    fn is_another(&self, status: StatusCode) -> Fault {
+        let what =
+            format!("what answers at {} has no tasks: it said {}", self.base, status.as_u16());
+        Fault::unable(what).help("the address is that of the dashboard, without what follows it")
+    }
+
+    /// What the program said, in its own words.
+    fn refusal(&self, status: StatusCode, answer: Option<&Value>) -> Fault {
+        let Some(detail) = answer.and_then(|answer| answer["detail"].as_str()) else {
+            return match status {
+                StatusCode::NOT_FOUND => {
+                    Fault::no(format!("{} has no such thing (404)", self.base))
+                }
+                _ => self.is_another(status),
+            };
+        };
+        let (detail, help) = match detail.split_once("\nhelp: ") {
+            Some((detail, help)) => (detail, Some(help)),
+            None => (detail, None),
+        };
+        let fault = Fault::no(plain(detail));
+        match (status, help) {
+            (StatusCode::UNAUTHORIZED, _) => {
+                fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")
+            }
+            (_, Some(help)) => fault.help(plain(help)),
+            (_, None) => fault,
+        }
+    }
+}
+
+/// A name as a part of a path: everything but letters, digits and `-._~` is escaped.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut escaped = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(byte.into());
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// A text of a program on one line, without anything that a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
+    let is_odd = |letter: char| {
+        letter.is_control()
+            || ('\u{202a}'..='\u{202e}').contains(&letter)
+            || ('\u{2066}'..='\u{2069}').contains(&letter)
+    };
+    text.chars().map(|letter| if is_odd(letter) { '\u{fffd}' } else { letter }).collect()
+}

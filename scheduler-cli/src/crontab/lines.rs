@@ -1,0 +1,177 @@
+//! The lines of a crontab, as cron reads them.
+
+use crate::dialect::{Line, unix_line, unix_macro};
+use crate::fault::{Fault, named};
+
+/// A line and its number, from 1.
+#[derive(Clone, Debug)]
+pub(super) struct Numbered {
+    pub(super) number: usize,
+    pub(super) text: String,
+    pub(super) entry: Entry,
+}
+
+/// What a line is.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Blank,
+    Comment,
+    /// `NAME=value`.
+    Setting {
+        name: String,
+        value: String,
+    },
+    /// A schedule and a command.
+    Command {
+        when: When,
+        command: Command,
+    },
+    /// What cron would refuse, or nobody can translate.
+    Faulty(Fault),
+}
+
+/// When a command runs.
+#[derive(Clone, Debug)]
+pub(super) enum When {
+    /// `@reboot`.
+    Start,
+    Fields(Line),
+}
+
+/// What cron runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// The column of a system's crontab.
+    pub(super) user: Option<String>,
+    pub(super) text: String,
+    /// What follows the first `%`: the standard input, with line breaks for further ones.
+    pub(super) input: Option<String>,
+}
+
+/// Reads all lines.
+pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let read = lines.map(|(number, line)| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match std::str::from_utf8(line) {
+            Ok(text) => {
+                let text = text.trim_matches([' ', '\t']);
+                Numbered { number, text: text.to_owned(), entry: entry(text, is_of_system) }
+            }
+            Err(_) => Numbered {
+                number,
+                text: String::from_utf8_lossy(line).into_owned(),
+                entry: Entry::Faulty(
+                    Fault::no("the line is not UTF-8").help("convert the file first"),
+                ),
+            },
+        }
+    });
+    read.collect()
+}
+
+fn entry(text: &str, is_of_system: bool) -> Entry {
+    if text.is_empty() {
+        return Entry::Blank;
+    }
+    if text.starts_with('#') {
+        return Entry::Comment;
+    }
+    if let Some((name, value)) = setting(text) {
+        return Entry::Setting { name, value };
+    }
+    match command(text, is_of_system) {
+        Ok((when, command)) => Entry::Command { when, command },
+        Err(fault) => Entry::Faulty(fault),
+    }
+}
+
+/// A line `NAME = value`, with quotes around either.
+fn setting(text: &str) -> Option<(String, String)> {
+    let (name, value) = text.split_once('=')?;
+    let name = unquoted(name.trim());
+    let mut letters = name.chars();
+    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
+    let is_name = begins && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    is_name.then(|| (name.to_owned(), unquoted(value.trim()).to_owned()))
+}
+
+fn unquoted(text: &str) -> &str {
+    let quoted = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
+}
+
+fn command(text: &str, is_of_system: bool) -> Result<(When, Command), Fault> {
+    // A line that begins with a hyphen is not logged by some crons.
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let count = if text.starts_with('@') { 1 } else { 5 };
+    let Some((fields, rest)) = split(text, count) else {
+        return Err(
+            Fault::no("the line has no command").help("five fields or a macro stand before it")
+        );
+    };
+    let when = when(fields)?;
+    let (user, rest) = match is_of_system {
+        false => (None, rest),
+        true => match split(rest, 1) {
+            Some((user, rest)) => (Some(user.to_owned()), rest),
+            None => {
+                return Err(Fault::no("the line has no command after the user")
+                    .help("a crontab of a user has no such column: leave --system out"));
+            }
+        },
+    };
+    let (text, input) = split_input(rest);
+    if text.trim().is_empty() {
+        return Err(Fault::no("the line has no command"));
+    }
+    Ok((when, Command { user, text: text.trim_end().to_owned(), input }))
+}
+
+fn when(fields: &str) -> Result<When, Fault> {
+    match fields {
+        "@reboot" => Ok(When::Start),
+        _ if fields.starts_with('@') => match unix_macro(fields) {
+            Some(line) => Ok(When::Fields(unix_line(line)?)),
+            None => Err(Fault::no(format!("{} is no macro of cron", named(fields)))
+                .help("a fixed interval is fixed_rate = \"5m\"")),
+        },
+        _ => Ok(When::Fields(unix_line(fields)?)),
+    }
+}
+
+/// The first words of a text, and what follows the blanks after them, if there is anything.
+fn split(text: &str, words: usize) -> Option<(&str, &str)> {
+    let is_blank = [' ', '\t'];
+    let mut rest = text;
+    for word in 0..words {
+        let end = rest.find(is_blank)?;
+        rest = &rest[end..];
+        if word + 1 < words {
+            rest = rest.trim_start_matches(is_blank);
+        }
+    }
+    let head = &text[..text.len() - rest.len()];
+    let rest = rest.trim_start_matches(is_blank);
+    (!rest.is_empty()).then_some((head, rest))
+}
+
+/// The command, and its standard input after the first `%` without a backslash.
+fn split_input(text: &str) -> (String, Option<String>) {
+    let (mut command, mut input) = (String::new(), None::<String>);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let letter = match letter {
+            '\\' if letters.peek() == Some(&'%') => letters.next(),
+            '%' if input.is_none() => {
+                input = Some(String::new());
+                continue;
+            }
+            '%' => Some('\n'),
+            other => Some(other),
+        };
+        input.as_mut().unwrap_or(&mut command).extend(letter);
+    }
+    (command, input)
+}

@@ -1,0 +1,76 @@
+//! Lines of a crontab as `#[scheduled]` functions: `import crontab`.
+//!
+//! # What this room is for
+//!
+//! A crontab is read as cron reads it: its settings, its macros, its `%`. Each line becomes a function that runs the
+//! same command at the same times, to be replaced by Rust bit by bit.
+//!
+//! # What it must never do
+//!
+//! Leave a line out, or give it other times than cron does, without saying so where the person looks: in the code that
+//! is written. Write code that does not compile.
+
+mod lines;
+mod stubs;
+
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use crate::fault::{Fault, NO, OK};
+use crate::surroundings::{self, Surroundings};
+
+/// How long a crontab may be; cron itself takes less.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The command line of `import crontab`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Given {
+    /// The crontab; `-` is the standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The zone in which cron runs, where the crontab names none
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// The lines name a user before the command, as in /etc/crontab
+    #[arg(long)]
+    system: bool,
+}
+
+/// `import crontab FILE`: the code to exit with.
+pub(crate) fn import(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
+    let zone = given.zone.as_deref().map(|name| surroundings::zone(Some(name))).transpose()?;
+    let bytes = read(given, around)?;
+    let entries = lines::read(&bytes, given.system);
+    let code = stubs::write(&entries, zone, around.now());
+    around.write(&code.text)?;
+    if code.left_out.is_empty() {
+        return Ok(OK);
+    }
+    let numbers: Vec<String> = code.left_out.iter().map(usize::to_string).collect();
+    let lines = if numbers.len() == 1 { "line" } else { "lines" };
+    let message = format!("not translated, and left as comments: {lines} {}", numbers.join(", "));
+    writeln!(around.errors, "{message}").ok();
+    Ok(NO)
+}
+
+fn read(given: &Given, around: &mut Surroundings<'_>) -> Result<Vec<u8>, Fault> {
+    let name = given.file.display();
+    let mut bytes = Vec::new();
+    let result = if given.file.as_os_str() == "-" {
+        around.input.take(BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(&given.file)
+            .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    match result {
+        Err(error) => Err(Fault::unable(format!("{name} cannot be read: {error}")).help(
+            "give the path of a file, or pipe into it: crontab -l | scheduler import crontab",
+        )),
+        Ok(length) if length as u64 > BYTES_MAX => {
+            Err(Fault::unable(format!("{name} has more than {BYTES_MAX} bytes"))
+                .help("cron takes no such crontab; is this another file?"))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}

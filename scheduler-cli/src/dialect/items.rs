@@ -1,0 +1,203 @@
+//! Lists, ranges and steps, as the dialects have them in common.
+
+use std::ops::Range;
+
+use scheduler_expr::quoted;
+
+use crate::fault::Fault;
+
+/// A field of a dialect: its name, its numbers, and the names of its numbers from `first_name` on.
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) names: &'static [&'static str],
+    pub(super) first_name: u32,
+}
+
+/// What a dialect allows in an item.
+#[derive(Clone, Copy)]
+pub(super) struct Grammar {
+    /// What stands between the ends of a range.
+    pub(super) range: &'static str,
+    /// Whether a range may run over the end of its field.
+    pub(super) wraps: bool,
+    /// Whether `5/10` is 5 and every tenth after it.
+    pub(super) steps_from_a_number: bool,
+    /// Whether `*/10` is allowed.
+    pub(super) steps_from_star: bool,
+    /// Whether a step may exceed its field.
+    pub(super) long_steps: bool,
+}
+
+/// A part of the text, and the byte at which it begins.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+/// What is wrong with a part of the text.
+pub(super) struct Problem {
+    pub(super) span: Range<usize>,
+    pub(super) reason: String,
+    pub(super) help: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(word: Word<'_>, reason: impl Into<String>) -> Self {
+        let span = word.at..word.at + word.text.len();
+        Self { span, reason: reason.into(), help: None }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// As a fault in a text of what the dialect calls its expressions.
+    pub(super) fn in_text(self, text: &str, what: &str, field: &str) -> Fault {
+        let fault = Fault::no(format!("{what}: {}", self.reason)).at(text, self.span, field);
+        match self.help {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    }
+}
+
+impl<'a> Word<'a> {
+    pub(super) fn split(self, separator: char) -> impl Iterator<Item = Word<'a>> {
+        let mut at = self.at;
+        self.text.split(separator).map(move |text| {
+            let word = Word { text, at };
+            at += text.len() + separator.len_utf8();
+            word
+        })
+    }
+
+    pub(super) fn split_once(self, separator: &str) -> Option<(Word<'a>, Word<'a>)> {
+        let (before, after) = self.text.split_once(separator)?;
+        let at = self.at + before.len() + separator.len();
+        Some((Word { text: before, at: self.at }, Word { text: after, at }))
+    }
+}
+
+/// The words of a text that are separated by blanks.
+pub(super) fn words(text: &str) -> Vec<Word<'_>> {
+    let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text.split_whitespace().map(|word| Word { text: word, at: offset(word) }).collect()
+}
+
+impl Field {
+    /// All numbers of the field.
+    pub(super) fn all(&self) -> u64 {
+        (self.min..=self.max).fold(0, |set, number| set | 1 << number)
+    }
+
+    /// Reads a list of items into a set, bit `n` for the number `n`.
+    pub(super) fn read(&self, word: Word<'_>, grammar: Grammar) -> Result<u64, Problem> {
+        word.split(',').try_fold(0, |set, item| Ok(set | self.read_item(item, grammar)?))
+    }
+
+    /// Reads one item.
+    pub(super) fn read_item(&self, item: Word<'_>, grammar: Grammar) -> Result<u64, Problem> {
+        if item.text.is_empty() {
+            return Err(Problem::new(item, format!("the {} list has an empty item", self.name))
+                .help("remove the surplus comma"));
+        }
+        let (base, step) = match item.split_once("/") {
+            Some((base, step)) => (base, Some(step)),
+            None => (item, None),
+        };
+        let ends = base.split_once(grammar.range);
+        let (start, end) = match (base.text, ends) {
+            ("*", _) if step.is_some() && !grammar.steps_from_star => {
+                return Err(Problem::new(item, "a step needs a number to begin with")
+                    .help(format!("write `{}/{}`", self.min, step.map_or("", |step| step.text))));
+            }
+            ("*", _) => (self.min, self.max),
+            (_, Some((first, last))) => (self.number(first)?, self.number(last)?),
+            _ => match (self.number(base)?, step) {
+                (number, None) => (number, number),
+                (number, Some(_)) if grammar.steps_from_a_number => (number, self.max),
+                (number, Some(step)) => {
+                    let instead = format!("write `{number}-{}/{}`", self.max, step.text);
+                    return Err(
+                        Problem::new(item, "a step needs a range or `*` before it").help(instead)
+                    );
+                }
+            },
+        };
+        let step = step.map_or(Ok(1), |step| self.step(step, grammar))?;
+        match start <= end {
+            true => Ok((start..=end).step_by(step).fold(0, |set, number| set | 1 << number)),
+            false if grammar.wraps => Ok(self.wrapped(start, end, step)),
+            false => {
+                let reason = format!("the {} range runs backwards", self.name);
+                Err(Problem::new(item, reason).help(self.parted(start, end, grammar)))
+            }
+        }
+    }
+
+    /// What to write for a range that runs over the end of the field.
+    fn parted(&self, start: u32, end: u32, grammar: Grammar) -> String {
+        let range = |from: u32, to: u32| match from == to {
+            true => from.to_string(),
+            false => format!("{from}{}{to}", grammar.range),
+        };
+        // The last day of a week from 0 to 7 is its first.
+        let is_sunday = self.max == 7 && end == self.min;
+        match is_sunday {
+            true => format!("write `{}`", range(start, self.max)),
+            false => format!("write `{},{}`", range(start, self.max), range(self.min, end)),
+        }
+    }
+
+    /// A range over the end of the field, such as 22 to 2.
+    fn wrapped(&self, start: u32, end: u32, step: usize) -> u64 {
+        let size = self.max - self.min + 1;
+        let around = (start..=end + size).step_by(step);
+        around.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))
+    }
+
+    fn step(&self, step: Word<'_>, grammar: Grammar) -> Result<usize, Problem> {
+        match digits(step.text) {
+            Some(0) => Err(Problem::new(step, "the step is zero").help("the smallest step is 1")),
+            Some(number) if number <= self.max || grammar.long_steps => Ok(number as usize),
+            Some(_) => Err(Problem::new(step, format!("the step exceeds the {}", self.name))
+                .help(format!("the greatest step is {}", self.max))),
+            None => {
+                Err(Problem::new(step, format!("the step {} is not a number", quoted(step.text)))
+                    .help("a step is a number, as in `*/5`"))
+            }
+        }
+    }
+
+    /// The number that a word stands for.
+    pub(super) fn number(&self, word: Word<'_>) -> Result<u32, Problem> {
+        let shown = quoted(word.text);
+        let named = self.names.iter().position(|name| name.eq_ignore_ascii_case(word.text));
+        let number =
+            named.map(|index| index as u32 + self.first_name).or_else(|| digits(word.text));
+        match number {
+            Some(number) if (self.min..=self.max).contains(&number) => Ok(number),
+            Some(_) => Err(Problem::new(
+                word,
+                format!("{} {shown} is out of range {}-{}", self.name, self.min, self.max),
+            )),
+            None => Err(Problem::new(word, format!("{} {shown} is not a number", self.name))),
+        }
+    }
+}
+
+/// The value of ASCII digits; a number too long to matter is as good as the greatest.
+pub(super) fn digits(text: &str) -> Option<u32> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u32::MAX))
+}
+
+pub(super) const MONTHS: &[&str] =
+    &["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+
+/// Sunday first.
+pub(super) const DAYS: &[&str] = &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];

@@ -1,0 +1,29 @@
+//! Chooses the reader.
+
+use clap::ValueEnum;
+
+use super::{Converted, quartz, systemd, unix};
+use crate::fault::{self, Fault};
+
+/// Whose cron expressions are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// Spring's six fields, which are those of this program.
+    Spring,
+    /// The five fields of a crontab.
+    Unix,
+    /// The six or seven fields of Quartz.
+    Quartz,
+    /// The `OnCalendar=` of a systemd timer.
+    Systemd,
+}
+
+/// Reads a text of a dialect.
+pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Converted, Fault> {
+    match dialect {
+        Dialect::Spring => Ok(Converted::one(fault::parse(text)?, None, Vec::new())),
+        Dialect::Unix => unix::convert(text),
+        Dialect::Quartz => quartz::convert(text),
+        Dialect::Systemd => systemd::convert(text),
+    }
+}

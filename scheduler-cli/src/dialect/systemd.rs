@@ -1,0 +1,210 @@
+//! The `OnCalendar=` of systemd timers: `Mon..Fri *-*-* 09:00:00 Europe/Berlin`.
+
+use scheduler_core::trigger::Zone;
+
+use super::converted::{Converted, expression, list};
+use super::items::{Field, Grammar, Problem, Word, digits, words};
+use crate::fault::Fault;
+
+const GRAMMAR: Grammar = Grammar {
+    range: "..",
+    wraps: false,
+    steps_from_a_number: true,
+    steps_from_star: false,
+    long_steps: true,
+};
+
+const HOUR: Field = Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 };
+const MINUTE: Field = Field { name: "minute", min: 0, max: 59, names: &[], first_name: 0 };
+const SECOND: Field = Field { name: "second", min: 0, max: 59, names: &[], first_name: 0 };
+const MONTH: Field = Field { name: "month", min: 1, max: 12, names: &[], first_name: 0 };
+const DAY: Field = Field { name: "day", min: 1, max: 31, names: &[], first_name: 0 };
+
+const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+const WHAT: &str = "invalid calendar expression";
+
+/// The words that stand for a whole expression.
+const SHORTHANDS: [(&str, &str); 9] = [
+    ("minutely", "0 * * * * *"),
+    ("hourly", "0 0 * * * *"),
+    ("daily", "0 0 0 * * *"),
+    ("weekly", "0 0 0 * * MON"),
+    ("monthly", "0 0 0 1 * *"),
+    ("quarterly", "0 0 0 1 1,4,7,10 *"),
+    ("semiannually", "0 0 0 1 1,7 *"),
+    ("yearly", "0 0 0 1 1 *"),
+    ("annually", "0 0 0 1 1 *"),
+];
+
+pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
+    let mut words = words(text);
+    let mut notes = Vec::new();
+    let zone = zone(&words, text)?;
+    if let Some(zone) = zone {
+        words.pop();
+        notes.push(format!("the zone is an attribute of its own: zone = \"{zone}\""));
+    }
+    if let [only] = &*words {
+        let is_meant = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case(only.text);
+        if let Some((_, fields)) = SHORTHANDS.iter().find(is_meant) {
+            return Ok(Converted::one(crate::fault::parse(fields)?, zone, notes));
+        }
+    }
+    let mut rest = &*words;
+    let mut fields = ["0", "0", "0", "*", "*", "*"].map(str::to_owned);
+    let fault = |problem: Problem| problem.in_text(text, WHAT, "");
+    if let [first, others @ ..] = rest
+        && first.text.starts_with(|c: char| c.is_ascii_alphabetic())
+    {
+        fields[5] = weekdays(*first).map_err(fault)?;
+        rest = others;
+    }
+    if let [first, others @ ..] = rest
+        && !first.text.contains(':')
+    {
+        [fields[4], fields[3]] = date(*first).map_err(fault)?;
+        rest = others;
+    }
+    if let [first, others @ ..] = rest {
+        [fields[0], fields[1], fields[2]] = time(*first).map_err(fault)?;
+        rest = others;
+    }
+    match rest.first() {
+        Some(surplus) => Err(fault(
+            Problem::new(*surplus, "this is neither a zone nor a time")
+                .help("the order is: weekdays, date, time, zone"),
+        )),
+        None if words.is_empty() => Err(Fault::no(format!("{WHAT}: the text is empty"))
+            .help("write for example \"Mon..Fri 09:00\"")),
+        None => Ok(Converted::one(expression(&fields)?, zone, notes)),
+    }
+}
+
+/// The zone at the end, if there is one.
+fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, Fault> {
+    let Some(last) = words.last() else { return Ok(None) };
+    let looks_like_one = last.text.contains('/')
+        && last.text.starts_with(|c: char| c.is_ascii_uppercase())
+        && !last.text.contains([':', '*']);
+    match last.text.parse() {
+        Ok(zone) => Ok(Some(zone)),
+        Err(error) if looks_like_one => {
+            let span = last.at..last.at + last.text.len();
+            Err(Fault::from(error).at(text, span, "zone"))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn weekdays(word: Word<'_>) -> Result<String, Problem> {
+    let mut items = Vec::new();
+    // systemd allows a comma before the date.
+    let list = Word { text: word.text.trim_end_matches(','), at: word.at };
+    for item in list.split(',') {
+        let ends = item.split_once("..").or_else(|| item.split_once("-"));
+        let (first, last) = match ends {
+            Some((first, last)) => (weekday(first)?, weekday(last)?),
+            None => (weekday(item)?, weekday(item)?),
+        };
+        if first > last {
+            return Err(Problem::new(item, "the range of weekdays runs over the end of the week")
+                .help(format!("write `{}`", parted(first, last))));
+        }
+        items.extend((first..=last).map(|day| (day + 1).to_string()));
+    }
+    Ok(items.join(","))
+}
+
+fn weekday(word: Word<'_>) -> Result<usize, Problem> {
+    let is_meant = |name: &&str| {
+        name.eq_ignore_ascii_case(word.text) || name[..3].eq_ignore_ascii_case(word.text)
+    };
+    WEEKDAYS.iter().position(is_meant).ok_or_else(|| {
+        Problem::new(word, "this is no day of the week").help("write `Mon` to `Sun`")
+    })
+}
+
+/// A range over the end of the week, in two parts.
+fn parted(first: usize, last: usize) -> String {
+    let range = |from: usize, to: usize| match from == to {
+        true => short(from),
+        false => format!("{}..{}", short(from), short(to)),
+    };
+    format!("{},{}", range(first, WEEKDAYS.len() - 1), range(0, last))
+}
+
+fn short(day: usize) -> String {
+    let name = WEEKDAYS[day];
+    format!("{}{}", name[..1].to_ascii_uppercase(), &name[1..3])
+}
+
+/// Month and day, from `*-*-01`, `12-25` or `*-*~03`.
+fn date(word: Word<'_>) -> Result<[String; 2], Problem> {
+    let (head, from_end) = match word.split_once("~") {
+        Some((head, day)) => (head, Some(day)),
+        None => (word, None),
+    };
+    let mut parts: Vec<Word<'_>> = head.split('-').collect();
+    let day = match from_end {
+        Some(day) => days_before_the_end(day)?,
+        None => match parts.pop() {
+            Some(day) => read(&DAY, day)?,
+            None => "*".to_owned(),
+        },
+    };
+    match *parts {
+        [month] => Ok([read(&MONTH, month)?, day]),
+        [Word { text: "*", .. }, month] => Ok([read(&MONTH, month)?, day]),
+        [year, _] => Err(Problem::new(year, "the year has no equal here")
+            .help("write `*`; for an end, use the attribute until = \"2027-01-01T00:00:00Z\"")),
+        _ => Err(Problem::new(word, "this is neither a date nor a time")
+            .help("a date is `*-12-25` or `12-25`, a time is `09:00` or `*:0/15`")),
+    }
+}
+
+/// The items of `~`: 01 is the last day, and a step counts towards it.
+fn days_before_the_end(word: Word<'_>) -> Result<String, Problem> {
+    let mut items = Vec::new();
+    for item in word.split(',') {
+        let (base, step) = match item.split_once("/") {
+            Some((base, step)) => (base, digits(step.text).filter(|step| *step > 0)),
+            None => (item, Some(u32::MAX)),
+        };
+        let Some(step) = step else {
+            return Err(Problem::new(item, "the step is not a number above zero"));
+        };
+        let mut day = DAY.number(base)?;
+        loop {
+            items.push(if day == 1 { "L".to_owned() } else { format!("L-{}", day - 1) });
+            match day.checked_sub(step) {
+                Some(next) if next > 0 => day = next,
+                _ => break,
+            }
+        }
+    }
+    Ok(items.join(","))
+}
+
+/// Second, minute and hour, from `09:00` or `*:0/15:30`.
+fn time(word: Word<'_>) -> Result<[String; 3], Problem> {
+    let parts: Vec<Word<'_>> = word.split(':').collect();
+    let (hour, minute, second) = match *parts {
+        [hour, minute] => (hour, minute, "0".to_owned()),
+        [hour, minute, second] if second.text.contains('.') && !second.text.contains("..") => {
+            let _ = (hour, minute);
+            return Err(Problem::new(second, "an expression has no parts of a second"));
+        }
+        [hour, minute, second] => (hour, minute, read(&SECOND, second)?),
+        _ => return Err(Problem::new(word, "this is no time").help("write `09:00` or `*:0/15`")),
+    };
+    Ok([second, read(&MINUTE, minute)?, read(&HOUR, hour)?])
+}
+
+fn read(field: &Field, word: Word<'_>) -> Result<String, Problem> {
+    match word.text {
+        "*" => Ok("*".to_owned()),
+        _ => Ok(list(field.read(word, GRAMMAR)?)),
+    }
+}

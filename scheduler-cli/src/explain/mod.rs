@@ -1,0 +1,202 @@
+//! What an expression means: `explain`, `next` and `between`.
+//!
+//! # What this room is for
+//!
+//! It puts an expression in words, shows what each of its fields means, and lists fire times. The words are those of
+//! `scheduler-expr`, which says only what it can say exactly; fields and fire times come from the same code that runs
+//! the tasks.
+//!
+//! # What it must never do
+//!
+//! Find words or fire times of its own: then they could differ from what a task does.
+
+mod table;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
+use scheduler_expr::{CronExpression, CronField};
+use serde_json::{Value, json};
+
+use crate::dialect::{self, Converted, Dialect};
+use crate::fault::{Fault, named};
+use crate::surroundings::{self, Surroundings};
+use crate::times::{self, FireTime, Times};
+
+/// How many fire times `explain` shows.
+const SHOWN: usize = 10;
+
+/// An expression as the command line gives it.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Given {
+    /// The expression, in quotes: "0 0 9 * * MON-FRI"
+    expression: String,
+    /// The time zone; that of the system by default
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// Whose expression it is
+    #[arg(long, value_name = "DIALECT", value_enum, default_value = "spring")]
+    from: Dialect,
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// An expression that has been read, with its zone.
+struct Read {
+    source: String,
+    from: Dialect,
+    converted: Converted,
+    times: Times,
+}
+
+impl Given {
+    fn read(&self, now: DateTime<Utc>) -> Result<Read, Fault> {
+        let mut converted = dialect::read(&self.expression, self.from)?;
+        let zone = match (converted.zone, &self.zone) {
+            (Some(zone), None) => zone,
+            _ => surroundings::zone(self.zone.as_deref())?,
+        };
+        let times = Times::new(&converted.expressions, zone);
+        if let Some(note) = converted.on_clock_changes
+            && times.are_touched_within_a_year(now)
+        {
+            converted.notes.push(note.to_owned());
+        }
+        Ok(Read { source: self.expression.trim().to_owned(), from: self.from, converted, times })
+    }
+}
+
+impl Read {
+    fn zone(&self) -> Zone {
+        self.times.zone()
+    }
+
+    /// Why it never fires, if that is so.
+    fn never(&self) -> Option<Fault> {
+        let [only] = &*self.converted.expressions else { return None };
+        let never = only.never_fires()?;
+        Some(Fault::no(never.to_string()).at(only.source(), never.span(), ""))
+    }
+}
+
+/// `explain EXPR`.
+pub(crate) fn explain(given: &Given, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+    let now = around.now();
+    let read = given.read(now)?;
+    let fire_times: Vec<FireTime> = read.times.after(now).take(SHOWN).collect();
+    if given.json {
+        return around.say(as_json(&read, &fire_times));
+    }
+    let zone = read.zone();
+    if read.from != Dialect::Spring {
+        for cron in &read.converted.expressions {
+            around.say(format_args!("cron = \"{cron}\""))?;
+        }
+        for note in &read.converted.notes {
+            around.say(format_args!("  note: {note}"))?;
+        }
+        around.say("")?;
+    }
+    for cron in &read.converted.expressions {
+        around.say(format_args!("{} ({zone})\n", cron.describe()))?;
+        around.say(table::of(cron))?;
+    }
+    if let Some(never) = read.never() {
+        return Err(never);
+    }
+    around.say(format_args!("next {}:", fire_times.len()))?;
+    let lines = fire_times.iter().map(|fire| {
+        let ahead = times::ahead(now, fire.at);
+        let remark = fire.remark.as_ref().map(|remark| format!("({remark})")).unwrap_or_default();
+        format!("  {}   {ahead:<10} {remark}", times::local(fire.at, zone)).trim_end().to_owned()
+    });
+    around.say(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn as_json(read: &Read, fire_times: &[FireTime]) -> Value {
+    let zone = read.zone();
+    let of = |cron: &CronExpression| {
+        let texts = cron.to_string();
+        let fields: serde_json::Map<String, Value> = CronField::ALL
+            .iter()
+            .zip(texts.split(' '))
+            .map(|(field, text)| (field.name().replace('-', "_"), text.into()))
+            .collect();
+        let never = cron.never_fires().map(|never| never.reason().to_owned());
+        json!({ "cron": texts, "words": cron.describe(), "fields": fields, "never": never })
+    };
+    json!({
+        "source": read.source,
+        "zone": zone.name(),
+        "expressions": read.converted.expressions.iter().map(of).collect::<Vec<_>>(),
+        "notes": read.converted.notes,
+        "next": fire_times.iter().map(|fire| fire_time_json(fire, zone)).collect::<Vec<_>>(),
+    })
+}
+
+fn fire_time_json(fire: &FireTime, zone: Zone) -> Value {
+    json!({ "at": times::rfc3339(fire.at, zone), "remark": fire.remark })
+}
+
+/// `next EXPR`: fire times and nothing else.
+pub(crate) fn next(
+    given: &Given,
+    count: usize,
+    around: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    let now = around.now();
+    let read = given.read(now)?;
+    if let Some(never) = read.never() {
+        return Err(never);
+    }
+    list(given, &read, read.times.after(now).take(count), around)
+}
+
+/// `between EXPR FROM UNTIL`: the fire times from the one on and before the other.
+pub(crate) fn between(
+    given: &Given,
+    (from, until): (&str, &str),
+    most: usize,
+    around: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    let now = around.now();
+    let read = given.read(now)?;
+    let zone = read.zone();
+    let from = times::instant(from, zone, now)?;
+    let until_text = until;
+    let until = times::instant(until, zone, now)?;
+    if until < from {
+        return Err(Fault::unable(format!("{} is before the beginning", named(until_text)))
+            .help("write the earlier instant first"));
+    }
+    let mut left = read.times.after(before(from)).take_while(|fire| fire.at < until);
+    list(given, &read, left.by_ref().take(most), around)?;
+    if !given.json && left.next().is_some() {
+        let more = format!("more follow; for up to {} of them: --max {}", most * 10, most * 10);
+        writeln!(around.errors, "{more}").ok();
+    }
+    Ok(())
+}
+
+/// A moment before an instant, so that a fire time at the instant itself counts.
+fn before(instant: DateTime<Utc>) -> DateTime<Utc> {
+    instant.checked_sub_signed(chrono::TimeDelta::nanoseconds(1)).unwrap_or(instant)
+}
+
+fn list(
+    given: &Given,
+    read: &Read,
+    fire_times: impl Iterator<Item = FireTime>,
+    around: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    let zone = read.zone();
+    if given.json {
+        let list: Vec<Value> = fire_times.map(|fire| fire_time_json(&fire, zone)).collect();
+        return around.say(json!({ "zone": zone.name(), "fire_times": list }));
+    }
+    for fire in fire_times {
+        let remark = fire.remark.map(|remark| format!("   ({remark})")).unwrap_or_default();
+        around.say(format_args!("{}{remark}", times::local(fire.at, zone)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The command line of the `scheduler` crate, as a library.
+//!
+//! ```text
+//! $ scheduler explain "0 0/15 9-17 * * MON-FRI" --zone Europe/Berlin
+//! every 15 minutes from 09:00 to 17:45, Monday to Friday (Europe/Berlin)
+//! ```
+//!
+//! The binaries `scheduler` and `cargo-scheduler` call [`run`], and so can a program that offers the commands itself.
+//! What they do is in the guide, `docs/cli.md`.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `explain`, `next`, `between` | an expression in words, and its fire times; also those of crontabs, Quartz and systemd |
+//! | `lint` | expressions that mean something else than people think |
+//! | `import crontab` | the lines of a crontab as `#[scheduled]` functions |
+//! | `list`, `show`, `run`, `pause`, `resume`, `jobs`, `watch` | the tasks of a running program, through its JSON API |
+//!
+//! The exit code is 0 if all went well, 1 if the answer is no, and 2 if the command could not be carried out.
+//
+// # What it must never do
+//
+// Compute a fire time, or find words, in any other way than the scheduler itself does: an answer that differs from
+// what a task does is worse than none. Panic on what a person typed.
+
+mod args;
+mod client;
+mod crontab;
+mod dialect;
+mod explain;
+mod fault;
+mod lint;
+mod surroundings;
+mod times;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use scheduler_core::SystemClock;
+
+pub use surroundings::Surroundings;
+
+/// Carries out a command line, of which the first word is the name of the program: the code to exit with.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     scheduler_cli::run(std::env::args_os())
+/// }
+/// ```
+#[must_use]
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let mut around = Surroundings {
+        clock: &SystemClock::new(),
+        input: &mut stdin.lock(),
+        output: &mut stdout.lock(),
+        errors: &mut stderr.lock(),
+        variable: &|name| std::env::var(name).ok(),
+    };
+    run_in(args, &mut around).into()
+}
+
+/// As [`run`], with other streams and another clock than those of the process.
+pub fn run_in(
+    args: impl IntoIterator<Item = impl Into<OsString>>,
+    around: &mut Surroundings<'_>,
+) -> u8 {
+    let args = args.into_iter().map(Into::into);
+    let result = match args::Args::try_parse_from(args) {
+        Ok(args) => args.run(around),
+        Err(error) => {
+            let text = error.render().to_string();
+            let is_fault = error.use_stderr();
+            let stream = if is_fault { &mut *around.errors } else { &mut *around.output };
+            // Nobody is left to tell that nobody reads.
+            stream.write_all(text.as_bytes()).ok();
+            return if is_fault { fault::UNABLE } else { fault::OK };
+        }
+    };
+    result.unwrap_or_else(|fault| {
+        if fault.code != fault::OK {
+            writeln!(around.errors, "{fault}").ok();
+        }
+        fault.code
+    })
+}

@@ -1,0 +1,162 @@
+//! The lints that look at the fields alone.
+
+use scheduler_expr::{CronExpression, CronField};
+
+use super::finding::Finding;
+
+pub(super) fn all(cron: &CronExpression) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = uneven_steps(cron).collect();
+    findings.extend(both_days(cron));
+    findings.extend(short_months(cron));
+    findings.extend(every_second(cron));
+    findings
+}
+
+/// The size of a field in which steps go round: the hour after 23 is 0, the day after 28 perhaps not 1.
+fn size(field: CronField) -> Option<u32> {
+    match field {
+        CronField::Second | CronField::Minute => Some(60),
+        CronField::Hour => Some(24),
+        CronField::Month => Some(12),
+        CronField::DayOfWeek => Some(7),
+        CronField::DayOfMonth => None,
+    }
+}
+
+/// What the distance between two values of a field is called.
+fn unit(field: CronField) -> &'static str {
+    match field {
+        CronField::Second => "second",
+        CronField::Minute => "minute",
+        CronField::Hour => "hour",
+        CronField::DayOfMonth | CronField::DayOfWeek => "day",
+        CronField::Month => "month",
+    }
+}
+
+/// `*/45`: the last gap of the field is another one than the step.
+fn uneven_steps(cron: &CronExpression) -> impl Iterator<Item = Finding> {
+    let words = cron.source().split(' ').filter(|word| !word.is_empty());
+    let items = CronField::ALL
+        .into_iter()
+        .zip(words)
+        .flat_map(|(field, word)| word.split(',').map(move |item| (field, item)));
+    items.filter_map(|(field, item)| uneven_step(field, item))
+}
+
+fn uneven_step(field: CronField, item: &str) -> Option<Finding> {
+    let (base, step) = item.split_once('/')?;
+    if base.contains('-') {
+        // Both ends are given.
+        return None;
+    }
+    let step: u32 = step.parse().ok().filter(|step| *step > 1)?;
+    let (name, unit) = (field.name(), unit(field));
+    let Some(size) = size(field) else {
+        let what =
+            format!("`{item}` in {name} begins anew with each month, so that the last gap differs");
+        let help = match base {
+            "*" | "1" => format!("for a run each {step} days, use fixed_rate = \"{step}d\""),
+            _ => "list the days that are meant".to_owned(),
+        };
+        return Some(Finding::new("uneven-step", what, help));
+    };
+    let first = match base {
+        "*" if field == CronField::Month || field == CronField::DayOfWeek => 1,
+        "*" => 0,
+        number => number.parse::<u32>().ok()?,
+    };
+    let end =
+        if field == CronField::Month || field == CronField::DayOfWeek { size } else { size - 1 };
+    let last = first + end.checked_sub(first)? / step * step;
+    let rest = size + first - last;
+    let help = dividers(size, step);
+    if last == first {
+        let what = format!("`{item}` in {name} is only {first}: the step leaves the field at once");
+        return Some(Finding::new("uneven-step", what, help));
+    }
+    (rest != step).then(|| {
+        let what = format!(
+            "`{item}` in {name} has gaps of {step} {unit}s, and one of {}",
+            count(rest, unit)
+        );
+        Finding::new("uneven-step", what, help)
+    })
+}
+
+fn count(number: u32, unit: &str) -> String {
+    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
+}
+
+/// The steps that divide a field, near to what was written.
+fn dividers(size: u32, step: u32) -> String {
+    let divides = |n: &u32| size.is_multiple_of(*n);
+    let below = (2..step.min(size)).rev().find(divides);
+    let above = (step + 1..size).find(divides);
+    match (below, above) {
+        (Some(below), Some(above)) => {
+            format!("steps that divide the {size} evenly are {below} and {above}")
+        }
+        (Some(only), None) | (None, Some(only)) => {
+            format!("a step that divides the {size} evenly is {only}")
+        }
+        (None, None) => "list the values that are meant".to_owned(),
+    }
+}
+
+/// Both day fields are given.
+fn both_days(cron: &CronExpression) -> Option<Finding> {
+    let is_restricted = |field| !cron.is_any(field);
+    let both = is_restricted(CronField::DayOfMonth) && is_restricted(CronField::DayOfWeek);
+    both.then(|| {
+        Finding::new(
+            "both-days",
+            "day-of-month and day-of-week must both match, as in Spring; in a crontab either is enough",
+            "for either, write two annotations; `scheduler explain --from unix` shows them",
+        )
+    })
+}
+
+/// Days that some of the months lack.
+fn short_months(cron: &CronExpression) -> Option<Finding> {
+    const DAYS: [(u8, &[u8]); 3] = [(31, &[2, 4, 6, 9, 11]), (30, &[2]), (29, &[2])];
+    let days: Vec<u8> = cron.values(CronField::DayOfMonth).collect();
+    let months: Vec<u8> = cron.values(CronField::Month).collect();
+    let is_alone = |day: u8| days.contains(&day) && !days.contains(&(day - 1));
+    let (day, lacking) = DAYS.into_iter().find(|(day, lacking)| {
+        is_alone(*day) && lacking.iter().any(|month| months.contains(month))
+    })?;
+    const NAMES: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let lacking = lacking.iter().filter(|month| months.contains(month));
+    let names: Vec<&str> = lacking.map(|month| NAMES[usize::from(*month) - 1]).collect();
+    let often = if day == 29 { " in common years" } else { "" };
+    let what = format!("there is no day {day} in {}{often}: those are skipped", names.join(", "));
+    Some(Finding::new("short-months", what, "for the last day of every month, write `L`"))
+}
+
+/// Every second of a minute or an hour that was chosen: the slip of a sixth field that is forgotten.
+fn every_second(cron: &CronExpression) -> Option<Finding> {
+    let is_any = |field| cron.is_any(field);
+    let chosen = !is_any(CronField::Minute) || !is_any(CronField::Hour);
+    if !is_any(CronField::Second) || !chosen {
+        return None;
+    }
+    let count = |field| cron.values(field).count();
+    let runs = 60 * count(CronField::Minute) * count(CronField::Hour);
+    let what = format!("the second is `*`: {} runs on each such day", thousands(runs));
+    let rest = cron.to_string();
+    let rest = rest.strip_prefix("* ").unwrap_or(&rest);
+    Some(Finding::new(
+        "every-second",
+        what,
+        format!("for one run a minute at most, write `0 {rest}`"),
+    ))
+}
+
+fn thousands(number: usize) -> String {
+    match number {
+        ..1_000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1_000, number % 1_000),
+    }
+}

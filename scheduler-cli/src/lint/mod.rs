@@ -1,0 +1,125 @@
+//! Expressions that mean something else than people think: `lint`.
+//!
+//! # What this room is for
+//!
+//! Each lint is a mistake that people make with cron, which is still a correct expression. It says what the expression
+//! does, and what to write if that was not meant. All lints of an expression come at once.
+//!
+//! # What it must never do
+//!
+//! Report what is only a matter of taste, or an expression whose meaning is plain.
+
+mod all;
+mod checks;
+mod clocks;
+mod finding;
+mod running;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
+use serde_json::{Value, json};
+
+use crate::client::{Api, Server};
+use crate::fault::{Fault, NO, OK, parse};
+use crate::surroundings::{self, Surroundings};
+use all::all;
+use finding::Finding;
+
+/// The command line of `lint`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Given {
+    /// The expressions, each in quotes
+    #[arg(required_unless_present = "running", value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// The time zone; that of the system by default
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// Look at the tasks of a running program, in place of expressions
+    #[arg(long, conflicts_with_all = ["expressions", "zone"])]
+    running: bool,
+    #[command(flatten)]
+    server: Server,
+    /// Exit with 1 if there is any finding
+    #[arg(long)]
+    deny: bool,
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known of one expression.
+enum Verdict {
+    Faulty(Fault),
+    Read(Vec<Finding>),
+}
+
+/// `lint EXPR…`: the code to exit with.
+pub(crate) fn lint(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
+    let verdicts = if given.running {
+        let tasks = running::findings(&Api::new(&given.server, around)?, around.now())?;
+        tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
+    } else {
+        let zone = surroundings::zone(given.zone.as_deref())?;
+        let now = around.now();
+        let judged = given.expressions.iter().map(|text| (text.clone(), judge(text, zone, now)));
+        judged.collect::<Vec<_>>()
+    };
+    let is_bad = verdicts.iter().any(|(_, verdict)| match verdict {
+        Verdict::Faulty(_) => true,
+        Verdict::Read(findings) => given.deny && !findings.is_empty(),
+    });
+    if given.json {
+        let name = if given.running { "task" } else { "expression" };
+        let all = verdicts.iter().map(|(text, verdict)| as_json(name, text, verdict));
+        around.say(Value::Array(all.collect()))?;
+    } else {
+        for (text, verdict) in &verdicts {
+            say(text, verdict, around)?;
+        }
+    }
+    Ok(if is_bad { NO } else { OK })
+}
+
+fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
+    let cron = match parse(text) {
+        Ok(cron) => cron,
+        Err(fault) => return Verdict::Faulty(fault),
+    };
+    match cron.never_fires() {
+        Some(never) => {
+            Verdict::Faulty(Fault::no(never.to_string()).at(cron.source(), never.span(), ""))
+        }
+        None => Verdict::Read(all(&cron, zone, now)),
+    }
+}
+
+fn say(text: &str, verdict: &Verdict, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+    match verdict {
+        Verdict::Faulty(fault) => around.say(format_args!("{}: {fault}", shown(text))),
+        Verdict::Read(findings) => findings.iter().try_for_each(|finding| {
+            let Finding { lint, what, help } = finding;
+            around.say(format_args!("{}: warning: {what} [{lint}]\n  help: {help}", shown(text)))
+        }),
+    }
+}
+
+/// The expression on one line, whatever it is.
+fn shown(text: &str) -> String {
+    let is_plain = text.len() <= 80 && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
+    if is_plain { text.to_owned() } else { crate::fault::named(text) }
+}
+
+fn as_json(name: &str, text: &str, verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Faulty(fault) => {
+            let error = json!({ "what": fault.what(), "help": fault.first_help() });
+            json!({ name: text, "error": error, "findings": [] })
+        }
+        Verdict::Read(findings) => {
+            let findings = findings.iter().map(|finding| {
+                json!({ "lint": finding.lint, "what": finding.what, "help": finding.help })
+            });
+            json!({ name: text, "error": null, "findings": findings.collect::<Vec<_>>() })
+        }
+    }
+}

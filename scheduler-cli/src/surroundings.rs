@@ -1,0 +1,89 @@
+//! What a command touches: the clock, the streams, the environment. A test gives its own.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use chrono::{DateTime, Utc};
+use scheduler_core::Clock;
+use scheduler_core::trigger::Zone;
+
+use crate::fault::Fault;
+
+/// The clock, the streams and the environment of a command.
+///
+/// A program that offers the commands itself, or a test, says what they read and where they write:
+///
+/// ```
+/// use scheduler_cli::{Surroundings, run_in};
+/// use scheduler_core::ManualClock;
+///
+/// let clock = ManualClock::at("2026-03-27T11:04:00Z".parse()?);
+/// let (mut output, mut errors) = (Vec::new(), Vec::new());
+/// let code = run_in(
+///     ["scheduler", "next", "0 0 9 * * MON-FRI", "--zone", "Europe/Berlin", "-n", "1"],
+///     &mut Surroundings {
+///         clock: &clock,
+///         input: &mut "".as_bytes(),
+///         output: &mut output,
+///         errors: &mut errors,
+///         variable: &|_| None,
+///     },
+/// );
+/// assert_eq!(code, 0);
+/// assert!(String::from_utf8(output)?.starts_with("Mon 2026-03-30 09:00 +02:00"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Surroundings<'a> {
+    /// The clock that says what time it is, and on which `watch` waits.
+    pub clock: &'a dyn Clock,
+    /// Where `-` is read from.
+    pub input: &'a mut dyn Read,
+    /// Where answers are written.
+    pub output: &'a mut dyn Write,
+    /// Where messages about faults are written.
+    pub errors: &'a mut dyn Write,
+    /// The environment: the value of a variable, if it is set.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Surroundings<'_> {
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.wall()
+    }
+
+    /// Writes a line of the answer.
+    pub(crate) fn say(&mut self, line: impl fmt::Display) -> Result<(), Fault> {
+        writeln!(self.output, "{line}").map_err(|error| unwritten(&error))
+    }
+
+    /// Writes a part of the answer.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Fault> {
+        let written = self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush());
+        written.map_err(|error| unwritten(&error))
+    }
+}
+
+/// A reader that has gone, as `head` does, is no fault of the command.
+fn unwritten(error: &io::Error) -> Fault {
+    let mut fault = Fault::unable(format!("the answer cannot be written: {error}"));
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        fault.code = crate::fault::OK;
+    }
+    fault
+}
+
+impl fmt::Debug for Surroundings<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+/// The zone that was asked for, or that of the system.
+pub(crate) fn zone(name: Option<&str>) -> Result<Zone, Fault> {
+    match name {
+        Some(name) => Ok(name.parse::<Zone>()?),
+        None => Zone::system().map_err(|error| {
+            Fault::unable(error.to_string()).help("name it: --zone Europe/Berlin")
+        }),
+    }
+}

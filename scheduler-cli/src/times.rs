@@ -1,0 +1,200 @@
+//! Fire times as people read them, with what a change of the clock does to them.
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
+use scheduler_expr::CronExpression;
+
+use crate::fault::{Fault, named};
+
+/// The fire times of one or more expressions in a zone.
+#[derive(Debug)]
+pub(crate) struct Times {
+    triggers: Vec<CronTrigger>,
+    zone: Zone,
+}
+
+/// A fire time, and what a change of the clock has to do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FireTime {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) remark: Option<String>,
+}
+
+/// How far from an instant a change of the clock can make its local time come twice.
+const A_DAY: TimeDelta = TimeDelta::days(1);
+
+/// How far ahead changes of the clock are looked for.
+pub(crate) const A_YEAR: TimeDelta = TimeDelta::days(366);
+
+impl Times {
+    pub(crate) fn new(expressions: &[CronExpression], zone: Zone) -> Self {
+        let triggers = expressions.iter().map(|cron| CronTrigger::new(cron.clone(), zone));
+        Self { triggers: triggers.collect(), zone }
+    }
+
+    pub(crate) fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// Whether a change of the clock in the next year leaves fire times out, or repeats some.
+    pub(crate) fn are_touched_within_a_year(&self, now: DateTime<Utc>) -> bool {
+        let end = now.checked_add_signed(A_YEAR).unwrap_or(now);
+        self.triggers.iter().any(|trigger| trigger.clash_between(now, end).is_some())
+    }
+
+    /// The first fire time after an instant.
+    fn next_after(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.triggers.iter().filter_map(|trigger| trigger.next_after(instant)).min()
+    }
+
+    /// The fire times after an instant, each with its remark.
+    pub(crate) fn after(&self, instant: DateTime<Utc>) -> impl Iterator<Item = FireTime> + '_ {
+        let mut last = instant;
+        std::iter::from_fn(move || {
+            let at = self.next_after(last)?;
+            let remark = self.remark(last, at);
+            last = at;
+            Some(FireTime { at, remark })
+        })
+    }
+
+    /// What the clock does between the last fire time and this one, or at this one.
+    fn remark(&self, last: DateTime<Utc>, at: DateTime<Utc>) -> Option<String> {
+        let skipped = self.triggers.iter().find_map(|trigger| {
+            let change = trigger.clash_between(last, at).filter(ZoneChange::is_gap)?;
+            left_out(trigger, change)
+        });
+        skipped.or_else(|| self.twice(at)).or_else(|| self.changed(last, at))
+    }
+
+    /// Whether the local time of a fire time comes twice.
+    fn twice(&self, at: DateTime<Utc>) -> Option<String> {
+        let from = at.checked_sub_signed(A_DAY)?;
+        let change = self.zone.change_between(from, at.checked_add_signed(A_DAY)?)?;
+        let (first, end) = change.local_times();
+        let local = self.zone.local(at).naive_local();
+        let is_twice = !change.is_gap() && (first..end).contains(&local);
+        is_twice.then(|| {
+            let which = if at < change.at() { "the first" } else { "the second" };
+            format!("{which} of two: clocks go back at {}", hour_of(end))
+        })
+    }
+
+    /// Whether the offset is another one than at the last fire time.
+    fn changed(&self, last: DateTime<Utc>, at: DateTime<Utc>) -> Option<String> {
+        if self.zone.offset_at(last) == self.zone.offset_at(at) {
+            return None;
+        }
+        let mut change = self.zone.change_between(last, at)?;
+        while let Some(later) = self.zone.change_between(change.at(), at) {
+            change = later;
+        }
+        let way = if change.is_gap() { "forward" } else { "back" };
+        Some(format!("clocks go {way} on {}", day_of(change)))
+    }
+}
+
+/// The local times that a trigger loses in a gap.
+fn left_out(trigger: &CronTrigger, gap: ZoneChange) -> Option<String> {
+    let as_if_utc = CronTrigger::new(trigger.expression().clone(), Zone::UTC);
+    let (first, end) = gap.local_times();
+    let before = first.and_utc().checked_sub_signed(TimeDelta::seconds(1))?;
+    let mut times = as_if_utc.upcoming(before).take_while(|time| time.naive_utc() < end);
+    let time = times.next()?.naive_utc();
+    let more = if times.next().is_some() { " and more" } else { "" };
+    Some(format!("{}{more} on {} does not exist: left out", clock_time(time), day_of(gap)))
+}
+
+/// The day of a change, by the clock before it: `Sun 2026-03-29`.
+pub(crate) fn day_of(change: ZoneChange) -> String {
+    let local = change.at().with_timezone(&change.offset_before());
+    local.format("%a %Y-%m-%d").to_string()
+}
+
+fn hour_of(time: NaiveDateTime) -> String {
+    time.format("%H:%M").to_string()
+}
+
+/// A time of day; with its seconds, where there are some.
+pub(crate) fn clock_time(time: NaiveDateTime) -> String {
+    let has_seconds = time.and_utc().timestamp() % 60 != 0;
+    time.format(if has_seconds { "%H:%M:%S" } else { "%H:%M" }).to_string()
+}
+
+/// An instant as a local time with its offset: `Mon 2026-03-30 09:00 +02:00`.
+pub(crate) fn local(at: DateTime<Utc>, zone: Zone) -> String {
+    let local = zone.local(at);
+    let time = clock_time(local.naive_local());
+    format!("{} {time} {}", local.format("%a %Y-%m-%d"), local.format("%:z"))
+}
+
+/// The same for programs: `2026-03-30T09:00:00+02:00`.
+pub(crate) fn rfc3339(at: DateTime<Utc>, zone: Zone) -> String {
+    zone.local(at).to_rfc3339_opts(chrono::SecondsFormat::AutoSi, false)
+}
+
+/// How far ahead an instant is, by its two greatest units: `2d 20h`.
+pub(crate) fn ahead(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
+    let seconds = (at - now).num_seconds().max(0).unsigned_abs();
+    format!("in {}", length(seconds))
+}
+
+/// A number of seconds by its two greatest units.
+pub(crate) fn length(seconds: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+    let first = UNITS.iter().position(|(unit, _)| seconds >= *unit).unwrap_or(UNITS.len() - 1);
+    let (unit, name) = UNITS[first];
+    let mut text = format!("{}{name}", seconds / unit);
+    if let Some((next, name)) = UNITS.get(first + 1) {
+        let rest = seconds % unit / next;
+        if rest > 0 {
+            text.push_str(&format!(" {rest}{name}"));
+        }
+    }
+    text
+}
+
+const FORMS: &str = "write `2026-03-27`, `2026-03-27T09:00`, `2026-03-27T08:00:00Z` or `now`";
+
+/// Reads an instant: with its offset, as a local time of the zone, as the beginning of a day, or `now`.
+pub(crate) fn instant(text: &str, zone: Zone, now: DateTime<Utc>) -> Result<DateTime<Utc>, Fault> {
+    if text == "now" {
+        return Ok(now);
+    }
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Ok(at.with_timezone(&Utc));
+    }
+    let separated = text.replacen(' ', "T", 1);
+    let forms = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"];
+    let time = forms.iter().find_map(|form| NaiveDateTime::parse_from_str(&separated, form).ok());
+    let day = || NaiveDateTime::parse_from_str(&format!("{text}T00:00"), forms[1]).ok();
+    let Some(local) = time.or_else(day) else {
+        return Err(Fault::unable(format!("{} is no instant", named(text))).help(FORMS));
+    };
+    let mut found = around(local, zone);
+    match (found.pop(), found.pop()) {
+        (Some(at), None) => Ok(at),
+        (Some(second), Some(first)) => Err(Fault::unable(format!(
+            "{} comes twice in {zone}",
+            named(text)
+        ))
+        .help(format!("write `{}` or `{}`", rfc3339(first, zone), rfc3339(second, zone)))),
+        _ => Err(Fault::unable(format!(
+            "{} does not exist in {zone}: clocks go forward over it",
+            named(text)
+        ))
+        .help("write the time with its offset from UTC")),
+    }
+}
+
+/// The instants at which a zone shows a local time, in order.
+fn around(local: NaiveDateTime, zone: Zone) -> Vec<DateTime<Utc>> {
+    let near = |hours: i64| local.and_utc().checked_add_signed(TimeDelta::hours(hours));
+    let offsets = [-16, 16].into_iter().filter_map(near).map(|at| zone.offset_at(at));
+    let instants = offsets.filter_map(|offset| local.and_local_timezone(offset).single());
+    let instants = instants.map(|at| at.with_timezone(&Utc));
+    let mut found: Vec<_> = instants.filter(|at| zone.local(*at).naive_local() == local).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}

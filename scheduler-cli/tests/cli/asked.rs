@@ -1,0 +1,267 @@
+//! The commands that ask a running program.
+
+use std::time::Duration;
+
+use scheduler_cli::{Surroundings, run_in};
+use scheduler_core::ManualClock;
+use serde_json::{Value, json};
+
+use crate::stub::Stub;
+use crate::{Answered, Typed};
+
+/// A row as the dashboard answers it.
+fn report() -> Value {
+    json!({
+        "name": "shop::report", "kind": "cron", "rule": "0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin",
+        "expression": "0 0 9 * * MON-FRI", "words": "09:00, Monday to Friday", "zone": "Europe/Berlin",
+        "pool": "default", "tags": [], "isAsync": false, "state": "waiting", "isEnded": false, "isPaused": false,
+        "running": 0, "streak": 2, "function": "shop::report", "source": "src/jobs.rs:7",
+        "next": "2026-03-30T07:00:00Z", "nextLocal": "Mon 2026-03-30 09:00 +02:00",
+        "last": { "number": 3, "endedAt": "2026-03-27T11:01:00Z", "tookMs": 1200.0, "outcome": "error",
+                  "message": "disk \u{1b}[31mfull" },
+        "counters": { "runs": 3, "failures": 2 },
+    })
+}
+
+fn tick() -> Value {
+    json!({
+        "name": "tick", "kind": "fixed_rate", "rule": "every 1s", "words": "every 1s", "zone": "UTC", "state": "running",
+        "isPaused": false, "running": 1, "runningSince": "2026-03-27T11:03:48Z", "streak": 0,
+        "next": "2026-03-27T11:03:59Z", "nextLocal": "Fri 2026-03-27 11:03:59 +00:00", "counters": {},
+    })
+}
+
+fn purge() -> Value {
+    json!({
+        "name": "purge", "kind": "fixed_delay", "rule": "5m after each run", "zone": "UTC", "state": "waiting",
+        "isPaused": true, "running": 0, "streak": 0, "counters": {},
+        "pause": { "by": "ops", "note": "migration", "until": "2026-03-27T13:00:00Z", "untilLocal": "Fri 2026-03-27 13:00 +00:00" },
+        "wouldRunAt": "2026-03-27T12:04:00Z", "wouldRunAtLocal": "Fri 2026-03-27 12:04 +00:00",
+        "last": { "endedAt": "2026-03-27T11:00:00Z", "outcome": "success" },
+    })
+}
+
+fn tasks() -> String {
+    json!({ "now": "2026-03-27T11:04:00Z", "tasks": [purge(), tick(), report()] }).to_string()
+}
+
+fn ask(stub: &Stub, args: &[&str]) -> Answered {
+    let mut typed = Typed::new(args);
+    typed.variables.insert("SCHEDULER_URL", stub.url.clone());
+    typed.variables.insert("SCHEDULER_TOKEN", "secret".to_owned());
+    typed.answer()
+}
+
+const LIST: &str = "\
+TASK           STATE               NEXT                                                        LAST                                 SCHEDULE
+shop::report   waiting, failed 2×  Mon 2026-03-30 09:00 +02:00 (in 2d 19h)                     error: disk \u{fffd}[31mfull, 3m ago        09:00, Monday to Friday
+tick           running, 12s        now                                                         never ran                            every 1s
+purge          paused              if resumed, Fri 2026-03-27 12:04 +00:00 (in 1h)             success, 4m ago                      5m after each run
+
+3 tasks, 1 running, 1 paused, 1 failing
+";
+
+fn squeezed(text: &str) -> String {
+    let line = |line: &str| {
+        line.split("   ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect::<Vec<_>>()
+            .join(" | ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_list_has_first_what_needs_a_look_and_never_a_time_that_has_passed() {
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);
+    let answer = ask(&stub, &["list"]);
+    let expected = LIST.replace("2×  ", "2×   ");
+    assert_eq!(squeezed(&answer.output), squeezed(&expected), "{}", answer.output);
+    assert_eq!(answer.code, 0);
+    assert_eq!(stub.asked(), ["GET /api/v1/tasks Bearer secret"]);
+}
+
+#[test]
+fn a_list_in_json_is_what_the_program_answered() {
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);
+    let answer = ask(&stub, &["list", "--json"]);
+    let (said, meant): (Value, Value) = (
+        serde_json::from_str(&answer.output).expect("JSON"),
+        serde_json::from_str(&tasks()).expect("JSON"),
+    );
+    assert_eq!(said, meant);
+}
+
+#[test]
+fn a_task_is_shown_with_what_comes_and_what_was() {
+    let mut task = report();
+    task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00", "clockChange": "clocks go forward" }]);
+    task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
+    let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
+        { "number": 3, "startedAtLocal": "Fri 2026-03-27 12:00 +01:00", "outcome": "error", "tookMs": 0.5,
+          "error": { "message": "disk full" } },
+    ] });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/tasks/shop%3A%3Areport", 200, task.to_string()),
+        ("GET /api/v1/tasks/shop%3A%3Areport/runs?limit=10", 200, runs.to_string()),
+    ]);
+    let answer = ask(&stub, &["show", "shop::report"]);
+    let expected = "\
+shop::report
+
+  schedule   09:00, Monday to Friday
+  cron       0 0 9 * * MON-FRI
+  zone       Europe/Berlin
+  state      waiting, failed 2×
+  function   shop::report
+  source     src/jobs.rs:7
+  pool       default
+  runs       3, of which 2 failed
+  took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
+
+next:
+  Mon 2026-03-30 09:00 +02:00   (clocks go forward)
+
+last runs:
+  #3      Fri 2026-03-27 12:00 +01:00   error       0.50ms   disk full
+";
+    assert_eq!(answer.output, expected);
+}
+
+#[test]
+fn a_task_is_run_paused_and_resumed() {
+    let stub = Stub::of(vec![
+        ("POST /api/v1/tasks/purge/run", 202, purge().to_string()),
+        ("POST /api/v1/tasks/purge/pause", 202, purge().to_string()),
+        ("POST /api/v1/tasks/purge/resume", 202, report().to_string()),
+    ]);
+    assert_eq!(ask(&stub, &["run", "purge"]).output, "purge: a run was asked for\n");
+    let pause = ["pause", "purge", "--reason", "migration", "--until", "2026-03-27T13:00:00Z"];
+    let paused = "purge: paused until Fri 2026-03-27 13:00 +00:00; to let it go on: scheduler resume purge\n";
+    let answer = ask(&stub, &pause);
+    assert_eq!((&*answer.output, &*answer.errors), (paused, ""));
+    assert_eq!(ask(&stub, &["pause", "purge", "--for", "1h"]).output, paused);
+    assert_eq!(
+        ask(&stub, &["resume", "purge"]).output,
+        "shop::report: goes on; next Mon 2026-03-30 09:00 +02:00\n"
+    );
+    let expected = [
+        "POST /api/v1/tasks/purge/run Bearer secret {}",
+        "POST /api/v1/tasks/purge/pause Bearer secret {\"note\":\"migration\",\"until\":\"2026-03-27T13:00:00+00:00\"}",
+        "POST /api/v1/tasks/purge/pause Bearer secret {\"forMs\":3600000}",
+        "POST /api/v1/tasks/purge/resume Bearer secret {}",
+    ];
+    assert_eq!(stub.asked(), expected);
+}
+
+#[test]
+fn a_refusal_is_told_in_the_words_of_the_program() {
+    let problem = |detail: &str| json!({ "title": "x", "detail": detail }).to_string();
+    let stub = Stub::of(vec![
+        ("POST /api/v1/tasks/a/run", 409, problem("`a` runs already, for 12s\nhelp: wait")),
+        ("POST /api/v1/tasks/b/run", 401, problem("a token is needed\nhelp: send it")),
+        ("POST /api/v1/tasks/c/run", 404, problem("there is no task `c`; did you mean `a`?")),
+        ("POST /api/v1/tasks/d/run", 200, "<html>".to_owned()),
+        ("POST /api/v1/tasks/e/run", 302, String::new()),
+    ]);
+    let refused = |task| {
+        let answer = ask(&stub, &["run", task]);
+        (answer.code, answer.errors.replace(&stub.url, "URL"))
+    };
+    assert_eq!(refused("a"), (1, "error: `a` runs already, for 12s\n  help: wait\n".to_owned()));
+    let (code, text) = refused("b");
+    assert!(code == 1 && text.contains("SCHEDULER_TOKEN"), "{text}");
+    assert_eq!(refused("c").1, "error: there is no task `c`; did you mean `a`?\n");
+    let other = "error: what answers at URL has no tasks: it said 200\n  help: the address is that of the dashboard, without what follows it\n";
+    assert_eq!(refused("d"), (2, other.to_owned()));
+    assert_eq!(refused("e"), (2, other.replace("200", "302")));
+    assert_eq!(
+        ask(&stub, &["jobs"]).errors,
+        "error: this program has no durable jobs, or does not show them\n"
+    );
+}
+
+#[test]
+fn the_link_that_a_program_prints_has_the_token() {
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);
+    let link = format!("{}/#token=abc", stub.url);
+    assert_eq!(Typed::new(&["list", "--url", &link]).answer().code, 0);
+    assert_eq!(stub.asked(), ["GET /api/v1/tasks Bearer abc"]);
+}
+
+#[test]
+fn jobs_are_a_table_whatever_they_have() {
+    let jobs = json!({ "jobs": [
+        { "id": 1, "name": "mail", "state": "ready", "payload": { "to": "x" } },
+        { "id": 2, "name": "a\nb", "state": null },
+    ] });
+    let stub = Stub::of(vec![("GET /api/v1/jobs", 200, jobs.to_string())]);
+    let expected = "ID   NAME   STATE\n1    mail   ready\n2    a\u{fffd}b\n";
+    assert_eq!(ask(&stub, &["jobs"]).output, expected);
+}
+
+#[test]
+fn a_running_program_is_linted_by_what_its_runs_take() {
+    let mut slow = report();
+    slow["expression"] = "0 */7 * * * *".into();
+    slow["upcoming"] = json!([{ "at": "2026-03-27T11:56:00Z" }, { "at": "2026-03-27T12:00:00Z" }]);
+    slow["durations"] = json!({ "p95Ms": 300_000.0 });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/tasks", 200, tasks()),
+        ("GET /api/v1/tasks/shop%3A%3Areport", 200, slow.to_string()),
+        ("GET /api/v1/tasks/tick", 200, tick().to_string()),
+    ]);
+    let answer = ask(&stub, &["lint", "--running", "--deny"]);
+    let expected = "\
+shop::report: warning: `*/7` in minute has gaps of 7 minutes, and one of 4 minutes [uneven-step]
+  help: steps that divide the 60 evenly are 6 and 10
+shop::report: warning: one run in twenty takes 5m or longer, and the next one is due after 4m [slow-runs]
+  help: write a longer period, a `timeout`, or say with `overlap` what is to happen then
+";
+    assert_eq!((&*answer.output, answer.code), (expected, 1));
+}
+
+#[test]
+fn a_pause_that_would_be_over_is_refused() {
+    let answer = Typed::new(&["pause", "purge", "--until", "2026-03-27T11:00:00Z"]).answer();
+    assert_eq!(answer.code, 2);
+    assert!(answer.errors.contains("which is past"), "{}", answer.errors);
+}
+
+#[test]
+fn a_watch_goes_on_when_the_program_does_not_answer() {
+    let stub = Stub::of(vec![
+        ("GET /api/v1/tasks", 200, tasks()),
+        ("GET /api/v1/tasks", 200, "<html>".to_owned()),
+        ("GET /api/v1/tasks", 200, tasks()),
+    ]);
+    let clock = ManualClock::at("2026-03-27T11:04:00Z".parse().expect("an instant"));
+    let hand = clock.clone();
+    let move_clock = move || {
+        for _ in 0..2 {
+            hand.await_parked(1);
+            hand.advance(Duration::from_secs(60));
+        }
+    };
+    let hand = std::thread::Builder::new().spawn(move_clock).expect("a thread");
+    let mut output = Vec::new();
+    let mut around = Surroundings {
+        clock: &clock,
+        input: &mut "".as_bytes(),
+        output: &mut output,
+        errors: &mut Vec::new(),
+        variable: &|_| None,
+    };
+    let args = ["scheduler", "watch", "--every", "1m", "--count", "3", "--url", &*stub.url];
+    assert_eq!(run_in(args, &mut around), 0);
+    hand.join().expect("no panic");
+    let output = String::from_utf8(output).expect("UTF-8");
+    let looks: Vec<&str> = output.split("\u{1b}[H\u{1b}[2J").skip(1).collect();
+    let times = ["11:04:00", "11:05:00", "11:06:00"];
+    for (look, time) in looks.iter().zip(times) {
+        assert!(look.contains(time) && look.contains("3 tasks, 1 running"), "{look}");
+    }
+    let is_old = looks.iter().map(|look| look.contains("no answer for 0s; what is below is old"));
+    assert_eq!(is_old.collect::<Vec<_>>(), [false, true, false]);
+}

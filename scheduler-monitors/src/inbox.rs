@@ -1,0 +1,121 @@
+//! The bounded queue between the listener and the thread that sends.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use scheduler_core::time::Gate;
+
+use crate::ping::Ping;
+
+/// The most items that wait.
+pub(crate) const CAPACITY: usize = 1_024;
+
+/// What the thread is handed.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Ping(Ping),
+    /// A task has ended.
+    Ended(Arc<str>),
+}
+
+/// What has come since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) items: VecDeque<Item>,
+    /// How many did not fit.
+    pub(crate) dropped: u64,
+    /// Whether what is held back is to be sent, too.
+    pub(crate) is_flush: bool,
+    pub(crate) is_closed: bool,
+}
+
+/// Items on their way to the thread; a full queue drops those that are no failures, and then all.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    waiting: Mutex<Waiting>,
+    /// Something was sent, or there is nothing left to send.
+    settled: Condvar,
+    /// Opened when there is something to look at.
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) counts: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    batch: Batch,
+    /// Whether the thread is at what it has taken.
+    is_busy: bool,
+}
+
+/// Counts that anyone may read.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) coalesced: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+}
+
+impl Inbox {
+    /// Adds an item, or drops it if the queue is full. A quarter of it is left to what is `urgent`.
+    pub(crate) fn push(&self, item: Item, is_urgent: bool) {
+        let room = if is_urgent { CAPACITY } else { CAPACITY - CAPACITY / 4 };
+        let mut waiting = self.lock();
+        if waiting.batch.items.len() < room {
+            waiting.batch.items.push_back(item);
+        } else {
+            waiting.batch.dropped += 1;
+            // ORDERING: a count that nothing depends on.
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        drop(waiting);
+        self.gate.open();
+    }
+
+    /// Takes what waits; the thread is busy until it calls [`rest`](Self::rest).
+    pub(crate) fn take(&self) -> Batch {
+        let mut waiting = self.lock();
+        waiting.is_busy = true;
+        let is_closed = waiting.batch.is_closed;
+        mem::replace(&mut waiting.batch, Batch { is_closed, ..Batch::default() })
+    }
+
+    /// The thread has nothing in its hands.
+    pub(crate) fn rest(&self) {
+        self.lock().is_busy = false;
+        self.settled.notify_all();
+    }
+
+    /// Sends what waits and what is held back, for at most so long. Returns false when that was too short.
+    pub(crate) fn flush(&self, limit: Duration) -> bool {
+        let mut waiting = self.lock();
+        waiting.batch.is_flush = true;
+        drop(waiting);
+        self.gate.open();
+        let waiting = self.lock();
+        let is_at_work = |waiting: &mut Waiting| {
+            waiting.is_busy || waiting.batch.is_flush || !waiting.batch.items.is_empty()
+        };
+        let flushed = self.settled.wait_timeout_while(waiting, limit, is_at_work);
+        !flushed.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Asks for what is held back, without waiting.
+    pub(crate) fn hurry(&self) {
+        self.lock().batch.is_flush = true;
+        self.gate.open();
+    }
+
+    /// Ends the thread once it has sent what waits.
+    pub(crate) fn close(&self) {
+        self.lock().batch.is_closed = true;
+        self.gate.open();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,47 @@
+//! The trait of services that are told about runs.
+
+use std::sync::Arc;
+
+use crate::ping::{Ping, Request};
+
+/// A service that is told about runs, and raises an alarm about those that fail or never come.
+///
+/// A monitor only says which request tells what. When requests are sent, how often and with what patience is the same
+/// for all of them.
+///
+/// ```
+/// use scheduler_monitors::{Monitor, Phase, Ping, Request};
+///
+/// /// An address of one's own that counts successes.
+/// struct Tally(String);
+///
+/// impl Monitor for Tally {
+///     fn name(&self) -> &str {
+///         "tally"
+///     }
+///
+///     fn request(&self, ping: &Ping) -> Option<Request> {
+///         let is_success = ping.phase == Phase::Succeeded;
+///         is_success.then(|| Request::get(format!("{}?task={}", self.0, ping.task.name)))
+///     }
+/// }
+/// ```
+pub trait Monitor: Send + Sync {
+    /// What it is called in messages, such as `healthchecks`. It must hold no secret.
+    fn name(&self) -> &str;
+
+    /// The request that tells it this; none if it need not know.
+    ///
+    /// Called on the thread that sends, again for each further try.
+    fn request(&self, ping: &Ping) -> Option<Request>;
+}
+
+impl<M: Monitor + ?Sized> Monitor for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn request(&self, ping: &Ping) -> Option<Request> {
+        (**self).request(ping)
+    }
+}
