@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo test --workspace --all-features
+# The contract of durable jobs with real processes, once more on PostgreSQL, where there is one.
+SCHEDULER_CLUSTER_STORE=postgres cargo test -p cluster
 cargo test -p scheduler --lib
 cargo test -p programs
 cargo test -p tests --no-default-features
