@@ -62,9 +62,13 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../docs/durable.md")]
+struct DurableGuide;
 
 #[cfg(test)]
 mod api;

@@ -340,6 +340,23 @@ fn dashboard_axum() {
     assert_eq!(server.end().code, Some(0));
 }
 
+#[test]
+fn durable() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = || Running::new("durable", |command| command.current_dir(folder.path()));
+    let mut first = start();
+    first.await_output(&["bill for ", "attempt 1, fence Some(Fence("]);
+    first.signal("KILL");
+    assert_eq!(first.end().code, None);
+    let mut second = start();
+    // The job whose process was killed, by the next attempt.
+    second.await_output(&["attempt 2, fence Some(Fence(", "is sent"]);
+    second.signal("TERM");
+    let ended = second.end();
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.words.contains("lost its process in attempt 1; it runs again"), "{ended:#?}");
+}
+
 /// As [`ask`], with the header by which programs know their users, and JSON.
 fn ask_as(address: &str, request: &str, who: &str) -> String {
     send(address, request, &format!("Authorization: {who}\r\nContent-Type: application/json\r\n"))

@@ -28,6 +28,8 @@ pub struct Policy {
     pub misfire: Misfire,
     /// A job is due later than its tick by a part of this, which follows from the schedule's name and the tick.
     pub jitter: Duration,
+    /// Ticks after this instant do not fire.
+    pub until: Option<StoreTime>,
 }
 
 /// The rules of schedules, as the program understands them.

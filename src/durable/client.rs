@@ -1,6 +1,4 @@
 //! The one way to the store, and what is known of the store's clock.
-#![allow(dead_code, reason = "until the node is connected")]
-
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};

@@ -1,17 +1,15 @@
 //! What the node is given: the store, the tasks that run jobs, the durable schedules.
-#![allow(dead_code, reason = "until the node is connected")]
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use scheduler_store::{Definition, OnLost};
+use scheduler_store::Definition;
 
 use super::client::Client;
 use super::options::JobOptions;
 use super::rule::{definition_of, misfires_of, options_of};
-use super::ticks::{Misfires, TextRule, Ticks};
+use super::ticks::Misfires;
 use crate::calendar::Calendar;
 use crate::registrar::Planned;
 use crate::task::{Control, Retry};
@@ -38,14 +36,12 @@ pub(crate) struct JobTask {
     pub(crate) max_concurrent: Option<NonZeroU32>,
     /// After what time a failed job is tried again.
     pub(crate) retry: Retry,
-    pub(crate) on_lost: OnLost,
 }
 
 /// A durable schedule in the code.
 #[derive(Clone)]
 pub(crate) struct DurableSchedule {
     pub(crate) definition: Definition,
-    pub(crate) ticks: Arc<dyn Ticks>,
     pub(crate) misfires: Misfires,
 }
 
@@ -61,17 +57,12 @@ pub(crate) struct PlannedJobs {
 
 impl PlannedJobs {
     /// What a planned task says; `None` if no store keeps its jobs, or it is disabled.
-    pub(crate) fn of(
-        planned: &Planned,
-        calendars: &BTreeMap<String, Arc<Calendar>>,
-    ) -> Option<Self> {
+    pub(crate) fn of(planned: &Planned) -> Option<Self> {
         let stored = planned.stored.as_ref().filter(|_| planned.disabled.is_none())?;
         let former = planned.job.iter().flat_map(|job| job.aliases).map(|name| Arc::from(*name));
-        let schedule = definition_of(planned).and_then(|definition| {
-            // INVARIANT: the registrar has written the text, from what it has parsed, so it can be read.
-            let ticks = TextRule::parse(&definition.rule.text, calendars).ok()?;
-            let misfires = misfires_of(planned, stored);
-            Some(DurableSchedule { definition, ticks: Arc::new(ticks), misfires })
+        let schedule = definition_of(planned).map(|definition| DurableSchedule {
+            definition,
+            misfires: misfires_of(planned, stored),
         });
         Some(Self {
             names: std::iter::once(Arc::clone(&planned.name)).chain(former).collect(),
@@ -94,9 +85,8 @@ impl PlannedJobs {
 
     /// The same with the task itself.
     pub(crate) fn with(self, control: Control) -> (JobTask, Option<DurableSchedule>) {
-        let Self { names, options, max_concurrent, retry, schedule } = self;
-        let on_lost = options.on_lost;
-        (JobTask { names, control, max_concurrent, retry, on_lost }, schedule)
+        let Self { names, max_concurrent, retry, schedule, .. } = self;
+        (JobTask { names, control, max_concurrent, retry }, schedule)
     }
 }
 

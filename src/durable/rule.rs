@@ -24,8 +24,8 @@ pub(super) fn options_of(planned: &Planned) -> Option<JobOptions> {
 
 /// What becomes of missed ticks, and by how much ticks are put off.
 pub(super) fn misfires_of(planned: &Planned, stored: &Stored) -> Misfires {
-    let Policy { misfire, jitter, seed, .. } = planned.policy;
-    Misfires { policy: misfire, window: stored.misfire_window, jitter, seed }
+    let Policy { misfire, jitter, .. } = planned.policy;
+    Misfires { policy: misfire, window: stored.misfire_window, jitter }
 }
 
 /// A durable schedule as this process registers it; `None` if the task has none.

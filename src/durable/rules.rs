@@ -9,7 +9,7 @@ use scheduler_node::{Misfire, Policy, Rules};
 use scheduler_store::{Next, Schedule, StoreTime};
 
 use super::parts::DurableSchedule;
-use super::ticks::{Misfires, TextRule, Ticks};
+use super::ticks::{Misfires, TextRule};
 use crate::calendar::Calendar;
 use crate::sync::Mutex;
 
@@ -67,6 +67,7 @@ impl Rules for TextRules {
                 Some(scheduler_expr::Misfire::CatchUp) => Misfire::CatchUp(window),
             },
             jitter: misfires.map(|it| it.jitter).unwrap_or_default(),
+            until: rule.as_deref().and_then(TextRule::until),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The ticks of a durable schedule, computed from the text of its rule: the same in every process with the same
 //! [calculator](scheduler_store::Definition::calculator).
-#![allow(dead_code, reason = "until the node is connected")]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +13,6 @@ use scheduler_store::StoreTime;
 
 use crate::calendar::Calendar;
 use crate::run::instant;
-use crate::task::jitter_at;
-
-/// What computes ticks.
-pub(crate) trait Ticks: fmt::Debug + Send + Sync {
-    /// The first tick after an instant; `None` if there is none. A rule whose timing the store knows has none here.
-    fn next_after(&self, after: StoreTime) -> Option<StoreTime>;
-
-    /// The last instant at which the schedule may fire, whatever its timing is.
-    fn until(&self) -> Option<StoreTime>;
-}
 
 /// What becomes of missed ticks, and by how much ticks are put off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +22,6 @@ pub(crate) struct Misfires {
     pub(crate) window: Option<Duration>,
     /// The longest time by which a tick is put off.
     pub(crate) jitter: Duration,
-    /// What the jitter is drawn from, beside the name of the schedule and the tick.
-    pub(crate) seed: u64,
 }
 
 /// A rule as its text says it.
@@ -47,11 +34,6 @@ pub(crate) struct TextRule {
 
 impl Misfires {
     pub(super) const DAY: Duration = Duration::from_secs(86_400);
-
-    /// When a tick's job is due: the tick plus jitter, which is the same in all processes.
-    pub(crate) fn run_at(&self, schedule: &str, tick: StoreTime) -> StoreTime {
-        tick.after(jitter_at(self.seed, schedule, self.jitter, instant(tick)))
-    }
 }
 
 impl TextRule {
@@ -119,7 +101,6 @@ fn misfires<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> Misfires {
             Some(_) => length(Attribute::MisfireWindow),
         },
         jitter: length(Attribute::Jitter).unwrap_or_default(),
-        seed: 0,
     }
 }
 
@@ -127,8 +108,9 @@ fn parsed<'a, T: Word>(text: &impl Fn(Attribute) -> Option<&'a str>) -> T {
     text(T::ATTRIBUTE).and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
-impl Ticks for TextRule {
-    fn next_after(&self, after: StoreTime) -> Option<StoreTime> {
+impl TextRule {
+    /// The first tick after an instant; `None` if there is none. A rule whose timing the store knows has none here.
+    pub(crate) fn next_after(&self, after: StoreTime) -> Option<StoreTime> {
         let (trigger, after) = (self.trigger.as_ref()?, instant(after));
         let next = match &self.skip_days {
             None => trigger.next_after(after)?,
@@ -141,7 +123,8 @@ impl Ticks for TextRule {
         (tick < StoreTime::MAX).then_some(tick)
     }
 
-    fn until(&self) -> Option<StoreTime> {
+    /// The last instant at which the schedule may fire, whatever its timing is.
+    pub(crate) fn until(&self) -> Option<StoreTime> {
         self.until.map(|until| StoreTime::from_micros(until.timestamp_micros()))
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! It waits, and then it begins or is withdrawn: one of the two, whoever comes first. It begins only while the lease of its
 //! session is valid on this machine (R20).
-#![allow(dead_code, reason = "until the node is connected")]
-
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};

@@ -63,7 +63,7 @@ impl Durable {
     ) -> Vec<String> {
         let Some((_, jobs)) = &self.known else { return Vec::new() };
         self.calendars.clone_from(calendars);
-        self.planned = planned.iter().filter_map(|task| PlannedJobs::of(task, calendars)).collect();
+        self.planned = planned.iter().filter_map(PlannedJobs::of).collect();
         let options = self.planned.iter().map(|jobs| (jobs.name().clone(), jobs.options().clone()));
         jobs.know_tasks(options.collect());
         faults(planned).collect()

@@ -370,21 +370,6 @@ impl FireTimes {
     }
 }
 
-/// By how much a tick of the wall clock is put off, as for a task of this name.
-#[cfg(feature = "durable")]
-pub(crate) fn jitter_at(
-    seed: u64,
-    name: &str,
-    jitter: Duration,
-    tick: chrono::DateTime<chrono::Utc>,
-) -> Duration {
-    if jitter.is_zero() {
-        return Duration::ZERO;
-    }
-    let draw = Draw::Jitter(tick.timestamp().cast_unsigned(), tick.timestamp_subsec_nanos());
-    Chance::new(seed, name).part_of(jitter, draw)
-}
-
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

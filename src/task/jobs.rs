@@ -1,6 +1,4 @@
 //! The runs of claimed jobs: by the same code as every other run, but a node says when one starts.
-#![allow(dead_code, reason = "until the node is connected")]
-
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};

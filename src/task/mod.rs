@@ -73,8 +73,6 @@ mod wait;
 pub use bench::BenchTask;
 pub(crate) use control::{Control, NotBegun};
 pub use error::ControlError;
-#[cfg(feature = "durable")]
-pub(crate) use fire_times::jitter_at;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
 pub use manual::ManualRun;

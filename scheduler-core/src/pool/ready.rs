@@ -14,7 +14,7 @@
 //!    line many at a time: so submitters and workers do not meet here.
 //! 3. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    by whoever has the pool's lock.
-//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::turn::Activity). So whoever has drained
+//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::activity::Activity). So whoever has drained
 //!    the line sees all that were taken from it.
 //! 5. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
 //!    to come for the second one comes, however soon the first is over.

@@ -35,7 +35,7 @@ impl ScheduledThreadPool {
     ///
     /// # Errors
     ///
-    /// [`Error::is_rejected`] when the pool is shut down, unless its [`RejectionPolicy`] says
+    /// [`Error::is_rejected`] when the pool is shut down, unless its [`RejectionPolicy`](crate::RejectionPolicy) says
     /// otherwise; [`Error::is_no_thread`] when it has no worker, and no thread can be started. (In the JDK the
     /// latter is the `OutOfMemoryError` of the thread's start, or a task that waits where a factory gave no thread.)
     pub fn execute(&self, body: impl FnOnce() + Send + 'static) -> Result<TaskHandle<()>, Error> {

@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! A schedule is a cursor over its ticks. From the row, the store's clock and the policy, [`plan`] computes the statements
+//! A schedule is a cursor over its ticks. From the row, the store's clock and the policy, [`plan()`] computes the statements
 //! that decide the ticks which have come: what becomes of each follows from whether it fell into a pause, came during an
 //! unfinished job, or was missed.
 //!

@@ -36,11 +36,12 @@ pub(crate) fn plan(
     safeguards: Safeguards,
 ) -> Vec<Plan> {
     let schedule = &due.schedule;
+    let policy = rules.policy(schedule);
     let planner = Planner {
         due,
         now,
-        sequence: Sequence::of(schedule, rules),
-        policy: rules.policy(schedule),
+        sequence: Sequence::of(schedule, rules, policy.until),
+        policy,
         pause: schedule.pause.as_ref().filter(|pause| {
             // One whose end was before its beginning has no ticks.
             pause.until.is_none_or(|until| pause.since < until) && safeguards.hold(Safeguard::R18)
@@ -184,6 +185,9 @@ impl Planner<'_> {
             on_busy: if is_delay { self.on_overlap() } else { OnBusy::Wait },
             skips: Skips::default(),
         };
+        if is_delay && self.policy.until.is_some_and(|until| until < tick) {
+            return Some(Plan { next: Next::Never, ..moves });
+        }
         if let (Timing::Delay { delay, .. }, Some(pause)) =
             (schedule.rule().timing, self.pause.filter(|pause| pause.contains(tick)))
         {

@@ -9,7 +9,7 @@ use crate::rule::Rules;
 /// The ticks of a rule: what comes after an instant, what came last before one, and how many lie between.
 pub(crate) enum Sequence<'a> {
     /// Every period from an anchor.
-    Rate { anchor: i64, period: i64 },
+    Rate { anchor: i64, period: i64, until: StoreTime },
     /// Computed by the program.
     Computed { text: &'a str, rules: &'a dyn Rules },
     /// A single one, unless it is already decided.
@@ -20,7 +20,11 @@ pub(crate) enum Sequence<'a> {
 const COUNTED: u64 = 10_000;
 
 impl<'a> Sequence<'a> {
-    pub(crate) fn of(schedule: &'a Schedule, rules: &'a dyn Rules) -> Self {
+    pub(crate) fn of(
+        schedule: &'a Schedule,
+        rules: &'a dyn Rules,
+        until: Option<StoreTime>,
+    ) -> Self {
         let rule = schedule.rule();
         let next = match schedule.next {
             Next::At(tick) => Some(tick),
@@ -30,7 +34,8 @@ impl<'a> Sequence<'a> {
             Timing::Computed => Self::Computed { text: &rule.text, rules },
             Timing::Rate { period, .. } => {
                 let anchor = schedule.anchor.or(next).unwrap_or(schedule.cursor);
-                Self::Rate { anchor: anchor.as_micros(), period: micros(period).max(1) }
+                let (anchor, period) = (anchor.as_micros(), micros(period).max(1));
+                Self::Rate { anchor, period, until: until.unwrap_or(StoreTime::MAX) }
             }
             Timing::Delay { .. } | Timing::Once(_) | Timing::OnceAfter(_) => Self::Single(next),
         }
@@ -39,11 +44,11 @@ impl<'a> Sequence<'a> {
     /// The first tick after an instant.
     pub(crate) fn first_after(&self, after: StoreTime) -> Option<StoreTime> {
         match *self {
-            Self::Rate { anchor, period } => {
+            Self::Rate { anchor, period, until } => {
                 let passed = passed(anchor, period, after);
                 let tick = anchor.saturating_add(passed.saturating_mul(period));
                 let tick = StoreTime::from_micros(tick);
-                (after < tick).then_some(tick)
+                (after < tick && tick <= until).then_some(tick)
             }
             Self::Computed { text, rules } => match rules.next_after(text, after) {
                 Next::At(tick) if after < tick => Some(tick),
@@ -56,8 +61,8 @@ impl<'a> Sequence<'a> {
     /// The last tick in `(from, until]`.
     pub(crate) fn last_in(&self, from: StoreTime, until: StoreTime) -> Option<StoreTime> {
         let mut last = self.first_after(from).filter(|tick| *tick <= until)?;
-        if let Self::Rate { anchor, period } = *self {
-            let passed = passed(anchor, period, until) - 1;
+        if let Self::Rate { anchor, period, until: end } = *self {
+            let passed = passed(anchor, period, until.min(end)) - 1;
             return Some(StoreTime::from_micros(anchor + passed * period));
         }
         // INVARIANT: `last` is a tick, and none is in `(end, until]`. The distance of the two is halved.
@@ -78,8 +83,9 @@ impl<'a> Sequence<'a> {
         if until <= from {
             return 0;
         }
-        if let Self::Rate { anchor, period } = *self {
-            let count = passed(anchor, period, until) - passed(anchor, period, from);
+        if let Self::Rate { anchor, period, until: end } = *self {
+            let passed = |at: StoreTime| passed(anchor, period, at.min(end));
+            let count = passed(until) - passed(from);
             return count.try_into().unwrap_or(0);
         }
         let (mut at, mut count) = (from, 0);
@@ -131,8 +137,8 @@ mod tests {
     fn last_and_count_agree_with_a_walk() {
         let at = StoreTime::from_micros;
         let bursts = Sequence::Computed { text: "", rules: &Bursts };
-        let rate = Sequence::Rate { anchor: 40, period: 7 };
-        for sequence in [bursts, rate] {
+        let rate = |until| Sequence::Rate { anchor: 40, period: 7, until };
+        for sequence in [bursts, rate(StoreTime::MAX), rate(at(1_001)), rate(at(0))] {
             for (from, until) in
                 (0..60).flat_map(|from| (0..4_000).step_by(37).map(move |until| (from * 31, until)))
             {
@@ -153,7 +159,7 @@ mod tests {
     #[test]
     fn a_year_of_ticks_takes_no_walk() {
         let year = StoreTime::from_micros(365 * 86_400 * 1_000_000);
-        let rate = Sequence::Rate { anchor: 0, period: 1_000 };
+        let rate = Sequence::Rate { anchor: 0, period: 1_000, until: StoreTime::MAX };
         assert_eq!(rate.count_in(StoreTime::from_micros(0), year), 365 * 86_400 * 1_000);
         let bursts = Sequence::Computed { text: "", rules: &Bursts };
         assert_eq!(bursts.count_in(StoreTime::from_micros(0), year), COUNTED);

@@ -22,7 +22,7 @@ impl Rules for With {
     }
 
     fn policy(&self, _: &Schedule) -> Policy {
-        Policy { misfire: self.0, jitter: Duration::ZERO }
+        Policy { misfire: self.0, ..Policy::default() }
     }
 }
 

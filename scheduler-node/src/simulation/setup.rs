@@ -133,7 +133,7 @@ fn definition(index: usize, draws: &mut Draws, rules: &mut SimRules) -> Definiti
     };
     let on_lost = if draws.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
     let name = format!("s{index}");
-    rules.policies.insert(name.clone(), Policy { misfire, jitter });
+    rules.policies.insert(name.clone(), Policy { misfire, jitter, until: None });
     Definition { overlap, on_lost, ..plain(&name, rule) }
 }
 
