@@ -137,11 +137,11 @@ impl Jobs {
         self.changed(&Command::Put { definition: Box::new(definition) })
     }
 
-    /// Removes a schedule that [`put`](Self::put) made. Its jobs stay.
+    /// Removes a schedule. Its jobs stay. One that stands in the code of a process comes back with the next start of that.
     ///
     /// # Errors
     ///
-    /// There is no such schedule, or it stands in the code; or the store did not answer.
+    /// There is no such schedule, or the store did not answer.
     pub fn remove(&self, schedule: &str) -> Result<(), JobsError> {
         self.command(&Command::Remove { schedule: schedule.to_owned() })
     }
