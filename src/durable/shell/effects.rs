@@ -100,8 +100,10 @@ impl Shell {
 
     /// Gives the node what happened, and does what it wants done.
     pub(super) fn input(&self, input: Input) {
-        let (mut effects, now) = (Vec::new(), self.now());
+        let mut effects = Vec::new();
         let mut node = self.node();
+        // Under the lock, so that time does not go back from one step to the next.
+        let now = self.now();
         node.step(input, now, &mut effects);
         let store_time = node.store_time(now);
         drop(node);

@@ -16,7 +16,7 @@ use metrics::{
 };
 
 use self::running::Running;
-use super::{Event, EventKind, Listener, Outcome, TaskFacts};
+use super::{Event, EventKind, Listener, Outcome, StoreEvent, TaskFacts};
 
 /// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
@@ -33,6 +33,13 @@ impl Listener for Meter {
     fn on_event(&self, event: &Event) {
         if matches!(event.kind, EventKind::SchedulerStarted { .. }) {
             describe();
+        }
+        if let EventKind::Store { what } = &event.kind {
+            counter!(STORE, "kind" => what.name()).increment(1);
+            if let StoreEvent::TicksSkipped { schedule, reason, count } = what {
+                let (task, reason) = (Arc::clone(schedule), reason.name());
+                counter!(SKIPPED, "task" => task, "reason" => reason).increment(*count);
+            }
         }
         let Some(facts) = &event.task else { return };
         let task = &facts.name;
@@ -118,6 +125,7 @@ impl Meter {
 /// Describes each metric.
 fn describe() {
     describe_counter!(RUNS, Unit::Count, "Runs that have ended, by outcome.");
+    describe_counter!(STORE, Unit::Count, "What happened with the store of durable jobs, by kind.");
     describe_counter!(SKIPPED, Unit::Count, "Fire times that started no run, by reason.");
     for (name, text) in LENGTHS {
         describe_histogram!(name, Unit::Seconds, text);
@@ -129,6 +137,7 @@ fn describe() {
 }
 
 const RUNS: &str = "scheduler.run.finished";
+const STORE: &str = "scheduler.store.events";
 const SKIPPED: &str = "scheduler.fire_time.skipped";
 const DURATION: &str = "scheduler.run.duration";
 const LATENESS: &str = "scheduler.run.lateness";
@@ -343,6 +352,8 @@ mod tests {
             bus.emit(added(&sample::facts("tick"), None));
             bus.emit(Event::global(sample::at(0), EventKind::SchedulerStarted { tasks: 1 }));
             let success = Outcome::Success;
+            let what = StoreEvent::TookOver { sessions: vec!["one".into()] };
+            bus.emit(Event::global(sample::at(0), EventKind::Store { what }));
             bus.emit(started(1, 1));
             bus.emit(sample::finished("tick", (1, 1), success, 0, 1_000));
             let failure: Outcome = Failure::from_panic("no", None).into();
