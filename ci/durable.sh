@@ -4,6 +4,7 @@
 #   ci/durable.sh lives [10000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
 #   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model
 #   ci/durable.sh processes                 the contract with real processes, in its full length
+#   ci/durable.sh chaos [SECONDS [SEED]]     random kills, freezes and restarts of PostgreSQL, judged from the journals
 #
 # A life that fails prints the command that replays it.
 set -euo pipefail
@@ -23,11 +24,17 @@ step_processes() {
   SCHEDULER_CLUSTER_FULL=1 cargo test --release -p cluster
 }
 
+step_chaos() {
+  SCHEDULER_CLUSTER_STORE=postgres SCHEDULER_CHAOS_SECONDS="${1:-1800}" SCHEDULER_CHAOS_SEED="${2:-1}" \
+    cargo test --release -p cluster --test real_clock_chaos -- --ignored --nocapture
+}
+
 case "${1:-}" in
   "")
     step_lives
     step_differential
     step_processes
+    step_chaos
     ;;
   *) "step_$1" "${@:2}" ;;
 esac

@@ -1,0 +1,198 @@
+//! Random kills, freezes, stops and restarts of the database over four processes, twenty schedules and a stream of jobs,
+//! judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use cluster::{Lab, Process, Run, by_tick, eventually, second_of};
+use postgres_server::Server;
+use scheduler_store::{JobState, Store};
+
+const NODE: &str = env!("CARGO_BIN_EXE_node");
+const LIMIT: Duration = Duration::from_secs(180);
+const PROCESSES: usize = 4;
+
+/// A small generator of random numbers, by xorshift.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn index(&mut self, count: usize) -> usize {
+        usize::try_from(self.below(count as u64)).expect("small")
+    }
+}
+
+/// What is done to the cluster.
+struct Chaos {
+    lab: Lab,
+    server: Option<Server>,
+    draws: Draws,
+    running: Vec<Process>,
+    gone: Vec<Process>,
+    generation: u32,
+    counts: BTreeMap<&'static str, u32>,
+}
+
+impl Chaos {
+    fn new(seed: u64) -> Option<Self> {
+        let server = if Lab::is_postgres() { Some(Server::start_with(&[])?) } else { None };
+        let lab = match &server {
+            Some(server) => Lab::postgres(NODE, &server.url()),
+            None => Lab::sqlite(NODE),
+        };
+        let draws = Draws(seed.max(1));
+        let (running, gone, counts) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut chaos = Self { lab, server, draws, running, gone, generation: 0, counts };
+        for _ in 0..PROCESSES {
+            let process = chaos.start();
+            chaos.running.push(process);
+        }
+        Some(chaos)
+    }
+
+    fn start(&mut self) -> Process {
+        self.generation += 1;
+        let mut process = self.lab.process(&format!("p{}", self.generation));
+        for text in schedules() {
+            process = process.with("schedule", text);
+        }
+        process.with("enqueue-every", 40).start()
+    }
+
+    fn replace(&mut self, index: usize) {
+        let next = self.start();
+        self.gone.push(std::mem::replace(&mut self.running[index], next));
+    }
+
+    fn step(&mut self) {
+        let index = self.draws.index(PROCESSES);
+        let what = match self.draws.below(10) {
+            0..4 => {
+                self.running[index].kill();
+                self.replace(index);
+                "kills"
+            }
+            4..8 => {
+                let time = Duration::from_millis(200 + self.draws.below(5_000));
+                self.running[index].freeze();
+                pass(time);
+                self.running[index].resume();
+                "freezes"
+            }
+            8 => match &self.server {
+                Some(server) => {
+                    server.stop();
+                    pass(Duration::from_millis(500 + self.draws.below(4_000)));
+                    server.begin();
+                    "database restarts"
+                }
+                None => return,
+            },
+            _ => "pauses",
+        };
+        *self.counts.entry(what).or_default() += 1;
+        pass(Duration::from_millis(500 + self.draws.below(2_500)));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+fn pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Twenty schedules of each overlap, misfire and timing.
+fn schedules() -> Vec<String> {
+    let mut schedules = Vec::new();
+    for overlap in ["skip", "queue_one", "allow"] {
+        for misfire in ["run_once", "skip", "catch_up"] {
+            for ms in [5, 1_500] {
+                let name = format!("{overlap}-{misfire}-{ms}");
+                schedules.push(format!(
+                    "name={name};cron=* * * * * *;overlap={overlap};misfire={misfire};ms={ms}"
+                ));
+            }
+        }
+    }
+    schedules.push("name=rate;rate=700ms;ms=5".to_owned());
+    schedules.push("name=delay;delay=500ms;ms=50".to_owned());
+    schedules
+}
+
+/// The judge: what no kill, freeze or restart may bring about.
+fn judge(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
+    let store = lab.open();
+    for schedule in schedules() {
+        let name =
+            schedule.split(';').next().and_then(|it| it.strip_prefix("name=")).expect("a name");
+        for (tick, runs) in by_tick(runs, name) {
+            let jobs: BTreeSet<&str> = runs.iter().map(|run| &*run.job).collect();
+            assert_eq!(jobs.len(), 1, "tick {tick} of {name} became {jobs:?}");
+            let mut fences: Vec<u64> = runs.iter().map(|run| run.fence).collect();
+            fences.sort_unstable();
+            assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences grow: {runs:?}");
+        }
+    }
+    let jobs = store.jobs(&scheduler_store::JobFilter::default(), u32::MAX).expect("an answer");
+    let stored: BTreeMap<String, _> = jobs.iter().map(|job| (job.id.to_string(), job)).collect();
+    let lost: Vec<&String> = accepted
+        .iter()
+        .filter(|id| stored.get(*id).is_none_or(|job| job.state != JobState::Done))
+        .collect();
+    assert!(lost.is_empty(), "{} accepted jobs have not run: {lost:?}", lost.len());
+    for run in runs {
+        let job = stored.get(&run.job).expect("each job that ran is stored");
+        assert!(job.fence.0 >= run.fence, "a late writer: {run:?} {job:?}");
+    }
+    for schedule in store.schedules().expect("an answer") {
+        let ticks = by_tick(runs, &schedule.definition.name);
+        let Some((first, _)) = ticks.first_key_value() else { continue };
+        if schedule.definition.name.contains('-') {
+            let span = second_of(schedule.cursor.as_micros()) - second_of(*first) + 1;
+            let waiting = u64::from(schedule.waiting.is_some());
+            let decided = schedule.fired + schedule.skips.total() + waiting;
+            let span = u64::try_from(span).expect("it has gone on");
+            assert!(decided.abs_diff(span) <= 2, "{span} ticks, {decided} decided: {schedule:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "it takes as long as it is told to: SCHEDULER_CHAOS_SECONDS"]
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+fn chaos() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seconds = number("SCHEDULER_CHAOS_SECONDS").unwrap_or(60);
+    let seed = number("SCHEDULER_CHAOS_SEED").unwrap_or(1);
+    let Some(mut chaos) = Chaos::new(seed) else { return };
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        chaos.step();
+    }
+    for mut process in std::mem::take(&mut chaos.running) {
+        process.kill();
+        chaos.gone.push(process);
+    }
+    let mut last = chaos.lab.process("last").start();
+    eventually(LIMIT, "it has opened a session", || last.notes("session_opened").first().cloned());
+    chaos.lab.await_all_ended(LIMIT);
+    assert!(last.stop(LIMIT).success());
+    chaos.gone.push(last);
+    let runs: Vec<Run> = chaos.gone.iter().flat_map(Process::runs).collect();
+    let accepted: BTreeSet<String> =
+        chaos.gone.iter().flat_map(|process| process.notes("accepted")).map(|(_, id)| id).collect();
+    judge(&chaos.lab, &runs, &accepted);
+    let again = runs.iter().filter(|run| run.attempt > 1).count();
+    println!(
+        "seed {seed}, {seconds} s: {:?}; {} runs, {again} of them again; {} jobs accepted, none lost; \
+         no tick twice, no late writer",
+        chaos.counts,
+        runs.len(),
+        accepted.len()
+    );
+}
