@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cluster::{Lab, Process, Run, by_tick, eventually, second_of};
 use postgres_server::Server;
-use scheduler_store::{JobState, Store};
+use scheduler_store::{Command, JobState};
 
 const NODE: &str = env!("CARGO_BIN_EXE_node");
 const LIMIT: Duration = Duration::from_secs(180);
@@ -178,7 +178,14 @@ fn chaos() {
         process.kill();
         chaos.gone.push(process);
     }
-    let mut last = chaos.lab.process("last").start();
+    // No new ticks, so that what there is can end.
+    for schedule in chaos.lab.open().schedules().expect("an answer") {
+        let (schedule, until) = (schedule.definition.name, None);
+        let (by, reason) = ("the test".to_owned(), "the end".to_owned());
+        chaos.lab.command(&Command::Pause { schedule, until, by, reason });
+    }
+    let process = chaos.lab.process("last");
+    let mut last = schedules().iter().fold(process, |it, text| it.with("schedule", text)).start();
     eventually(LIMIT, "it has opened a session", || last.notes("session_opened").first().cloned());
     chaos.lab.await_all_ended(LIMIT);
     assert!(last.stop(LIMIT).success());
