@@ -61,7 +61,7 @@ impl Dashboard {
         self
     }
 
-    /// Adds somebody who may do everything, with a token of at least 16 bytes. The name stands in the list of actions.
+    /// Adds an operator, who may do everything, with a token of at least 16 bytes. The name stands in the list of actions.
     ///
     /// ```
     /// use scheduler_dashboard::Dashboard;
@@ -73,7 +73,7 @@ impl Dashboard {
         self.token(Visitor::operator(name), token.into())
     }
 
-    /// Adds somebody who may only look, with a token of at least 16 bytes.
+    /// Adds a reader, who may only look, with a token of at least 16 bytes.
     pub fn viewer(self, name: &str, token: impl Into<String>) -> Self {
         self.token(Visitor::viewer(name), token.into())
     }

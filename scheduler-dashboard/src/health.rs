@@ -6,7 +6,7 @@
 //! single failure does not make the program unhealthy, two in a row do. The program may set one grace for all.
 //!
 //! A task that only runs once, or whose trigger does not say more, is late when its last run has failed. One that is
-//! paused, disabled or has been cancelled is never late: somebody has decided that.
+//! paused, disabled or has been cancelled is never late: that was decided.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@
 //!
 //! # What it must never do
 //!
-//! Delay a task, keep it alive, or grow with what tasks do. Let somebody in whom nobody has let in. Show a time that has
+//! Delay a task, keep it alive, or grow with what tasks do. Let anyone in without a token or the program's consent. Show a time that has
 //! passed as the next one, or UTC without saying so. Ask another server for anything.
 //!
 //! # Who gets in

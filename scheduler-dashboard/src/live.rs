@@ -1,6 +1,6 @@
 //! Live updates: server-sent events for each watcher, bounded in number, in rate and in what waits for a slow one.
 //!
-//! While somebody watches, a pump looks four times a second which tasks have changed, and sends their rows, once, to all
+//! While a client watches, a pump looks four times a second which tasks have changed, and sends their rows, once, to all
 //! watchers. A watcher that has not read its last messages is dropped: its browser connects again, and gets a whole list.
 
 use std::pin::Pin;

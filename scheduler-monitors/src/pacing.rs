@@ -26,7 +26,7 @@ pub(crate) struct Pacing {
     pub(crate) coalesced: u64,
 }
 
-/// What was told of a task.
+/// What was reported of a task.
 #[derive(Debug, Default)]
 struct Reports {
     /// When the last report began.

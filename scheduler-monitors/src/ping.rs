@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// How many bytes of a failure's text are kept; every monitor takes less than it would like.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 10_000;
 
-/// What is told of a run.
+/// What is reported of a run.
 ///
 /// ```
 /// use scheduler_monitors::Phase;
@@ -53,7 +53,7 @@ pub struct Ping {
     pub task: Arc<TaskFacts>,
     /// The run: the same for its start and its end, and for no other run of any process.
     pub run: Uuid,
-    /// What is told of it.
+    /// What is reported of it.
     pub phase: Phase,
     /// Why it failed; at most 10,000 bytes.
     pub message: Option<Arc<str>>,

@@ -60,9 +60,9 @@ pub enum Effect {
     Withdraw(Held),
     /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
     Lost(Held),
-    /// Ask a run to stop: somebody has cancelled its job.
+    /// Ask a run to stop: its job was cancelled.
     Cancel(Held),
-    /// Tell what happened.
+    /// Report what happened.
     Event(NodeEvent),
     /// The node has stopped, and wants nothing any more.
     Stopped,

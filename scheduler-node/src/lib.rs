@@ -9,7 +9,7 @@
 //! ```text
 //! shell: a thread for each channel, the pools        node: plain data
 //!   an answer, a run that ended, a timer   ── step ─>
-//!   <── ask the store, start a job, tell a run, tell people
+//!   <── ask the store, start a job, stop a run, report
 //!   a worker is about to run a job         ── begin ─> may it?
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! Errors: what they mean, and what is told of them.
+//! Errors: what they mean, and what is reported of them.
 
 use postgres::Error;
 use postgres::error::SqlState;

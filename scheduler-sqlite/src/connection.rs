@@ -185,7 +185,7 @@ impl Shared {
         }
     }
 
-    /// Returns true the first time that it is told of this row.
+    /// Returns true the first time that this row is reported.
     pub(crate) fn is_news(&self, row: &str) -> bool {
         let mut reported = lock(&self.reported);
         reported.len() < REPORTED_MAX && reported.insert(row.to_owned())

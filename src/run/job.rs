@@ -1,6 +1,6 @@
 //! A job that this process has claimed: from the node, which has claimed it, to the end of its run.
 //!
-//! It waits, and then it begins or is withdrawn: one of the two, whoever comes first. It begins only while the lease of its
+//! It waits, and then it begins or is withdrawn, whichever comes first. It begins only while the lease of its
 //! session is valid on this machine (R20).
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};

@@ -27,7 +27,7 @@ const CANCELLED: u8 = 2;
 const LOST: u8 = 3;
 
 impl Stop {
-    /// Makes the request, and says whether it was not made before.
+    /// Makes the request. Returns true if it was not made before.
     pub(super) fn ask(&self, cause: StopCause) -> bool {
         let code = match cause {
             StopCause::Timeout => TIMEOUT,

@@ -37,7 +37,7 @@ const TASKS_MAX: usize = 100_000;
 pub(crate) struct Recorder {
     inner: Mutex<Inner>,
     keep: usize,
-    /// Set while somebody watches: only then changes are noted.
+    /// Set while a client watches: only then changes are noted.
     is_watched: AtomicBool,
     has_heard: AtomicBool,
 }

@@ -47,7 +47,7 @@ impl Shell {
     fn keep_time(&self) {
         while !self.has_stopped() {
             let seen = self.timer.epoch();
-            // RACE: whoever steps the node meanwhile sees that this thread is not waiting, or opens the gate.
+            // RACE: a thread that steps the node meanwhile sees that this one is not waiting, and opens the gate.
             self.arm(Tick::MAX);
             let wake = self.tend();
             self.arm(wake);
