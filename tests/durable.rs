@@ -10,8 +10,8 @@ use scheduler::store::{
     self, EnqueueIn, Enqueued, JobFilter, JobState, Model, StoreError, StoreTime, Timing,
 };
 use scheduler::{
-    Clock, EnqueueError, Job, Jobs, OnLost, Priority, Schedule, Scheduler, StartError, SystemClock,
-    job, scheduled, tasks,
+    Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Priority, Schedule, Scheduler, StartError,
+    SystemClock, job, scheduled, tasks,
 };
 use serde_json::Value;
 
@@ -58,7 +58,9 @@ fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Err
     let model = Model::with_clock(move || store::store_time(clock.wall()));
     let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
     let builder = set.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value));
-    let scheduler = builder.store(model.clone()).spawn()?;
+    // What is enqueued stays as it is: this process serves a queue that no job is in.
+    let node = NodeOptions::default().queues(["none"]);
+    let scheduler = builder.store(model.clone()).node(node).spawn()?;
     let jobs = scheduler.jobs()?;
     Ok((scheduler, jobs, model))
 }
@@ -147,7 +149,7 @@ fn a_job_is_cancelled_retried_and_deleted_by_hand() -> Checked {
     jobs.delete(id)?;
     assert_eq!(jobs.get(id)?, None);
     assert!(jobs.delete(id).expect_err("it is gone").is_not_found());
-    assert_eq!(jobs.sessions()?, []);
+    assert_eq!(jobs.sessions()?.len(), 1);
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Client(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// The store's clock less the monotonic clock, in microseconds.
+    /// The store's clock less the time since boot, in microseconds.
     ahead: AtomicI64,
     nudge: OnceLock<Nudge>,
 }
@@ -34,7 +34,7 @@ impl Client {
     /// A store of which nothing is known: its clock is taken for the wall clock.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
-        let ahead = AtomicI64::new(ahead_of(wall, clock.now()));
+        let ahead = AtomicI64::new(ahead_of(wall, clock.boot_time()));
         Self(Arc::new(Inner { store, clock, ahead, nudge: OnceLock::new() }))
     }
 
@@ -72,7 +72,7 @@ impl Client {
     pub(crate) fn store_now(&self) -> StoreTime {
         // ORDERING: relaxed; it is a number by itself.
         let ahead = self.0.ahead.load(Ordering::Relaxed);
-        StoreTime::from_micros(ahead.saturating_add(micros(self.0.clock.now())))
+        StoreTime::from_micros(ahead.saturating_add(micros(self.0.clock.boot_time())))
     }
 
     /// When a request that is sent now expires.
@@ -80,7 +80,7 @@ impl Client {
         self.store_now().after(EXPIRES_AFTER)
     }
 
-    /// Takes note of what the store's clock showed when the monotonic clock showed this.
+    /// Takes note of what the store's clock showed at this time since boot.
     pub(crate) fn heard(&self, now: StoreTime, at: Tick) {
         // ORDERING: see `store_now`.
         self.0.ahead.store(ahead_of(now, at), Ordering::Relaxed);

@@ -73,7 +73,8 @@ impl NodeOptions {
     }
 
     /// How many jobs run at once: by default as many as the pools have threads. Async jobs hold no thread while they wait,
-    /// so that a process with such may take more.
+    /// so that a process with such may take more. Where one of several pools has long tasks, give these `max_concurrent`, so
+    /// that this process does not claim more of them than that pool can begin.
     pub fn concurrency(mut self, runs: u32) -> Self {
         self.concurrency = Some(runs);
         self
@@ -130,7 +131,8 @@ impl NodeOptions {
             keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
             ..default
         };
-        config.keep_done = self.keep_done.unwrap_or(config.keep_done).max(config.answer_limit * 2);
+        config.keep_done =
+            self.keep_done.unwrap_or(config.keep_done).max(config.answer_limit.saturating_mul(2));
         let faults = self.faults(&config);
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
@@ -150,7 +152,7 @@ impl NodeOptions {
             "write for example .lease(Duration::from_secs(15))",
         );
         fault(
-            renew.is_zero() || renew * 2 > lease,
+            renew.is_zero() || renew.saturating_mul(2) > lease,
             format!("a lease of {lease:?} that is renewed every {renew:?} may run out in between"),
             "leave out .renew_every(…), which is then a third of the lease",
         );
@@ -209,5 +211,7 @@ mod tests {
         let names = faults(&NodeOptions::default().queues([String::new(), "q".repeat(300)]));
         assert_eq!(names.len(), 2, "{names:?}");
         assert_eq!(faults(&NodeOptions::default().concurrency(0)).len(), 1);
+        let endless = NodeOptions::default().renew_every(Duration::MAX).answer_limit(Duration::MAX);
+        assert_eq!(faults(&endless).len(), 2);
     }
 }

@@ -47,6 +47,7 @@ impl AllTasks {
     ///
     /// RACE: since `task` was found, another thread may have removed it, and added a task of the same name.
     pub(super) fn remove(&self, task: &Control) -> Result<(), ControlError> {
+        task.check_in_memory()?;
         // Before the cancellation, because a task that ends may push another one out of the registry.
         let taken = self.registry().take_out(task);
         // It may have ended by itself.

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
-use super::claimed::heed_verdict;
+use super::claimed::{heed_verdict, interrupt};
 use super::gate::{GateContext, Permits, Verdict};
 use super::runs::Begun;
 use super::state::Phase;
@@ -22,7 +22,7 @@ use super::ticker::Ticker;
 use super::transition::Transition;
 use crate::inject::Call;
 use crate::observe::{Failure, Span, catch};
-use crate::run::{BoxFuture, Run, TaskResult};
+use crate::run::{BoxFuture, Run, StopCause, TaskResult};
 
 type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 
@@ -123,10 +123,17 @@ fn take_verdict(
 ) -> bool {
     let now = ticker.now();
     let mut transition = Transition::begin(ticker, now);
-    let is_stopped = run.stop_cause().is_some();
+    let has_ended = transition.state.end.is_some();
     // Always there: only this attempt takes its run out.
     let Some(index) = transition.state.find(run) else { return false };
     let active = &mut transition.state.active[index];
+    if has_ended && !begins_here {
+        // The timer does not fire any more, so that the attempt cannot begin.
+        interrupt(run);
+        active.is_cancelled = true;
+        run.request_stop(StopCause::Cancelled);
+    }
+    let is_stopped = run.stop_cause().is_some();
     let (permits, is_admitted) = match verdict {
         Verdict::Admitted(permits) => (permits, !is_stopped),
         Verdict::Refused { reason, permits } => {

@@ -276,12 +276,21 @@ impl Control {
         Ok(())
     }
 
+    /// Returns an error if the task is durable: it is controlled in the store, for all processes.
+    pub(crate) fn check_in_memory(&self) -> Result<(), ControlError> {
+        match self.ticker.lock().rule {
+            Rule::Job => Err(self.kept_in_store()),
+            _ => Ok(()),
+        }
+    }
+
     /// Ends the task, and asks runs in progress to stop.
     ///
     /// # Errors
     ///
-    /// The task has ended before.
+    /// The task has ended before, or is durable.
     pub(crate) fn cancel(&self) -> Result<(), ControlError> {
+        self.check_in_memory()?;
         let mut transition = self.transition();
         if let Some(end) = transition.state.end.filter(|end| end.is_ended()) {
             transition.commit();

@@ -393,6 +393,10 @@ impl Transition<'_> {
         while let Some(index) = self.state.active.iter().position(|run| run.is_waiting()) {
             let active = &mut self.state.active[index];
             let failure = active.failure.take().filter(|_| !active.is_cancelled);
+            if failure.is_none() && !active.is_cancelled {
+                // A job that gates have admitted, and that has not begun, is no cancelled one.
+                interrupt(&active.run);
+            }
             let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
             let over = self.take_out(index, outcome);
             self.record(over);

@@ -37,6 +37,8 @@ impl Node {
     pub(super) fn ask_for_store(&mut self, now: Tick, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Stopping
             && self.session.is_none()
+            // An open that is under way may still bring a session, which is to be closed.
+            && self.store.is_none()
             && self.hand.is_empty()
             && self.finishes.is_empty()
         {

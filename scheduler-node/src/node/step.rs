@@ -77,6 +77,7 @@ impl Node {
                 let first = at.poll.min(fire).min(at.reap).min(at.prune).min(at.compare);
                 first.max(ready).min(at.stale)
             }
+            (Some(_), _) if self.hand.is_empty() && self.doubt.is_none() => ready,
             (Some(_), _) if self.hand.is_empty() => self.at.compare.max(ready),
             (Some(_), _) => self.at.compare.max(ready).min(heartbeat),
         };

@@ -338,8 +338,9 @@ fn the_job_of_a_process_that_died_runs_elsewhere_soon() {
     assert_eq!(other.jobs(JobState::Running)[0].attempt, 1);
     // It dies at 17 s, and its last renewal was at 15 s: the other one has seen that at 15 or 20 s.
     other.until(after(37.0));
-    let done = other.jobs(JobState::Parked);
-    assert_eq!(done.len(), 1, "with a single attempt it is parked: {:?}", other.events);
+    let done = other.jobs(JobState::Done);
+    assert_eq!(done.len(), 1, "a loss is no failed attempt: {:?}", other.events);
+    assert_eq!((done[0].attempt, done[0].lost), (2, 1));
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Shell {
         let store_time = node.store_time(now);
         drop(node);
         if let Some(store_time) = store_time {
-            self.client.heard(store_time, self.clock.now());
+            self.client.heard(store_time, scheduler_core::Tick::from_nanos(now.as_nanos()));
         }
         self.perform(effects);
         self.rearm();
@@ -144,8 +144,15 @@ impl Shell {
         first.map_or((Tick::MAX, None), |(wake, channel)| (wake, Some(channel)))
     }
 
-    /// Ends the threads, whatever the node still wants: the store does not answer, and the process is to end.
+    /// Ends the threads, whatever the node still wants: the store does not answer, or a run does not end. Nobody renews the
+    /// lease any more, so that runs in progress are lost.
     pub(crate) fn give_up(&self) {
+        self.end_threads();
+        let left: Vec<Claimed> = self.runs().values().cloned().collect();
+        left.iter().for_each(|claimed| claimed.set_lost());
+    }
+
+    fn end_threads(&self) {
         self.stopped.give(());
         self.outgoing.iter().for_each(Outgoing::close);
         self.timer.open();
@@ -200,7 +207,7 @@ impl Shell {
                 Effect::Lost(held) => self.with_run(held, JobRun::set_lost),
                 Effect::Cancel(held) => self.with_run(held, JobRun::cancel),
                 Effect::Event(event) => self.reports.report(event, &self.tasks),
-                Effect::Stopped => self.give_up(),
+                Effect::Stopped => self.end_threads(),
             }
         }
     }

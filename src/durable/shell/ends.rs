@@ -33,8 +33,8 @@ pub(super) fn end_of(job: &Job, end: JobEnd, retry: Retry) -> End {
         JobEnd::Interrupted | JobEnd::Lost if job.on_lost == OnLost::Abandon => {
             End::Park { error: "interrupted: its process stopped before it was over".to_owned() }
         }
-        JobEnd::Interrupted => End::Snooze { after: Duration::ZERO },
-        JobEnd::Lost => End::Failed { after: Duration::ZERO, error: job.lost_error() },
+        // Neither is a failure of the job. If another process has the job already, the fence refuses this.
+        JobEnd::Interrupted | JobEnd::Lost => End::Snooze { after: Duration::ZERO },
         JobEnd::Unrun => End::GiveBack,
     }
 }

@@ -167,6 +167,20 @@ impl Lab {
         });
     }
 
+    /// Waits until no job of a task is unfinished.
+    ///
+    /// # Panics
+    ///
+    /// If that takes too long.
+    pub fn await_task_ended(&self, task: &str, limit: Duration) {
+        let store = self.open();
+        eventually(limit, &format!("no job of {task} is unfinished"), || {
+            let depths = store.depths().expect("the store answers");
+            let mut depths = depths.iter().filter(|it| it.task == task);
+            depths.all(|it| it.due + it.later + it.running == 0).then_some(())
+        });
+    }
+
     /// All jobs in a state.
     ///
     /// # Panics
