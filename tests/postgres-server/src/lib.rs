@@ -2,7 +2,7 @@
 //! gone, however it ended.
 //!
 //! Where there is no PostgreSQL, [`Server::start`] says so and returns none, and the test is to end. With
-//! `SCHEDULER_REQUIRE_POSTGRES=1` that is a failure: CI must not skip.
+//! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// There is a PostgreSQL, but it does not start; or there is none, and `SCHEDULER_REQUIRE_POSTGRES` is `1`.
+    /// There is a PostgreSQL, but it does not start; or there is none, and `REQUIRE_POSTGRES` is `1`.
     #[must_use]
     pub fn start() -> Option<Self> {
         Self::start_with(&["fsync=off", "full_page_writes=off", "synchronous_commit=off"])
@@ -41,8 +41,7 @@ impl Server {
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
-            let is_required =
-                std::env::var_os("SCHEDULER_REQUIRE_POSTGRES").is_some_and(|text| text == "1");
+            let is_required = std::env::var_os("REQUIRE_POSTGRES").is_some_and(|text| text == "1");
             assert!(
                 !is_required,
                 "no PostgreSQL: neither in /usr/lib/postgresql/*/bin nor in PATH"
