@@ -8,7 +8,7 @@ mod clients;
 mod contract;
 mod damage;
 mod migrations;
-mod outage;
 mod plans;
 mod races;
+mod real_clock_outage;
 mod support;
