@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 
 use crate::facts::Location;
 use crate::observe::{
-    Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskFacts,
-    TaskState,
+    Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, StoreEvent,
+    TaskFacts, TaskState,
 };
 use crate::run::{Cause, RunInfo, TaskError};
 
@@ -96,11 +96,12 @@ fn of_tasks() -> [EventKind; 11] {
     ]
 }
 
-fn of_scheduler() -> [EventKind; 6] {
+fn of_scheduler() -> [EventKind; 7] {
     let failure = Failure::from_panic("no", None);
     [
         EventKind::WorkerRefused { pool: "default".into(), reason: "no memory".into() },
         EventKind::HookFailed { hook: "listener", failure },
+        EventKind::Store { what: StoreEvent::Away { reason: "no connection".into() } },
         EventKind::SchedulerStarted { tasks: 1 },
         EventKind::SchedulerStopping {},
         EventKind::SchedulerStopped { took: Duration::from_secs(1), unfinished: 1 },
