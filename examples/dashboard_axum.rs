@@ -18,7 +18,7 @@ use scheduler::{Scheduler, scheduled};
 use scheduler_dashboard::{Dashboard, Visitor};
 use tokio::net::TcpListener;
 
-/// What the program knows of somebody who has signed in.
+/// A user who has signed in.
 #[derive(Clone)]
 struct User {
     name: &'static str,

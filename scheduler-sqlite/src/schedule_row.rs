@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Definition, Fence, Job, JobId, JobState, KeyUntil, NewJob, Next, Origin, Overlap, Pause,
-    Payload, Rule, Schedule, Skips, StoreTime, TickJob, Timing, micros,
+    Definition, Job, JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule,
+    Schedule, Skips, StoreTime, TickJob, Timing, micros,
 };
 
 use crate::fields::{Fields, NUMBER, word_of};
@@ -283,31 +283,8 @@ impl Tx<'_> {
 
     /// A row for a job that was never claimed.
     pub(crate) fn row_of(&self, new: &NewJob, run_at: StoreTime) -> JobRow {
-        let key = new.key.as_ref();
-        let job = Job {
-            id: new.id,
-            task: new.task.clone(),
-            payload: new.payload.clone(),
-            queue: new.queue.clone(),
-            priority: new.priority,
-            key: key.map(|key| key.text.clone()),
-            state: JobState::Ready,
-            run_at,
-            attempt: 0,
-            lost: 0,
-            undecoded: 0,
-            max_attempts: new.max_attempts.max(1),
-            on_lost: new.on_lost,
-            fence: Fence::default(),
-            session: None,
-            origin: None,
-            is_cancel_requested: false,
-            created_at: self.now,
-            started_at: None,
-            finished_at: None,
-            error: None,
-        };
-        let key_until = key.map_or(KeyUntil::End, |key| key.until);
+        let job = Job::new(new, run_at, self.now);
+        let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
         JobRow { seq: 0, job, key_until, is_exclusive: false, faults: Vec::new() }
     }
 

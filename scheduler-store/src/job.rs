@@ -248,6 +248,34 @@ pub struct Held {
 }
 
 impl Job {
+    /// A job that is accepted now, and was never claimed.
+    #[must_use]
+    pub fn new(new: &NewJob, run_at: StoreTime, now: StoreTime) -> Self {
+        Self {
+            id: new.id,
+            task: new.task.clone(),
+            payload: new.payload.clone(),
+            queue: new.queue.clone(),
+            priority: new.priority,
+            key: new.key.as_ref().map(|key| key.text.clone()),
+            state: JobState::Ready,
+            run_at,
+            attempt: 0,
+            lost: 0,
+            undecoded: 0,
+            max_attempts: new.max_attempts.max(1),
+            on_lost: new.on_lost,
+            fence: Fence::default(),
+            session: None,
+            origin: None,
+            is_cancel_requested: false,
+            created_at: now,
+            started_at: None,
+            finished_at: None,
+            error: None,
+        }
+    }
+
     /// The error of a job that is parked because its process died.
     #[must_use]
     pub fn lost_error(&self) -> String {

@@ -9,7 +9,7 @@ use ureq::http::{Response, StatusCode};
 use crate::fault::Fault;
 use crate::surroundings::Surroundings;
 
-/// Where a dashboard is if nobody says anything else.
+/// The address of a dashboard unless another is given.
 const HERE: &str = "http://127.0.0.1:9095";
 
 const PATH: &str = "/api/v1";

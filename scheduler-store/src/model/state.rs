@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::id::{Fence, JobId, SessionId};
-use crate::job::{Job, JobState, KeyUntil, NewJob, Origin, Payload};
+use crate::job::{Job, KeyUntil, NewJob, Origin, Payload};
 use crate::schedule::{Definition, Schedule, TickJob};
 use crate::time::StoreTime;
 
@@ -62,31 +62,8 @@ impl State {
     }
 
     pub(super) fn insert(&mut self, new: &NewJob, run_at: StoreTime, now: StoreTime) {
-        let key = new.key.as_ref();
-        let job = Job {
-            id: new.id,
-            task: new.task.clone(),
-            payload: new.payload.clone(),
-            queue: new.queue.clone(),
-            priority: new.priority,
-            key: key.map(|key| key.text.clone()),
-            state: JobState::Ready,
-            run_at,
-            attempt: 0,
-            lost: 0,
-            undecoded: 0,
-            max_attempts: new.max_attempts.max(1),
-            on_lost: new.on_lost,
-            fence: Fence::default(),
-            session: None,
-            origin: None,
-            is_cancel_requested: false,
-            created_at: now,
-            started_at: None,
-            finished_at: None,
-            error: None,
-        };
-        let key_until = key.map_or(KeyUntil::End, |key| key.until);
+        let job = Job::new(new, run_at, now);
+        let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
         self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
     }
 
