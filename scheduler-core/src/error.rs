@@ -45,7 +45,7 @@ enum Kind {
 
 /// Why a run of a task failed: its panic, or the error it returned, as text.
 ///
-/// The text of a panic is its message where it is a string, and otherwise says that it is not text.
+/// The text of a panic is its message if that is a string, and otherwise a note that it is not text.
 /// It is cut at a character boundary to at most [`Failure::MESSAGE_BYTES_MAX`] bytes. The panic
 /// payload itself is not kept: it belongs to the task, and dropping it is the task's code.
 ///
@@ -87,7 +87,7 @@ impl Failure {
         &self.message
     }
 
-    /// Whether the task panicked, rather than returned an error.
+    /// Returns true if the task panicked, rather than returned an error.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         self.is_panic
@@ -113,55 +113,55 @@ fn cut(message: &str) -> &str {
 }
 
 impl Error {
-    /// Whether the task was cancelled, or dropped before it could run.
+    /// Returns true if the task was cancelled, or dropped before it could run.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self.kind, Kind::Cancelled)
     }
 
-    /// Whether the task itself failed; [`failure`](Self::failure) says how.
+    /// Returns true if the task itself failed; [`failure`](Self::failure) has the reason.
     #[must_use]
     #[doc(alias = "ExecutionException")]
     pub fn is_failed(&self) -> bool {
         matches!(self.kind, Kind::Failed(_))
     }
 
-    /// Whether a timed wait ran out of time.
+    /// Returns true if a timed wait ran out of time.
     #[must_use]
     #[doc(alias = "TimeoutException")]
     pub fn is_timeout(&self) -> bool {
         matches!(self.kind, Kind::Timeout(_))
     }
 
-    /// Whether the pool refused a task because it is shut down.
+    /// Returns true if the pool refused a task because it is shut down.
     #[must_use]
     #[doc(alias = "RejectedExecutionException")]
     pub fn is_rejected(&self) -> bool {
         matches!(self.kind, Kind::Rejected { .. })
     }
 
-    /// Whether the pool refused a task because it has no worker, and no thread could be started.
+    /// Returns true if the pool refused a task because it has no worker, and no thread could be started.
     #[must_use]
     #[doc(alias = "OutOfMemoryError")]
     pub fn is_no_thread(&self) -> bool {
         matches!(self.kind, Kind::NoThread { .. })
     }
 
-    /// Whether a wait inside a task ended early because that task was asked to stop.
+    /// Returns true if a wait inside a task ended early because that task was asked to stop.
     #[must_use]
     #[doc(alias = "InterruptedException")]
     pub fn is_interrupted(&self) -> bool {
         matches!(self.kind, Kind::Interrupted)
     }
 
-    /// Whether an argument cannot be used, such as a period of zero.
+    /// Returns true if an argument cannot be used, such as a period of zero.
     #[must_use]
     #[doc(alias = "IllegalArgumentException")]
     pub fn is_argument(&self) -> bool {
         matches!(self.kind, Kind::Argument { .. })
     }
 
-    /// Whether the question does not fit the state of the task, such as asking a running task for
+    /// Returns true if the question does not fit the state of the task, such as asking a running task for
     /// its value without waiting.
     #[must_use]
     #[doc(alias = "IllegalStateException")]
@@ -169,7 +169,7 @@ impl Error {
         matches!(self.kind, Kind::WrongState { .. })
     }
 
-    /// Whether the call would have waited for the very task that made it.
+    /// Returns true if the call would have waited for the very task that made it.
     #[must_use]
     pub fn is_deadlock(&self) -> bool {
         matches!(self.kind, Kind::WouldDeadlock { .. })

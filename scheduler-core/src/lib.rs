@@ -26,7 +26,7 @@
 //! | [`error`] | what can go wrong |
 //
 // The rooms, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
-// code is entered, and what becomes of its panics; `time`; `trigger`, *when* next; `task`;
+// code is entered, and what happens to its panics; `time`; `trigger`, *when* next; `task`;
 // `observe`; `pool`. *What is first* is the crate `scheduler-queue`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]

@@ -1,4 +1,4 @@
-//! All panic policy: how user code is entered, and what becomes of its panics.
+//! The panic policy: how user code is called, and what happens to its panics.
 //!
 //! # What this room is for
 //!
@@ -44,7 +44,7 @@ pub(crate) fn catch_drop<V>(value: V) -> Result<(), Failure> {
     })
 }
 
-/// Drops a value of user code; a panic of its destructor goes no further, and nobody is told.
+/// Drops a value of user code; a panic of its destructor is contained and not reported.
 pub(crate) fn drop_contained<V>(value: V) {
     drop(catch_drop(value));
 }

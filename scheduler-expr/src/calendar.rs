@@ -47,7 +47,7 @@ impl CalendarDays {
         Self { months, table }
     }
 
-    /// Whether the day `day` days after 1970-01-01 matches.
+    /// Returns true if the day `day` days after 1970-01-01 matches.
     #[must_use]
     pub fn contains(&self, day: i64) -> bool {
         let (month, day_of_month) = Month::of(day);
@@ -71,7 +71,7 @@ impl CalendarDays {
         None
     }
 
-    /// Whether any day of any year matches.
+    /// Returns true if any day of any year matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         (1..=12).all(|month| {

@@ -68,7 +68,7 @@ pub fn quoted(word: &str) -> String {
     format!("`{}`", quote.line)
 }
 
-/// Whether a suggestion may repeat `text` whole.
+/// Returns true if a suggestion may repeat `text` whole.
 pub(crate) fn is_quotable(text: &str) -> bool {
     text.len() <= LIMIT / 2 && text.chars().all(|c| c == ' ' || c.is_ascii_graphic())
 }

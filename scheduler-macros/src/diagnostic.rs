@@ -30,7 +30,7 @@ impl Faults {
         }
     }
 
-    /// Whether nothing was found.
+    /// Returns true if nothing was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_none()
     }

@@ -67,7 +67,7 @@ impl<T> Line<T> {
         self.len == 0
     }
 
-    /// Whether the line can take an item with this key.
+    /// Returns true if the line can take an item with this key.
     #[inline]
     #[must_use]
     pub fn admits(&self, key: Key) -> bool {

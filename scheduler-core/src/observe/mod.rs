@@ -1,4 +1,4 @@
-//! Says what happened, to whoever listens, and what is now, to whoever asks.
+//! Events for a listener, and counters to read.
 //!
 //! The pool reports each of these [`Event`]s to its [`Listener`], on the thread on which it happens
 //! and with no lock held:
@@ -15,11 +15,11 @@
 //! | `WaitStarved` | a task waits for one of its pool that finds no worker | the run, identity |
 //! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
 //!
-//! A run that is cancelled while its future is pending is over without a `RunFinished`: nothing came of
-//! it, and the `TaskEnded` of its task says so. The limit of a
+//! A run that is cancelled while its future is pending is over without a `RunFinished`: it has no
+//! outcome, and the `TaskEnded` of its task reports it. The limit of a
 //! [`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout) is a task of the pool's own,
 //! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none, and of those of
-//! [`Timer`](crate::Timer)s only a panic is told.
+//! [`Timer`](crate::Timer)s only a panic is reported.
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
 //
@@ -144,9 +144,9 @@ pub enum Event<'a> {
     },
 }
 
-/// Is told what happens in a pool.
+/// Receives the events of a pool.
 ///
-/// Called on the thread on which it happens: what a listener does there, the worker waits for.
+/// Called on the thread on which it happens, which waits until the listener returns.
 ///
 /// ```
 /// use scheduler_core::{Event, Listener};
@@ -164,7 +164,7 @@ pub enum Event<'a> {
 /// }
 /// ```
 pub trait Listener: Send + Sync {
-    /// Takes note of an event. A panic is contained and goes unreported.
+    /// Handles an event. A panic is contained and not reported.
     fn on_event(&self, event: &Event<'_>);
 }
 
@@ -180,7 +180,7 @@ impl<L: Listener + ?Sized> Listener for Arc<L> {
     }
 }
 
-/// Tells each event to the listener, where there is one.
+/// Passes each event to the listener, where there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Announcer {
     listener: Option<Arc<dyn Listener>>,

@@ -1,4 +1,4 @@
-//! What a worker is at: one published word, which only the worker itself writes.
+//! What a worker runs: one published word, which only the worker itself writes.
 
 use super::shutdown::Kind;
 use crate::sync::AtomicBool;
@@ -13,15 +13,15 @@ pub(crate) struct Running {
     pub(crate) sequence: u64,
 }
 
-/// What a worker is at, and how many runs it has made.
+/// What a worker runs, and how many runs it has made.
 ///
-/// Written by its worker only; a run is written down under the lock under which its task was taken, so that whoever
-/// has that lock later sees it.
+/// Written by its worker only; a run is published under the lock under which its task was taken, so that a thread
+/// that has that lock later sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Zero for nothing.
     word: AtomicU64,
-    /// Twice the number of runs that are over and count, and one more while such a run is in progress: so both are told
+    /// Twice the number of runs that are over and count, and one more while such a run is in progress: so both are read
     /// at once.
     tally: AtomicU64,
     /// Whether the worker has not waited since it was at the core.
@@ -31,7 +31,7 @@ pub(crate) struct Activity {
 const KINDS: [Kind; 6] =
     [Kind::OneShot, Kind::Recurring, Kind::Resumed, Kind::TimeLimit, Kind::Alarm, Kind::Timer];
 
-/// The bits of a word that say what is run.
+/// The bits of a word that hold the kind.
 const KIND_BITS: u32 = 3;
 const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 
@@ -43,14 +43,14 @@ impl Activity {
         if kind != Kind::Alarm {
             self.add(1);
         }
-        // ORDERING: release, beside the lock under which the task was taken, for who looks without it.
+        // ORDERING: release, beside the lock under which the task was taken, for a thread that looks without it.
         self.word.store((sequence << KIND_BITS) | (kind as u64 + 1), Ordering::Release);
     }
 
     /// Notes that the run is over, and whether it counts as one.
     #[inline]
     pub(crate) fn end(&self, counts: bool) {
-        // ORDERING: relaxed, nobody else writes it.
+        // ORDERING: relaxed, only this worker writes it.
         let kind = self.word.load(Ordering::Relaxed) & KIND_MASK;
         if kind != 0 && kind != Kind::Alarm as u64 + 1 {
             self.add(if counts { 1 } else { -1 });
@@ -59,7 +59,7 @@ impl Activity {
     }
 
     fn add(&self, more: i64) {
-        // ORDERING: nobody else writes it. Release, so that who sees a run counted sees what it did.
+        // ORDERING: only this worker writes it. Release, so that a thread that sees a run counted sees what it did.
         let tally = self.tally.load(Ordering::Relaxed);
         self.tally.store(tally.wrapping_add_signed(more), Ordering::Release);
     }
@@ -78,7 +78,7 @@ impl Activity {
         (tally / 2, tally % 2 == 1)
     }
 
-    /// Whether the worker has not waited since it was at the core.
+    /// Returns true if the worker has not waited since it was at the core.
     #[inline]
     pub(crate) fn is_awake(&self) -> bool {
         // ORDERING: relaxed, only its worker looks.

@@ -1,4 +1,4 @@
-//! Calls at a time, for whoever schedules above the engine, and futures that wait on the pool's clock.
+//! Calls at a time, for a scheduler above the engine, and futures that wait on the pool's clock.
 
 use std::fmt;
 use std::future::Future;
@@ -18,9 +18,8 @@ impl ScheduledThreadPool {
     /// Has a worker make a call at a time of the pool's clock, unless the answer is dropped before.
     ///
     /// A call that is to be short: a timer, not a task. It takes its turn in the queue and is made by the
-    /// first worker that is free, as part of a run of its own; a panic of it is contained. Nobody is told
-    /// of it: it is not counted in the [`stats`](Self::stats), no listener hears of it, and no hook is
-    /// called.
+    /// first worker that is free, as part of a run of its own; a panic of it is contained. It is not
+    /// reported: it is not counted in the [`stats`](Self::stats), and no listener and no hook is called for it.
     ///
     /// A pool that shuts down still makes the call while there are tasks that wait or run, but does not
     /// wait for it when all have ended. Then, and when the pool stops, the call is dropped without having
@@ -35,14 +34,14 @@ impl ScheduledThreadPool {
     ///     .clock(Arc::new(clock.clone()))
     ///     .virtual_crew(&crew)
     ///     .build()?;
-    /// let (tell, told) = mpsc::channel();
+    /// let (sender, receiver) = mpsc::channel();
     /// let second = Duration::from_secs(1);
-    /// let early = pool.call_at(clock.now() + second, move || tell.send("now").unwrap());
+    /// let early = pool.call_at(clock.now() + second, move || sender.send("now").unwrap());
     /// let late = pool.call_at(clock.now() + second * 2, || unreachable!("it is taken back"));
     /// drop(late);
     /// clock.advance(second * 3);
     /// crew.run_until_idle();
-    /// assert_eq!(told.try_recv(), Ok("now"));
+    /// assert_eq!(receiver.try_recv(), Ok("now"));
     /// # drop(early);
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
@@ -59,7 +58,7 @@ impl ScheduledThreadPool {
     /// Waits for this long from now on the pool's clock, and holds no worker meanwhile.
     ///
     /// The future may be awaited anywhere, inside a task of the pool or in another runtime. It ends early
-    /// when the pool stops, because nobody would end it later.
+    /// when the pool stops, because nothing would end it later.
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;

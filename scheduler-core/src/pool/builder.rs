@@ -134,7 +134,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What becomes of tasks that are submitted after a shutdown; an error by default.
+    /// What happens to tasks that are submitted after a shutdown; an error by default.
     pub fn rejection_policy(mut self, policy: RejectionPolicy) -> Self {
         self.rejection = policy;
         self
@@ -167,8 +167,8 @@ impl PoolBuilder {
     /// [`Clock::wake_up`]s, if that is longer), because the others leave it the time to take all. It holds for time
     /// limits and for cron tasks, too; whether the wall clock was set is looked at twice a second all the same.
     ///
-    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one, and
-    /// one that is due while another is long may start some wake-ups later: see [`Clock::wake_up`] and
+    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one,
+    /// and one that is due while another is long may start some wake-ups later: see [`Clock::wake_up`] and
     /// [`precise`](Self::precise).
     ///
     /// ```
@@ -190,7 +190,7 @@ impl PoolBuilder {
     ///
     /// The price is up to 200 µs of CPU time for each due time, and a processor that is free when it
     /// comes. Only the system's clock knows how; see
-    /// [`Clock::wait_precisely`]. By whatever clock, nobody waits for others to share a wake-up then.
+    /// [`Clock::wait_precisely`]. With any clock, no task waits for others to share a wake-up then.
     pub fn precise(mut self) -> Self {
         self.is_precise = true;
         self
@@ -208,13 +208,13 @@ impl PoolBuilder {
         self
     }
 
-    /// The clock by which everything goes; the operating system's by default.
+    /// The pool's clock; the operating system's by default.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Who is told what happens in the pool; nobody by default.
+    /// What receives the pool's events; none by default.
     pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
@@ -231,7 +231,7 @@ impl PoolBuilder {
     }
 
     /// Calls `hook` on the worker's thread after each run, with the run's outcome, before waiters are
-    /// told; not after one that the before-run hook has refused, as in the JDK.
+    /// notified; not after one that the before-run hook has refused, as in the JDK.
     #[doc(alias = "afterExecute")]
     pub fn after_run(
         mut self,
@@ -241,8 +241,8 @@ impl PoolBuilder {
         self
     }
 
-    /// Calls `hook` once, when nothing is left to run and before those who await the termination are
-    /// told.
+    /// Calls `hook` once, when nothing is left to run and before those that await the termination are
+    /// woken.
     #[doc(alias = "terminated")]
     pub fn on_terminated(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.hooks.terminated = Some(Arc::new(hook));

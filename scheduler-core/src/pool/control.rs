@@ -1,4 +1,4 @@
-//! Everything one can ask of a pool and tell it while it lives: its end, its size, its queue.
+//! Control of a running pool: its end, its size, its queue.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -48,9 +48,9 @@ pub struct QueuedTask {
 impl ScheduledThreadPool {
     /// Takes no more tasks; those that wait run as far as the [`ShutdownPolicy`] lets them.
     ///
-    /// By default recurring tasks are cancelled, and one-shot tasks still run at their time. Runs in
-    /// progress are not disturbed. An armed [`Timer`](crate::Timer) still fires, and the pool does not end before all are
-    /// disarmed. Does not wait; a second call has no effect.
+    /// By default recurring tasks are cancelled, and one-shot tasks still run at their time. Runs in progress are not
+    /// disturbed. An armed [`Timer`](crate::Timer) still fires, and the pool does not end before all are disarmed. Does
+    /// not wait; a second call has no effect.
     pub fn shutdown(&self) {
         self.shell().shutdown();
     }
@@ -90,8 +90,8 @@ impl ScheduledThreadPool {
     /// # Errors
     ///
     /// [`Error::is_deadlock`], at once, inside a task of this pool, and wherever else its workers call what is yours,
-    /// such as callbacks, listeners and triggers; the pool is not shut down then. So also in destructors of tasks that a
-    /// shutdown cancels.
+    /// such as callbacks, listeners and triggers; the pool is not shut down then. So also in destructors of tasks that
+    /// a shutdown cancels.
     pub fn close(&self) -> Result<(), Error> {
         let run = Run::current();
         if self.shell().waits_for_itself(run.as_ref()) {
@@ -113,19 +113,19 @@ impl ScheduledThreadPool {
         self.shell().state()
     }
 
-    /// Whether the pool takes no more tasks.
+    /// Returns true if the pool takes no more tasks.
     #[must_use]
     pub fn is_shutdown(&self) -> bool {
         self.run_state() != RunState::Running
     }
 
-    /// Whether the pool takes no more tasks, but has not terminated.
+    /// Returns true if the pool takes no more tasks, but has not terminated.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         matches!(self.run_state(), RunState::ShuttingDown | RunState::Stopping)
     }
 
-    /// Whether nothing runs any more, nor ever will.
+    /// Returns true if nothing runs any more, nor ever will.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         self.run_state() == RunState::Terminated
@@ -143,13 +143,13 @@ impl ScheduledThreadPool {
         self.shell().step(|core, now, effects| core.set_policy(policy, now, effects));
     }
 
-    /// What becomes of tasks that are submitted after a shutdown.
+    /// What happens to tasks that are submitted after a shutdown.
     #[must_use]
     pub fn rejection_policy(&self) -> RejectionPolicy {
         self.owner.rejection.lock().clone()
     }
 
-    /// Changes what becomes of tasks that are submitted after a shutdown.
+    /// Changes what happens to tasks that are submitted after a shutdown.
     pub fn set_rejection_policy(&self, policy: RejectionPolicy) {
         let old = std::mem::replace(&mut *self.owner.rejection.lock(), policy);
         drop(old);
@@ -197,7 +197,7 @@ impl ScheduledThreadPool {
         })
     }
 
-    /// Whether core workers, too, leave when they are idle; `false` by default.
+    /// Returns true if core workers, too, leave when they are idle; `false` by default.
     #[must_use]
     #[doc(alias = "allowsCoreThreadTimeOut")]
     pub fn core_may_time_out(&self) -> bool {
@@ -219,7 +219,7 @@ impl ScheduledThreadPool {
         })
     }
 
-    /// Starts a worker if there are fewer than the core size, and says whether it did.
+    /// Starts a worker if there are fewer than the core size; returns true if it did.
     ///
     /// It did not if the thread factory refused, or if the pool is shut down and nothing waits.
     #[doc(alias = "prestartCoreThread")]
@@ -227,7 +227,7 @@ impl ScheduledThreadPool {
         self.shell().prestart()
     }
 
-    /// Starts workers up to the core size or until one is refused, and says how many.
+    /// Starts workers up to the core size or until one is refused, and returns how many.
     ///
     /// Otherwise as [`prestart`](Self::prestart).
     #[doc(alias = "prestartAllCoreThreads")]
@@ -279,7 +279,7 @@ impl ScheduledThreadPool {
         described.collect()
     }
 
-    /// Whether a task of this pool waits in its queue.
+    /// Returns true if a task of this pool waits in its queue.
     #[must_use]
     pub fn is_queued<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
         let task = handle.task();
@@ -308,7 +308,7 @@ impl ScheduledThreadPool {
         self.shell().step(|core, now, effects| core.purge(now, effects));
     }
 
-    /// Whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    /// Returns true if a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
     #[must_use]
     #[doc(alias = "getRemoveOnCancelPolicy")]
     pub fn removes_on_cancel(&self) -> bool {

@@ -1,6 +1,6 @@
-//! The pool without threads, locks, clocks or user code: what is in the queue, who works, what may run.
+//! The pool without threads, locks, clocks or user code: its queue, its workers, what may run.
 //!
-//! Every method is a step: it is told what happened and what time it is, changes the state, and says
+//! Every method is a step: it takes what happened and the time, changes the state, and returns
 //! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ impl<I: Item> Core<I> {
         self.policy
     }
 
-    /// Settles what a worker has done, and gives it something to do.
+    /// Settles what a worker has done, and returns what it does next.
     pub(crate) fn next(
         &mut self,
         worker: WorkerNumber,
@@ -97,7 +97,7 @@ impl<I: Item> Core<I> {
         }
         self.renew_if_set_back(now, effects);
         if effects.has_slow_effects() {
-            // RACE: whoever is listed as waiting has to be free for what is submitted meanwhile.
+            // RACE: a worker that is listed as waiting has to be free for what is submitted meanwhile.
             self.ensure_wake_up(now, effects);
             return Take::Again;
         }
@@ -114,14 +114,14 @@ impl<I: Item> Core<I> {
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.workers.live() > 1 || self.is_empty() || planted("L7");
-        // Who leaves a task to others comes back for it.
+        // A worker that leaves a task to others comes back for it.
         let may_time_out = may_leave && !leaves;
         if is_over || may_time_out && self.workers.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
         let wake_ups = self.wake_ups(now, leaves);
         if self.queues.has_come() {
-            // RACE: it may be among what is to be looked at, so that nobody would be woken for it.
+            // RACE: the planned look may be for it, so that no worker would be woken.
             return Take::Again;
         }
         let until = self.workers.park(worker, now.tick, wake_ups, may_leave);
@@ -129,7 +129,7 @@ impl<I: Item> Core<I> {
         Take::Wait(until.map(|until| until.max(earliest)))
     }
 
-    /// What workers take without the core.
+    /// The line, from which workers take without the core.
     pub(crate) fn ready(&self) -> &Arc<Ready<Entry<I>>> {
         self.queues.ready()
     }
@@ -156,7 +156,7 @@ impl<I: Item> Core<I> {
         self.queues.find(item.place(), |_| ()).is_some()
     }
 
-    /// Shows all tasks that wait; alarms and timers are none.
+    /// Visits all tasks that wait, without alarms and timers.
     pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
         self.queues.for_each(&mut |due, entry| {
             if !matches!(entry.kind, Kind::Alarm | Kind::Timer) {
@@ -167,7 +167,7 @@ impl<I: Item> Core<I> {
 
     /// Removes a worker whose thread did not start.
     ///
-    /// What a dead worker had in hand will not come to an end by itself.
+    /// What a dead worker had in hand does not end by itself.
     pub(crate) fn lose(
         &mut self,
         worker: WorkerNumber,
@@ -231,7 +231,7 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Puts a task into the queue. Nobody is woken.
+    /// Puts a task into the queue. No worker is woken.
     pub(super) fn put(
         &mut self,
         item: I,
@@ -261,7 +261,7 @@ impl<I: Item> Core<I> {
     /// Takes back what a worker has in hand.
     pub(crate) fn settle(&mut self, done: Done<I>, now: Now, effects: &mut Effects<I>) {
         if let Done::Recurs(item, due) = done {
-            // Nobody is woken for it: its worker is about to look at the queue.
+            // No worker is woken for it: this one is about to look at the queue.
             self.take_back(item, due, now, effects);
         }
     }
@@ -287,12 +287,12 @@ impl<I: Item> Core<I> {
         Take::Leave
     }
 
-    /// Whether nothing waits at all.
+    /// Returns true if nothing waits at all.
     pub(super) fn is_empty(&self) -> bool {
         self.queues.is_empty() && self.suspended.is_empty() && self.in_transit == 0
     }
 
-    /// Whether there is nothing to wait for any more: no task, and no alarm that could be for a run in
+    /// Returns true if there is nothing to wait for any more: no task, and no alarm that could be for a run in
     /// progress.
     pub(super) fn is_exhausted(&self) -> bool {
         let has_suspended = !self.suspended.is_empty() && !planted("L15");

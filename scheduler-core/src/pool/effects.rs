@@ -1,4 +1,4 @@
-//! What a step has asked for, done without the lock: workers are woken and started, tasks cancelled and asked anew.
+//! Performs the effects of a step without the lock: wakes and starts workers, cancels tasks, asks triggers anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Shell {
         self.perform(*rare, release, interrupted)
     }
 
-    /// Performs what a step asked for, and says how the starts of workers went.
+    /// Performs what a step asked for, and returns how the starts of workers went.
     fn perform(
         &self,
         rare: Rare<AnyItem>,
@@ -61,7 +61,7 @@ impl Shell {
         starts
     }
 
-    /// Starts a worker's thread, and says whether that worked.
+    /// Starts a worker's thread; returns true if that worked.
     fn start_worker(&self, number: WorkerNumber) -> bool {
         let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
@@ -78,20 +78,20 @@ impl Shell {
     /// The end of a task that is being run is reported by the thread that runs it.
     pub(super) fn cancel(&self, task: &AnyItem) {
         if let Some(cancelled) = task.cancel() {
-            self.tell(task, cancelled);
+            self.report_cancelled(task, cancelled);
         }
     }
 
-    fn tell(&self, task: &AnyItem, cancelled: Cancelled) {
+    fn report_cancelled(&self, task: &AnyItem, cancelled: Cancelled) {
         let was_waiting = cancelled.was_waiting;
-        cancelled.say();
+        cancelled.notify();
         if was_waiting {
             self.announce_end(&**task, TaskState::Cancelled);
         }
     }
 
-    /// Cancels tasks that the core has let go of. All have ended before anybody is told, so that a callback of one
-    /// can wait for another.
+    /// Cancels tasks that the core has let go of. All have ended before the first waiter is notified, so that a
+    /// callback of one can wait for another.
     fn cancel_all(&self, tasks: Vec<AnyItem>) {
         let count = tasks.len();
         let home = self.me.as_ptr().addr();
@@ -102,7 +102,7 @@ impl Shell {
             current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
         self.alter(|core, effects| core.cancelled(count, effects));
         for (cancelled, task) in ended {
-            self.tell(&task, cancelled);
+            self.report_cancelled(&task, cancelled);
         }
     }
 
@@ -123,8 +123,8 @@ impl Shell {
     }
 }
 
-/// Tasks that are in transit while somebody asks them. If that one dies, as of a clock that panics, they are cancelled,
-/// because nobody else knows of them.
+/// Tasks that are in transit while their triggers are asked. If the thread dies meanwhile, as of a clock that panics,
+/// they are cancelled, because nothing else holds them.
 struct InTransit<'a> {
     shell: &'a Shell,
     tasks: VecDeque<AnyItem>,

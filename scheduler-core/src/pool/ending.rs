@@ -72,15 +72,15 @@ impl<I: Item> Core<I> {
         self.state = RunState::Terminated;
     }
 
-    /// Everything the core holds, when nobody will ever run it.
+    /// Takes out everything the core holds, when nothing will run it.
     pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
         let queued = self.queues.extract(now, &mut |_, _| true).into_iter();
         let queued: Vec<I> = queued.map(|entry| self.taken(entry)).collect();
         queued.into_iter().chain(std::mem::take(&mut self.suspended).into_values()).collect()
     }
 
-    /// Drops what waits where the last worker is gone: all of it if no submission will come that could start somebody,
-    /// and timers in any case, which nobody submits again.
+    /// Cancels what waits when the last worker has gone: all of it if no submission can start a worker any more, and
+    /// timers in any case, because they are not submitted again.
     pub(super) fn abandon_what_waits(&mut self, now: Now, effects: &mut Effects<I>) {
         if self.state == RunState::ShuttingDown {
             for left in self.drain(now) {
@@ -112,18 +112,18 @@ impl<I: Item> Core<I> {
         effects.rare().cancel.push(item);
     }
 
-    /// Takes note that so many tasks have been dropped and cancelled.
+    /// Records that so many tasks have been dropped and cancelled.
     pub(crate) fn cancelled(&mut self, count: usize, effects: &mut Effects<I>) {
         self.being_cancelled -= count;
         self.try_terminate(effects);
     }
 
-    /// Whether tasks are being cancelled, apart from those of this step.
+    /// Returns true if tasks are being cancelled, apart from those of this step.
     fn is_cancelling(&self, effects: &Effects<I>) -> bool {
         self.being_cancelled > effects.cancels() && !planted("L10 drop")
     }
 
-    /// Declares the end if nothing is left to run, and nobody to run it.
+    /// Declares the end if nothing is left to run, and no worker.
     pub(super) fn try_terminate(&mut self, effects: &mut Effects<I>) {
         let is_over = match self.state {
             RunState::Running | RunState::Terminated => false,

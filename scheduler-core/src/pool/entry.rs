@@ -36,7 +36,7 @@ impl<I: Item> Placed for Entry<I> {
     }
 }
 
-/// Notes that a timer has left the queue, and says for when it was armed; none for anything else.
+/// Records that a timer has left the queue, and returns what it was armed for; none for anything else.
 ///
 /// Of a task nothing is touched here: see `shared_worker`.
 #[inline]

@@ -1,4 +1,4 @@
-//! The pool as its user holds it, and what becomes of a task that it does not take.
+//! The public handle of a pool, and the policy for tasks that it does not take.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use crate::unwind::drop_contained;
 /// A pool of threads that runs tasks at their time.
 ///
 /// Tasks run in the exact order of (due time, order of submission). Runs of one task never overlap,
-/// and one run happens before the next, on whichever worker. Clones are ends of the same pool.
+/// and one run happens before the next, on whichever worker. Clones are handles to the same pool.
 ///
 /// # Dropping
 ///
 /// Each clone keeps the pool, also one that a task has captured: a recurring task that keeps a clone of its own pool
-/// keeps it running after all others are dropped, until it is shut down. [`Run::pool`](crate::Run::pool) reaches the pool without.
+/// keeps it running after all others are dropped, until it is shut down. [`Run::pool`](crate::Run::pool) reaches the
+/// pool without.
 ///
-/// When the last end of a pool is dropped without having been [closed](Self::close), the pool stops
+/// When the last handle to a pool is dropped without having been [closed](Self::close), the pool stops
 /// as by [`shutdown_now`](Self::shutdown_now), and waits for nothing: waiting tasks are cancelled,
 /// running ones are asked to stop and deliver if they end. It may be dropped inside one of its tasks.
 ///
@@ -45,7 +46,7 @@ pub struct ScheduledThreadPool {
     pub(super) owner: Arc<Owner>,
 }
 
-/// The ends of a pool that its user holds; workers hold the shell only.
+/// What the user's handles to a pool share; workers hold the shell only.
 pub(super) struct Owner {
     pub(super) shell: Arc<Shell>,
     pub(super) rejection: Mutex<RejectionPolicy>,
@@ -76,7 +77,7 @@ impl fmt::Debug for ScheduledThreadPool {
     }
 }
 
-/// Decides what becomes of a task that is submitted to a pool that is shut down.
+/// Decides what happens to a task that is submitted to a pool that is shut down.
 ///
 /// It is called once per rejected submission, on the submitting thread, before the submission
 /// returns. A closure `Fn(UnstartedTask, &ScheduledThreadPool) -> Result<(), Error>` is a handler.
@@ -85,7 +86,7 @@ impl fmt::Debug for ScheduledThreadPool {
 /// use scheduler_core::{RejectionPolicy, ScheduledThreadPool, UnstartedTask};
 /// use std::sync::Arc;
 ///
-/// // Whoever submits runs the task, though the pool is shut down.
+/// // The submitting thread runs the task, though the pool is shut down.
 /// let run_here = |task: UnstartedTask, _: &ScheduledThreadPool| {
 ///     task.run();
 ///     Ok(())
@@ -99,7 +100,7 @@ impl fmt::Debug for ScheduledThreadPool {
 /// ```
 #[doc(alias = "RejectedExecutionHandler")]
 pub trait RejectionHandler: Send + Sync {
-    /// Does with the task what is to be done; dropping it cancels it.
+    /// Handles the task; dropping it cancels it.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ where
     }
 }
 
-/// What becomes of a task that the pool does not take.
+/// What happens to a task that the pool does not take.
 ///
 /// The JDK's fourth policy, to discard the oldest waiting task and try again, has no meaning here: the
 /// queue is unbounded, so a task is only ever refused by a pool that is shut down. (A submission that fails because no
@@ -148,7 +149,7 @@ pub enum RejectionPolicy {
 }
 
 impl RejectionPolicy {
-    /// Does with a task what this policy says, as if `pool` had rejected it.
+    /// Applies this policy to a task, as if `pool` had rejected it.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl RejectionPolicy {
         }
     }
 
-    /// Whether both are the same policy; handlers are the same if they are one object.
+    /// Returns true if both are the same policy; handlers are the same if they are one object.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

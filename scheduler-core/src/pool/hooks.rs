@@ -39,7 +39,7 @@ impl Hooks {
         }
     }
 
-    /// Whether anything is to be called around runs.
+    /// Returns true if anything is to be called around runs.
     pub(super) fn surround_runs(&self) -> bool {
         self.before.is_some() || self.after.is_some()
     }

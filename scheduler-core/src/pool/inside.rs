@@ -1,4 +1,4 @@
-//! The pool of a run, as its body reaches it.
+//! Access to the pool from inside a run.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::shell::Shell;
 use crate::task::Run;
 
 impl Run {
-    /// The pool of this run, to submit to from inside; none when its last end has been dropped.
+    /// The pool of this run, to submit to from inside; none when its last handle has been dropped.
     ///
     /// A body that asks for it in each run does not keep the pool, as one does that has captured a clone: see
     /// "Dropping" at [`ScheduledThreadPool`].
@@ -19,15 +19,15 @@ impl Run {
     /// use std::time::Duration;
     ///
     /// let pool = ScheduledThreadPool::new(1);
-    /// let (tell, told) = mpsc::channel();
+    /// let (sender, receiver) = mpsc::channel();
     /// pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(60), move || {
-    ///     let tell = tell.clone();
+    ///     let sender = sender.clone();
     ///     if let Some(pool) = Run::current().and_then(|run| run.pool()) {
-    ///         pool.execute(move || tell.send("a follow-up").unwrap())?;
+    ///         pool.execute(move || sender.send("a follow-up").unwrap())?;
     ///     }
     ///     Ok::<(), scheduler_core::Error>(())
     /// })?;
-    /// assert_eq!(told.recv(), Ok("a follow-up"));
+    /// assert_eq!(receiver.recv(), Ok("a follow-up"));
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
     #[must_use]

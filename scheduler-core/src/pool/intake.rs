@@ -1,8 +1,8 @@
-//! How tasks and timers come into the queue: told at once, collected from where they were staged, armed, or back from
-//! a question.
+//! How tasks and timers enter the queue: at once, collected from the staging lists, armed, or after their trigger was
+//! asked anew.
 //!
 //! A task that waits is asked anew when it is due if the wall clock was set back. Meanwhile it is *in transit*, in no
-//! queue, so that nobody can begin it; the core knows only how many there are, and does not end before they are back.
+//! queue, so it cannot begin; the core knows only how many there are, and does not end before they are back.
 
 use super::core::Core;
 use super::entry::Entry;
@@ -23,7 +23,7 @@ use crate::time::Tick;
 use scheduler_queue::Ticket;
 
 impl<I: Item> Core<I> {
-    /// Takes a new task in, or hands it back because the pool takes none.
+    /// Admits a new task, or hands it back if the pool takes none.
     pub(crate) fn admit(
         &mut self,
         item: I,
@@ -40,8 +40,8 @@ impl<I: Item> Core<I> {
         Ok(())
     }
 
-    /// What may be staged: tasks, because somebody will look at the queue before they are due; removals, because
-    /// nobody waits for the pool to be empty.
+    /// What may be staged: tasks, if a worker looks at the queue before they are due; removals, if no worker waits for
+    /// the pool to be empty.
     pub(super) fn may_stage(&self) -> MayStage {
         if self.state != RunState::Running {
             return MayStage { from: None, removals: planted("L11 removal") };
@@ -51,22 +51,22 @@ impl<I: Item> Core<I> {
         MayStage { from, removals: !self.workers.is_timed() }
     }
 
-    /// Puts in tasks that were staged and that nobody has to be told of.
+    /// Puts in tasks that were staged; no worker has to be woken for them.
     ///
-    /// One that was cancelled on its way is not looked at: its canceller comes to take it out.
+    /// A task that was cancelled meanwhile is put in, too: its canceller takes it out.
     #[inline]
     pub(crate) fn collect(&mut self, newcomers: impl IntoIterator<Item = Newcomer<Entry<I>>>) {
         self.queues.collect(newcomers);
     }
 
-    /// As [`collect`](Self::collect), where those who were to look at the queue may wait for longer now.
+    /// As [`collect`](Self::collect), when the worker that was to look at the queue may wait for longer now.
     pub(crate) fn collect_late(&mut self, newcomer: Newcomer<Entry<I>>, effects: &mut Effects<I>) {
         let due = newcomer.due;
         self.collect([newcomer]);
         self.came_late(due, effects);
     }
 
-    /// Sees to it that somebody looks for what has come while those who were to look may have begun to wait for longer.
+    /// Ensures that a worker looks at what came while the one that was to look may have begun to wait for longer.
     pub(crate) fn came_late(&mut self, due: Tick, effects: &mut Effects<I>) {
         self.hire_if_missing(effects);
         if due != Tick::MAX && !planted("L5 late") {
@@ -74,8 +74,8 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Takes in what the pool itself has made: the time limit of a task that was taken in before, or an
-    /// alarm. It is cancelled if the pool is too near its end.
+    /// Admits what the pool itself has made: the time limit of an admitted task, or an alarm. It is cancelled if
+    /// the pool is about to end.
     pub(crate) fn admit_own(
         &mut self,
         item: I,
@@ -117,8 +117,8 @@ impl<I: Item> Core<I> {
 
 /// Timers.
 impl<I: Item> Core<I> {
-    /// Puts a timer into the queue, or at another place there, and hands out a share in it that is not needed; hands the
-    /// timer back if the pool takes none.
+    /// Puts a timer into the queue, or at another place there, and hands out a share in it that is not needed; hands
+    /// the timer back if the pool takes none.
     ///
     /// It keeps its number as its sequence, as a recurring task does.
     ///
@@ -163,7 +163,7 @@ impl<I: Item> Core<I> {
 
 /// What asks anew because the wall clock was set back.
 impl<I: Item> Core<I> {
-    /// Takes a task back in that has asked for a new due time.
+    /// Puts a task back into the queue that has a new due time.
     pub(crate) fn enter_again(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
         self.in_transit -= 1;
         if may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
@@ -177,20 +177,20 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Takes note that a timer was told of the clock, and is not armed by the queue.
+    /// Notes that a timer was called because the clock was set back, and is not in the queue.
     pub(crate) fn retire(&mut self, effects: &mut Effects<I>) {
         self.in_transit -= 1;
         self.after_removal(effects);
         self.try_terminate(effects);
     }
 
-    /// Cancels a task whose question has no answer, because who asked it has died.
+    /// Cancels a task whose trigger gave no answer, because the thread that asked has died.
     pub(crate) fn abandon(&mut self, item: &I, effects: &mut Effects<I>) {
         self.cancel(effects, item.clone());
         self.retire(effects);
     }
 
-    /// Lets those ask anew that wait for a time ahead on a wall clock that was set back.
+    /// Has triggers asked anew whose tasks wait for a time ahead on a wall clock that was set back.
     pub(super) fn renew_if_set_back(&mut self, now: Now, effects: &mut Effects<I>) {
         for entry in self.queues.extract_if_set_back(now) {
             let item = self.taken(entry);
@@ -198,14 +198,14 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Lets a task that is in no queue ask anew.
+    /// Has the trigger of a task in no queue asked anew.
     pub(super) fn send_off(&mut self, item: I, effects: &mut Effects<I>) {
         self.in_transit += 1;
         effects.rare().renew.push(item);
     }
 
-    /// Sees to it that there is somebody at all: a worker may have been refused, or have died, while the
-    /// only task that waits was asked for its due time.
+    /// Ensures that there is a worker at all: one may have been refused, or have died, while the trigger of
+    /// the only waiting task was asked.
     fn hire_if_deserted(&mut self, effects: &mut Effects<I>) {
         if self.workers.live() == 0 {
             self.hire(effects);

@@ -1,11 +1,11 @@
-//! By how much looks at the queue may be late, so that wake-ups are shared.
+//! How late a look at the queue may be, so that tasks share wake-ups.
 
 use std::time::Duration;
 
 use crate::time::Tick;
 use crate::time::is_brief;
 
-/// By how much looks at the queue may come after due times.
+/// How much later than a due time a worker may look at the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
     pub(crate) slack: Duration,
@@ -20,7 +20,7 @@ impl Lateness {
     }
 
     /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
-    /// what is due then, too, and whoever looks soon after it is awake in vain.
+    /// what is due then, too, and a worker that looks soon after it wakes up in vain.
     pub(crate) fn look_after(self, other: Tick, look: Tick) -> Tick {
         let head_start = self.wake_up.max(self.slack);
         look.max(other + head_start).min(look + head_start)
@@ -29,7 +29,7 @@ impl Lateness {
     /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
     /// but for one that is so brief that it is spun.
     ///
-    /// So the others know when it is there, and do not look together with it.
+    /// So the others know when it is back, and do not look at the same time.
     pub(crate) fn wait(self, now: Tick, look: Tick) -> Tick {
         if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
     }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_first_has_a_head_start_of_a_wake_up_or_of_the_slack() {
+    fn the_first_to_look_has_a_head_start_of_a_wake_up_or_of_the_slack() {
         let micros = Duration::from_micros;
         let at = |micros: u64| Tick::from_nanos(1_000 * micros);
         let lateness = Lateness { slack: Duration::ZERO, wake_up: micros(40) };

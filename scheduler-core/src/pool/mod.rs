@@ -1,7 +1,7 @@
-//! The scheduled thread pool: a queue, workers and policies, and everything one can ask of them.
+//! The scheduled thread pool: its queue, its workers, its policies.
 //!
 //! [`ScheduledThreadPool`] is the JDK's `ScheduledThreadPoolExecutor`, row by row, with its defects
-//! mended.
+//! fixed.
 //!
 //! # The life of a pool
 //!
@@ -22,19 +22,19 @@
 // |---|---|---|---|
 // | core | `step`, `entry`, `queues`, `ready`, `staging`, `activity`, `workers`, `lateness`, `wake_ups`, `staffing`, `intake`, `removal`, `shutdown`, `ending`, `core` | what is queued, who works, what may run | a clock, a thread, user code; it takes the locks of `ready` and `staging` only |
 // | shell | `shared_worker`, `locked`, `shell`, `stepping`, `effects`, `wake` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_crew`, and all that a user calls, from `executor` on | threads, user code | looks into the core |
+// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_crew`, and the public methods, from `executor` on | threads, user code | looks into the core |
 //
 // # The way of a task
 //
 // `submit` makes it (`task::arena`). What is due goes to the line if that is empty (`ready`), or else is staged, as is
-// what is due later (`staging`), unless somebody has to be told of it: then a step of the core takes it in (`stepping`,
-// `intake`). A worker takes the first in line, or has a step of the core find the first and see to it that somebody comes
-// for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring one back with its next
-// step.
+// what is due later (`staging`), unless a worker has to be woken for it: then a step of the core takes it in
+// (`stepping`, `intake`). A worker takes the first in line, or has a step of the core find the first and plan which
+// worker comes for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring one back
+// with its next step.
 //
 // # Workers
 //
-// Of those that wait, one leads: see `workers`. Those that work go from one task to the next without the lock of
+// Of the workers that wait, one leads: see `workers`. A busy one goes from one task to the next without the lock of
 // the pool: see `ready`.
 //
 // # What it must never do

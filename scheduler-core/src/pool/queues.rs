@@ -1,7 +1,7 @@
 //! The queues of both clocks as one: what is due on the monotonic clock and what is due on the wall.
 //!
 //! Two queues, because a wall-clock instant stays one until it is reached. Each look compares it with
-//! what the wall clock says *then*, so a wall clock that is set, or that went on while the machine was
+//! what the wall clock shows *then*, so a wall clock that is set, or that went on while the machine was
 //! suspended, needs no re-keying: the instant simply is reached sooner or later. The price is that a
 //! wait for a wall-clock instant has to be bounded, by [`WALL_CHECK`]. What is due stands in line beside them, behind a
 //! lock of its own: see `ready`.
@@ -50,7 +50,7 @@ impl<T: Placed> Queues<T> {
         Self { ready: Arc::new(Ready::new()), ticks, walls, limit: None, watches_wall: false }
     }
 
-    /// What is due, for whoever takes it without the lock of the pool.
+    /// What is due, for workers that take it without the lock of the pool.
     pub(crate) fn ready(&self) -> &Arc<Ready<T>> {
         &self.ready
     }
@@ -106,7 +106,7 @@ impl<T: Placed> Queues<T> {
                 front.line.push(key, item);
                 continue;
             }
-            // Before anybody can take what comes after it.
+            // Before a worker can take what comes after it.
             if limit.is_none_or(|limit| key < limit) {
                 *limit = Some(key);
                 front.limit = *limit;
@@ -116,7 +116,7 @@ impl<T: Placed> Queues<T> {
         ready.note(&front);
     }
 
-    /// Takes the first item that is due, of either clock, and tells its sequence. Then puts what has become due into
+    /// Takes the first item that is due, of either clock, with its sequence. Then puts what has become due into
     /// the line, as far as it comes after what stands there, and lets all be taken that comes before the rest.
     pub(crate) fn take(&mut self, now: Now) -> Option<(u64, T)> {
         let Self { ready, ticks, walls, limit, .. } = self;
@@ -169,7 +169,7 @@ impl<T: Placed> Queues<T> {
         }
     }
 
-    /// WakeUps at an item, where it is.
+    /// Calls `look` with an item, if it is in the queue.
     pub(crate) fn find<R>(&self, place: Place, look: impl FnOnce(&T) -> R) -> Option<R> {
         match place.ticket.unmarked() {
             (ticket, true) => self.walls.find(ticket).map(look),
@@ -180,7 +180,7 @@ impl<T: Placed> Queues<T> {
         }
     }
 
-    /// Has the memory of an item come that is to be removed.
+    /// Reads the memory of an item that is to be removed, to bring it into the cache.
     pub(crate) fn prefetch(&self, place: Place) {
         std::hint::black_box(self.ticks.find(place.ticket).is_some());
     }
@@ -188,7 +188,7 @@ impl<T: Placed> Queues<T> {
     /// Takes out what waits for a time ahead on the wall clock, if that was set back since the last look.
     ///
     /// A clock set forward needs nothing: what is due then is due. But a clock set back shows times
-    /// again at which something could be due, and that nobody waits for.
+    /// again at which something could be due, and for which no worker waits.
     pub(crate) fn extract_if_set_back(&mut self, now: Now) -> Vec<T> {
         if !self.watches_wall {
             return Vec::new();
@@ -208,7 +208,7 @@ impl<T: Placed> Queues<T> {
         ahead.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Whether a submitter has put anything in line since this was asked, or the line was looked at.
+    /// Returns true if a submitter has put anything in line since the last call, or the last look at the line.
     pub(crate) fn has_come(&mut self) -> bool {
         self.ready.lock().came.take().is_some() && !planted("L16 parks")
     }
@@ -262,7 +262,7 @@ impl<T: Placed> Queues<T> {
         Some(now.tick + left.saturating_add(slack).min(WALL_CHECK))
     }
 
-    /// When the first item is due, as both clocks go now: for whoever moves the clocks himself.
+    /// When the first item is due, as both clocks go now: for a test that moves the clocks itself.
     pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
         let tick = self.first_tick().map(|key| Tick::from_nanos(key.due));
         let wall = self.walls.first().map(|key| Tick::from_nanos(reached_at(key, now).due));
@@ -304,7 +304,7 @@ impl<T: Placed> Queues<T> {
     }
 }
 
-/// Takes the first item that is due, and tells its sequence.
+/// Takes the first item that is due, with its sequence.
 fn pop_due<T>(
     front: &mut Front<T>,
     ticks: &mut WheelQueue<T>,
@@ -331,15 +331,15 @@ fn pop_due<T>(
     Some((key.sequence, item))
 }
 
-/// What knows where it stands in the queue.
+/// An item that knows its place in the queue.
 pub(crate) trait Placed {
     /// Notes where it is found, unless it stands in line.
     fn set_ticket(&self, ticket: Ticket);
 
-    /// Whether it may be taken without the lock of the pool.
+    /// Returns true if it may be taken without the lock of the pool.
     fn may_stand_in_line(&self) -> bool;
 
-    /// Has what is behind it brought into the cache.
+    /// Reads what is behind it, to bring it into the cache.
     fn look(&self);
 }
 
@@ -548,7 +548,7 @@ mod tests {
         }
     }
 
-    /// Who looks second would find nothing at the time of the first.
+    /// The second worker to look would find nothing at the time of the first.
     #[test]
     fn the_second_look_is_after_the_first_of_either_clock() {
         let (mut queues, now) = (Queues::new(), at(1));
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_due_after_a_reading_is_due_to_whoever_goes_by_that() {
+    fn what_came_due_after_a_reading_is_due_by_the_next() {
         let mut queues = Queues::new();
         queues.push(tick(2), 1, "due", at(2));
         queues.push(tick(3), 2, "later", at(2));

@@ -1,24 +1,24 @@
 //! What is due, in its order, behind a lock of its own: a worker that goes from one task to the next takes no other.
 //!
 //! With a monotonic clock and delays that are not negative nothing that is submitted later comes before what is due
-//! already. So what is due stands in a line, and whoever is through with a task takes the first of it. The rest of
-//! the queue is behind the lock of the pool. It says what may be taken without it: all that comes
-//! before the *limit*, the first of the rest, and before the wall clock shows another time than it shows now.
+//! already. So what is due stands in a line, and a worker that has run a task takes the first of it. The rest of
+//! the queue is behind the lock of the pool. The core publishes what may be taken without that lock: all that comes
+//! before the *limit*, the first of the rest, until something is due by the wall clock.
 //!
 //! # Rules
 //!
-//! 1. *What stands in line was due when it came.* So what is submitted later, and not known here yet, comes after it. But
-//!    it may have come after the clock was read by which it is taken.
+//! 1. *What stands in line was due when it came.* So what is submitted later, and not known here yet, comes after it.
+//!    But it may have come after the reading of the clock by which it is taken.
 //! 2. *A submitter puts a task in line only if the line is empty and nothing is staged*, which would have come before.
 //!    While there is more to do than workers can, what is due is [staged](super::staging) instead, and comes to the
 //!    line many at a time: so submitters and workers do not meet here.
 //! 3. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
-//!    by whoever has the pool's lock.
-//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::activity::Activity). So whoever has drained
-//!    the line sees all that were taken from it.
-//! 5. *A claim owes nothing.* Who looks at the queue next, and when, counts what stands in line as due: so whoever is
-//!    to come for the second one comes, however soon the first is over.
-//! 6. *Whoever has waited comes by the core*, and gives up the lead before it takes anything.
+//!    only under the pool's lock.
+//! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::activity::Activity). So a thread
+//!    that has drained the line sees all that were taken from it.
+//! 5. *A claim wakes no worker.* The next look at the queue is planned with what stands in line counted as due: so a
+//!    worker comes for the second task, however soon the first is over.
+//! 6. *A worker that has waited goes to the core*, and gives up the lead before it takes anything.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(crate) struct Wall {
 }
 
 impl Wall {
-    /// WakeUps at the wall clock, and says whether it was set back since the last look.
+    /// Compares the wall clock with the last look, and returns true if it was set back since.
     pub(crate) fn look(&mut self, now: Now) -> bool {
         let lead = now.wall.lead(now.tick);
         std::mem::replace(&mut self.lead, lead) - lead > SET_BACK_MIN
@@ -90,21 +90,21 @@ impl<T> Ready<T> {
         self.front.lock()
     }
 
-    /// Notes whether anything stands in line; called under the lock.
+    /// Records whether anything stands in line; called under the lock.
     #[inline]
     pub(crate) fn note(&self, front: &Front<T>) {
         self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
     }
 
-    /// Whether nothing stands in line, as far as the calling thread knows.
+    /// Returns true if nothing stands in line, as far as the calling thread knows.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // ORDERING: relaxed, it is a hint: who misses something finds it with the pool's lock, and a line that is not
-        // empty takes another item as well.
+        // ORDERING: relaxed, it is a hint: a worker that misses something finds it under the pool's lock, and a line
+        // that is not empty takes another item as well.
         self.is_filled.load(Ordering::Relaxed) == 0
     }
 
-    /// Puts an item that is due in line, or hands it back because the core has to hear of it.
+    /// Puts an item that is due in line, or hands it back if it has to go to the core.
     #[inline]
     pub(crate) fn submit(
         &self,
@@ -124,14 +124,14 @@ impl<T> Ready<T> {
         Ok(())
     }
 
-    /// Changes what may be staged, and says when the first is due that has come since the core looked.
+    /// Changes what may be staged, and returns when the first item is due that came since the core looked.
     pub(crate) fn renew(&self, may_stage: MayStage) -> Option<Tick> {
         let mut front = self.front.lock();
         front.may_stage = may_stage;
         front.came.take().filter(|_| !planted("L16 late"))
     }
 
-    /// Takes the first item, if that is allowed; `note` takes note of it under the lock.
+    /// Takes the first item, if that is allowed; `note` records it under the lock.
     #[inline]
     pub(crate) fn claim<R>(&self, now: Now, note: impl FnOnce(Key, &T) -> R) -> Option<(T, R)> {
         if self.is_empty() {
@@ -157,7 +157,7 @@ impl<T> Ready<T> {
 }
 
 impl<T> Front<T> {
-    /// Whether an item comes before all of the rest.
+    /// Returns true if an item comes before all of the rest.
     fn admits(&mut self, first: Key, now: Now) -> bool {
         // RACE: it may have become due after this reading of the clock.
         let is_due = first.due <= now.tick.as_nanos();
@@ -175,7 +175,7 @@ impl<T> Front<T> {
         if !is_reached && !wall.look(now) {
             return true;
         }
-        // Whoever has the lock of the pool sees to it.
+        // The next look under the pool's lock handles it.
         wall.lead = before;
         false
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_when_the_wall_clock_was_set_back_until_somebody_has_seen_to_it() {
+    fn nothing_is_taken_when_the_wall_clock_was_set_back_until_that_is_handled() {
         let ready = ready(1..=3);
         let second = 1_000_000_000;
         ready.lock().wall = Some(Wall { due: Some(u64::MAX), lead: 10 * i128::from(second) });
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submitter_puts_in_line_what_the_core_can_wait_for_and_the_core_hears_of_it() {
+    fn a_submitter_puts_in_line_what_may_be_staged_and_the_core_learns_of_it() {
         let (ready, from) = (Ready::new(), |due| MayStage { from: Some(due), removals: true });
         assert!(!submit(&ready, 5));
         assert_eq!(ready.renew(from(Tick::from_nanos(5))), None);

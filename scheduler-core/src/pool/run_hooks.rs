@@ -1,4 +1,4 @@
-//! What a pool does around the runs of its tasks: hooks are called, and its listener is told.
+//! What a pool does around the runs of its tasks: it calls its hooks and its listener.
 
 use std::sync::Arc;
 
@@ -32,13 +32,14 @@ impl RunObserver for Shell {
         self.hooks.before_run(run, &self.announcer)
     }
 
-    /// The hook is called unless the other one refused the run, as in the JDK, and a task that should have ended is cancelled.
+    /// The hook is called unless the other one refused the run, as in the JDK, and a task that should have ended is
+    /// cancelled.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now {
         let header = run.task().header();
         if !self.is_silent && !was_refused && !header.is_call() {
             self.hooks.after_run(run, outcome, &self.announcer);
         }
-        // Nobody asks when a run ended that does not recur, has no limit and is not listened to.
+        // The end time of a run is needed only if its task recurs or has a limit, or there is a listener.
         let is_timed = header.rhythm().is_recurring() || header.deadline() != Tick::MAX;
         let is_asked = is_timed || self.announcer.is_heard();
         let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
@@ -49,7 +50,7 @@ impl RunObserver for Shell {
     }
 
     /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
-    /// the state says so, because from then on a wake puts the task back into the queue.
+    /// its state changes, because from then on a wake puts the task back into the queue.
     fn suspend(&self, task: &AnyItem, by_worker: bool) {
         if by_worker {
             self.alter(|core, effects| {

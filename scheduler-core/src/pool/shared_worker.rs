@@ -1,9 +1,9 @@
-//! What other threads reach of a worker: where it waits, what it is at, and the task that it shows.
+//! What other threads see of a worker: where it waits, what it runs, and the task that it shows.
 //!
 //! The core knows *that* a worker is busy, and with which task by its number; the task itself is in the hands of
-//! its worker. So nobody touches a task's memory while the lock of the pool is held, and a worker
-//! that takes one looks at nothing that others write. A request to stop a run finds the task here, where it
-//! is shown as soon as the request could matter to anybody: when the run is looked at.
+//! its worker. So no thread touches a task's memory while the lock of the pool is held, and a worker
+//! that takes one reads nothing that others write. A request to stop a run finds the task here, where it
+//! is shown as soon as the request could matter: when the run is looked at.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::sync::planted;
 use crate::task::current::ShownTask;
 use crate::time::Gate;
 
-/// What other threads reach of a worker.
+/// What other threads see of a worker.
 #[derive(Debug)]
 pub(super) struct SharedWorker {
     pub(super) gate: Arc<Gate>,

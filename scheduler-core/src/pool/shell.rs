@@ -52,12 +52,12 @@ use crate::time::Tick;
 use crate::unwind::drop_contained;
 use scheduler_queue::Key;
 
-/// What all ends of a pool share.
+/// The state that handles, workers and tasks of a pool share.
 pub(super) struct Shell {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
-    /// Whether nobody has to be told of a run that begins or ends.
+    /// Whether no hook and no listener observes runs.
     pub(super) is_silent: bool,
     pub(super) thread_name_prefix: String,
     is_precise: bool,
@@ -75,7 +75,7 @@ pub(super) struct Shell {
     /// Opened when the pool has terminated.
     pub(super) termination: Arc<Gate>,
     pub(super) me: Weak<Shell>,
-    /// What the user's ends of the pool share, while there is one.
+    /// What the user's handles to the pool share, while there is one.
     pub(super) owner: Weak<dyn Any + Send + Sync>,
     /// Makes the tasks of this pool.
     pub(super) arena: Arena,
@@ -83,7 +83,7 @@ pub(super) struct Shell {
 
 /// What starts the workers of a pool.
 pub(super) trait StartWorker: Any + Send + Sync {
-    /// Starts a worker, or says why not.
+    /// Starts a worker, or returns why not.
     fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String>;
 }
 
@@ -123,13 +123,13 @@ impl Shell {
         })
     }
 
-    /// WakeUps at the core; nothing follows from it.
+    /// Reads the core, without changing it.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Core<AnyItem>) -> R) -> R {
         self.alter(|core, _| look(core))
     }
 
-    /// The first of what is due, for a worker that goes from one task to the next, and for a timer what it was armed
-    /// for.
+    /// Claims the first task in line, for a worker that goes from one task to the next; for a timer also the time it
+    /// was armed for.
     #[inline]
     pub(super) fn claim(&self, activity: &Activity, now: Now) -> Option<(AnyItem, Option<Due>)> {
         let note = |key: Key, entry: &Entry<AnyItem>| {
@@ -139,7 +139,7 @@ impl Shell {
         self.ready.claim(now, note).map(|(entry, armed)| (entry.item, armed))
     }
 
-    /// What a wake-up takes, which may be another time than it was; none where that has to be nothing.
+    /// Reads how long a wake-up takes, and keeps it; none if the pool waits precisely.
     fn learn(&self) -> Option<Duration> {
         let wake_up = if self.is_precise { return None } else { self.clock.wake_up() };
         let nanos = u64::try_from(wake_up.as_nanos()).unwrap_or(u64::MAX);
@@ -148,7 +148,7 @@ impl Shell {
         Some(wake_up)
     }
 
-    /// How long a task may wait that the calling thread submits: it looks at the queue after its run if it is a worker's.
+    /// How long a task of the calling thread may wait: a worker looks at the queue after its run.
     #[inline]
     pub(super) fn grace(&self) -> Duration {
         let nanos =
@@ -176,7 +176,7 @@ impl Shell {
         self.alter_collected(locked, effects, next).0
     }
 
-    /// Starts a worker if there are fewer than core, and says whether it did.
+    /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
         self.alter_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
     }
@@ -186,7 +186,7 @@ impl Shell {
         self.step(|core, now, effects| core.settle(done, now, effects));
     }
 
-    /// The number of a new task.
+    /// Draws the number of a new task.
     pub(super) fn draw_id(&self) -> TaskId {
         // ORDERING: relaxed is enough. Submissions that are causally ordered are ordered by
         // coherence; concurrent ones have no order to respect.
@@ -269,19 +269,19 @@ impl Shell {
         self.announcer.announce(&Event::WorkerStopped { worker });
     }
 
-    /// Takes note that a worker did not start.
+    /// Handles a worker that did not start.
     pub(super) fn lose_worker(&self, worker: WorkerNumber) {
         let left = self.forget(worker);
         self.step(|core, now, effects| core.lose(worker, left, now, effects));
     }
 
-    /// Takes note that a worker's thread has died.
+    /// Handles a worker whose thread has died.
     pub(super) fn replace_worker(&self, worker: WorkerNumber) {
         let left = self.forget(worker);
         self.step(|core, now, effects| core.replace(worker, left, now, effects));
     }
 
-    /// Forgets a worker that is gone, and hands out the task that it has left.
+    /// Forgets a worker that has gone, and returns the task that it had in hand.
     fn forget(&self, worker: WorkerNumber) -> Option<AnyItem> {
         let shared = self.shared_worker(worker)?;
         self.locked.lock().shared_workers.retain(|(number, _)| *number != worker);
@@ -301,15 +301,14 @@ impl Shell {
         self.announcer.announce(&Event::TaskEnded { id, name, state });
     }
 
-    /// Whether a worker of the pool calls, which looks at the queue when its run is over.
+    /// Returns true if the caller is a worker of the pool: it looks at the queue when its run is over.
     #[inline]
     pub(super) fn is_called_by_worker(&self) -> bool {
         current::works_for(self.me.as_ptr().addr())
     }
 
-    /// Whether the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of its
-    /// workers, which calls others beside its tasks, too, or is dropping
-    /// tasks that it cancels.
+    /// Returns true if the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of
+    /// its workers, which calls others beside its tasks, too, or is dropping tasks that it cancels.
     pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
         let home = run.and_then(|run| run.task().header().home());
         home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), self))
@@ -333,7 +332,7 @@ impl Home for Shell {
         let header = task.header();
         self.let_go(header, due);
         // A one-shot has let go of its body. But a trigger stays in the task, and may keep what
-        // keeps the pool, which then would not end before somebody looks at the queue.
+        // keeps the pool alive, which then would not end before the next look at the queue.
         if header.rhythm().is_recurring() {
             self.alter(|_, _| ());
         }

@@ -78,21 +78,20 @@ pub(crate) enum Kind {
     Resumed,
     /// The time limit of a task; it leaves the queue together with its task, at the latest.
     TimeLimit,
-    /// A call that is made at a time, for whoever schedules above the engine. The pool does not wait for
-    /// it when it ends.
+    /// A call of an [`Alarm`](super::Alarm). The pool does not wait for it when it ends.
     Alarm,
     /// A timer that is armed. The pool waits for it when it ends.
     Timer,
 }
 
 impl Kind {
-    /// Whether the pool made the item, so that it never is in the hands of a user.
+    /// Returns true if the pool made the item, so that it never is in the hands of a user.
     pub(crate) fn is_internal(self) -> bool {
         matches!(self, Self::Resumed | Self::TimeLimit | Self::Alarm | Self::Timer)
     }
 }
 
-/// Whether an item may stay in the queue, or enter it, or leave it to be run.
+/// Returns true if an item may stay in the queue, or enter it, or leave it to be run.
 pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
     match (state, kind) {
         (RunState::Running, _)

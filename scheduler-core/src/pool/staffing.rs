@@ -1,4 +1,4 @@
-//! How many work: workers are hired up to the core size, and idle ones see new limits.
+//! The number of workers: they are hired up to the core size, and idle ones learn of new limits.
 
 use super::core::Core;
 use super::shutdown::RunState;
@@ -29,7 +29,7 @@ impl<I: Item> Core<I> {
         self.reconsider_idle(effects);
     }
 
-    /// Lets idle workers see new limits.
+    /// Wakes idle workers, so that they see new limits.
     pub(crate) fn reconsider_idle(&mut self, effects: &mut Effects<I>) {
         if self.workers.is_timed() {
             effects.wake.extend(self.workers.everyone_waiting());
@@ -42,8 +42,8 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Wants one more worker. One that had to stay because it was the only one now may leave, and is
-    /// told: it waits without a limit.
+    /// Hires one more worker. One that had to stay because it was the only one may leave now, and is
+    /// woken: it waits without a limit.
     pub(super) fn hire(&mut self, effects: &mut Effects<I>) {
         effects.rare().start.push(self.workers.hire());
         self.reconsider_idle(effects);

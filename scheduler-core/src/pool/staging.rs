@@ -1,15 +1,15 @@
-//! Where submitters put tasks that nobody has to be told of, and cancellers what is to leave the queue,
+//! Where submitters put tasks for which no worker has to be woken, and cancellers what is to leave the queue,
 //! without the lock of the pool.
 //!
-//! Most submissions change nothing that anybody is to be told: all workers are there, and one of them looks at the queue
-//! before the task is due; or none waits, and each looks when it is through with what is due. Most removals change
-//! nothing either, while the pool runs and no worker waits for it to be empty. The core says beforehand which may be
-//! *staged* ([`MayStage`]), behind a lock that is held for as long as it takes to append to a list. The next thread that
-//! takes a step of the core first puts all that is staged into the queue; so a task whose submission
-//! has returned is seen by every later step, and a cancelled one by none.
+//! Most submissions need no worker to be woken: all workers are there, and one of them looks at the queue before the
+//! task is due; or none waits, and each looks after what is due has run. Most removals need none either, while the pool
+//! runs and no worker waits for it to be empty. The core publishes beforehand which may be *staged* ([`MayStage`]),
+//! behind a lock that is held for as long as it takes to append to a list. The next thread that takes a step of the
+//! core first puts all that is staged into the queue; so a task whose submission has returned is seen by every later
+//! step, and a cancelled one by none.
 //!
-//! INVARIANT: what is staged is what the rule that stands here allows. It changes only under this lock, and who changes
-//! it takes out what is staged, so nothing is left behind that was staged under another rule.
+//! INVARIANT: what is staged is what the present rule allows. The rule changes only under this lock, together with
+//! taking out what is staged, so nothing is left behind that was staged under another rule.
 
 use std::mem;
 use std::time::Duration;
@@ -23,11 +23,11 @@ use scheduler_queue::Key;
 use scheduler_queue::Ticket;
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
-/// while the workers sleep for long, and so that submitters wait where others have to. As many removals
-/// at once are cheaper than one by one: what they wait for in memory comes at the same time.
+/// while the workers sleep for long, and so that submitters take their turn at the pool's lock. So many removals
+/// at once are cheaper than one by one: their cache misses overlap.
 const MANY: usize = 64;
 
-/// The most room that is kept for later.
+/// The greatest capacity that is kept.
 const ROOM_MAX: usize = 1024;
 
 /// An item of the monotonic clock on its way into the queue.
@@ -54,17 +54,17 @@ pub(crate) struct Place {
     pub(crate) key: Key,
 }
 
-/// What the core need not hear of at once.
+/// What may be staged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MayStage {
-    /// The earliest due time of a task that may be staged; none while the core has to hear of each.
+    /// The earliest due time of a task that may be staged; none while no task may be.
     pub(crate) from: Option<Tick>,
     /// Whether removals may be staged.
     pub(crate) removals: bool,
 }
 
 impl MayStage {
-    /// Whether a task may be staged that is due then: somebody looks within this grace after it is due.
+    /// Returns true if a task may be staged that is due then: a worker looks within this grace after it is due.
     #[inline]
     pub(crate) fn admits(self, due: Tick, grace: impl FnOnce() -> Duration) -> bool {
         self.from.is_some_and(|from| due >= from || due + grace() >= from)
@@ -99,7 +99,7 @@ impl<T> Staged<T> {
     }
 }
 
-/// Tasks that are not in the queue yet, and such that are to leave it.
+/// Tasks that are not in the queue yet, and tasks that are to leave it.
 #[derive(Debug)]
 pub(crate) struct Staging<T> {
     lists: Mutex<Lists<T>>,
@@ -126,15 +126,15 @@ impl<T> Staging<T> {
         Self { lists: Mutex::new(lists), state: AtomicU64::new(EMPTY) }
     }
 
-    /// Whether all that was staged is in the queue, as far as the calling thread can know.
+    /// Returns true if all that was staged is in the queue, as far as the calling thread can know.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         // ORDERING: acquire, see `announce` and `arrived`.
         self.state.load(Ordering::Acquire) == EMPTY
     }
 
-    /// Stages a task, or hands it back because the core has to hear of it. The answer says whether it is time to put
-    /// what is staged into the queue.
+    /// Stages a task, or hands it back if it has to go to the core. Returns true if it is time to put what is staged
+    /// into the queue.
     #[inline]
     pub(crate) fn stage(
         &self,
@@ -150,7 +150,7 @@ impl<T> Staging<T> {
         Ok(lists.staged.newcomers.len() >= MANY)
     }
 
-    /// Stages a removal, and says whether it is time to see to what is staged; none where the core has to hear of it.
+    /// Stages a removal, and returns whether it is time to handle what is staged; none if it has to go to the core.
     pub(crate) fn stage_removal(&self, place: Place) -> Option<bool> {
         let mut lists = self.lists.lock();
         if !lists.may_stage.removals {
@@ -163,13 +163,14 @@ impl<T> Staging<T> {
 
     fn announce(&self, staged: &Staged<T>) {
         if staged.newcomers.len() + staged.removals.len() == 1 {
-            // ORDERING: release, so that who comes after this submission sees the flag, and then the lock
-            // shows what is staged. Only the first of many sets it: the others find it set.
+            // ORDERING: release, so that a thread that comes after this submission sees the flag, and then the lock
+            // shows what is staged. Only the first of many sets it.
             self.state.store(FILLED, Ordering::Release);
         }
     }
 
-    /// Takes out what is staged, in exchange for empty lists; who has put it into the queue says [so](Self::arrived).
+    /// Takes out what is staged, in exchange for empty lists; [`arrived`](Self::arrived) is called when it is in the
+    /// queue.
     pub(crate) fn take(&self, room: &mut Staged<T>) {
         if self.is_empty() {
             return;
@@ -184,7 +185,7 @@ impl<T> Staging<T> {
 
     /// Notes that what was staged is on its way; called under the lock.
     ///
-    /// RACE: who submits after that must not take the lists for empty, as long as what was in them is in no queue.
+    /// RACE: a later submitter must not take the lists for empty while what was in them is in no queue.
     fn leave(&self) {
         self.state.store(IN_TRANSIT, Ordering::Release);
     }
@@ -192,9 +193,9 @@ impl<T> Staging<T> {
     /// Notes that what was taken out is in the queue.
     pub(crate) fn arrived(&self) {
         let _lists = self.lists.lock();
-        // Whoever has staged something since then has changed the state.
+        // If something was staged since then, the state has changed.
         if self.state.load(Ordering::Relaxed) == IN_TRANSIT {
-            // ORDERING: release, so that who sees it finds the queue as it is now.
+            // ORDERING: release, so that a thread that sees it finds the queue as it is now.
             self.state.store(EMPTY, Ordering::Release);
         }
     }
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_core_can_wait_for_is_staged() {
+    fn only_what_may_be_staged_is_staged() {
         let staging = Staging::new();
         assert_eq!(stage(&staging, 1, 5), Err(1));
         assert_eq!(staging.stage_removal(removal(1)), None);
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_what_may_be_staged_gets_what_was_staged_before() {
+    fn a_change_of_what_may_be_staged_takes_out_what_was_staged_before() {
         let staging = Staging::new();
         renewed(&staging, from(0));
         assert_eq!(staging.stage_removal(removal(7)), Some(false));
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_list_says_so() {
+    fn a_full_list_is_reported() {
         let staging = Staging::new();
         renewed(&staging, from(0));
         let answers: Vec<bool> = (0..MANY).map(|_| stage(&staging, 0, 0).unwrap()).collect();
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_large_lists_is_given_back() {
+    fn the_memory_of_large_lists_is_freed() {
         for (room, kept) in [(ROOM_MAX, ROOM_MAX), (ROOM_MAX + 1, 0)] {
             let (newcomers, removals) = (Vec::with_capacity(room), Vec::with_capacity(room));
             let mut staged: Staged<u8> = Staged { newcomers, removals };

@@ -1,4 +1,4 @@
-//! The vocabulary of a step of the core: what it is told, what it answers, what it wants done.
+//! The types of a step of the core: its input, its answer, its effects.
 
 use super::staging::Place;
 use super::workers::WorkerNumber;
@@ -12,17 +12,17 @@ pub(crate) trait Item: Clone {
     /// Where it is found while it waits in the queue.
     fn place(&self) -> Place;
     fn set_ticket(&self, ticket: Ticket);
-    /// Has what is behind it brought into the cache.
+    /// Reads what is behind it, to bring it into the cache.
     fn look(&self);
     /// When a timer is due that waits in the queue.
     fn armed(&self) -> Option<Due>;
     /// Notes when a timer is due that was put into the queue, or that it is there no more.
     fn set_armed(&self, due: Option<Due>);
-    /// Whether the task has ended or is about to, so that there is no point in keeping it.
+    /// Returns true if the task has ended or is about to, so that there is no point in keeping it.
     fn is_ended(&self) -> bool;
 }
 
-/// Who has submitted a task.
+/// The kind of thread that submitted a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Submitter {
     /// A worker, in its run: it looks at the queue when that is over, and has a head start.
@@ -41,8 +41,8 @@ pub(crate) enum Take<I> {
     Leave,
     /// Ask once more, when what is asked for is done.
     ///
-    /// RACE: a worker that left together with what it cancels could tell of that after another one has declared
-    /// the end of the pool. One that runs an errand of others neither waits nor leads.
+    /// RACE: a worker that left in the step that cancels tasks could report that after another one has declared
+    /// the end of the pool. A worker that performs slow effects neither waits nor leads.
     Again,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Done<I> {
     Recurs(I, Due),
 }
 
-/// What is to be done after unlocking: waking, starting, telling, dropping.
+/// What is to be done after unlocking: waking, starting, cancelling, dropping.
 ///
 /// The core can only ask for these things. So user code — destructors, wakers, callbacks — cannot
 /// run under the lock: there is no line in the core that could run it.
@@ -74,7 +74,7 @@ pub(crate) struct Effects<I> {
 pub(crate) struct Rare<I> {
     /// Workers whose threads are to be started.
     pub(crate) start: Vec<WorkerNumber>,
-    /// Tasks that will not run; their handles become cancelled. The core does not end before it hears that they are.
+    /// Tasks that will not run; their handles become cancelled. The core does not end before they are.
     pub(crate) cancel: Vec<I>,
     /// Tasks that are to ask anew when they are due, and that then enter again, or have ended.
     pub(crate) renew: Vec<I>,
@@ -111,14 +111,14 @@ impl<I> Effects<I> {
         self.rare.as_ref().map_or(0, |rare| rare.cancel.len())
     }
 
-    /// Whether there is something to be done that may take as long as others please: their triggers are
-    /// asked, their factory starts threads.
+    /// Returns true if something is to be done that runs user code, which may take long: triggers are asked, a factory
+    /// starts threads.
     pub(crate) fn has_slow_effects(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| !rare.renew.is_empty() || !rare.start.is_empty())
     }
 
-    /// Whether there is nothing to be done but to let go of tasks that have ended.
-    pub(crate) fn is_for_nobody(&self) -> bool {
+    /// Returns true if nothing is to be done but to release tasks that have ended.
+    pub(crate) fn is_quiet(&self) -> bool {
         self.wake.is_empty() && self.rare.is_none()
     }
 }

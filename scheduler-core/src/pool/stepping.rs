@@ -1,4 +1,4 @@
-//! A step of the core: the lock is taken, what is staged is seen to, the core is called, and the lock given back.
+//! A step of the core: take the lock, collect what is staged, call the core, unlock, perform the effects.
 
 use super::core::Core;
 use super::entry::AnyItem;
@@ -41,7 +41,7 @@ impl Shell {
         self.alter_and_count(step).0
     }
 
-    /// As [`alter`](Self::alter), and says how the starts of workers went.
+    /// As [`alter`](Self::alter), and returns how the starts of workers went.
     pub(super) fn alter_and_count<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
@@ -59,7 +59,7 @@ impl Shell {
         self.alter_collected(locked, effects, step)
     }
 
-    /// As [`alter_locked`](Self::alter_locked), when what is staged has been seen to.
+    /// As [`alter_locked`](Self::alter_locked), when what is staged has been collected.
     #[inline]
     pub(super) fn alter_collected<R>(
         &self,
@@ -69,7 +69,7 @@ impl Shell {
     ) -> (R, Starts) {
         let result = step(&mut locked.core, &mut effects);
         self.publish_may_stage(&mut locked, &mut effects);
-        if effects.is_for_nobody() {
+        if effects.is_quiet() {
             drop(locked);
             if !effects.release.is_empty() {
                 self.arena.give_back(&mut effects.release);
@@ -79,7 +79,7 @@ impl Shell {
         (result, self.unlock_and_perform(locked, effects))
     }
 
-    /// Makes what a step asks for known under the lock, as far as it has to be, and performs it then.
+    /// Prepares what a step asks for under the lock, and performs it after unlocking.
     fn unlock_and_perform(
         &self,
         mut locked: MutexGuard<'_, Locked>,
@@ -90,8 +90,8 @@ impl Shell {
         self.perform_later(later)
     }
 
-    /// Takes one step of the core under the lock, to which nothing matters that is staged, and hands out what is to be
-    /// done then, where that is anything.
+    /// Takes one step of the core under the lock, without collecting what is staged, and returns what is to be done
+    /// after unlocking, if anything.
     #[inline]
     pub(super) fn alter_later<R>(
         &self,
@@ -100,12 +100,12 @@ impl Shell {
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
         let result = step(&mut locked.core, &mut effects);
         self.publish_may_stage(&mut locked, &mut effects);
-        let is_done = effects.is_for_nobody() && effects.release.is_empty();
+        let is_done = effects.is_quiet() && effects.release.is_empty();
         let later = if is_done { None } else { Some(locked.prepare(effects)) };
         (result, later)
     }
 
-    /// Sees to what is staged. Somebody looks at the queue in time: see `staging`.
+    /// Puts what is staged into the queue. No worker has to be woken for it: see `staging`.
     #[inline]
     pub(super) fn collect(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         let Locked { core, staged, .. } = locked;
@@ -130,10 +130,10 @@ impl Shell {
         locked
     }
 
-    /// Tells submitters what the core need not hear of at once.
+    /// Publishes what may be staged from now on.
     ///
-    /// RACE: a task may have come since the step has begun, when somebody was to look at the queue
-    /// who now waits for longer. Whoever changes what may be staged finds it, and sees to it.
+    /// RACE: a task may have been staged since the step began, when a worker was to look at the queue
+    /// that now waits for longer. The change of the rule takes it out, and wakes a worker if one is needed.
     #[inline]
     fn publish_may_stage(&self, locked: &mut Locked, effects: &mut Effects<AnyItem>) {
         while locked.may_stage != locked.core.may_stage() {
@@ -175,7 +175,7 @@ impl Shell {
         Err(Error::no_thread(removed.header().label(), reason))
     }
 
-    /// Puts a task in line or stages it, or hands it back because the core has to hear of it.
+    /// Puts a task in line or stages it, or hands it back if it has to go to the core.
     #[inline]
     pub(super) fn stage(
         &self,
@@ -196,8 +196,8 @@ impl Shell {
         }
         let newcomer = Newcomer { due, sequence: id.0, item: entry, is_due };
         if self.staging.stage(newcomer, || self.grace()).map_err(|entry| entry.item)? {
-            // Waits for the lock like anybody else: submitters that never wait would keep those away from
-            // it who have something to say, such as that the pool ends.
+            // Waits for the lock: submitters that never wait could keep it from other threads, such as one that ends
+            // the pool.
             self.alter(|_, _| ());
         }
         Ok(())
@@ -205,9 +205,9 @@ impl Shell {
 
     /// Takes a task that was cancelled out of the pool.
     ///
-    /// RACE: one that is not known to be in the queue is staged or in line; or somebody is putting it into the queue,
-    /// under the lock. Who has had the lock after that finds it there, unless a worker has taken it meanwhile, who
-    /// sees that it was cancelled.
+    /// RACE: one that is not known to be in the queue is staged or in line; or a thread is putting it into the queue,
+    /// under the lock. A later holder of the lock finds it there, unless a worker has taken it meanwhile, which sees
+    /// that it was cancelled.
     pub(super) fn let_go(&self, header: &Header, due: Due) {
         let place = || place_of(header, due);
         let staged = place();
@@ -221,8 +221,7 @@ impl Shell {
     }
 }
 
-/// Puts what was staged into the queue, and what was cancelled out of it, in this order: both may be of one
-/// task.
+/// Puts staged tasks into the queue, then takes cancelled ones out: in this order, because a task may be both.
 fn collect_all(
     core: &mut Core<AnyItem>,
     staged: &mut Staged<Entry<AnyItem>>,

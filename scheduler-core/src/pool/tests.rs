@@ -81,9 +81,9 @@ fn woken(effects: &Effects<Plain>) -> Vec<u64> {
     effects.wake.clone()
 }
 
-/// Its submitter had been told that somebody would look in time, and that one has gone to rest since.
+/// When it was submitted a worker was to look in time; that worker waits for longer now.
 #[test]
-fn somebody_is_woken_for_a_task_that_comes_late() {
+fn a_worker_is_woken_for_a_task_that_comes_late() {
     let (mut core, mut effects) = (core(2), Effects::new());
     core.collect_late(newcomer(1, Tick::MAX), &mut effects);
     assert_eq!(woken(&effects), [0; 0], "it is never due");
@@ -95,7 +95,7 @@ fn somebody_is_woken_for_a_task_that_comes_late() {
     assert_eq!(take, Take::Wait(Some(Tick::from_nanos(50))));
 }
 
-/// A worker that left in the step that cancels a task could tell of it after another has declared the end.
+/// A worker that left in the step that cancels a task could report it after another has declared the end.
 #[test]
 fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
@@ -123,7 +123,7 @@ fn a_worker_whose_task_is_cancelled_leaves_in_a_later_step() {
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy && rare.cancel.is_empty()));
 }
 
-/// Who shuts down drops what that cancels after unlocking, when the last worker may have left.
+/// A shutdown drops what it cancels after unlocking, when the last worker may have left.
 #[test]
 fn a_pool_ends_when_the_tasks_are_gone_that_its_shutdown_cancels() {
     let (mut core, mut effects) = (core(1), Effects::new());
@@ -145,7 +145,7 @@ fn a_pool_ends_when_the_tasks_are_gone_that_its_shutdown_cancels() {
     assert!(effects.take_rare().is_some_and(|rare| rare.tidy));
 }
 
-/// Whoever starts threads or asks triggers may be kept by that, and gets its task when it is done.
+/// A worker that starts threads or asks triggers may be held up by that, and gets its task afterwards.
 #[test]
 fn a_worker_that_has_something_slow_to_do_goes_on_in_a_later_step() {
     let (mut core, mut effects) = (core(1), Effects::new());
@@ -168,7 +168,7 @@ fn a_worker_that_has_something_slow_to_do_goes_on_in_a_later_step() {
 }
 
 #[test]
-fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
+fn what_is_due_after_the_next_look_may_be_staged() {
     let (mut core, mut effects) = (core(1), Effects::new());
     assert_eq!(core.may_stage().from, None, "its worker waits for ever");
     let (due, then) = (Tick::from_nanos(50), at(50));
@@ -183,7 +183,7 @@ fn a_core_need_not_hear_of_what_is_due_after_somebody_looks() {
     assert_eq!(core.may_stage().from, None);
 }
 
-/// What a worker got to run, if anything: who looks when depends on whom the core has seen.
+/// What a worker got to run, if anything.
 fn run_of(take: &Take<Plain>) -> Option<u64> {
     if let Take::Run(Plain(number), _) = take { Some(*number) } else { None }
 }
@@ -272,7 +272,7 @@ impl Both {
     }
 }
 
-/// Whoever takes what is due from the line gets what the core would have given.
+/// A claim from the line takes what the core would have given.
 #[test]
 fn a_claim_gives_what_a_step_gives() {
     let claims = std::cell::Cell::new(0);

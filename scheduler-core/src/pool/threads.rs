@@ -1,4 +1,4 @@
-//! Where workers come from: threads that a factory starts.
+//! The threads of workers, which a factory starts.
 
 use std::fmt;
 use std::io;
@@ -34,9 +34,10 @@ pub trait ThreadFactory: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever kept the thread from starting; the pool goes on with the workers it has, reports the
-    /// refusal, and tries again at the next submission. Where it has none, the submission is refused
-    /// ([`Error::is_no_thread`](crate::Error::is_no_thread)). Dropping the worker without running it counts as a refusal, too.
+    /// Whatever kept the thread from starting; the pool goes on with the workers it has, reports the refusal, and tries
+    /// again at the next submission. Where it has none, the submission is refused
+    /// ([`Error::is_no_thread`](crate::Error::is_no_thread)). Dropping the worker without running it counts as a
+    /// refusal, too.
     fn start(&self, worker: WorkerThread) -> io::Result<()>;
 }
 
@@ -79,7 +80,7 @@ impl WorkerThread {
         self.number
     }
 
-    /// Has this worker started, or says why not; a panic is a refusal, and so is a dropped worker.
+    /// Starts this worker, or returns why not; a panic is a refusal, and so is a dropped worker.
     pub(super) fn start(self, start: impl FnOnce(Self) -> io::Result<()>) -> Result<(), String> {
         let is_over = Arc::clone(&self.is_over);
         let answer = catch(|| start(self));
@@ -94,7 +95,7 @@ impl WorkerThread {
         Err(format!("no thread could be started: {why}"))
     }
 
-    /// Works until the pool has no more use for this worker.
+    /// Runs tasks until the worker leaves its pool.
     pub fn run(mut self) {
         if let Some(shell) = self.shell.take() {
             worker::work(&shell, self.number);
@@ -107,7 +108,7 @@ impl Drop for WorkerThread {
     fn drop(&mut self) {
         if let Some(shell) = self.shell.take() {
             shell.lose_worker(self.number);
-            // ORDERING: relaxed, the swap alone decides who is the later one.
+            // ORDERING: relaxed, the swap alone decides which is the later one.
             if self.is_over.swap(true, Ordering::Relaxed) {
                 shell.announce_refusal(self.number, DROPPED);
             }
@@ -124,7 +125,7 @@ impl fmt::Debug for WorkerThread {
     }
 }
 
-/// What a worker needs itself, and some more.
+/// The least stack: what a worker needs itself, and some more.
 const STACK_MIN: usize = 64 * 1024;
 
 /// The default factory: named threads of the standard library, with a stack of the given size.

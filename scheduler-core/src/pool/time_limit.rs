@@ -19,7 +19,7 @@ impl ScheduledThreadPool {
     /// later is dropped. As `submitWithTimeout` of the JDK's `ForkJoinPool`.
     ///
     /// The body and blocked waits see the end of the time at once. Callbacks and futures that await the
-    /// handle are told by a worker: where all are busy, when the first of them is free. For that the
+    /// handle are notified by a worker: where all are busy, when the first of them is free. For that the
     /// limit waits in the queue, which it leaves when the task has ended.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Timers, as whoever schedules above the engine makes and arms them, and firings that go on as a future.
+//! Making and arming timers, for a scheduler above the engine, and firings that go on as a future.
 
 use std::any::Any;
 use std::mem;
@@ -47,8 +47,8 @@ impl ScheduledThreadPool {
 impl<T: Fire> Timer<T> {
     /// Arms the timer for this time, in place of an earlier one; nothing happens where it is the same.
     ///
-    /// Takes its place in the queue at once, but no more than that: whom it takes to wake or to start for it is in the
-    /// answer, to be [performed](Wake::perform) when the caller has given back his own locks. `now` is a reading of the
+    /// Takes its place in the queue at once, but no more than that: the workers to wake or to start for it are in the
+    /// answer, to be [performed](Wake::perform) when the caller has released its own locks. `now` is a reading of the
     /// pool's clock.
     ///
     /// [Refused](Wake::is_refused) by a pool that stops or has terminated. A worker is started if the pool has fewer
@@ -89,9 +89,9 @@ fn shell_of(header: &Header) -> Option<Arc<Shell>> {
 impl Run {
     /// Has this run of a timer go on as a task that is a future, or any other that runs once, now.
     ///
-    /// The pool runs it also while it shuts down, and waits for it. When it stops it cancels the task, and does not hand
-    /// it out. The rhythm and the initial delay of the task have no effect. The task is cancelled at once where the pool
-    /// takes none any more, or where its decorator panics.
+    /// The pool runs it also while it shuts down, and waits for it. When it stops it cancels the task, and does not
+    /// hand it out. The rhythm and the initial delay of the task have no effect. The task is cancelled at once where
+    /// the pool takes none any more, or where its decorator panics.
     pub fn go_on(&self, mut task: Task<()>) -> TaskHandle<()> {
         drop_contained(mem::replace(&mut task.rhythm, Rhythm::Once));
         let header = self.task().header();
@@ -115,7 +115,7 @@ impl Run {
 }
 
 impl Shell {
-    /// Asks the decorator for what has no error to return, and says whether it has answered.
+    /// Asks the decorator for what has no error to return; the second part is false if it panicked.
     fn decorate(&self, id: TaskId, name: Option<&str>) -> (Option<Around>, bool) {
         match self.hooks.decorate(id, name) {
             Ok(around) => (around, true),

@@ -12,8 +12,7 @@ use crate::task::TaskId;
 /// A task that left its pool before it could run: drained, removed or rejected.
 ///
 /// While it is held, its handle is neither done nor cancelled. It can be run by hand, once. Dropping
-/// it cancels the task, so that nobody waits for it in vain. (The JDK leaves such futures pending for
-/// ever.)
+/// it cancels the task, so that its waiters go on. (The JDK leaves such futures pending for ever.)
 ///
 /// ```
 /// use scheduler_core::ScheduledThreadPool;
@@ -49,7 +48,7 @@ impl UnstartedTask {
         self.task.header().name()
     }
 
-    /// Whether `handle` is an end of this task.
+    /// Returns true if `handle` is a handle of this task.
     #[must_use]
     pub fn belongs_to<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.task), Arc::as_ptr(&handle.task()))
@@ -63,7 +62,7 @@ impl UnstartedTask {
         worker::run_outside(&self.shell, &self.task);
     }
 
-    /// How messages call the task.
+    /// The task's name in messages.
     pub(super) fn label(&self) -> String {
         self.task.header().label()
     }

@@ -72,7 +72,7 @@ pub enum Stepped {
 }
 
 impl VirtualCrew {
-    /// A crew of nobody, to be given to one pool.
+    /// No workers yet; to be given to one pool.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -84,7 +84,7 @@ impl VirtualCrew {
         self.workers.lock().keys().copied().collect()
     }
 
-    /// Whether the pool has woken this worker since its last step, or it has not taken a step yet.
+    /// Returns true if the pool has woken this worker since its last step, or it has not taken a step yet.
     ///
     /// A worker that waits has to be stepped when it is woken and when the time is reached until which
     /// it waits. It may be stepped at any other time, too.
@@ -96,9 +96,8 @@ impl VirtualCrew {
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
     ///
-    /// A worker that waits looks at the wall clock every half second ([`Stepped::Waits`]); whoever
-    /// moves the clocks himself need not, and steps a worker then, and after each setting of the wall
-    /// clock.
+    /// A worker that waits looks at the wall clock every half second ([`Stepped::Waits`]); a test that
+    /// moves the clocks itself steps a worker at this time instead, and after each setting of the wall clock.
     #[must_use]
     pub fn next_due(&self) -> Option<Tick> {
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade)?;
@@ -112,7 +111,7 @@ impl VirtualCrew {
         self.refusals.store(count, Ordering::Relaxed);
     }
 
-    /// Lets one worker do one thing: run a task, come to rest, or leave.
+    /// Lets one worker take one step: run a task, begin to wait, or leave.
     #[must_use]
     pub fn step(&self, worker: u64) -> Stepped {
         match self.begin(worker) {
@@ -244,7 +243,7 @@ pub enum Begun {
 
 /// A run of a virtual worker between its beginning and its end.
 ///
-/// Dropping it ends the run, too, so that nobody waits for it in vain.
+/// Dropping it ends the run, too, so that no waiter waits for ever.
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
     shell: Arc<Shell>,
@@ -266,15 +265,15 @@ impl VirtualRun {
         self.held().run.task_name()
     }
 
-    /// Whether the run's future is pending: then [`finish`](Self::finish) does not end the run, but
+    /// Returns true if the run's future is pending: then [`finish`](Self::finish) does not end the run, but
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.held().rest == run::Rest::Pending
     }
 
-    /// Whether nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in progress.
-    /// Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in
+    /// progress. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.held().rest == run::Rest::Spent

@@ -1,4 +1,4 @@
-//! What is left to do after a timer was armed or disarmed, for when the caller has given back his locks.
+//! What is left to do after a timer was armed or disarmed, when the caller has released its locks.
 
 use std::fmt;
 use std::mem;
@@ -8,7 +8,7 @@ use super::locked::Later;
 use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 
-/// Whom it takes to wake or to start after a timer was armed or disarmed.
+/// The workers to wake or to start after a timer was armed or disarmed.
 ///
 /// Dropping it performs it, too.
 #[must_use = "it is to be performed when no lock is held"]
@@ -29,12 +29,12 @@ struct Rest {
 }
 
 impl Wake {
-    /// Wakes nobody.
+    /// Wakes no worker.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// That of a pool that is gone.
+    /// The answer of a pool that has gone.
     pub(super) fn refused() -> Self {
         Self { is_refused: true, shell: None, shared: None, rest: None }
     }
@@ -53,18 +53,18 @@ impl Wake {
         self.rest.get_or_insert_default()
     }
 
-    /// Wakes and starts whom it takes, and tells timers that were dropped; to be called with no lock held.
+    /// Wakes and starts workers, and calls [`Fire::dropped`](crate::Fire::dropped); to be called with no lock held.
     pub fn perform(self) {
         drop(self);
     }
 
-    /// Whether the pool has refused to arm a timer; in what was merged, any of them.
+    /// Returns true if the pool has refused to arm a timer; in what was merged, any of them.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.is_refused
     }
 
-    /// Both in one.
+    /// Merges two into one.
     pub fn and(mut self, mut other: Self) -> Self {
         let is_refused = self.is_refused || other.is_refused;
         if self.shell.is_none() {

@@ -1,4 +1,4 @@
-//! When the queue is looked at: who has to be there for what is due, and by how much it may wait for others.
+//! When workers look at the queue, and which of them.
 
 use super::core::Core;
 use super::lateness::Lateness;
@@ -11,12 +11,12 @@ use crate::time::Now;
 use crate::time::Tick;
 
 impl<I: Item> Core<I> {
-    /// Sees to it that somebody looks at the queue when its first task is due.
+    /// Ensures that a worker looks at the queue when its first task is due.
     pub(super) fn ensure_wake_up(&mut self, now: Now, effects: &mut Effects<I>) {
         self.ensure_wake_up_by(now, effects, |_, look| look);
     }
 
-    /// The same where a worker looks now, and takes what is due.
+    /// The same when a worker looks now, and takes what is due.
     pub(super) fn ensure_wake_up_after(&mut self, now: Now, effects: &mut Effects<I>) {
         let after = |lateness: Lateness, look| lateness.look_after(now.tick, look);
         self.ensure_wake_up_by(now, effects, after);
@@ -29,7 +29,7 @@ impl<I: Item> Core<I> {
         latest: impl FnOnce(Lateness, Tick) -> Tick,
     ) {
         if self.workers.anyone_waiting().is_none() {
-            // Whoever is at work looks before it waits.
+            // A busy worker looks before it waits.
             return;
         }
         self.queues.has_come();
@@ -38,9 +38,9 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Whether a worker leaves what is there to the others: it is only what has just come, which whoever is at brief
-    /// tasks takes within a wake-up. What it was to come for has been taken meanwhile; or it comes from a run, and others
-    /// have made some during that.
+    /// Returns true if a worker leaves the only task that is due to the others: it has just come, and a worker that
+    /// makes brief runs takes it within a wake-up. The task for which this worker woke up was taken meanwhile; or it
+    /// comes from a run, during which others have made some.
     ///
     /// So two workers do not take turns with what one of them does alone in less time.
     pub(super) fn leaves_to_others(

@@ -1,7 +1,7 @@
-//! One worker's life: it takes a task, runs it, hands back what recurs, again and again.
+//! The loop of a worker: take a task, run it, hand back what recurs.
 //!
-//! A thread and a virtual worker make the same [`step`](Worker::step). That of a virtual worker holds the outcome of the
-//! run back, until [`finish`] makes it known.
+//! A thread and a virtual worker make the same [`step`](Worker::step). That of a virtual worker holds the outcome of
+//! the run back, until [`finish`] makes it known.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Worker<'_> {
         current::enter_as_worker(Arc::as_ptr(self.shell).addr(), shown)
     }
 
-    /// Gives back what the worker has in hand, takes the next task, and runs it.
+    /// Gives back the task that the worker has run, takes the next one, and runs it.
     pub(super) fn step(&self, done: Done<AnyItem>) -> Step {
         let mut in_hand = InHand { shared: self.shared, done };
         loop {

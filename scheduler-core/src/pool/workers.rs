@@ -1,11 +1,11 @@
-//! Who works: the workers of a pool, who of them leads, who is idle, and who may go.
+//! The workers of a pool: which of them leads, which are idle, and which may leave.
 //!
 //! Of the workers that wait, at most one is the *leader*: it waits until the first task is due. One
 //! more may be its *deputy*, which waits until the second one is; with slack, both wait for longer (see
-//! `looks`). The others wait without a deadline and cost nothing. When the leader takes a task, its deputy
-//! leads; so two workers take turns, each wakes up by itself, and nobody has to be woken. Where there is no
+//! `wake_ups`). The others wait without a deadline and cost nothing. When the leader takes a task, its deputy
+//! leads; so two workers take turns, each wakes up by itself, and none has to be woken. Where there is no
 //! deputy, or one that waits for too long, a successor is appointed and woken. A task that becomes the first
-//! one wakes the leader, and nobody else.
+//! one wakes the leader only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +26,13 @@ pub(crate) struct Workers {
     pub(crate) core_may_time_out: bool,
     /// Few, and the newest last: a search looks at less than a tree would.
     members: Vec<Member>,
-    /// Parked workers without a deadline of the queue, the one who came last at the end.
+    /// Parked workers that wait for no due time, the latest at the end.
     idle: Vec<WorkerNumber>,
     leader: Option<Watch>,
-    /// Who leads when the leader has taken a task.
+    /// The worker that leads when the leader has taken a task.
     deputy: Option<Watch>,
     largest: usize,
-    /// How many runs those have made that have left.
+    /// How many runs the workers made that have left.
     completed: u64,
     started: WorkerNumber,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Workers {
 struct Member {
     worker: WorkerNumber,
     activity: Arc<Activity>,
-    /// How many runs the others had made when it last came by.
+    /// How many runs the others had made when it was last at the core.
     seen: u64,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
@@ -53,7 +53,7 @@ struct Watch {
     worker: WorkerNumber,
     /// When it will look at the queue again by itself.
     until: Tick,
-    /// When that is due for which it comes.
+    /// When the task is due for which it comes.
     due: Tick,
 }
 
@@ -85,12 +85,12 @@ impl Workers {
         self.members.len()
     }
 
-    /// How many are at a task, or make a call.
+    /// How many run a task, or make a call.
     pub(crate) fn busy(&self) -> usize {
         self.running().count()
     }
 
-    /// How many are at a task, and how many runs there have been; a task is never in both.
+    /// How many run a task, and how many runs there have been; a task is never in both.
     pub(crate) fn tally(&self) -> (usize, u64) {
         let tallies = self.members.iter().map(|member| member.activity.tally());
         tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
@@ -123,7 +123,8 @@ impl Workers {
         }
     }
 
-    /// Notes that a worker is awake: neither leader nor deputy nor idle. Says when that was due for which it comes.
+    /// Records that a worker is awake: neither leader nor deputy nor idle. Returns when the task was due for which it
+    /// comes.
     pub(crate) fn arrive(&mut self, worker: WorkerNumber) -> Option<Tick> {
         let is_worker = |watch: &mut Watch| watch.worker == worker;
         let watch = self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker));
@@ -133,12 +134,12 @@ impl Workers {
         watch.map(|watch| watch.due)
     }
 
-    /// Whether any worker but the one that calls does not wait.
+    /// Returns true if any worker other than the caller is awake.
     pub(crate) fn anyone_else_is_awake(&self) -> bool {
         self.members.len() > self.everyone_waiting().count() + 1
     }
 
-    /// Whether others have made runs since the worker last came by.
+    /// Returns true if others have made runs since the worker was last at the core.
     pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
         let (_, all) = self.tally();
         let Some(member) = self.member_mut(worker) else { return false };
@@ -160,7 +161,7 @@ impl Workers {
         self.activity(worker)?.running()
     }
 
-    /// Where a worker says what it is at.
+    /// Where a worker publishes what it runs.
     pub(crate) fn activity(&self, worker: WorkerNumber) -> Option<&Arc<Activity>> {
         self.members.iter().find(|member| member.worker == worker).map(|member| &member.activity)
     }
@@ -169,22 +170,22 @@ impl Workers {
         self.members.iter_mut().find(|member| member.worker == worker)
     }
 
-    /// Whether workers leave when they have been idle for long enough.
+    /// Returns true if workers leave when they have been idle for long enough.
     pub(crate) fn is_timed(&self) -> bool {
         self.core_may_time_out || self.live() > self.core_size
     }
 
-    /// Whether a worker has been idle for long enough to leave.
+    /// Returns true if a worker has been idle for long enough to leave.
     pub(crate) fn has_timed_out(&self, worker: WorkerNumber, now: Tick) -> bool {
         let member = self.members.iter().find(|member| member.worker == worker);
         let since = member.and_then(|member| member.idle_since);
         self.is_timed() && since.is_some_and(|since| now >= since + self.keep_alive)
     }
 
-    /// Parks a worker that has nothing to run, and says until when it is to wait.
+    /// Parks a worker that has nothing to run, and returns until when it is to wait.
     ///
-    /// `may_leave` is whether the worker may leave for being idle. The worker becomes leader if there is
-    /// none, or if it has to look earlier than the present one, who then is its deputy; it becomes deputy
+    /// `may_leave` is whether the worker may leave when it has been idle for long enough. The worker becomes leader if
+    /// there is none, or if it has to look earlier than the present one, which then is its deputy; it becomes deputy
     /// if there is none that looks as early.
     pub(crate) fn park(
         &mut self,
@@ -222,14 +223,14 @@ impl Workers {
         [leads.or(assists), limit].into_iter().flatten().min()
     }
 
-    /// Makes somebody the deputy.
+    /// Makes a worker the deputy.
     fn succeed(&mut self, deputy: Watch) {
         let former = self.deputy.replace(deputy);
         self.idle.extend(former.map(|former| former.worker));
     }
 
-    /// Sees to it that somebody looks at the queue at `next_wake_up`, for what is due then or before, and says whom to wake
-    /// for that.
+    /// Ensures that a worker looks at the queue at `next_wake_up`, for what is due then or before; returns the worker
+    /// to wake for that.
     pub(crate) fn appoint(&mut self, next_wake_up: Tick, due: Tick) -> Option<WorkerNumber> {
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
@@ -244,8 +245,8 @@ impl Workers {
         Some(worker)
     }
 
-    /// By when somebody looks at the queue, whatever is submitted; None where somebody has to be woken. Zero where
-    /// nobody waits, who could be told: who is at a task looks before it waits.
+    /// When a worker looks at the queue, whatever is submitted; none if a worker has to be woken for that. Zero if no
+    /// worker waits: one that runs a task looks before it waits.
     pub(crate) fn wakes_by(&self) -> Option<Tick> {
         match self.leader {
             Some(leader) => Some(leader.until),
@@ -253,25 +254,25 @@ impl Workers {
         }
     }
 
-    /// When one of those who wait looks at the queue by itself, as far as the queue is concerned.
+    /// When the first waiting worker looks at the queue by itself.
     pub(crate) fn first_wake_up(&self) -> Option<Tick> {
         self.leader.or(self.deputy).map(|watch| watch.until)
     }
 
-    /// One of those who wait.
+    /// One of the workers that wait.
     pub(crate) fn anyone_waiting(&self) -> Option<WorkerNumber> {
         let watches = self.deputy.or(self.leader).map(|watch| watch.worker);
         self.idle.last().copied().or(watches)
     }
 
-    /// All of those who wait.
+    /// All workers that wait.
     pub(crate) fn everyone_waiting(&self) -> impl Iterator<Item = WorkerNumber> {
         let watches = [self.deputy, self.leader].into_iter().flatten();
         self.idle.iter().copied().chain(watches.map(|watch| watch.worker))
     }
 }
 
-/// Whether a look is earlier than that of whoever watches.
+/// Returns true if a look is earlier than that of the watching worker, if there is one.
 fn is_earlier(look: Tick, watch: Option<Watch>) -> bool {
     watch.is_none_or(|watch| look < watch.until)
 }
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nearer_task_wakes_the_leader_and_a_farther_one_nobody() {
+    fn a_nearer_task_wakes_the_leader_and_a_farther_one_no_worker() {
         let mut workers = started(2);
         workers.park(1, tick(0), look(50), true);
         workers.park(2, tick(0), look(50), true);
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_with_an_earlier_task_takes_the_lead_without_waking_anybody() {
+    fn a_worker_that_parks_with_an_earlier_task_takes_the_lead_and_wakes_none() {
         let mut workers = started(2);
         workers.park(2, tick(0), look(50), true);
         assert_eq!(workers.park(1, tick(0), look(20), true), Some(tick(20)));
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn leader_and_deputy_take_turns_and_nobody_is_woken() {
+    fn leader_and_deputy_take_turns_and_none_is_woken() {
         let mut workers = started(3);
         for worker in 1..=3 {
             workers.park(worker, tick(0), wake_ups(50, 60), true);

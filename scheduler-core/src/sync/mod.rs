@@ -48,8 +48,7 @@ use std::sync as platform;
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 /// No checker has one. It is set under a lock that the checkers know.
 pub(crate) use std::sync::OnceLock;
-/// For what listeners look at, who may hold locks that a checker does not know: it must not let others go first
-/// there.
+/// For what listeners read, which may hold locks that a checker does not know: it must not switch threads there.
 pub(crate) use std::sync::atomic::AtomicU64 as UnexploredU64;
 
 /// A thread-local of the thread that the model checker runs, which is not one of the system's.
@@ -165,14 +164,14 @@ local! {
     static HELD: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether the bug of this name is planted: the environment variable `SCHEDULER_PLANT` names one.
+/// Returns true if the bug of this name is planted: the environment variable `SCHEDULER_PLANT` names one.
 #[cfg(any(loom, shuttle))]
 pub(crate) fn planted(bug: &str) -> bool {
     static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     PLANTED.get_or_init(|| std::env::var("SCHEDULER_PLANT").ok()).as_deref() == Some(bug)
 }
 
-/// Whether the bug of this name is planted: never in a build that is used.
+/// Returns true if the bug of this name is planted: never in a build that is used.
 #[cfg(not(any(loom, shuttle)))]
 #[inline]
 pub(crate) const fn planted(_bug: &str) -> bool {

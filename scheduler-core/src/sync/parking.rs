@@ -1,7 +1,7 @@
 //! The locks of parking_lot in the shape of `std`'s, for the thread sanitizer: it sees only what is
 //! compiled with it, as parking_lot is and the standard library is not.
 //!
-//! The kit of the tests has this file, too, since a lock of a test is seen no better.
+//! The test kit uses this file, too: the sanitizer does not see the standard library's locks there either.
 
 #![allow(dead_code, reason = "the kit of the tests uses another part than the engine")]
 

@@ -1,7 +1,7 @@
 //! Where the tasks of a pool are made, and where their memory waits for the next ones.
 //!
 //! A task is made by one thread and ends on another, so that an allocator has to carry its memory back. Here that is
-//! done for many at once: a task that has ended, of which nothing is left and which nobody else holds, is kept by
+//! done for many at once: a task that has ended, of which nothing is left and which has no other owner, is kept by
 //! its type, and the next task of that type is made in it. What tasks are made of is never kept: no user code
 //! can be left in a kept one.
 
@@ -99,7 +99,7 @@ impl Arena {
         Some(task)
     }
 
-    /// Keeps a task that the calling worker has ended for the next one, unless somebody else holds it or it has
+    /// Keeps a task that the calling worker has ended for the next one, unless it has another owner or
     /// something to drop.
     #[inline]
     pub(crate) fn spend(&self, mut task: Arc<dyn AnyTask>) {
@@ -119,7 +119,7 @@ impl Arena {
         current::with_spent(self.home, |spent| self.keep(spent));
     }
 
-    /// Keeps ended tasks for new ones, and drops those that somebody else holds or that have something to drop.
+    /// Keeps ended tasks for new ones, and drops those that have another owner or something to drop.
     pub(crate) fn give_back(&self, tasks: &mut Vec<Arc<dyn AnyTask>>) {
         tasks.retain_mut(is_spent);
         self.keep(tasks);
@@ -153,7 +153,7 @@ impl Arena {
     }
 }
 
-/// Whether nobody else holds a task, and nothing is left of it that could be dropped.
+/// Returns true if a task has no other owner, and nothing is left of it that could be dropped.
 #[inline]
 fn is_spent(task: &mut Arc<dyn AnyTask>) -> bool {
     Arc::get_mut(task).is_some_and(AnyTask::is_spent)

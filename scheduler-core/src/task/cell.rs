@@ -1,4 +1,4 @@
-//! One task in the flesh: what it is made of, behind one lock, and what workers and cancellers do to it.
+//! The memory of one task: its parts behind one lock, and what workers and cancellers do to it.
 
 use std::any::Any;
 use std::fmt;
@@ -40,7 +40,7 @@ use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
 use super::waiters::Waiter;
-use super::waiters::tell;
+use super::waiters::notify;
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::sync::OnceLock;
@@ -269,7 +269,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
 
     fn suspend(&self) -> Suspend {
         let mut slot = self.slot.lock();
-        // What is pending says no more.
+        // A pending step has no outcome.
         drop(slot.take_step());
         let answer = slot.state.suspend();
         if answer == Suspend::WasCancelled {
@@ -307,7 +307,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             self.header.ask_to_stop(EVERY_RUN);
             slot.take_interruptible()
         };
-        tell(waiters, TaskState::Running);
+        notify(waiters, TaskState::Running);
     }
 
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
@@ -322,7 +322,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> AnyTask for TaskCell<T, B>
             self.header.ask_to_stop(self.header.runs());
             (slot.take_interruptible(), slot.state.wake())
         };
-        tell(waiters, TaskState::Running);
+        notify(waiters, TaskState::Running);
         self.resume_if(wake);
     }
 

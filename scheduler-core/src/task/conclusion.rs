@@ -1,4 +1,4 @@
-//! What becomes of a task after a step of its body: it goes on, or it ends and all are told.
+//! What follows a step of a task's body: it goes on, or it ends and its waiters are notified.
 
 use super::cell::TaskCell;
 use super::current;
@@ -17,7 +17,7 @@ use super::state::Settle;
 use super::state::TaskState;
 use super::steps::Step;
 use super::steps::Steps;
-use super::waiters::tell;
+use super::waiters::notify;
 use crate::error::Failure;
 use crate::sync::MutexGuard;
 use crate::time::Due;
@@ -63,7 +63,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         self.slot.lock()
     }
 
-    /// Publishes the outcome of a task that has just ended, and tells all who wait for it.
+    /// Publishes the outcome of a task that has just ended, and notifies its waiters.
     #[inline(always)]
     fn publish(&self, mut slot: MutexGuard<'_, Slot<T, B>>, outcome: Outcome<T>) -> Verdict {
         let late = match outcome {
@@ -79,7 +79,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         let waiters = slot.rare_if_any().map(|rare| rare.waiters.take());
         drop(slot);
         if let Some(waiters) = waiters {
-            tell(waiters, state);
+            notify(waiters, state);
         }
         if late.is_err() {
             discard(&self.header, late);
@@ -103,8 +103,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
     }
 
-    /// Makes the outcome of a run known, to whom it concerns. A run goes unnoticed if nobody takes note of it, and it
-    /// matters to nobody when it ends: its task does not recur and has no limit.
+    /// Makes the outcome of a run known. A run goes unnoticed if no hook and no listener observes it and its end time
+    /// does not matter: its task does not recur and has no limit.
     #[inline(always)]
     pub(super) fn close(
         &self,

@@ -1,13 +1,13 @@
-//! What the caller's end can tell a task: to end, or to stop its run.
+//! What a handle can request of a task: to end, or to stop its run.
 
 use super::handle::TaskHandle;
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
     ///
-    /// Returns whether this call has ended the task; it is `false` when the task had ended before, or another
-    /// thread is just cancelling it. The body of a waiting task is dropped first: it is gone when the end is
-    /// seen, waiters are told, and this returns. While the body runs, waiters are told at once, and it is dropped
+    /// Returns true if this call has ended the task; false when the task had ended before, or another
+    /// thread is cancelling it. The body of a waiting task is dropped before the end is visible, waiters
+    /// are notified, and this returns. While the body runs, waiters are notified at once, and it is dropped
     /// after the run.
     ///
     /// As `cancel(false)` of the JDK.
@@ -15,7 +15,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     pub fn cancel(&self) -> bool {
         let Some(cancelled) = self.cell.cancel() else { return false };
         let (was_waiting, due) = (cancelled.was_waiting, cancelled.due);
-        cancelled.say();
+        cancelled.notify();
         if was_waiting && let Some(home) = self.cell.header().home() {
             home.withdraw(&*self.cell, due);
         }

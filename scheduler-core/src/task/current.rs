@@ -44,7 +44,7 @@ struct Executed {
     home: Cell<usize>,
     /// Whether the current run is a worker's, whose task is not shown yet.
     is_hidden: Cell<bool>,
-    /// The pools and tasks whose end waits for what this thread is dropping or telling: a wait for them here
+    /// The pools and tasks whose end waits for what this thread is dropping or notifying: a wait for them here
     /// would not end. Without a task, it is the end of the pool.
     held_up: RefCell<Vec<(usize, Option<TaskId>)>>,
     /// Tasks that this worker has ended, whose memory may be taken for others.
@@ -52,7 +52,7 @@ struct Executed {
 }
 
 impl Executed {
-    /// Shows the task of the current run, where nobody has until now.
+    /// Shows the task of the current run, unless it is shown already.
     #[inline]
     fn show(&self) {
         if self.is_hidden.get() && self.inner.borrow().is_empty() {
@@ -73,15 +73,15 @@ impl Run {
         with(Self::clone)
     }
 
-    /// WakeUps at the run that the calling thread executes, without a share in it; none outside a task.
+    /// Calls `look` with the run that the calling thread executes, without cloning it; returns none outside a task.
     ///
-    /// The look is not to be one that runs other tasks on this thread.
+    /// `look` must not run other tasks on this thread.
     pub fn with_current<R>(look: impl FnOnce(&Self) -> R) -> Option<R> {
         with(look)
     }
 
-    /// Calls `step` as part of this run, and gives the task back. The run of a worker is hidden until somebody looks at
-    /// it.
+    /// Calls `step` as part of this run, and gives the task back. The run of a worker is hidden until it is
+    /// looked at.
     #[inline]
     pub(crate) fn enter<R>(
         self,
@@ -99,7 +99,7 @@ pub(crate) fn enter_as_worker(home: usize, shown: Arc<dyn ShownTask>) -> AsWorke
     AsWorker { former: Some(former) }
 }
 
-/// Whether the calling thread is that of a worker of this pool.
+/// Returns true if the calling thread is that of a worker of this pool.
 #[inline]
 pub(crate) fn works_for(home: usize) -> bool {
     EXECUTED.try_with(|executed| executed.home.get() == home).unwrap_or(false)
@@ -126,7 +126,7 @@ pub(crate) fn end_activity() {
     });
 }
 
-/// Whether the calling thread is that of such a worker.
+/// Returns true if the calling thread is that of such a worker.
 pub(crate) fn is_worker_with(is_it: impl FnOnce(*const ()) -> bool) -> bool {
     let looked = EXECUTED.try_with(|executed| {
         let shown = executed.shown.borrow().as_ref().map(|shown| Arc::as_ptr(shown).cast::<()>());
@@ -162,7 +162,7 @@ pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -
     call()
 }
 
-/// Whether the end of a task, or else of the pool, waits for the calling thread.
+/// Returns true if the end of a task, or else of the pool, waits for the calling thread.
 pub(crate) fn holds_up(home: usize, task: Option<TaskId>) -> bool {
     let held = EXECUTED.try_with(|executed| executed.held_up.borrow().contains(&(home, task)));
     held.unwrap_or(false)
@@ -181,9 +181,9 @@ impl Drop for HeldUp {
     }
 }
 
-/// WakeUps at the run that the calling thread executes; a thread that is ending may have none any more.
+/// Calls `look` with the run that the calling thread executes; a thread that is ending may have none any more.
 ///
-/// Who looks at a run may wait for the request to stop, so that others have to find it from now on.
+/// The caller may wait for a request to stop, so other threads must find the run from now on.
 pub(super) fn with<R>(look: impl FnOnce(&Run) -> R) -> Option<R> {
     let looked = EXECUTED.try_with(|executed| {
         executed.show();
@@ -203,7 +203,7 @@ pub(super) fn show() {
 /// Calls `step` while a run is the current one, and gives its task back.
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none. A run that
-/// is `hidden` is shown when somebody looks at it, if at all.
+/// is `hidden` is shown when it is looked at, if at all.
 #[inline]
 pub(super) fn enter<R>(
     run: Run,
@@ -219,7 +219,7 @@ pub(super) fn enter<R>(
             let outermost = Outermost { executed, is_shown: is_hidden };
             let result = match &*executed.current.borrow() {
                 Some(run) => step(run),
-                None => unreachable!("nobody else takes the run of this thread out"),
+                None => unreachable!("only this function takes the run of this thread out"),
             };
             (result, outermost.leave())
         })
@@ -247,7 +247,7 @@ impl Outermost<'_> {
         }
         match self.executed.current.take() {
             Some(run) => run.into_task(),
-            None => unreachable!("nobody else takes the run of this thread out"),
+            None => unreachable!("only this function takes the run of this thread out"),
         }
     }
 }

@@ -23,7 +23,7 @@ struct List {
     last: u64,
     in_progress: Vec<Firing>,
     is_every_asked: bool,
-    /// Opened when a firing is asked to stop, by number: whoever waits there looks whether it was his.
+    /// Opened when a firing is asked to stop, by number; each waiter then checks whether it was its own.
     gates: Vec<(u64, Arc<Gate>)>,
     next_gate: u64,
 }
@@ -45,7 +45,7 @@ impl List {
 }
 
 impl Firings {
-    /// Counts a firing that begins, and says its number.
+    /// Counts a firing that begins, and returns its number.
     pub(super) fn begin(&self) -> u64 {
         let mut list = self.list.lock();
         list.last += 1;
@@ -54,7 +54,7 @@ impl Firings {
         number
     }
 
-    /// Takes note that a firing is over; requests to stop it mean nothing from now on.
+    /// Records that a firing is over; requests to stop it mean nothing from now on.
     pub(super) fn end(&self, number: u64) {
         let mut list = self.list.lock();
         if let Some(index) = list.in_progress.iter().position(|firing| firing.number == number)
@@ -96,7 +96,7 @@ impl Firings {
         self.is_any_asked.load(Ordering::Acquire)
     }
 
-    /// Whether a firing was asked to stop.
+    /// Returns true if a firing was asked to stop.
     pub(super) fn is_asked(&self, number: u64) -> bool {
         if !self.is_any_asked() {
             return false;

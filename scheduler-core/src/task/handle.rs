@@ -19,7 +19,7 @@ use super::run::Run;
 use super::slot::Ended;
 use super::state::TaskState;
 use super::waiters::Waiter;
-use super::waiters::tell;
+use super::waiters::notify;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::time::Clock;
@@ -38,8 +38,8 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 ///
 /// The body of a task, with all that it has captured, is dropped before its end is seen: by a wait, a callback, or
 /// [`state`](Self::state). So what the body shared with the caller is the caller's alone then. There is one exception:
-/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger stays
-/// as long as there is a handle.
+/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger
+/// stays as long as there is a handle.
 ///
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
@@ -88,19 +88,19 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         self.cell.header().name()
     }
 
-    /// What the task is at this moment.
+    /// The present state of the task.
     #[must_use]
     pub fn state(&self) -> TaskState {
         self.cell.state()
     }
 
-    /// Whether the task has ended: completed, failed or cancelled.
+    /// Returns true if the task has ended: completed, failed or cancelled.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.state().is_done()
     }
 
-    /// Whether the task was cancelled.
+    /// Returns true if the task was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.state() == TaskState::Cancelled
@@ -197,7 +197,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
 
     /// Calls `callback` with the final state when the task has ended; at once where it has.
     ///
-    /// It is called exactly once, by whoever ends the task, with no lock held: it may cancel, wait,
+    /// It is called exactly once, by the thread that ends the task, with no lock held: it may cancel, wait,
     /// submit, or shut the pool down. A panic of it is contained.
     ///
     /// ```
@@ -205,15 +205,15 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// use std::sync::mpsc;
     ///
     /// let pool = ScheduledThreadPool::new(1);
-    /// let (tell, told) = mpsc::channel();
-    /// pool.execute(|| ())?.on_done(move |state| tell.send(state.is_done()).unwrap());
-    /// assert_eq!(told.recv(), Ok(true));
+    /// let (sender, receiver) = mpsc::channel();
+    /// pool.execute(|| ())?.on_done(move |state| sender.send(state.is_done()).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(true));
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
     #[doc(alias = "done")]
     pub fn on_done(&self, callback: impl FnOnce(TaskState) + Send + 'static) {
         if let Err((waiter, state)) = self.cell.add_waiter(Waiter::Callback(Box::new(callback))) {
-            tell(vec![(0, waiter)], state);
+            notify(vec![(0, waiter)], state);
         }
     }
 
@@ -253,7 +253,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
-        // The deadline of a run of another pool is a time of another clock; that pool sees to it.
+        // The deadline of a run of another pool is a time of another clock; that pool enforces it.
         let neighbour = run.filter(|run| is_home_of(home, run));
         let mut starves_at = neighbour.map(|_| self.starves_at(clock));
         let deadlines = [

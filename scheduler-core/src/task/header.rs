@@ -54,7 +54,7 @@ pub(crate) struct Traits {
     runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,
-    /// Whether this is no task, but a call that the pool makes at a time: of an alarm or a timer.
+    /// Whether this is not a task, but a call of an alarm or a timer.
     is_call: bool,
 }
 
@@ -65,7 +65,7 @@ static ONCE: Rhythm = Rhythm::Once;
 /// Small on purpose: of most pending tasks nothing else is ever looked at, and memory that is
 /// not in the cache is what a submission and a cancellation cost.
 pub(crate) struct Header {
-    /// The task's number; the highest bit says whether the only run of a nameless one-shot was asked to stop.
+    /// The task's number; the highest bit is set when the only run of a nameless one-shot was asked to stop.
     number: UnexploredU64,
     traits: Option<Box<Traits>>,
     link: Arc<Link>,
@@ -117,7 +117,7 @@ impl Header {
         TaskId(self.number.load(Ordering::Relaxed) & !STOP)
     }
 
-    /// Whether this is no task, but a call that the pool makes at a time: of an alarm or a timer. Nobody is told of it.
+    /// Returns true if this is not a task, but a call of an alarm or a timer. It is not reported.
     #[inline]
     pub(crate) fn is_call(&self) -> bool {
         self.traits.as_ref().is_some_and(|traits| traits.is_call)
@@ -133,7 +133,7 @@ impl Header {
         Arc::clone(&self.link)
     }
 
-    /// Tells the pools of two tasks apart, also when they no longer exist.
+    /// The address of the pool: it identifies the pool of a task, even when that no longer exists.
     pub(crate) fn home_address(&self) -> usize {
         self.link.0.as_ptr().addr()
     }
@@ -155,7 +155,7 @@ impl Header {
         self.traits.as_ref().is_none_or(|traits| traits.on_error == OnError::Stop)
     }
 
-    /// Whether the task is more than a nameless one-shot without a limit.
+    /// Returns true if the task is more than a nameless one-shot without a limit.
     pub(crate) fn is_special(&self) -> bool {
         self.traits.is_some()
     }
@@ -166,7 +166,7 @@ impl Header {
         Some(std::mem::replace(&mut traits.rhythm, Rhythm::Once))
     }
 
-    /// How messages call the task: by its name, or else by its number.
+    /// The task's name in messages: its own, or else its number.
     pub(crate) fn label(&self) -> String {
         match self.name() {
             Some(name) => format!("task `{name}`"),
@@ -180,7 +180,7 @@ impl Header {
         self.traits.as_ref().map_or(1, |traits| traits.runs.load(Ordering::Relaxed).max(1))
     }
 
-    /// Counts a run that begins, and says its number; called under the task's lock.
+    /// Counts a run that begins, and returns its number; called under the task's lock.
     pub(crate) fn count_run(&self) -> u64 {
         let Some(traits) = &self.traits else { return 1 };
         // ORDERING: relaxed is enough, see `runs`. No two threads count at once.
@@ -209,7 +209,7 @@ impl Header {
         }
     }
 
-    /// Whether the task should have ended.
+    /// Returns true if the task should have ended.
     pub(crate) fn is_overdue(&self, now: Tick) -> bool {
         let deadline = self.deadline();
         deadline != Tick::MAX && now >= deadline

@@ -1,4 +1,4 @@
-//! What is to be run: a task's identity, its body, its rhythm, its states, and the caller's end of it.
+//! Tasks: identity, body, rhythm, states, and the handle that the caller keeps.
 //!
 //! A [`Task`] describes what is to be run; a [`TaskHandle`] watches it while it lives, and cancels it.
 //!
@@ -6,7 +6,7 @@
 //!
 //! A task is `Scheduled` until a worker begins it, `Running` during a run (and while the run's future
 //! is pending), then either `Scheduled` again or ended: `Completed`, `Failed` or `Cancelled`. It ends
-//! once, and all who wait for it are told then.
+//! once, and then its waiters are notified.
 //
 // # Where it is
 //
@@ -15,9 +15,9 @@
 //
 // # What it must never do
 //
-// Know a queue or a pool: a task that has to leave its pool, or to come back into its queue, says so
+// Know a queue or a pool: a task leaves its pool, or comes back into its queue,
 // through `Home`. Run user code — bodies, destructors, wakers, callbacks — while its lock is held;
-// transitions hand out what is to be told and dropped, and that is done after unlocking.
+// transitions return what to notify and to drop, which is done after unlocking.
 //
 // # The races, one by one
 //
@@ -26,7 +26,7 @@
 //   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`current`).
 // * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
 //   already taken from the queue answers `begin` with none.
-// * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are told at once
+// * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are notified at once
 //   and the outcome of the run is dropped by its worker.
 // * *Cancel against re-queue*: the state becomes `Scheduled` before the pool puts the task into its
 //   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the

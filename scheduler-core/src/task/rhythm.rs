@@ -26,14 +26,14 @@ pub(crate) struct LastRun {
 }
 
 impl LastRun {
-    /// The instant the run was meant to start at, as the wall clock told it when it started.
+    /// The instant the run was meant to start at, as the wall clock showed it when it started.
     pub(crate) fn scheduled(&self) -> WallTime {
         self.due.as_wall(self.started)
     }
 }
 
 impl Rhythm {
-    /// Whether the task is meant to run more than once.
+    /// Returns true if the task is meant to run more than once.
     pub(crate) fn is_recurring(&self) -> bool {
         !matches!(self, Self::Once)
     }

@@ -16,7 +16,7 @@ use super::rhythm::LastRun;
 use super::state::Suspend;
 use super::state::TaskState;
 use super::waiters::Waiter;
-use super::waiters::tell;
+use super::waiters::notify;
 use crate::error::Error;
 use crate::error::Failure;
 use crate::time::Due;
@@ -69,20 +69,20 @@ impl Run {
         self.task.header().name()
     }
 
-    /// The how-manieth run of its task this is; the first is 1.
+    /// The number of this run among those of its task, from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The instant this run was meant to start at, as the wall clock tells it.
+    /// The instant this run was meant to start at, as the wall clock shows it.
     #[inline]
     #[must_use]
     pub fn fire_time(&self) -> DateTime<Utc> {
         self.last.scheduled().to_utc()
     }
 
-    /// When this run did start, as the wall clock told it.
+    /// When this run started, by the wall clock.
     #[inline]
     #[must_use]
     pub fn started_at(&self) -> DateTime<Utc> {
@@ -96,7 +96,7 @@ impl Run {
         self.last.due
     }
 
-    /// When this run did start, on both clocks.
+    /// When this run started, by both clocks.
     #[inline]
     #[must_use]
     pub fn started(&self) -> Now {
@@ -109,7 +109,7 @@ impl Run {
         Arc::clone(&self.task).ask_to_stop(Some(self.number));
     }
 
-    /// Whether this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),
+    /// Returns true if this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),
     /// [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) or
     /// [`ScheduledThreadPool::shutdown_now`](crate::ScheduledThreadPool::shutdown_now), or because its
     /// time is over
@@ -155,7 +155,7 @@ impl Run {
         Self { task, number, last, entry }
     }
 
-    /// Whether the run has begun before, and its future is polled on.
+    /// Returns true if the run has begun before, and its future is polled on.
     pub(crate) fn is_resumed(&self) -> bool {
         self.entry == Entry::Resumed
     }
@@ -237,44 +237,45 @@ pub(crate) trait AnyTask: Send + Sync {
     fn look(&self);
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
-    /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held back.
+    /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
+    /// back.
     fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran;
-    /// Makes the outcome of a step known that was held back, and says what the pool is to do. To be called inside the run.
+    /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
     fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-    /// Whether nothing is left of it that could be dropped, so that another task may be made in its memory.
+    /// Returns true if nothing is left of it that could be dropped, so that another task may be made in its memory.
     fn is_spent(&mut self) -> bool;
-    /// Asks the trigger of a waiting task anew, or tells a timer, because the wall clock was set back. The pool holds
+    /// Asks the trigger of a waiting task anew, or calls the timer, because the wall clock was set back. The pool holds
     /// it, but not in its queue.
     fn renew(&self, now: Now) -> Verdict;
     /// What wakes the task's future.
     fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self) -> Suspend;
-    /// Whether it has ended, or is about to without another run.
+    /// Returns true if it has ended, or is about to without another run.
     fn is_over(&self) -> bool;
     /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
-    /// thread is at it. Those who wait are told by the answer.
-    #[must_use = "those who wait are to be told"]
+    /// thread is cancelling it. The answer notifies the waiters.
+    #[must_use = "the waiters must be notified"]
     fn cancel(&self) -> Option<Cancelled>;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
-    /// Whether a run was asked to stop.
+    /// Returns true if a run was asked to stop.
     fn is_asked_to_stop(&self, run: u64) -> bool;
     /// When a timer is due that waits in the queue; only to be asked under the lock of the pool, of timers.
     fn armed(&self) -> Option<Due>;
     /// Notes when a timer is due that was put into the queue, or that it is there no more. As `armed`.
     fn set_armed(&self, due: Option<Due>);
-    /// Adds a thread that waits inside the task, to be told when the run is asked to stop.
+    /// Adds a thread that waits inside the task, to be woken when the run is asked to stop.
     fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
     fn remove_interruptible(&self, number: u64);
 }
 
-/// Who sees the runs of tasks: the pool that runs them.
+/// What observes the runs of tasks: the pool that runs them.
 pub(crate) trait RunObserver {
     /// What time it is.
     fn now(&self) -> Now;
@@ -282,7 +283,7 @@ pub(crate) trait RunObserver {
     /// A run is about to begin; the answer is why it must not.
     fn begins(&self, run: &Run) -> Option<Failure>;
 
-    /// A run is over, but not settled; it may have been refused when it began. Says what time it is.
+    /// A run is over, but not settled; it may have been refused when it began. Returns the time.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
 
     /// The future of a run is pending.
@@ -298,7 +299,7 @@ pub(crate) struct Claim {
     pub(crate) now: Now,
     /// What a timer was armed for.
     pub(crate) armed: Option<Due>,
-    /// Whether nobody takes note of runs.
+    /// Whether no hook and no listener observes runs.
     pub(crate) is_silent: bool,
     /// Whether a worker runs it.
     pub(crate) by_worker: bool,
@@ -314,8 +315,8 @@ pub(crate) struct Begun {
     pub(crate) entry: Entry,
 }
 
-/// Those who are to be told that a task was cancelled.
-#[must_use = "those who wait are to be told"]
+/// The waiters to notify that a task was cancelled.
+#[must_use = "the waiters must be notified"]
 pub(crate) struct Cancelled {
     pub(super) waiters: Vec<(u64, Waiter)>,
     /// Whether the task was waiting, so that the pool may still hold it. The end of one that is being run is
@@ -326,8 +327,8 @@ pub(crate) struct Cancelled {
 }
 
 impl Cancelled {
-    pub(crate) fn say(self) {
-        tell(self.waiters, TaskState::Cancelled);
+    pub(crate) fn notify(self) {
+        notify(self.waiters, TaskState::Cancelled);
     }
 }
 
@@ -358,7 +359,7 @@ pub(crate) enum Rest {
     Over,
     /// The run's future is pending.
     Pending,
-    /// It is over, and nobody is told of that: a timer has fired.
+    /// It is over, and its end is not reported: a timer has fired.
     Spent,
 }
 

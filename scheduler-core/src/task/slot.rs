@@ -24,7 +24,7 @@ pub(super) enum Outcome<T> {
     Failed(Failure),
 }
 
-/// How a task has ended, for all who ask.
+/// How a task has ended, as its handles report it.
 pub(crate) enum Ended<'a, T> {
     Value(&'a T),
     Cancelled,
@@ -53,7 +53,7 @@ pub(super) struct Slot<T, B> {
     rare: Option<Box<Rare<T>>>,
 }
 
-/// What a closure that runs once, and that nobody waits for, does not need.
+/// What only some tasks need: not a closure that runs once and has no waiter.
 pub(super) struct Rare<T> {
     /// Is absent when the body is.
     around: Option<Around>,
@@ -88,7 +88,7 @@ pub(crate) struct Work<B> {
 }
 
 impl<B> Work<B> {
-    /// Whether it holds nothing whose dropping could run code of the user.
+    /// Returns true if it holds nothing whose dropping could run code of the user.
     #[inline]
     pub(super) fn is_spent<T>(&self) -> bool
     where
@@ -105,7 +105,7 @@ pub(super) struct Tried<T, B> {
 }
 
 impl<T, B> Tried<T, B> {
-    /// Whether the future of the run is pending.
+    /// Returns true if the future of the run is pending.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self.step, Ok(Step::Pending))
     }
@@ -120,7 +120,7 @@ impl<T, B> Tried<T, B> {
     }
 }
 
-/// The value of a task that has none to speak of: `()`, if that is what `T` is.
+/// The value `()`, if that is what `T` is: such a task stores none.
 pub(super) fn unit<T: 'static>() -> Option<&'static T> {
     const UNIT: &dyn Any = &();
     UNIT.downcast_ref()
@@ -153,7 +153,7 @@ impl<T, B> Slot<T, B> {
         (self.is_due_by_wall, self.due) = due.into_parts();
     }
 
-    /// Whether nothing is left of a body, of waiters, or of anything else that only some tasks need.
+    /// Returns true if nothing is left of a body, of waiters, or of anything else that only some tasks need.
     pub(super) fn is_spent(&self) -> bool {
         self.body.is_none() && self.rare.is_none()
     }
@@ -189,12 +189,12 @@ impl<T, B> Slot<T, B> {
         self.rare.as_ref()?.failure.clone()
     }
 
-    /// Those who wait for the end.
+    /// The waiters for the end.
     pub(super) fn take_waiters(&mut self) -> Vec<(u64, Waiter)> {
         self.rare_if_any().map(|rare| rare.waiters.take()).unwrap_or_default()
     }
 
-    /// Those who wait inside the task.
+    /// The waits inside the task.
     pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
         self.rare_if_any().map(|rare| rare.interruptible.take()).unwrap_or_default()
     }

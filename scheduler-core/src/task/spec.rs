@@ -20,7 +20,7 @@ use crate::trigger::FireTimes;
 use crate::trigger::MisfirePolicy;
 use crate::trigger::Trigger;
 
-/// What becomes of a recurring task whose run has panicked or returned an error.
+/// What happens to a recurring task whose run panicked or returned an error.
 ///
 /// ```
 /// use scheduler_core::{Body, OnError, ScheduledThreadPool, Task};
@@ -104,7 +104,7 @@ pub struct Task<T> {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
-    /// Whether this is no task of the user's, but a call that the pool makes at a time.
+    /// Whether this is not a task of the user's, but a call that the pool makes at a time.
     pub(crate) is_alarm: bool,
 }
 
@@ -146,7 +146,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         }
     }
 
-    /// Makes this a call that the pool makes at a time, and that nobody is told of.
+    /// Makes this a call that the pool makes at a time, and does not report.
     pub(crate) fn alarm(mut self) -> Self {
         self.is_alarm = true;
         self
@@ -178,7 +178,7 @@ impl Task<()> {
         Self::with(body.body, Rhythm::FixedDelay { delay })
     }
 
-    /// A task that fires when its trigger says, until the trigger says no more.
+    /// A task that fires at the times its trigger gives, until the trigger gives none.
     ///
     /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
     /// is, so its runs never overlap.

@@ -18,7 +18,7 @@
 
 use crate::sync::planted;
 
-/// What a task is, as its handle tells.
+/// The state of a task, as its handle shows it.
 ///
 /// The JDK's `Future.State` has no `Scheduled`: there a waiting task counts as running.
 ///
@@ -52,7 +52,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Whether this is a final state.
+    /// Returns true if this is a final state.
     #[must_use]
     pub fn is_done(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -108,7 +108,7 @@ pub(crate) enum Begin {
     Ended,
 }
 
-/// The answer to a worker that has run the task, or to whoever wants it back in the queue.
+/// The answer to a worker that has run the task, or to the pool that puts it back into the queue.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Settle {
@@ -172,7 +172,7 @@ impl StateMachine {
         matches!(self.phase, Phase::Ended(_))
     }
 
-    /// Whether the task has ended, or is about to without another run.
+    /// Returns true if the task has ended, or is about to without another run.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Leaving(_) | Phase::Ended(_))
     }

@@ -69,7 +69,7 @@ pub(crate) trait Steps<T>: Send {
         None
     }
 
-    /// Whether nothing is left of it that could run or be dropped.
+    /// Returns true if nothing is left of it that could run or be dropped.
     fn is_spent(&self) -> bool {
         false
     }

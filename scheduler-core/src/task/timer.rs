@@ -47,7 +47,7 @@ use scheduler_queue::Ticket;
 /// Each call is made without a lock of the engine, and a panic of it is contained and reported as
 /// [`Event::TimerPanicked`](crate::Event::TimerPanicked).
 pub trait Fire: Sized + Send + Sync + 'static {
-    /// Is called by a worker when the timer was due; it is disarmed by then, unless somebody has armed it anew.
+    /// Is called by a worker when the timer was due; it is disarmed by then, unless it was armed again.
     ///
     /// The call is part of a run: [`Run::current`] gives it, its [`number`](Run::number) is that of the firing, from 1,
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
@@ -75,7 +75,7 @@ pub trait Fire: Sized + Send + Sync + 'static {
 }
 
 /// What a firing has led to.
-#[must_use = "it says whether the end of the firing is to be reported"]
+#[must_use = "it decides whether the end of the firing is reported"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// Nothing is in progress any more.
@@ -97,7 +97,7 @@ pub enum Fired {
 /// what was made, or submitted, first. A timer that is armed for a time that has passed is before all that became due
 /// after that time; this holds for the monotonic clock, while a wall-clock time that has passed counts as the present.
 /// In the [`stats`](crate::ScheduledThreadPool::stats) an armed timer is queued, and a firing is active and then
-/// completed. No hook is called for a firing, and no event tells of it.
+/// completed. No hook is called for a firing, and no event reports it.
 ///
 /// ```
 /// use scheduler_core::{Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Timer, VirtualCrew};
@@ -151,7 +151,7 @@ pub struct Timer<T> {
     content: Option<T>,
 }
 
-/// When a timer is due, while its ticket says that it is in the queue.
+/// When a timer is due, while its ticket is that of an entry in the queue.
 struct Armed {
     is_by_wall: AtomicBool,
     due: AtomicU64,
@@ -231,7 +231,7 @@ impl<T: Fire> Timer<T> {
         }
     }
 
-    /// This timer, which somebody holds who calls it.
+    /// This timer, which its caller holds.
     fn share(&self) -> Option<Arc<Self>> {
         self.me.upgrade()
     }
@@ -337,7 +337,7 @@ impl<T: Fire> AnyTask for Timer<T> {
         false
     }
 
-    /// The pool has taken the timer out of its queue, for good. Nobody else waits for it.
+    /// The pool has taken the timer out of its queue, for good. It has no waiters.
     fn cancel(&self) -> Option<Cancelled> {
         if let Some(timer) = self.share() {
             self.call("dropped", || T::dropped(&timer));

@@ -1,4 +1,4 @@
-//! Who is told when a task ends: blocked threads, wakers of awaiting futures, callbacks.
+//! The waiters that are notified when a task ends: blocked threads, wakers of awaiting futures, callbacks.
 
 use std::fmt;
 use std::mem;
@@ -10,17 +10,17 @@ use crate::sync::planted;
 use crate::time::Gate;
 use crate::unwind::catch;
 
-/// A callback that is told the final state of a task, once.
+/// A callback that is called with the final state of a task, once.
 pub(crate) type Callback = Box<dyn FnOnce(TaskState) + Send>;
 
-/// Those who wait for the end of one task.
+/// The waiters for the end of one task.
 #[derive(Default)]
 pub(crate) struct Waiters {
     next_number: u64,
     list: Vec<(u64, Waiter)>,
 }
 
-/// One who waits for the end of a task.
+/// A waiter for the end of a task.
 pub(crate) enum Waiter {
     Thread(Arc<Gate>),
     Future(Waker),
@@ -48,22 +48,22 @@ impl Waiters {
     }
 
     /// Takes all waiters out, in the order in which they came where none has left.
-    #[must_use = "those who wait are to be told"]
+    #[must_use = "the waiters must be notified"]
     pub(crate) fn take(&mut self) -> Vec<(u64, Waiter)> {
         mem::take(&mut self.list)
     }
 }
 
-/// Tells everyone; a panic of a waker or a callback is contained and counted.
+/// Notifies all waiters; a panic of a waker or a callback is contained.
 #[inline]
-pub(crate) fn tell(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+pub(crate) fn notify(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     if !waiters.is_empty() {
-        tell_all(waiters, state);
+        notify_all(waiters, state);
     }
 }
 
 #[inline(never)]
-fn tell_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+fn notify_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     for (_, waiter) in waiters {
         match waiter {
             Waiter::Thread(_) if planted("L6 wake") => {}

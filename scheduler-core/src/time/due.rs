@@ -59,7 +59,7 @@ pub enum Due {
 }
 
 impl Due {
-    /// An instant that is never reached, and that nobody wakes up for.
+    /// An instant that is never reached, and for which no worker wakes up.
     pub const NEVER: Self = Self::Tick(Tick::MAX);
 
     /// The time left, or zero when the instant has been reached.
@@ -71,7 +71,7 @@ impl Due {
         }
     }
 
-    /// Whether the instant has been reached; [`NEVER`](Self::NEVER) is only by a clock at its own end,
+    /// Returns true if the instant has been reached; [`NEVER`](Self::NEVER) is only by a clock at its own end,
     /// and a task that is due then does not run even so.
     #[inline]
     #[must_use]
@@ -112,7 +112,7 @@ impl Due {
         }
     }
 
-    /// This instant on the monotonic clock, as far as the present reading tells.
+    /// This instant on the monotonic clock, by the present reading.
     #[must_use]
     pub fn as_tick(self, now: Now) -> Tick {
         match self {
@@ -126,7 +126,7 @@ impl Due {
         }
     }
 
-    /// This instant on the wall clock, as far as the present reading tells.
+    /// This instant on the wall clock, by the present reading.
     #[inline]
     #[must_use]
     pub fn as_wall(self, now: Now) -> WallTime {

@@ -1,4 +1,4 @@
-//! The event count that everything waits on.
+//! The event count that every wait uses.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sync::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
-/// An event count: it is opened, and whoever saw it earlier goes on.
+/// An event count: opening it lets every waiter go on that saw an earlier epoch.
 ///
 /// ```
 /// use scheduler_core::time::{Clock, Gate, SystemClock};
@@ -31,7 +31,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that nobody waits at.
+    /// A gate without waiters.
     #[must_use]
     pub fn new() -> Self {
         Self { epoch: AtomicU64::new(0), sleepers: Mutex::new(0), opened: Condvar::new() }
@@ -40,14 +40,14 @@ impl Gate {
     /// The present epoch; to be read before looking at what the gate announces.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
-        // ORDERING: acquire, so that who sees an opening sees what led to it.
+        // ORDERING: acquire, so that a thread that sees an opening sees what led to it.
         Epoch(self.epoch.load(Ordering::Acquire))
     }
 
     /// Starts a new epoch and lets every waiter go on.
     pub fn open(&self) {
         let sleepers = self.sleepers.lock();
-        // ORDERING: release, see `epoch`. Under the lock, so that nobody falls asleep after it unseen.
+        // ORDERING: release, see `epoch`. Under the lock, so that no thread misses it and falls asleep.
         self.epoch.fetch_add(1, Ordering::Release);
         let has_sleepers = *sleepers > 0;
         drop(sleepers);

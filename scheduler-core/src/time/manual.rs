@@ -20,8 +20,8 @@ use crate::sync::planted;
 /// A clock for tests: time stands still until it is moved.
 ///
 /// Clones share one time. Waiting threads are real; they go on when [`advance`](Self::advance)
-/// reaches their deadline or their gate is opened. [`await_parked`](Self::await_parked) tells a test
-/// that its workers have come to rest.
+/// reaches their deadline or their gate is opened. [`await_parked`](Self::await_parked) waits until
+/// the workers of a test wait.
 ///
 /// ```
 /// use scheduler_core::{ManualClock, ScheduledThreadPool};
@@ -60,7 +60,7 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    /// Whether nothing has told this waiter to go on, though its thread may not have noticed yet.
+    /// Returns true if nothing has woken this waiter; its thread may not have noticed yet.
     fn is_asleep(&self) -> bool {
         self.gate.epoch() == self.seen
     }
@@ -97,7 +97,7 @@ impl ManualClock {
         self.advance(by);
     }
 
-    /// Sets the wall clock forward or back; the monotonic time stands still, and nobody is told.
+    /// Sets the wall clock forward or back; the monotonic time stands still, and no waiter is woken.
     pub fn step_wall(&self, by: TimeDelta) {
         self.shift(Duration::ZERO, |wall| match by.to_std() {
             Ok(ahead) => wall + ahead,
@@ -110,13 +110,13 @@ impl ManualClock {
         self.shift(Duration::ZERO, |wall| wall + by);
     }
 
-    /// How many threads wait on this clock and have not been told to go on.
+    /// How many threads wait on this clock and have not been woken.
     #[must_use]
     pub fn parked(&self) -> usize {
         self.time.reading.lock().sleepers.iter().filter(|sleeper| sleeper.is_asleep()).count()
     }
 
-    /// The earliest deadline that somebody waits for.
+    /// The earliest deadline of all waiters.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Tick> {
         let reading = self.time.reading.lock();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_what_has_been_reached() {
+    fn no_thread_waits_for_what_has_been_reached() {
         let clock = ManualClock::new();
         let gate = Arc::new(Gate::new());
         clock.advance(SECOND);

@@ -12,7 +12,7 @@
 //! # Waiting
 //!
 //! A waiter reads the epoch of a [`Gate`], *then* looks at what it waits for, *then* waits for the
-//! epoch to change. Whoever changes something opens the gate. A wake-up between the look and the
+//! epoch to change. A thread that changes something opens the gate. A wake-up between the look and the
 //! wait is therefore never lost, and there is no condition variable with a time-out outside
 //! [`SystemClock`].
 //
@@ -101,7 +101,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// - A worker that finds only a task that has come within this time leaves it to the others for so long, if they
     ///   have taken what it was to come for, or are at brief tasks.
     ///
-    /// Must be nothing where somebody moves the time by hand, because a worker would wait until then.
+    /// Must be zero where a test moves the time by hand, because a worker would wait until then.
     fn wake_up(&self) -> Duration {
         Duration::ZERO
     }
@@ -121,7 +121,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whether a wait is so brief that it is spun: whatever system it is, going to sleep and waking up costs more.
+/// Returns true if a wait is so brief that it is spun: whatever system it is, going to sleep and waking up costs more.
 pub(crate) fn is_brief(wait: Duration, wake_up: Duration) -> bool {
     wait <= wake_up / 20
 }

@@ -93,7 +93,7 @@ impl SystemClock {
     }
 }
 
-/// For how long a look at the wall clock is good, while the monotonic clock tells what has passed since.
+/// For how long a look at the wall clock is good, while the monotonic clock shows what has passed since.
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
@@ -101,18 +101,19 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 /// processor half of that, so that what is due closer together shares one.
 static WAKE_UP: UnexploredU64 = UnexploredU64::new(40_000);
 
-/// What a wake-up may be taken for: whatever the machine, another thread needs some time, and no task is to wait for long.
+/// What a wake-up may be taken for: whatever the machine, another thread needs some time, and no task is to wait for
+/// long.
 const WAKE_UP_BOUNDS: RangeInclusive<u64> = 5_000..=200_000;
 
-/// What is known of wake-ups, when another one was so late: a sixteenth of the way to that, which counts as no more than
-/// twice of what is known, because a thread is also late where others keep it from running.
+/// What is known of wake-ups, when another one was so late: a sixteenth of the way to that, which counts as no more
+/// than twice of what is known, because a thread is also late where others keep it from running.
 fn learned(known: u64, late: u64) -> u64 {
     let late = late.min(2 * known);
     let next = known - known / 16 + late / 16;
     next.clamp(*WAKE_UP_BOUNDS.start(), *WAKE_UP_BOUNDS.end())
 }
 
-/// Takes note of a wait that was to end then.
+/// Learns from a wait that was to end then.
 fn note_wake_up(until: Tick, now: Tick) {
     if now >= until {
         // ORDERING: relaxed, it is a figure. Of two that are noted at once one may be lost.
@@ -147,8 +148,8 @@ struct Look {
 impl Look {
     const NONE: Self = Self { origin: u64::MAX, at: Tick::ZERO, wall: WallTime::MIN };
 
-    /// Reads both clocks, the first of them a moment ago. A thread that is kept from running in between has two readings that do not
-    /// belong together, by as much as that took: of a few pairs the closest one counts.
+    /// Reads both clocks, the first of them a moment ago. A thread that is kept from running in between has two
+    /// readings that do not belong together, by as much as that took: of a few pairs the closest one counts.
     fn take(
         origin: u64,
         mut at: Tick,
@@ -225,8 +226,7 @@ impl Clock for SystemClock {
         };
         let nearly = Tick::from_nanos(until.as_nanos().saturating_sub(tick::nanos(SPIN)));
         if self.now() < nearly {
-            // Whoever waits looks once more before the end: what it looks at, and its code, is in the cache
-            // then.
+            // The worker looks once more before the end: so what it looks at, and its code, is in the cache.
             return self.wait(gate, seen, Some(nearly));
         }
         self.spin(gate, seen, until);
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!((after(40_000, 0, 1_000), after(40_000, u64::MAX, 1_000)), (5_000, 200_000));
     }
 
-    /// Whoever looks often sees the wall clock by way of the monotonic one.
+    /// Frequent readings take the wall clock from the monotonic one.
     #[test]
     fn a_reading_of_both_times_agrees_with_each_of_them() {
         let clock = SystemClock::new();
@@ -333,13 +333,13 @@ mod tests {
     #[test]
     fn a_look_at_the_wall_is_gone_by_while_it_is_new_and_not_after_that() {
         let clock = SystemClock { origin: count() - 10_000_000 };
-        let told = WallTime::from_nanos(0);
+        let kept = WallTime::from_nanos(0);
         let read_after = |at| {
-            LAST_LOOK.with(|last| last.set(Look { origin: clock.origin, at, wall: told }));
+            LAST_LOOK.with(|last| last.set(Look { origin: clock.origin, at, wall: kept }));
             clock.read().wall
         };
-        assert_eq!(read_after(Tick::MAX), told);
-        assert!(read_after(Tick::ZERO) > told + Duration::from_secs(3600));
+        assert_eq!(read_after(Tick::MAX), kept);
+        assert!(read_after(Tick::ZERO) > kept + Duration::from_secs(3600));
     }
 
     #[test]

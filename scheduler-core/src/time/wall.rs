@@ -17,7 +17,7 @@ thread_local! {
 
 /// An instant of the wall clock: nanoseconds since 1970, in UTC.
 ///
-/// What a worker takes in hand for each run is kept as numbers; a [`DateTime`] is made where somebody
+/// What a worker takes in hand for each run is kept as numbers; a [`DateTime`] is made where user code
 /// looks at it. The range is that of 64 bits, from the year 1677 to 2262. Arithmetic saturates, and an
 /// instant beyond the range becomes its end; [`MAX`](Self::MAX) is never reached.
 ///

@@ -179,19 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn the_trigger_is_told_when_the_last_run_was_due_and_began_and_ended() {
+    fn the_trigger_sees_when_the_last_run_was_due_began_and_ended() {
         let asked = std::sync::Arc::new(Asked::default());
         let times = FireTimes::new(std::sync::Arc::clone(&asked));
         times.first(at(9)).unwrap();
         times.after_run(at(10), at(11), at(15)).unwrap();
         let contexts = asked.0.lock();
         let utc = |second| Some(at(second).to_utc());
-        let told = |context: &TriggerContext| {
+        let times = |context: &TriggerContext| {
             (context.last_scheduled(), context.last_started(), context.last_completed())
         };
-        assert_eq!((Some(contexts[0].now()), told(&contexts[0])), (utc(9), (None, None, None)));
+        assert_eq!((Some(contexts[0].now()), times(&contexts[0])), (utc(9), (None, None, None)));
         assert_eq!(
-            (Some(contexts[1].now()), told(&contexts[1])),
+            (Some(contexts[1].now()), times(&contexts[1])),
             (utc(15), (utc(10), utc(11), utc(15)))
         );
     }

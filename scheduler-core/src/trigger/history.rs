@@ -30,7 +30,7 @@ struct Stretch {
 }
 
 impl FireHistory {
-    /// Takes note of a run that was scheduled for one instant and started at another.
+    /// Records a run that was scheduled for one instant and started at another.
     pub(crate) fn note(&mut self, scheduled: WallTime, started: WallTime) {
         let passed = self.last_start.replace(started).map(|last| distance(last, started));
         match (self.stretches.last_mut(), passed) {
@@ -78,7 +78,7 @@ impl Stretch {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
-    /// Whether a fire time goes on from here: later, and no farther than time has passed.
+    /// Returns true if a fire time goes on from here: later, and no farther than time has passed.
     fn is_followed_by(&self, scheduled: WallTime, passed: i64) -> bool {
         let distance = distance(self.last, scheduled);
         distance >= 0 && distance <= passed.saturating_add(TOLERANCE)
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_jumps_as_are_kept_are_told_apart() {
+    fn as_many_jumps_as_are_kept_are_distinguished() {
         let starts = 0..STRETCHES_MAX as i64;
         let runs: Vec<(i64, i64)> = starts.map(|jump| (jump * 1_000, jump * 1_000)).collect();
         let mut history = FireHistory::default();

@@ -149,7 +149,7 @@ impl TriggerContext {
         }
     }
 
-    /// What the wall clock says as the question is asked.
+    /// The wall clock's time when the trigger is asked.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         self.now

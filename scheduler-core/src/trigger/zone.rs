@@ -2,7 +2,7 @@
 //!
 //! The data are those of `chrono-tz`, which end with the year 2099. Later years follow the rules
 //! that hold by then: see [`RuleYears`]. Offsets are searched, not listed, because `chrono-tz` does
-//! not tell its changes.
+//! not list its changes.
 
 use std::error::Error;
 use std::fmt;
@@ -93,10 +93,10 @@ impl Zone {
     ///
     /// # Errors
     ///
-    /// When the system does not tell, or tells a name that is not in the database.
+    /// When the system gives no name, or a name that is not in the database.
     pub fn system() -> Result<Self, SystemZoneError> {
         let name = iana_time_zone::get_timezone().map_err(|cause| SystemZoneError {
-            reason: format!("the system does not tell its time zone: {cause}"),
+            reason: format!("the system does not report its time zone: {cause}"),
         })?;
         name.parse().map_err(|error: ParseZoneError| SystemZoneError {
             reason: format!("the system's time zone cannot be used: {error}"),
@@ -197,7 +197,7 @@ impl ZoneChange {
         fixed(self.after)
     }
 
-    /// Whether clocks go forward, so that local times are missing; else they go back and local
+    /// Returns true if clocks go forward, so that local times are missing; else they go back and local
     /// times come twice.
     #[must_use]
     pub fn is_gap(&self) -> bool {
@@ -232,7 +232,7 @@ impl RuleYears {
     /// The rule years with a first of March on a Monday, a Tuesday, and so on.
     const BY_FIRST_OF_MARCH: [i32; 7] = [2088, 2089, 2090, 2091, 2097, 2092, 2093];
 
-    /// The second at which the rules say the same as at a second after the data.
+    /// The second at which the rules give the same as at a second after the data.
     fn second_like(second: i64) -> Option<i64> {
         let date = DateTime::from_timestamp(second, 0)?.date_naive();
         let like = match date.month() {
@@ -328,8 +328,8 @@ mod tests {
 
     #[test]
     fn a_system_without_a_zone_says_what_to_do() {
-        let error = SystemZoneError { reason: "the system does not tell".to_owned() };
-        assert_eq!(error.to_string(), "the system does not tell");
+        let error = SystemZoneError { reason: "the system does not report it".to_owned() };
+        assert_eq!(error.to_string(), "the system does not report it");
         assert!(error.help().contains("zone = \"UTC\""), "{}", error.help());
     }
 

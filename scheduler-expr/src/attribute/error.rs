@@ -55,7 +55,7 @@ impl AttributeError {
         self
     }
 
-    /// Whether the attribute could stay with another text.
+    /// Returns true if the attribute could stay with another text.
     #[must_use]
     pub fn is_about_text(&self) -> bool {
         self.0.is_about_text

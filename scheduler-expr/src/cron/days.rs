@@ -41,7 +41,7 @@ impl DaysOfMonth {
         self.plain == Self::ALL.plain
     }
 
-    /// Whether the field is nothing but a list of numbers.
+    /// Returns true if the field is nothing but a list of numbers.
     pub(super) fn is_plain(self) -> bool {
         self == Self { plain: self.plain, ..Self::default() }
     }
@@ -75,7 +75,7 @@ impl DaysOfWeek {
         self.plain == Self::ALL.plain
     }
 
-    /// Whether the field is nothing but a list of weekdays.
+    /// Returns true if the field is nothing but a list of weekdays.
     pub(super) fn is_plain(self) -> bool {
         self.last == 0 && self.nth == [0; 5]
     }

@@ -91,7 +91,7 @@ impl CronField {
         }
     }
 
-    /// Whether the field is one of the two that take `?`, `L` and the like.
+    /// Returns true if the field is one of the two that take `?`, `L` and the like.
     pub(crate) fn is_day(self) -> bool {
         matches!(self, Self::DayOfMonth | Self::DayOfWeek)
     }

@@ -194,7 +194,7 @@ fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Whether an item ends with a month, such as `JUL` or `APRIL`: that `L` is not the special.
+/// Returns true if an item ends with a month, such as `JUL` or `APRIL`: that `L` is not the special.
 fn ends_with_month(item: &str) -> bool {
     let last = item.rsplit('-').next().unwrap_or(item);
     let month = CronField::Month;

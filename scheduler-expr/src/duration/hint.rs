@@ -28,7 +28,7 @@ pub(super) fn blanks_around(text: &str, is_else_right: bool) -> Fault {
     fault.help(help.to_owned()).instead_of(text)
 }
 
-/// Whether a text is a number with or without a sign.
+/// Returns true if a text is a number with or without a sign.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -37,13 +37,13 @@ impl SignedDuration {
         self.nanos
     }
 
-    /// Whether it is shorter than zero.
+    /// Returns true if it is shorter than zero.
     #[must_use]
     pub fn is_negative(self) -> bool {
         self.nanos < 0
     }
 
-    /// Whether it is exactly zero.
+    /// Returns true if it is exactly zero.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.nanos == 0

@@ -175,7 +175,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether there is something between parentheses.
+/// Returns true if there is something between parentheses.
 fn is_filled(list: &Group) -> bool {
     list.delimiter() == Delimiter::Parenthesis && !list.stream().is_empty()
 }
@@ -270,7 +270,7 @@ fn number_with_suffix(spec: &Spec, number: &LitInt) -> String {
     }
 }
 
-/// Whether this names one of Rust's types of whole numbers.
+/// Returns true if this names one of Rust's types of whole numbers.
 fn is_type(suffix: &str) -> bool {
     let bits = suffix.strip_prefix(['u', 'i']);
     bits.is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128" | "size"))

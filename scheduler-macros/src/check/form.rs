@@ -50,7 +50,7 @@ pub(super) fn classify(ty: &Type) -> Result<Argument, String> {
     }
 }
 
-/// Whether this may be the scheduler's `Run`.
+/// Returns true if this may be the scheduler's `Run`.
 fn is_run(ty: &Type) -> bool {
     let Type::Path(path) = ty else { return false };
     path.path.segments.last().is_some_and(|word| word.ident == "Run" && word.arguments.is_empty())
@@ -187,7 +187,7 @@ fn by_value(own: &Type, reason: &str, wanted: Wanted) -> String {
     message
 }
 
-/// Whether this seems to be the scheduler's own, which every run is given by value.
+/// Returns true if this seems to be the scheduler's own, which every run is given by value.
 fn is_by_value(ty: &Type) -> bool {
     if let Some(Type::TraitObject(object)) = inside_of(ty, "Arc").map(bare) {
         return object.bounds.to_token_stream().into_iter().last().is_some_and(is_clock);

@@ -31,7 +31,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Whether there is a body, as there is not in a trait or an `extern` block.
+    /// Returns true if there is a body, as there is not in a trait or an `extern` block.
     pub(crate) fn has_body(&self) -> bool {
         begins_with_braces(self.rest.clone())
     }
@@ -56,7 +56,7 @@ impl Function {
     }
 }
 
-/// Whether braces come first, be it in the invisible group that a `$body:block` of `macro_rules!` is.
+/// Returns true if braces come first, be it in the invisible group that a `$body:block` of `macro_rules!` is.
 fn begins_with_braces(tokens: TokenStream) -> bool {
     let Some(TokenTree::Group(group)) = tokens.into_iter().next() else { return false };
     match group.delimiter() {

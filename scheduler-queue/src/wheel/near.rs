@@ -40,7 +40,7 @@ pub(super) enum Side {
 }
 
 impl Near {
-    /// Whether an entry with this key has to be put in here, or may be.
+    /// Returns true if an entry with this key has to be put in here, or may be.
     pub(super) fn admits(&self, rank: u128, is_nothing_far: bool) -> bool {
         rank <= self.reach || is_nothing_far && self.run.len() < RUN_MAX
     }

@@ -154,7 +154,7 @@ impl<T> Slab<T> {
         if is_here { chunk.items[place.inside()].as_ref() } else { None }
     }
 
-    /// Whether the item that came to this place is still here. A vacant slot is a generation ahead.
+    /// Returns true if the item that came to this place is still here. A vacant slot is a generation ahead.
     pub(super) fn holds(&self, place: Place) -> bool {
         let chunk = self.chunks.get(place.chunk()).and_then(Option::as_ref);
         chunk.is_some_and(|chunk| chunk.marks[place.inside()].generation == place.generation)

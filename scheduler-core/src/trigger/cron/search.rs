@@ -40,7 +40,7 @@ impl CronTrigger {
             gaps += 1;
             let goes_on = gaps != PATIENCE || self.fires_again(at);
             if !goes_on {
-                // Whoever came first is right as well.
+                // Another thread may have been first; its value is the same.
                 let _ = self.silence.set(after);
             }
             goes_on
@@ -91,7 +91,7 @@ impl CronTrigger {
         }
     }
 
-    /// Whether anything fires after a second, however far away.
+    /// Returns true if anything fires after a second, however far away.
     ///
     /// An expression may match only inside gaps, year after year: `0 30 2 ? 3 SUNL` in Berlin. If
     /// nothing fires in a whole cycle of the calendar under the final rules, nothing ever will.
@@ -100,7 +100,7 @@ impl CronTrigger {
         self.search_while(after, |at| at < end).is_some()
     }
 
-    /// Whether local times that match are missing or come twice at a change.
+    /// Returns true if local times that match are missing or come twice at a change.
     pub(super) fn is_touched_by(&self, change: ZoneChange) -> bool {
         let (first, end) = (change.at + change.before, change.at + change.after);
         let (first, end) = (first.min(end), first.max(end));
