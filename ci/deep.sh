@@ -91,7 +91,7 @@ step_clients() {
 # What is left after very many cancellations runs on time.
 step_churn() {
   SCHEDULER_CHURN_ROUNDS="$(size 1000 2)" \
-    named_tests -p scheduler-core --test contract_churn
+    named_tests -p scheduler-core --test contract churn::
 }
 
 # The wheel against the heap.
@@ -185,11 +185,11 @@ sanitize() {
 # Units, and the rows of the contract and of the faults. Those that are left out measure the memory of the process,
 # which is the sanitizer's here; one overflows a stack, whose signal a sanitizer takes for itself.
 engine_tests() {
-  local tests=(--lib --test wall_clock --test worker_death) file
+  local tests=(--lib --test contract --test faults --test wall_clock --test worker_death) file
   for file in scheduler-core/tests/{contract,faults}_*.rs; do
     tests+=(--test "$(basename "$file" .rs)")
   done
-  if [[ -n "${DEEP_BRIEF:-}" ]]; then tests=(--test contract_workers); fi
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then tests=(--test contract workers::); fi
   cargo test -p scheduler-core --no-fail-fast "${tests[@]}" -- \
     --skip ec_e4_ten_million --skip f_as2_a_storm_of_wakes --skip f_ex5_a_stack_overflow "$@"
 }

@@ -1,12 +1,10 @@
 //! What the counters say at moments that are over at once, and what becomes of alarms then.
 
-mod kit;
-
 use std::sync::Arc;
 
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Begun;
 use scheduler_core::Stepped;
 use scheduler_core::Tick;

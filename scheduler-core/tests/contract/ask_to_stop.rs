@@ -1,17 +1,15 @@
 //! One run is asked to stop; its task goes on.
 
-mod kit;
-
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Begun;
 use scheduler_core::Body;
 use scheduler_core::OnError;
@@ -95,7 +93,7 @@ fn an_interruptible_wait_ends_and_the_task_goes_on() {
         slept.await_len(2 * run - 1);
         handle.ask_to_stop();
         slept.await_len(2 * run);
-        kit::eventually("the run is over", || handle.state() == TaskState::Scheduled);
+        crate::kit::eventually("the run is over", || handle.state() == TaskState::Scheduled);
         stage.clock.advance(ms(10));
     }
     let slept = slept.entries();

@@ -1,7 +1,5 @@
 //! Faults of the end of a pool (F-SD), and callbacks that call back (F-CA).
 
-mod kit;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,19 +10,19 @@ use std::task::Wake;
 use std::task::Waker;
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::Pending;
-use kit::await_parked;
-use kit::await_terminated;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
+use crate::kit::Blocker;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::Pending;
+use crate::kit::await_parked;
+use crate::kit::await_terminated;
+use crate::kit::capped;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::value_of;
+use crate::kit::wedge;
 use scheduler_core::Event;
 use scheduler_core::PoolBuilder;
 use scheduler_core::Run;
@@ -345,7 +343,7 @@ fn f_ca1_callbacks_and_cancels_that_race_tell_everyone_once() {
         }
         attaching.join();
         eventually("all are told", || told.load(Ordering::SeqCst) >= 20);
-        kit::close(&pool);
+        crate::kit::close(&pool);
         assert_eq!(told.load(Ordering::SeqCst), 20, "round {round}");
     }
 }

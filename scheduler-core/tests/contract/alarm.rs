@@ -1,7 +1,5 @@
 //! Calls at a time, and futures that wait on the pool's clock.
 
-mod kit;
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,11 +8,11 @@ use std::task::Poll;
 use std::task::Wake;
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Begun;
 use scheduler_core::Event;
 use scheduler_core::Run;

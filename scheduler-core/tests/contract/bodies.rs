@@ -1,13 +1,11 @@
 //! What bodies return, how values are reached, and how a body reaches its pool.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Error;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;

@@ -1,10 +1,8 @@
 //! One-shots with options, which look like recurring tasks from within, and are none.
 
-mod kit;
-
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::OnError;
 use scheduler_core::Task;
 use scheduler_core::TaskState;

@@ -1,7 +1,5 @@
 //! Faults of the executor (F-EX): refused threads, ends and waits inside tasks, hostile names.
 
-mod kit;
-
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -10,21 +8,21 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::NANO;
-use kit::await_parked;
-use kit::capped;
-use kit::check_healthy;
-use kit::close;
-use kit::eventually;
-use kit::ms;
-use kit::threads_named;
-use kit::value_of;
+use crate::kit::Blocker;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::Latch;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::NANO;
+use crate::kit::await_parked;
+use crate::kit::capped;
+use crate::kit::check_healthy;
+use crate::kit::close;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::threads_named;
+use crate::kit::value_of;
 use scheduler_core::Body;
 use scheduler_core::Error;
 use scheduler_core::Event;

@@ -1,17 +1,15 @@
 //! What a run leaves behind on its thread and in its task: nothing.
 
-mod kit;
-
 use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
+use crate::kit::Journal;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use chrono::DateTime;
 use chrono::Utc;
-use kit::Journal;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::ms;
 use scheduler_core::Begun;
 use scheduler_core::Body;
 use scheduler_core::Clock;

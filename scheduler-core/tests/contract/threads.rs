@@ -1,7 +1,5 @@
 //! The contract of threads: factories, hooks, the death of workers (EC-G).
 
-mod kit;
-
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -10,17 +8,17 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::await_terminated;
-use kit::capped;
-use kit::close;
-use kit::eventually;
-use kit::ms;
-use kit::wedge;
+use crate::kit::Blocker;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::await_terminated;
+use crate::kit::capped;
+use crate::kit::close;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::wedge;
 use scheduler_core::Body;
 use scheduler_core::Event;
 use scheduler_core::Failure;
@@ -175,7 +173,7 @@ fn ec_g3_a_before_hook_that_panics_fails_the_run_and_keeps_the_worker() {
     let error = capped(move || bad.wait()).unwrap_err();
     assert_eq!(error.failure().unwrap().message(), "the before-run hook panicked: not this one");
     let good = pool.submit(|| 7).unwrap();
-    assert_eq!(kit::value_of(&good), 7);
+    assert_eq!(crate::kit::value_of(&good), 7);
     assert_eq!(pool.stats().pool_size, 1);
     let entries = journal.entries();
     assert_eq!(entries[0], "before_run: panicked: not this one");
@@ -212,7 +210,7 @@ fn ec_g3_an_after_hook_that_panics_changes_no_outcome() {
         ScheduledThreadPool::builder().core_size(1).after_run(|_, _| panic!("every time"));
     let ManualPool { pool, .. } = ManualPool::build(builder);
     for n in 0..100 {
-        assert_eq!(kit::value_of(&pool.submit(move || n).unwrap()), n);
+        assert_eq!(crate::kit::value_of(&pool.submit(move || n).unwrap()), n);
     }
     assert_eq!(pool.stats().largest_pool_size, 1);
 }
@@ -264,7 +262,7 @@ fn ec_g5_every_task_runs_though_every_second_thread_is_refused() {
     let ManualPool { pool, .. } = ManualPool::build(builder);
     let handles: Vec<_> = (0..100).map(|n| pool.submit(move || n).unwrap()).collect();
     for (n, handle) in handles.iter().enumerate() {
-        assert_eq!(kit::value_of(handle), n);
+        assert_eq!(crate::kit::value_of(handle), n);
     }
     assert!(calls.load(Ordering::SeqCst) >= 100, "each submission tries to start a worker");
     assert_eq!(pool.stats().pool_size, calls.load(Ordering::SeqCst).div_ceil(2));
@@ -336,7 +334,7 @@ fn a_worker_that_is_dropped_later_is_reported_once_and_not_missed() {
     assert_eq!(reasons.entries(), ["the thread factory dropped the worker"]);
     pool.set_thread_factory(start);
     assert!(pool.prestart());
-    assert_eq!(kit::value_of(&handle), 1);
+    assert_eq!(crate::kit::value_of(&handle), 1);
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! A task of one pool that waits for a task of another: the times of one are none of the other's.
 
-mod kit;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::kit::Journal;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use chrono::DateTime;
 use chrono::Utc;
-use kit::Journal;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::ms;
 use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::ManualClock;
@@ -54,7 +52,7 @@ impl Clock for Slow {
 fn a_wait_for_a_task_of_another_pool_knows_no_limit_and_starves_nobody() {
     let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
     let untils: Arc<Mutex<Vec<Option<Tick>>>> = Arc::default();
-    clock.advance(kit::HOUR);
+    clock.advance(crate::kit::HOUR);
     let waits = AtomicU64::new(0);
     let slow = Slow { clock, crew: crew.clone(), waits, untils: Arc::clone(&untils) };
     let starved = Journal::new();

@@ -1,15 +1,13 @@
 //! What a worker takes that goes from one task to the next, while others submit: always the first.
 
-mod kit;
-
+use crate::kit::At;
+use crate::kit::Blocker;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::ms;
+use crate::kit::wedge;
 use chrono::TimeDelta;
-use kit::At;
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::ms;
-use kit::wedge;
 use scheduler_core::Clock;
 
 #[test]

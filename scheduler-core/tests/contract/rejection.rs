@@ -1,20 +1,18 @@
 //! The contract of rejection: what becomes of tasks that a pool does not take (EC-I).
 
-mod kit;
-
 use std::sync::Arc;
 use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::await_terminated;
-use kit::close;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::await_terminated;
+use crate::kit::close;
+use crate::kit::ms;
+use crate::kit::value_of;
+use crate::kit::wedge;
 use scheduler_core::Error;
 use scheduler_core::NextFireTime;
 use scheduler_core::RejectionPolicy;
@@ -85,13 +83,13 @@ fn ec_i1_every_entry_of_a_pool_that_is_shut_down_is_rejected() {
             drop(pool.shutdown_now());
             RunState::Stopping
         } else {
-            pool.schedule(kit::HOUR, || ()).unwrap();
+            pool.schedule(crate::kit::HOUR, || ()).unwrap();
             pool.shutdown();
             RunState::ShuttingDown
         };
         check_rejects(&pool, state);
         wedge.release();
-        clock.advance(kit::HOUR);
+        clock.advance(crate::kit::HOUR);
         await_terminated(&pool);
         check_rejects(&pool, RunState::Terminated);
     }
@@ -218,7 +216,7 @@ fn unstarted(
     ran: &Journal<ThreadId>,
 ) -> (UnstartedTask, TaskHandle<()>) {
     let ran = ran.clone();
-    let handle = pool.schedule(kit::HOUR, move || ran.note(thread::current().id())).unwrap();
+    let handle = pool.schedule(crate::kit::HOUR, move || ran.note(thread::current().id())).unwrap();
     (pool.remove(&handle).expect("it waits"), handle)
 }
 

@@ -1,15 +1,13 @@
 //! What tells tasks, runs, workers and pools apart: their names and their numbers.
 
-mod kit;
-
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Body;
 use scheduler_core::ManualClock;
 use scheduler_core::Run;

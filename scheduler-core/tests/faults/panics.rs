@@ -1,7 +1,5 @@
 //! Faults of user code that panics, and of bad triggers (F-PA).
 
-mod kit;
-
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::panic::panic_any;
@@ -11,20 +9,20 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::Latch;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::await_parked;
+use crate::kit::capped;
+use crate::kit::check_healthy;
+use crate::kit::eventually;
+use crate::kit::ms;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::await_parked;
-use kit::capped;
-use kit::check_healthy;
-use kit::eventually;
-use kit::ms;
 use scheduler_core::Clock;
 use scheduler_core::Event;
 use scheduler_core::Failure;
@@ -350,7 +348,7 @@ fn f_pa4_a_trigger_calls_its_pool() {
     eventually("it was asked", || submitted.lock().unwrap().len() == 6);
     handle.cancel();
     for submitted in submitted.lock().unwrap().drain(..) {
-        assert_eq!(kit::value_of(&submitted), 7);
+        assert_eq!(crate::kit::value_of(&submitted), 7);
     }
     check_healthy(&pool);
 }

@@ -1,24 +1,22 @@
 //! Faults of time (F-TI): the edges of every number that a public function takes.
 
-mod kit;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::Pending;
+use crate::kit::VirtualPool;
+use crate::kit::capped;
+use crate::kit::close;
+use crate::kit::eventually;
+use crate::kit::value_of;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::Pending;
-use kit::VirtualPool;
-use kit::capped;
-use kit::close;
-use kit::eventually;
-use kit::value_of;
 use scheduler_core::Begun;
 use scheduler_core::Body;
 use scheduler_core::Clock;
@@ -242,7 +240,7 @@ fn f_ti1_waits_at_every_edge() {
             let until = clock.now() + limit;
             if until > clock.now() {
                 // Nobody goes on before the limit, however far away that is.
-                kit::await_parked(&clock, 3);
+                crate::kit::await_parked(&clock, 3);
                 assert!(wait.is_blocked() && end.is_blocked());
             }
             clock.advance(Duration::MAX);

@@ -1,19 +1,17 @@
 //! Faults of the queue (F-QU): destructors that call back, and destructors that panic.
 
-mod kit;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::VirtualPool;
-use kit::await_terminated;
-use kit::capped;
-use kit::check_healthy;
-use kit::eventually;
-use kit::value_of;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::VirtualPool;
+use crate::kit::await_terminated;
+use crate::kit::capped;
+use crate::kit::check_healthy;
+use crate::kit::eventually;
+use crate::kit::value_of;
 use scheduler_core::Event;
 use scheduler_core::RejectionPolicy;
 use scheduler_core::ScheduledThreadPool;

@@ -1,22 +1,27 @@
 //! The firings of timers: asked to stop, panicking, going on as futures, counted.
 
-mod kit;
-mod timers;
-
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::task::Poll;
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::await_terminated;
-use kit::eventually;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::VirtualPool;
+use crate::kit::await_terminated;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::timers::Told;
+use crate::timers::arm;
+use crate::timers::arm_again;
+use crate::timers::begin;
+use crate::timers::due;
+use crate::timers::probe_with;
+use crate::timers::tick;
+use crate::timers::timer_with;
 use scheduler_core::Due;
 use scheduler_core::Event;
 use scheduler_core::Fire;
@@ -30,14 +35,6 @@ use scheduler_core::Task;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 use scheduler_core::Timer;
-use timers::Told;
-use timers::arm;
-use timers::arm_again;
-use timers::begin;
-use timers::due;
-use timers::probe_with;
-use timers::tick;
-use timers::timer_with;
 
 #[test]
 fn ec_o6_each_firing_is_asked_to_stop_for_itself() {

@@ -1,13 +1,11 @@
 //! Who is woken, and who is not: by removals, by those who leave, and beside those who are busy.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use scheduler_core::Begun;
 use scheduler_core::Event;
 use scheduler_core::PoolBuilder;

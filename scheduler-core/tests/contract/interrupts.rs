@@ -1,20 +1,18 @@
 //! Whom a pool that stops asks to stop: every run in progress, however and since when its body knows of it. And that
 //! it does not keep those whose run is over.
 
-mod kit;
-
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::task::Poll;
 
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::await_terminated;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
+use crate::kit::Journal;
+use crate::kit::Latch;
+use crate::kit::ManualPool;
+use crate::kit::await_terminated;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::value_of;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 

@@ -1,18 +1,16 @@
 //! What a task is made of is dropped before its end is seen, in whatever way it ends.
 
-mod kit;
-
 use std::future::pending;
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use kit::At;
-use kit::HOUR;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::capped;
+use crate::kit::At;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::capped;
 use scheduler_core::Body;
 use scheduler_core::Clock;
 use scheduler_core::Event;

@@ -1,24 +1,22 @@
 //! What workers ask beside their tasks holds up nobody: triggers after the clock was set back, callbacks of tasks
 //! that the pool cancels.
 
-mod kit;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::Latch;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::await_terminated;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::value_of;
 use chrono::DateTime;
 use chrono::TimeDelta;
 use chrono::Utc;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::await_terminated;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
 use scheduler_core::Clock;
 use scheduler_core::NextFireTime;
 use scheduler_core::ScheduledThreadPool;

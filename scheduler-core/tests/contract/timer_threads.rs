@@ -1,7 +1,5 @@
 //! Timers that threads arm, disarm and fire at the same time.
 
-mod kit;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -9,12 +7,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use kit::ManualPool;
-use kit::Mutex;
-use kit::Random;
-use kit::await_terminated;
-use kit::close;
-use kit::eventually;
+use crate::kit::ManualPool;
+use crate::kit::Mutex;
+use crate::kit::Random;
+use crate::kit::await_terminated;
+use crate::kit::close;
+use crate::kit::eventually;
 use scheduler_core::Due;
 use scheduler_core::Fire;
 use scheduler_core::Fired;

@@ -1,24 +1,22 @@
 //! The contract of tasks with a time limit (EC-N).
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::NANO;
-use kit::Pending;
-use kit::VirtualPool;
-use kit::await_parked;
-use kit::await_terminated;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
+use crate::kit::Blocker;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::Latch;
+use crate::kit::ManualPool;
+use crate::kit::NANO;
+use crate::kit::Pending;
+use crate::kit::VirtualPool;
+use crate::kit::await_parked;
+use crate::kit::await_terminated;
+use crate::kit::capped;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::value_of;
+use crate::kit::wedge;
 use scheduler_core::Error;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;

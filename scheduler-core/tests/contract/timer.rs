@@ -1,15 +1,22 @@
 //! Timers: armed and disarmed, fired beside themselves, told of set clocks and of the end.
 
-mod kit;
-mod timers;
-
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use kit::HOUR;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
+use crate::timers::Probe;
+use crate::timers::Told;
+use crate::timers::arm;
+use crate::timers::arm_again;
+use crate::timers::begin;
+use crate::timers::due;
+use crate::timers::probe_with;
+use crate::timers::tick;
+use crate::timers::timer;
+use crate::timers::timer_with;
 use scheduler_core::Clock;
 use scheduler_core::Due;
 use scheduler_core::Fired;
@@ -20,16 +27,6 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
 use scheduler_core::Timer;
 use scheduler_core::Wake;
-use timers::Probe;
-use timers::Told;
-use timers::arm;
-use timers::arm_again;
-use timers::begin;
-use timers::due;
-use timers::probe_with;
-use timers::tick;
-use timers::timer;
-use timers::timer_with;
 
 #[test]
 fn ec_o1_a_timer_fires_once_at_the_time_it_is_armed_for() {

@@ -1,15 +1,13 @@
 //! How late a pool may be on purpose, so that tasks share wake-ups, and how far ahead one worker is of the next.
 
-mod kit;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::Journal;
+use crate::kit::VirtualPool;
+use crate::kit::ms;
 use chrono::DateTime;
 use chrono::Utc;
-use kit::Journal;
-use kit::VirtualPool;
-use kit::ms;
 use scheduler_core::Body;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;

@@ -1,21 +1,19 @@
 //! The contract of many tasks at once: `invoke_all` and `invoke_any` (EC-J).
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::Journal;
-use kit::ManualPool;
-use kit::NANO;
-use kit::Pending;
-use kit::VirtualPool;
-use kit::await_parked;
-use kit::await_terminated;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::wedge;
+use crate::kit::Blocker;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::NANO;
+use crate::kit::Pending;
+use crate::kit::VirtualPool;
+use crate::kit::await_parked;
+use crate::kit::await_terminated;
+use crate::kit::capped;
+use crate::kit::eventually;
+use crate::kit::ms;
+use crate::kit::wedge;
 use scheduler_core::Error;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
@@ -53,7 +51,7 @@ fn any<T: Clone + Send + Sync + 'static>(
     })
 }
 
-const LIMITS: [Option<Duration>; 2] = [None, Some(kit::CAP)];
+const LIMITS: [Option<Duration>; 2] = [None, Some(crate::kit::CAP)];
 
 #[test]
 fn ec_j1_results_come_in_the_order_of_the_input() {
@@ -92,7 +90,7 @@ fn ec_j1_results_come_in_the_order_of_the_input() {
 
 #[test]
 fn ec_j2_an_empty_input_gives_an_empty_list_at_once() {
-    for limit in [None, Some(Duration::ZERO), Some(kit::CAP)] {
+    for limit in [None, Some(Duration::ZERO), Some(crate::kit::CAP)] {
         let ManualPool { pool, .. } = ManualPool::new(1);
         assert!(all::<()>(&pool, Vec::new(), limit).unwrap().is_empty());
         assert_eq!(pool.stats().largest_pool_size, 0);
@@ -119,7 +117,7 @@ fn ec_j3_members_that_are_not_done_in_time_are_cancelled_and_asked_to_stop() {
     let bodies = vec![
         boxed(|| 1),
         boxed(move || {
-            noted.note(Run::current().expect("inside a run").sleep(kit::HOUR).is_err());
+            noted.note(Run::current().expect("inside a run").sleep(crate::kit::HOUR).is_err());
             2
         }),
         boxed(|| 3),
@@ -147,7 +145,8 @@ fn ec_j3_no_member_begins_while_the_others_are_being_cancelled() {
         .map(|_| {
             let stopped = stopped.clone();
             boxed(move || {
-                stopped.note(Run::current().expect("inside a run").sleep(kit::HOUR).is_err());
+                stopped
+                    .note(Run::current().expect("inside a run").sleep(crate::kit::HOUR).is_err());
             })
         })
         .collect();
@@ -224,7 +223,7 @@ fn ec_j4_the_first_success_wins_and_the_others_are_cancelled_and_asked_to_stop()
         let bodies = vec![
             boxed(move || {
                 asleep.note(());
-                noted.note(Run::current().expect("inside a run").sleep(kit::HOUR).is_err());
+                noted.note(Run::current().expect("inside a run").sleep(crate::kit::HOUR).is_err());
                 1
             }),
             boxed(|| panic!("a failure is no success")),
@@ -278,7 +277,7 @@ fn ec_j6_if_nothing_is_done_in_time_the_members_are_cancelled() {
     let stopped = Journal::new();
     let (noted, ran) = (stopped.clone(), stopped.clone());
     let bodies = vec![
-        boxed(move || noted.note(Run::current().expect("a run").sleep(kit::HOUR).is_err())),
+        boxed(move || noted.note(Run::current().expect("a run").sleep(crate::kit::HOUR).is_err())),
         boxed(move || ran.note(false)),
     ];
     let call = Pending::start({

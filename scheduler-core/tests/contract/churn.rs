@@ -1,15 +1,13 @@
 //! What is left after many cancellations runs on time: the test that JDK 25's pool fails (JDK-8370887).
 //!
 //! `SCHEDULER_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
-//! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test contract_churn`.
-
-mod kit;
+//! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test contract churn::`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kit::Mutex;
-use kit::Random;
+use crate::kit::Mutex;
+use crate::kit::Random;
 use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::ScheduledThreadPool;

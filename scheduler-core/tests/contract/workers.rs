@@ -1,7 +1,5 @@
 //! The contract of workers: how many there are, and when they come and go (EC-F).
 
-mod kit;
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -9,17 +7,17 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::CAP;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::NANO;
-use kit::VirtualPool;
-use kit::capped;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
+use crate::kit::Blocker;
+use crate::kit::CAP;
+use crate::kit::HOUR;
+use crate::kit::Journal;
+use crate::kit::ManualPool;
+use crate::kit::NANO;
+use crate::kit::VirtualPool;
+use crate::kit::capped;
+use crate::kit::ms;
+use crate::kit::value_of;
+use crate::kit::wedge;
 use scheduler_core::PoolBuilder;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::TaskHandle;
