@@ -26,11 +26,11 @@
 //
 // # The way of a task
 //
-// `submit` makes it (`task::arena`). What is due goes to the line if that is empty (`ready`), or else is staged, as is
-// what is due later (`staging`), unless a worker has to be woken for it: then a step of the core takes it in
-// (`stepping`, `intake`). A worker takes the first in line, or has a step of the core find the first and plan which
-// worker comes for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring one back
-// with its next step.
+// `submit` makes it (`task::arena`). What is due goes to the line if that is empty or a worker submits it (`ready`), or
+// else is staged, as is what is due later (`staging`), unless a worker has to be woken for it: then a step of the core
+// takes it in (`stepping`, `intake`). A worker takes the first in line, or has a step of the core find the first and
+// plan which worker comes for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring
+// one back with its next step.
 //
 // # Workers
 //

@@ -9,9 +9,9 @@
 //!
 //! 1. *What stands in line was due when it came.* So what is submitted later, and not known here yet, comes after it.
 //!    But it may have come after the reading of the clock by which it is taken.
-//! 2. *A submitter puts a task in line only if the line is empty and nothing is staged*, which would have come before.
-//!    While there is more to do than workers can, what is due is [staged](super::staging) instead, and comes to the
-//!    line many at a time: so submitters and workers do not meet here.
+//! 2. *A submitter puts a task in line itself only if nothing is staged*, which would have come before; and if the line is
+//!    empty, or the submitter is a worker, which comes back to the line next. Another submitter that finds the line filled
+//!    [stages](super::staging) its task, and the line is filled many at a time: so submitters and workers do not meet here.
 //! 3. *The limit is never after the first of the rest.* It is lowered before anything earlier can be taken, and raised
 //!    only under the pool's lock.
 //! 4. *What a worker takes is published under this lock*, in its [`Activity`](super::activity::Activity). So a thread

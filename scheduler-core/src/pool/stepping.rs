@@ -188,7 +188,8 @@ impl Shell {
         let Due::Tick(due) = due else { return Err(item) };
         let is_due = is_due(due.as_nanos(), now.tick.as_nanos());
         let mut entry = Entry { kind, item };
-        if is_due && self.staging.is_empty() && self.ready.is_empty() {
+        let may_enter = || self.ready.is_empty() || self.is_called_by_worker();
+        if is_due && self.staging.is_empty() && may_enter() {
             match self.ready.submit(due, id.0, entry, || self.grace()) {
                 Ok(()) => return Ok(()),
                 Err(back) => entry = back,
