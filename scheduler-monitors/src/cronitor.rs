@@ -10,7 +10,7 @@ const MESSAGE_BYTES_MAX: usize = 2_000;
 
 /// Cronitor: <https://cronitor.io>.
 ///
-/// A monitor is made there when it is first told something. A run that is cancelled after its start has been told is a
+/// A monitor is made there by its first ping. A run that is cancelled after its start was sent is a
 /// failure, because there is no other word for it and the run would be reported as too long.
 ///
 /// ```

@@ -7,8 +7,8 @@ use crate::ping::{Phase, Ping, Request, slug};
 
 /// Healthchecks: <https://healthchecks.io>, or a server of one's own.
 ///
-/// A start is told as `/start`, a failure as `/fail` with its text, and a cancelled run as `/log`, which changes
-/// nothing. The end of a run has the `rid` of its start, so that overlapping runs are told apart.
+/// A start is sent as `/start`, a failure as `/fail` with its text, and a cancelled run as `/log`, which changes
+/// nothing. The end of a run has the `rid` of its start, so that overlapping runs are distinguished.
 ///
 /// ```
 /// use scheduler_monitors::{Healthchecks, Monitors};

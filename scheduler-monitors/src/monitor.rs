@@ -1,12 +1,12 @@
-//! The trait of services that are told about runs.
+//! The trait of services to which runs are reported.
 
 use std::sync::Arc;
 
 use crate::ping::{Ping, Request};
 
-/// A service that is told about runs, and raises an alarm about those that fail or never come.
+/// A service to which runs are reported, and which raises an alarm about those that fail or never come.
 ///
-/// A monitor only says which request tells what. When requests are sent, how often and with what patience is the same
+/// A monitor only makes the request for each ping. When requests are sent, how often and with what patience is the same
 /// for all of them.
 ///
 /// ```
@@ -30,7 +30,7 @@ pub trait Monitor: Send + Sync {
     /// What it is called in messages, such as `healthchecks`. It must hold no secret.
     fn name(&self) -> &str;
 
-    /// The request that tells it this; none if it need not know.
+    /// The request for this ping; none if the service does not need it.
     ///
     /// Called on the thread that sends, again for each further try.
     fn request(&self, ping: &Ping) -> Option<Request>;

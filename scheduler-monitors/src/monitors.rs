@@ -14,7 +14,7 @@ use crate::ping::{Phase, Ping, RunIds, cut, message};
 use crate::sender::Sender;
 use crate::worker::{Print, Route, Scope, Worker};
 
-/// Tells monitors about the runs of a scheduler: a [`Listener`].
+/// Reports the runs of a scheduler to monitors: a [`Listener`].
 ///
 /// It is handed to [`Builder::listener`](scheduler::Builder::listener). Clones are the same: keep one to
 /// [`flush`](Self::flush) at the end.
@@ -62,7 +62,7 @@ pub struct Counts {
 }
 
 /// Makes [`Monitors`].
-#[must_use = "monitors are told nothing before the start"]
+#[must_use = "nothing is reported to monitors before the start"]
 pub struct MonitorsBuilder {
     routes: Vec<Route>,
     clock: Arc<dyn Clock>,
@@ -103,17 +103,17 @@ impl Monitors {
 }
 
 impl MonitorsBuilder {
-    /// Tells a monitor about one task.
+    /// Reports one task to a monitor.
     pub fn task(self, name: &str, monitor: impl Monitor + 'static) -> Self {
         self.route(Scope::Task(name.into()), monitor)
     }
 
-    /// Tells a monitor about the tasks with a tag.
+    /// Reports the tasks with a tag to a monitor.
     pub fn tagged(self, tag: &str, monitor: impl Monitor + 'static) -> Self {
         self.route(Scope::Tagged(tag.into()), monitor)
     }
 
-    /// Tells a monitor about all tasks.
+    /// Reports all tasks to a monitor.
     pub fn all(self, monitor: impl Monitor + 'static) -> Self {
         self.route(Scope::All, monitor)
     }
@@ -166,7 +166,7 @@ impl MonitorsBuilder {
 }
 
 impl Shared {
-    /// What an event tells, if it tells monitors anything.
+    /// The ping for an event, if monitors need one.
     fn ping(&self, event: &Event) -> Option<Ping> {
         let task = event.task.as_ref()?;
         if !self.routes.iter().any(|route| route.takes(task)) {

@@ -1,8 +1,8 @@
 //! When which ping is sent: plain data and arithmetic, without a clock.
 //!
-//! Of each task at most one *report* begins in thirty seconds: a start with the end of the same run, or an end alone. Its
-//! end is told at once, so that the service knows how long the run took. A success that comes too early is held back,
-//! a newer one takes its place, and it is told when the time has come. Failures are told at once, always.
+//! Of each task at most one *report* begins in thirty seconds: a start with the end of the same run, or an end alone.
+//! Its end is sent at once, so that the service knows how long the run took. A success that comes too early is held
+//! back, a newer one takes its place, and it is sent when the time has come. Failures are always sent at once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::ping::{Phase, Ping};
 /// How far apart the reports of a task begin.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(30);
 
-/// How many runs of a task may be in progress whose start has been told.
+/// How many runs of a task may be in progress whose start was sent.
 const TOLD_MAX: usize = 64;
 
 /// Decides for all tasks of a scheduler. Times count from any epoch.
@@ -31,8 +31,8 @@ pub(crate) struct Pacing {
 struct Reports {
     /// When the last report began.
     last: Option<Duration>,
-    /// The runs whose start has been told, and whose end has not.
-    told: HashSet<Uuid>,
+    /// The runs whose start was sent, and whose end was not.
+    open: HashSet<Uuid>,
     /// The success that waits.
     held: Option<Ping>,
     /// Whether the task has ended: nothing comes but the ends of its last runs.
@@ -59,21 +59,21 @@ impl Pacing {
         let is_free = now >= task.free_at();
         match ping.phase {
             Phase::Started => {
-                let is_told = is_free && task.held.is_none() && task.told.len() < TOLD_MAX;
-                if !is_told {
+                let is_sent = is_free && task.held.is_none() && task.open.len() < TOLD_MAX;
+                if !is_sent {
                     self.coalesced += 1;
                     return None;
                 }
-                task.told.insert(ping.run);
+                task.open.insert(ping.run);
                 task.last = Some(now);
             }
             Phase::Failed => {
-                if !task.told.remove(&ping.run) {
+                if !task.open.remove(&ping.run) {
                     task.last = Some(now);
                 }
                 self.coalesced += u64::from(task.held.take().is_some());
             }
-            Phase::Succeeded if task.told.remove(&ping.run) => {
+            Phase::Succeeded if task.open.remove(&ping.run) => {
                 self.coalesced += u64::from(task.held.take().is_some());
             }
             Phase::Succeeded if is_free => {
@@ -85,7 +85,7 @@ impl Pacing {
                 return None;
             }
             Phase::Cancelled => {
-                if !task.told.remove(&ping.run) {
+                if !task.open.remove(&ping.run) {
                     self.coalesced += 1;
                     return None;
                 }
@@ -126,7 +126,7 @@ impl Pacing {
 
     /// Forgets a task that has ended, once nothing of it is to come.
     fn forget(&mut self, name: &str) {
-        let is_over = |task: &Reports| task.is_ended && task.told.is_empty() && task.held.is_none();
+        let is_over = |task: &Reports| task.is_ended && task.open.is_empty() && task.held.is_none();
         if self.tasks.get(name).is_some_and(is_over) {
             self.tasks.remove(name);
         }
@@ -163,7 +163,7 @@ mod tests {
     use Phase::{Cancelled, Failed, Started, Succeeded};
 
     #[test]
-    fn a_run_now_and_then_is_told_from_start_to_end() {
+    fn a_run_now_and_then_is_sent_from_start_to_end() {
         let runs = [
             (0, 1, Started),
             (5, 1, Succeeded),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_every_second_is_told_twice_in_a_minute() {
+    fn a_task_of_every_second_is_sent_twice_in_a_minute() {
         let runs: Vec<_> = (0..60)
             .flat_map(|second| {
                 [(second, second.into(), Started), (second, second.into(), Succeeded)]
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_run_is_told_if_its_start_was() {
+    fn a_cancelled_run_is_sent_if_its_start_was() {
         let runs = [(0, 1, Started), (1, 2, Started), (2, 2, Cancelled), (3, 1, Cancelled)];
         assert_eq!(sent(&runs), [(0, 1, Started), (3, 1, Cancelled)]);
     }

@@ -1,4 +1,4 @@
-//! What a monitor is told about a run, and the request that tells it.
+//! A ping: what is sent to a monitor about a run, and the request that carries it.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +28,7 @@ pub enum Phase {
     Succeeded,
     /// It ended with an error, a panic or a timeout, after its last attempt.
     Failed,
-    /// It was cancelled, or the scheduler stopped, after its start had been told.
+    /// It was cancelled, or the scheduler stopped, after its start was sent.
     Cancelled,
 }
 
@@ -45,7 +45,7 @@ impl Phase {
     }
 }
 
-/// What a [`Monitor`](crate::Monitor) is told: task, run, phase and message.
+/// What is sent to a [`Monitor`](crate::Monitor): task, run, phase and message.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ping {
@@ -72,7 +72,7 @@ pub enum Method {
     Post,
 }
 
-/// A request that tells a monitor something.
+/// A request to a monitor.
 ///
 /// [`Debug`] does not show the address, which is the secret of most monitors.
 #[derive(Clone, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use crate::schedule::{Expected, expected};
 
 /// Sentry Crons: <https://sentry.io>, or a server of one's own.
 ///
-/// Each ping tells the schedule of its task, so that monitors are made and changed with the code: cron expressions that
-/// mean the same in a crontab, with their zone, and periods of whole minutes. Of another schedule Sentry knows only what is
-/// set there.
+/// Each ping carries the schedule of its task, so that monitors are made and changed with the code: cron expressions
+/// that mean the same in a crontab, with their zone, and periods of whole minutes. Of another schedule Sentry knows
+/// only what is set there.
 ///
-/// A run that is cancelled after its start has been told is an error, because there is no other word for it and the run
+/// A run that is cancelled after its start was sent is an error, because there is no other word for it and the run
 /// would be reported as too long.
 ///
 /// ```
@@ -114,7 +114,7 @@ impl Sentry {
         self
     }
 
-    /// What Sentry is told about the schedule; none where it would be wrong.
+    /// The schedule as Sentry takes it; none where it would be wrong.
     fn config(&self, ping: &Ping) -> Option<Value> {
         let schedule = match expected(&ping.task)? {
             Expected::Crontab(value) => json!({ "type": "crontab", "value": value }),

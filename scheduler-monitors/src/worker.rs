@@ -23,7 +23,7 @@ const RETRIES_MAX: usize = 256;
 /// How far apart messages are.
 const MESSAGE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Which tasks a monitor is told about.
+/// Which tasks are reported to a monitor.
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
     All,
@@ -128,7 +128,7 @@ impl Worker {
         }
     }
 
-    /// Tells one monitor, and keeps the ping for another try if need be.
+    /// Sends a ping to one monitor, and keeps it for another try if need be.
     fn tell(&mut self, ping: &Ping, route: usize, tries: usize) {
         let monitor = &self.routes[route].monitor;
         // A monitor is code of the program: its panic costs one ping.
@@ -160,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// Tells again what was not taken and is due; with `all`, everything.
+    /// Sends again what failed and is due; with `all`, everything.
     fn try_again(&mut self, all: bool) {
         for _ in 0..self.retries.len() {
             let Some(retry) = self.retries.pop_front() else { return };

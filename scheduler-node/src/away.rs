@@ -20,7 +20,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_millis(1_500);
 
 impl Away {
-    /// A request was not answered. Returns true if that is to be told.
+    /// A request was not answered. Returns true if that is to be reported.
     pub(crate) fn failed(&mut self, is_certain: bool, now: Tick, draws: &mut Draws) -> bool {
         self.since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
@@ -30,7 +30,7 @@ impl Away {
         is_news
     }
 
-    /// A request was answered. Returns for how long none was, if that was told.
+    /// A request was answered. Returns for how long none was, if that was reported.
     pub(crate) fn answered(&mut self, now: Tick) -> Option<Duration> {
         let former = std::mem::take(self);
         former.since.filter(|_| former.is_told).map(|since| now.since(since))

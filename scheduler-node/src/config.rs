@@ -1,4 +1,4 @@
-//! What a node is told at its start.
+//! The configuration of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use scheduler_store::Definition;
 
 use crate::safeguard::Safeguards;
 
-/// What a node is told at its start. The defaults suit a store on the same machine and one far away.
+/// The configuration of a node. The defaults suit a store on the same machine and one far away.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What people call the process.

@@ -1,4 +1,4 @@
-//! What a node is told, and what it wants done.
+//! The inputs and the effects of a node.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use scheduler_store::{
 use crate::request::{Answer, Channel, Request, RequestId};
 use crate::tick::Tick;
 
-/// What a node is told.
+/// An input of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A store has answered.
@@ -19,8 +19,8 @@ pub enum Input {
         /// The answer.
         result: Result<Answer, StoreError>,
     },
-    /// The thread gave a request up at its deadline, and closed the connection: whether it was or will be executed is not
-    /// known. An answer that comes later is ignored.
+    /// The thread gave a request up at its deadline, and closed the connection: whether it was or will be executed is
+    /// not known. An answer that comes later is ignored.
     NoAnswer {
         /// The request.
         request: RequestId,

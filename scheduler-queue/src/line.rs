@@ -31,7 +31,7 @@ pub struct Line<T> {
     ///
     /// INVARIANT: all pieces but the last are full.
     others: VecDeque<Vec<Place<T>>>,
-    /// A piece that has been left: to allocate one is dear, because it is large.
+    /// A piece that has been left, to be used again: one is large, and costly to allocate.
     spare: Vec<Place<T>>,
     len: usize,
     /// How many places are empty that have not been left.

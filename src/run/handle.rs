@@ -107,9 +107,8 @@ impl Run {
     /// Whether this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler
     /// has stopped and waited long enough.
     ///
-    /// It is a request that the task may follow. (The future of an async task need not ask: it is
-    /// dropped where it awaits.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one
-    /// may finish.
+    /// It is a request that the task may follow. (The future of an async task need not ask: it is dropped where it
+    /// awaits.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one may finish.
     ///
     /// ```standalone_crate
     /// use scheduler::{Run, scheduled};
@@ -157,7 +156,7 @@ impl Run {
         Self { attempt: Arc::new(Attempt::new(start)) }
     }
 
-    /// Makes this run, which is over, another run of its task; returns false if anybody else has kept it.
+    /// Makes this run, which is over, another run of its task; returns false if it has another owner.
     pub(crate) fn begin_anew(&mut self, start: &AttemptStart<'_>) -> bool {
         Arc::get_mut(&mut self.attempt).map(|attempt| attempt.renew(start)).is_some()
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::notice::Notice;
 
-/// Tells a task that the scheduler is stopping: no new runs begin, and it waits for this one.
+/// Shows a task that the scheduler is stopping: no new runs begin, and it waits for this one.
 ///
 /// A task that takes long asks now and then, or lets it end a wait; a task that does not ask is
 /// waited for all the same.

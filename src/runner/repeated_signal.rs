@@ -1,4 +1,4 @@
-//! Tells a second signal from a repetition of the first one.
+//! Distinguishes a second signal from a repetition of the first one.
 
 use std::time::Duration;
 

@@ -9,10 +9,10 @@ use crate::run::{Claimed, JobEnd, JobRun, Run, Verdict};
 #[derive(Default)]
 pub(super) struct WaitingJobs(pub(super) VecDeque<Claimed>);
 
-/// Jobs that are over, to be told with no lock held.
+/// Jobs that are over, to be reported with no lock held.
 pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
 
-/// Tells how jobs ended. No lock may be held.
+/// Reports how jobs ended. No lock may be held.
 pub(super) fn tell(ended: EndedJobs) {
     ended.into_iter().for_each(|(job, end)| job.end(end));
 }

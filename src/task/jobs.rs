@@ -11,8 +11,8 @@ use crate::observe::{EventKind, Outcome, SkipReason};
 use crate::run::{Claimed, JobEnd, JobRun, Run, StopCause};
 
 impl Control {
-    /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has ended or
-    /// runs no jobs: then the job ends as [`JobEnd::Unrun`].
+    /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has
+    /// ended or runs no jobs: then the job ends as [`JobEnd::Unrun`].
     pub(crate) fn start_job(&self, job: &Claimed) -> bool {
         let ticker = Arc::downgrade(&self.ticker);
         job.on_stop(Box::new(move |job, cause| {
@@ -72,7 +72,7 @@ impl Transition<'_> {
         }
     }
 
-    /// Tells the end of the run of a job.
+    /// Reports the end of a job's run.
     pub(super) fn end_job(&mut self, run: &Run, outcome: &Outcome) {
         if let Some(job) = run.claimed() {
             let end = end_of(job, run, outcome);

@@ -319,7 +319,7 @@ impl Transition<'_> {
         Over { active, outcome }
     }
 
-    /// Records a run that is over, and reports it if anybody wants to know.
+    /// Records a run that is over, and reports it if anything listens.
     fn record(&mut self, Over { mut active, outcome }: Over) {
         let took = self.now.tick.since(active.began.tick);
         if self.state.facts.is_async

@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// Nobody knows whether the request was executed, or will be until its `not_after`.
+    /// It is unknown whether the request was executed, or will be until its `not_after`.
     fn unknown(
         &mut self,
         flight: &InFlight,
@@ -234,8 +234,8 @@ impl Node {
         }
     }
 
-    /// Polls again when a tick comes. Of several processes one is usually first, and the others then find that it has fired;
-    /// those without a free worker leave it to the others.
+    /// Polls again when a tick comes. Of several processes one is usually first, and the others then find that it has
+    /// fired; those without a free worker leave it to the others.
     pub(super) fn aim_tick(&mut self, at: Option<StoreTime>) {
         let order = u64::try_from(self.config.yield_for.as_nanos()).unwrap_or(u64::MAX);
         let wait = match (self.others.is_empty(), self.hand.free(&self.config)) {

@@ -35,7 +35,7 @@ impl Node {
         self.finishes.push(Finish { session: job.session, held, end });
     }
 
-    /// Somebody has cancelled a job.
+    /// A job was cancelled.
     pub(super) fn cancel(&mut self, held: Held, now: Tick, effects: &mut Vec<Effect>) {
         let Some(job) = self.hand.get_mut(held).filter(|job| !job.is_cancelled) else { return };
         job.is_cancelled = true;

@@ -16,7 +16,7 @@ impl Node {
         }
     }
 
-    /// The session has ended for ever. What has not begun is given back, and runs are told.
+    /// The session has ended for ever. What has not begun is given back, and runs are asked to stop.
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);
@@ -61,7 +61,7 @@ impl Node {
             label: self.config.label.clone(),
             build: self.config.build.clone(),
             lease: self.config.lease,
-            // A session that is opened too late is one that nobody renews.
+            // A session that is opened too late would not be renewed.
             not_after: self.not_after(now).unwrap_or(StoreTime::MAX),
         })
     }

@@ -43,7 +43,7 @@ pub struct Node {
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) follows: BTreeMap<String, bool>,
-    /// By schedule: the rule that was told to be another build's.
+    /// By schedule: the rule that was reported as another build's.
     pub(super) silent: BTreeMap<String, String>,
 
     pub(super) store: Option<InFlight>,
@@ -156,8 +156,8 @@ impl Node {
         self.clock.earliest(now)
     }
 
-    /// Until when the store may execute a request that is sent now; for what the program itself asks, such as an enqueue.
-    /// None while the store's clock is not known.
+    /// Until when the store may execute a request that is sent now; for what the program itself asks, such as an
+    /// enqueue. None while the store's clock is not known.
     #[must_use]
     pub fn not_after(&self, now: Tick) -> Option<StoreTime> {
         if !self.config.safeguards.hold(Safeguard::R2) {

@@ -16,7 +16,7 @@ pub(super) struct Body {
     pub(super) lasts: Duration,
     /// How it ends; none if it kills its process.
     pub(super) end: Option<End>,
-    /// True if it stops when it is told that it is lost or cancelled.
+    /// True if it stops when it is asked to, because it is lost or cancelled.
     pub(super) listens: bool,
 }
 

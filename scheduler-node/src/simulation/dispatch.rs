@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// A run is told that it is lost or cancelled: some stop early.
+    /// A run is asked to stop because it is lost or cancelled: some do.
     fn ask_to_stop(&mut self, process: usize, held: Held, is_cancel: bool) {
         let at = self.now + self.draws.below(300 * MILLI);
         let it = &mut self.processes[process];

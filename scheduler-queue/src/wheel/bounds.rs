@@ -190,7 +190,7 @@ impl Watched {
         watched
     }
 
-    /// Puts an item in, and tells what that has cost.
+    /// Puts an item in, and returns what that cost.
     fn add(&mut self, due: u64) -> usize {
         let (sequence, before) = (self.tickets.len() as u64, self.all);
         let ticket = self.call(|queue| queue.push(Key { due, sequence }, sequence));

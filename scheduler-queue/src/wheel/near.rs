@@ -45,7 +45,7 @@ impl Near {
         rank <= self.reach || is_nothing_far && self.run.len() < RUN_MAX
     }
 
-    /// Puts in an entry that was admitted. The answer says whether so many came late that it is time
+    /// Puts in an entry that was admitted. Returns true if so many came late that it is time
     /// for [`Near::spill`].
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         let rank = entry.rank();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// A ring for two keys tells them apart in their order, and holds what is between them.
+        /// A ring for two keys keeps them in their order, and holds what is between them.
         #[test]
         fn a_ring_tells_apart_what_it_is_made_for(one: u128, flips: u128, bits in 0..128u32, part: u128) {
             let other = one ^ (flips >> bits).max(1);
