@@ -106,6 +106,7 @@ mod options;
 mod problem;
 mod prometheus;
 mod server;
+mod store;
 mod times;
 mod view;
 mod web;
