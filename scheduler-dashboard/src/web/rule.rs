@@ -1,6 +1,6 @@
 //! The rule that a visitor has written.
 
-use scheduler::{Schedule, TaskControl, Zone};
+use scheduler::{Preview, Schedule, TaskControl, Zone};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -43,21 +43,15 @@ impl Written {
         task: &TaskControl,
         count: usize,
     ) -> Result<(Schedule, Value), Problem> {
-        let (zone, schedule) = self.schedule(app, task)?;
-        let preview = task.preview(schedule.clone(), count);
-        let preview = preview.map_err(|error| {
-            Problem::from(error).of_rule(|text| {
-                // The place is that of the line above.
-                let parts = text.split(file!()).map(|part| {
-                    let place = format!(": `{}`: ", task.name());
-                    match part.strip_prefix(':').and_then(|rest| rest.split_once(&place)) {
-                        Some((line, rest)) if line.bytes().all(|it| it.is_ascii_digit()) => rest,
-                        _ => part,
-                    }
-                });
-                parts.collect()
-            })
-        })?;
+        let period = self.fixed_rate.clone().or_else(|| self.fixed_delay.clone());
+        let has_delay = self.initial_delay.is_some();
+        let (zone, mut schedule) = self.schedule(app, task)?;
+        let mut preview = seen(task, &schedule, count)?;
+        // As for a task in memory: the first fire time comes after one period, and not at once.
+        if let Some(period) = period.filter(|_| task.is_durable() && !has_delay) {
+            schedule = schedule.initial_delay(period);
+            preview = seen(task, &schedule, count)?;
+        }
         Ok((schedule, view::preview(&preview, zone)))
     }
 
@@ -87,17 +81,6 @@ impl Written {
                 let zone = self.zone.filter(|zone| !zone.is_empty());
                 Schedule::cron(cron).zone(zone.unwrap_or(present))
             }
-            // As for a task in memory: the first fire time comes after one period, and not at once.
-            (None, Some(period), None, None)
-                if task.is_durable() && self.initial_delay.is_none() =>
-            {
-                Schedule::fixed_rate(&*period).initial_delay(&*period)
-            }
-            (None, None, Some(delay), None)
-                if task.is_durable() && self.initial_delay.is_none() =>
-            {
-                Schedule::fixed_delay(&*delay).initial_delay(&*delay)
-            }
             (None, Some(period), None, None) => Schedule::fixed_rate(period),
             (None, None, Some(delay), None) => Schedule::fixed_delay(delay),
             (None, None, None, Some(at)) => Schedule::at(at),
@@ -111,4 +94,20 @@ impl Written {
         }
         Ok((zone, schedule))
     }
+}
+
+/// A rule as a task would have it; or what is wrong with it, without the place, which is in this file.
+fn seen(task: &TaskControl, schedule: &Schedule, count: usize) -> Result<Preview, Problem> {
+    let without_place = |text: &str| {
+        let end = format!(": `{}`: ", task.name());
+        let parts = text.split(file!()).map(|part| {
+            match part.strip_prefix(':').and_then(|rest| rest.split_once(&end)) {
+                Some((line, rest)) if line.bytes().all(|it| it.is_ascii_digit()) => rest,
+                _ => part,
+            }
+        });
+        parts.collect()
+    };
+    let preview = task.preview(schedule.clone(), count);
+    preview.map_err(|error| Problem::from(error).of_rule(without_place))
 }
