@@ -158,7 +158,7 @@ impl TaskControl {
     ///     .spawn()?;
     /// let import = scheduler.tasks().get("import")?;
     /// let preview = import.preview(Schedule::cron("0 0 4 * * *").zone("UTC"), 5)?;
-    /// assert_eq!(&*preview.rule, "0 0 4 * * * (04:00, daily) in UTC");
+    /// assert_eq!(&*preview.rule, "0 0 4 * * * (04:00, every day) in UTC");
     /// assert_eq!(preview.fire_times.len(), 5);
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -294,7 +294,7 @@ impl fmt::Debug for TaskControl {
 pub struct Preview {
     /// What kind of rule it is.
     pub kind: RuleKind,
-    /// The rule as people read it, such as `0 0 9 * * * (09:00, daily) in Europe/Berlin`.
+    /// The rule as people read it, such as `0 0 9 * * * (09:00, every day) in Europe/Berlin`.
     pub rule: Arc<str>,
     /// The cron expression.
     pub expression: Option<Arc<str>>,

@@ -272,7 +272,7 @@ test("a parked job is found with its error and its payload, and retried by hand"
   await page.getByText("letter-17").waitFor();
   await page.getByRole("button", { name: "Retry job" }).click();
   await page.getByText("2 of 2").waitFor();
-  await page.getByText("parked", { exact: true }).waitFor();
+  await page.locator(".title .status.is-bad").waitFor();
   await page.getByRole("button", { name: "Delete job" }).click();
   equal(await page.evaluate(() => document.activeElement.id), "sure-cancel", "the focus is on what does no harm");
   await page.getByRole("button", { name: "Delete", exact: true }).click();

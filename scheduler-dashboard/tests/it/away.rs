@@ -4,8 +4,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
     Depth, Enqueued, Job, JobFilter, JobId, Model, Schedule, SessionId, SessionInfo, Store,
-    StoreError, StoreTime,
+    StoreError, StoreTime, store_time,
 };
+use scheduler::{Clock, SystemClock};
 use scheduler_store::{
     Close, Command, Commanded, Enqueue, Finish, Finished, Fire, Fired, Held, Open, Opened, Poll,
     Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
@@ -27,7 +28,7 @@ pub(crate) struct Moody {
 
 impl Moody {
     pub(crate) fn new() -> Self {
-        let now = || StoreTime::from_micros(scheduler::chrono::Utc::now().timestamp_micros());
+        let now = || store_time(SystemClock::new().wall());
         Self {
             store: Model::with_clock(now),
             mood: Arc::new((Mutex::new(Mood::Answers), Condvar::new())),
