@@ -32,7 +32,8 @@ fn slow(run: &Run) {
 
 #[job(name = "shop::mail")]
 fn mail(#[payload] letter: serde_json::Value, run: &Run) -> Result<(), String> {
-    match letter["to"].as_str() {
+    let serde_json::Value::Object(letter) = letter else { return Ok(()) };
+    match letter.get("to").and_then(|to| to.as_str()) {
         Some("slow") => slow(run),
         Some("full") => return Err("the mailbox <b>full</b> is full".to_owned()),
         _ => {}

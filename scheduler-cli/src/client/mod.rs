@@ -70,7 +70,7 @@ pub(crate) enum Command {
     /// Let a paused task go on
     Resume(Named),
     /// List, show, retry, cancel and delete the durable jobs of a running program; its queues and nodes
-    Jobs(jobs::Given),
+    Jobs(Box<jobs::Given>),
     /// Show the tasks of a running program, again and again
     Watch {
         #[command(flatten)]

@@ -8,7 +8,7 @@ use scheduler::{Attribute, Schedule, TaskControl, Zone};
 use serde_json::{Map, Value, json};
 
 use super::object::put;
-use super::task::words_of;
+use super::words::words_of;
 use crate::app::App;
 use crate::store::{Known, Store};
 use crate::times::{instant, local, millis};

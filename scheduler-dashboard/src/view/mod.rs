@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `object` | values that may be absent |
+//! | `object`, `words` | values that may be absent; cron rules in words |
 //! | `task` | a row of the list; a task with its next fire times; a rule that it might get |
 //! | `durable` | what of a durable task only the store knows |
 //! | `runs` | the history of a task, of both sources |
@@ -18,6 +18,7 @@ mod jobs;
 mod object;
 mod runs;
 mod task;
+mod words;
 
 pub(crate) use self::jobs::{job, job_detail, nodes, queues, state_of};
 pub(crate) use self::runs::{Page, runs};

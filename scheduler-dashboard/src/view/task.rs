@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::durable;
 use super::object::put;
+use super::words::words_of;
 use crate::app::App;
 use crate::clock::now;
 use crate::times::{instant, local, marked, millis};
@@ -89,7 +90,7 @@ pub(crate) fn preview(preview: &Preview, zone: Zone) -> Value {
     shown.insert("zone".into(), zone.name().into());
     put(&mut shown, "expression", preview.expression.as_deref());
     let words = match preview.expression.as_deref() {
-        Some(expression) => words_of(&preview.rule, expression, &zone.name()),
+        Some(expression) => words_of(&preview.rule, expression, zone.name()),
         None => Some(preview.rule.to_string()),
     };
     put(&mut shown, "words", words);
@@ -102,15 +103,7 @@ fn words(task: &TaskSnapshot) -> Option<String> {
     if task.facts.kind != RuleKind::Cron {
         return Some(task.facts.rule.to_string());
     }
-    words_of(&task.facts.rule, task.expression.as_deref()?, &task.facts.zone.name())
-}
-
-/// The words of a cron rule that is shown with its expression and its zone.
-pub(super) fn words_of(rule: &str, expression: &str, zone: &str) -> Option<String> {
-    let rest = rule.strip_prefix(expression)?;
-    let rest = rest.strip_suffix(&format!(" in {zone}"))?.trim();
-    let words = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    words.map(str::to_owned).filter(|words| !words.is_empty())
+    words_of(&task.facts.rule, task.expression.as_deref()?, task.facts.zone.name())
 }
 
 fn pause(app: &App, task: &TaskSnapshot) -> Option<Value> {

@@ -12,8 +12,11 @@ use crate::away::{Mood, Moody};
 use crate::support::*;
 
 #[job(name = "mail")]
-fn mail(#[payload] to: Value) -> Result<(), String> {
-    if to["fails"] == true { Err("mailbox full: hunter2".to_owned()) } else { Ok(()) }
+fn mail(#[payload] letter: Value) -> Result<(), String> {
+    match letter {
+        Value::Object(letter) if letter["fails"] == true => Err("mailbox full: hunter2".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 fn durable() -> Schedule {
