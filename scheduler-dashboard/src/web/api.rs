@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
@@ -10,6 +10,7 @@ use scheduler::Zone;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::asked::Asked;
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
@@ -105,7 +106,7 @@ pub(crate) struct RunsQuery {
 pub(crate) async fn task_runs(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Query(query): Query<RunsQuery>,
+    Asked(query): Asked<RunsQuery>,
 ) -> Answer {
     let task = app.tasks.get(&name)?.snapshot();
     let limit = query.limit.unwrap_or(100).clamp(1, RUNS_MAX);
@@ -122,7 +123,7 @@ pub(crate) struct NextQuery {
 pub(crate) async fn task_next(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Query(query): Query<NextQuery>,
+    Asked(query): Asked<NextQuery>,
 ) -> Answer {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
@@ -139,7 +140,7 @@ pub(crate) struct ActionsQuery {
 /// `GET /actions?task=…`
 pub(crate) async fn actions(
     State(app): State<Arc<App>>,
-    Query(query): Query<ActionsQuery>,
+    Asked(query): Asked<ActionsQuery>,
 ) -> Json<Value> {
     let shown = |action: &Action| {
         let mut shown = json!({

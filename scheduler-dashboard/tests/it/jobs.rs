@@ -140,9 +140,12 @@ fn jobs_come_in_pages_and_faulty_questions_are_refused_in_words() {
         ("/jobs?after=7", "no identity"),
         ("/jobs/7", "no identity"),
         ("/jobs?stat=ready", "unknown field"),
+        ("/jobs?limit=x", "invalid digit"),
+        ("/tasks/report/runs?limit=x", "invalid digit"),
     ] {
         let answer = served.get(&format!("/api/v1{wrong}"));
         assert!(answer.status == 400 && answer.body.contains(word), "{wrong}: {answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{wrong}");
     }
     served.stop();
 }
