@@ -142,17 +142,20 @@ impl Drop for Pumping {
 
 /// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
 fn changed(app: &App) -> Vec<Value> {
+    let of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
     if !app.recorder.has_heard() {
         let since = now() - Duration::from_secs(2);
         let tasks = app.list();
         let is_new = |task: &&scheduler::TaskSnapshot| {
             let ended = task.last_runs.first().map(|run| run.started_at + run.took);
-            task.running > 0 || ended.is_some_and(|at| at > since) || task.is_paused
+            task.running > 0
+                || ended.is_some_and(|at| at > since)
+                || task.is_paused
+                || of_store.contains(task.name())
         };
         return tasks.iter().filter(is_new).map(|task| view::row(app, task)).collect();
     }
     let mut names: BTreeSet<Arc<str>> = app.recorder.take_changed().into_iter().collect();
-    let of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
     // A schedule that has no task here has no row.
     let tasks = of_store.iter().filter_map(|name| app.tasks.get(name).ok());
     names.extend(tasks.map(|task| Arc::from(task.name())));

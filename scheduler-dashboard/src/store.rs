@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::Schedule;
+use scheduler::store::{Schedule, store_time};
 use scheduler::{Jobs, JobsError};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
+use crate::clock::now;
 use crate::problem::Problem;
 
 /// How long the store may take to answer.
@@ -42,6 +43,8 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct Schedules {
     by_name: BTreeMap<String, Arc<Schedule>>,
+    /// Those that were paused: a pause ends without a change in the store.
+    paused: BTreeSet<String>,
     /// Those whose rows have to be sent again.
     changed: BTreeSet<String>,
     /// The number of the last question, and that of the last one with an answer.
@@ -165,6 +168,11 @@ impl Schedules {
     fn take(&mut self, list: Vec<Schedule>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
+        let now = store_time(now());
+        let paused = list.iter().filter(|it| it.pause.as_ref().is_some_and(|it| it.holds(now)));
+        let paused = paused.map(|it| it.definition.name.clone()).collect();
+        let formerly = std::mem::replace(&mut self.paused, paused);
+        self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
         for schedule in list {
             let name = schedule.definition.name.clone();
             let same = former.get(&name).filter(|former| ***former == schedule);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::eventually;
 use crate::away::{Mood, Moody};
+use crate::live::Stream;
 use crate::support::*;
 
 #[job(name = "mail")]
@@ -463,5 +464,20 @@ fn a_store_that_is_away_takes_its_own_sections_away_and_no_others() {
     store.set(Mood::Answers);
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
     assert_eq!(served.get("/api/v1/jobs").status, 200);
+    served.stop();
+}
+
+#[test]
+fn what_the_store_says_comes_live_also_that_a_pause_is_over() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    let mut stream = Stream::open(&served);
+    // As another process does it.
+    jobs(&served).pause("report", "other", "by hand", None).unwrap();
+    let row = stream.row("report", |row| row["isPaused"] == true);
+    assert_eq!((&row["pause"]["by"], &row["state"]), (&"other".into(), &"paused".into()));
+    served.post("/api/v1/tasks/report/pause", r#"{"forMs":500}"#);
+    let row = stream.row("report", |row| row["isPaused"] == false);
+    assert!(row["next"].is_string() && row.get("pause").is_none(), "{row}");
     served.stop();
 }

@@ -12,10 +12,10 @@ use crate::api::eventually;
 use crate::support::*;
 
 /// A stream of events.
-struct Stream(BufReader<TcpStream>, String);
+pub(crate) struct Stream(BufReader<TcpStream>, String);
 
 impl Stream {
-    fn open(served: &Served) -> Self {
+    pub(crate) fn open(served: &Served) -> Self {
         Self::open_with(served, "")
     }
 
@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// The row of a task in the next update that has one which is as wanted.
-    fn row(&mut self, task: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn row(&mut self, task: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, data) = self.next().expect("an event");
             let rows = data["tasks"].as_array().cloned().unwrap_or_default();
