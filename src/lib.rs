@@ -128,7 +128,8 @@ pub use registrar::Registrar;
 pub use run::JobError;
 pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
 pub use runner::{
-    Builder, DryRun, Pause, Pool, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
+    Builder, DryRun, Pause, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start,
+    start_async,
 };
 pub use schedule::{IntoInstant, Length, Schedule};
 pub use scheduler_core::trigger::Zone;

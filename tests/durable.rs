@@ -319,6 +319,40 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
 }
 
 #[test]
+fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked {
+    let (scheduler, _, model) = started(&[])?;
+    let jobs = scheduler.tasks().jobs()?;
+    assert!(scheduler.tasks().get("nightly")?.is_durable());
+    let long = Schedule::cron("0 0 9 * * *").zone("Europe/Berlin");
+    jobs.put("daily", long, sweep::job())?;
+    let hour = || Schedule::fixed_rate("1h").initial_delay("1h");
+    jobs.put("hourly", hour(), sweep::job())?;
+    jobs.put(
+        "bounded",
+        hour().until(store::utc(model.now()) + Duration::from_secs(9_000)),
+        sweep::job(),
+    )?;
+    jobs.put("slow", Schedule::fixed_delay("1h").initial_delay("2h"), sweep::job())?;
+    jobs.pause("daily", "ops", "", None)?;
+    let upcoming = |name: &str| -> Result<Vec<DateTime<Utc>>, Box<dyn Error>> {
+        let schedules = jobs.schedules()?;
+        let schedule = schedules.iter().find(|it| it.definition.name == name).ok_or("none")?;
+        Ok(jobs.upcoming(schedule, 3))
+    };
+    let now = store::utc(model.now());
+    let daily = upcoming("daily")?;
+    let zone: scheduler::Zone = "Europe/Berlin".parse()?;
+    let nine = |at: &DateTime<Utc>| zone.local(*at).format("%H:%M:%S").to_string() == "09:00:00";
+    assert!(daily.len() == 3 && daily.iter().all(nine) && daily[0] > now, "{daily:?}");
+    let hourly = upcoming("hourly")?;
+    assert_eq!(hourly[2] - hourly[0], scheduler::chrono::TimeDelta::hours(2));
+    assert!(hourly[0] > now && hourly[0] <= now + Duration::from_secs(3_600));
+    assert_eq!(upcoming("bounded")?.len(), 2);
+    assert_eq!(upcoming("slow")?.len(), 1);
+    Ok(())
+}
+
+#[test]
 fn a_value_of_json_is_a_payload() {
     fn is_payload<T: scheduler::Payload>() {}
     is_payload::<Value>();

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{client, crontab, explain, fault::Fault, lint, surroundings::Surroundings};
+use crate::{check, client, crontab, explain, fault::Fault, lint, surroundings::Surroundings};
 
 /// Cron expressions in words, crontabs as `#[scheduled]` functions, and the tasks of a running program
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Command {
     },
     /// Find expressions that mean something else than people think
     Lint(lint::Given),
+    /// Build a program, and let it plan its tasks without running any: names, values, settings, tasks that are not linked
+    Check(check::Given),
     /// Turn schedules of other programs into functions
     Import {
         #[command(subcommand)]
@@ -64,6 +66,7 @@ impl Args {
             Command::Between { given, first, until, max } => {
                 explain::between(given, (first, until), *max, around)?;
             }
+            Command::Check(given) => return check::check(given, around),
             Command::Lint(given) => return lint::lint(given, around),
             Command::Import { from: Import::Crontab(given) } => {
                 return crontab::import(given, around);

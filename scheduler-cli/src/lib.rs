@@ -13,7 +13,9 @@
 //! | `explain`, `next`, `between` | an expression in words, and its fire times; also those of crontabs, Quartz and systemd |
 //! | `lint` | expressions that mean something else than people think |
 //! | `import crontab` | the lines of a crontab as `#[scheduled]` functions |
-//! | `list`, `show`, `run`, `pause`, `resume`, `jobs`, `watch` | the tasks of a running program, through its JSON API |
+//! | `check` | whether a program would start, and which tasks are not in it |
+//! | `list`, `show`, `run`, `pause`, `resume`, `watch` | the tasks of a running program, through its JSON API |
+//! | `jobs` | the durable jobs of a running program, its queues and its nodes |
 //!
 //! The exit code is 0 if all went well, 1 if the answer is no, and 2 if the command could not be carried out.
 //
@@ -23,6 +25,7 @@
 // what a task does is worse than none. Panic on what a person typed.
 
 mod args;
+mod check;
 mod client;
 mod crontab;
 mod dialect;

@@ -8,7 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use scheduler::{Builder, Run, Schedule, Scheduler};
+use scheduler::store::{Model, store_time};
+use scheduler::{
+    Builder, Clock, Jobs, NodeOptions, Run, Schedule, Scheduler, SystemClock, job, tasks,
+};
 use scheduler_dashboard::{Dashboard, DashboardServer};
 
 const TOKEN: &str = "operator-0123456789";
@@ -27,8 +30,38 @@ fn slow(run: &Run) {
     }
 }
 
-fn tasks(scene: &str) -> Builder {
-    let builder = Scheduler::builder().pool_size(4).environment([("PATH", "")]);
+#[job(name = "shop::mail")]
+fn mail(#[payload] letter: serde_json::Value, run: &Run) -> Result<(), String> {
+    let serde_json::Value::Object(letter) = letter else { return Ok(()) };
+    match letter.get("to").and_then(|to| to.as_str()) {
+        Some("slow") => slow(run),
+        Some("full") => return Err("the mailbox <b>full</b> is full".to_owned()),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Jobs in all states.
+fn enqueue(jobs: &Jobs) -> Result<(), Box<dyn std::error::Error>> {
+    let letter =
+        |to: &str| mail::job(serde_json::json!({ "to": to, "iban": "DE02 1203", "lines": [1, 2] }));
+    let later = (0..60).map(|_| letter("later").after(Duration::from_secs(3_600)).queue("letters"));
+    jobs.enqueue_all(later.collect())?;
+    jobs.enqueue(letter("full").key("letter-17"))?;
+    jobs.enqueue(letter("slow").priority(scheduler::Priority::High))?;
+    jobs.enqueue(letter("ada"))?;
+    Ok(())
+}
+
+fn with_store(builder: Builder) -> Builder {
+    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    let nightly = Schedule::cron("0 0 3 * * *").zone("Europe/Berlin").durable();
+    let node = NodeOptions::default().label("web-1").build("1.2.3");
+    builder.tasks(tasks![mail]).store(store).node(node).task("nightly", nightly, |_| {})
+}
+
+fn scene(scene: &str) -> Builder {
+    let builder = Scheduler::builder().pool_size(4).environment([("PATH", "")]).tasks(tasks![]);
     let builder = builder.settings("none.toml", "").zone("Europe/Berlin").messages(|_| {});
     let builder = builder.await_termination(Duration::ZERO);
     match scene {
@@ -49,6 +82,7 @@ fn tasks(scene: &str) -> Builder {
                 .task(&long, hourly(), |_| {})
                 .task("\u{5e9}\u{5dc}\u{5d5}\u{5dd}", hourly(), |_| {})
         }
+        "jobs" => with_store(builder).task("import", hourly(), |_| {}),
         _ => builder
             .task("tick", Schedule::fixed_rate("300ms"), |_| {})
             .task("import", hourly().tags(["shop"]), |run| run.note("17 rows"))
@@ -72,15 +106,18 @@ fn mount(router: Router, address: SocketAddr) -> std::io::Result<()> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let scene = arguments.next().unwrap_or_default();
+    let name = arguments.next().unwrap_or_default();
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let dashboard = Dashboard::new().title("test shop").operator("ops", TOKEN);
     let dashboard = dashboard.viewer("wall", "viewer-0123456789ab");
-    let dashboard = if scene == "read-only" { dashboard.read_only() } else { dashboard };
-    let scheduler = tasks(&scene).listener(dashboard.listener()).spawn()?;
+    let dashboard = if name == "read-only" { dashboard.read_only() } else { dashboard };
+    let scheduler = scene(&name).listener(dashboard.listener()).spawn()?;
+    if let Ok(jobs) = scheduler.jobs() {
+        enqueue(&jobs)?;
+    }
     let mut server: Option<DashboardServer> = None;
     let mut address: SocketAddr = address.parse()?;
-    if scene == "mounted" {
+    if name == "mounted" {
         mount(dashboard.router(scheduler.tasks()), address)?;
     } else {
         let served = dashboard.serve(scheduler.tasks(), address)?;

@@ -78,14 +78,14 @@
   };
   const path = (name) => "tasks/" + encodeURIComponent(name);
   const act = async (name, action, body) => {
-    try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled" }[action]); refresh(); }
+    try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled", reschedule: "has another rule" }[action]); refresh(); }
     catch (error) { if (error.status !== 401) toast(error.message); }
   };
 
   // Signing in.
   const signIn = (why) => {
     stop();
-    for (const id of ["list", "task"]) $(id).hidden = true;
+    for (const id of ["list", "task", "store-section"]) $(id).hidden = true;
     $("sign-in").hidden = false;
     $("sign-in-form").hidden = document.body.dataset.auth !== "token";
     set($("sign-in-why"), why);
@@ -114,11 +114,15 @@
     const title = svg("title", {}); title.textContent = label; image.append(title);
     return image;
   };
+  const badges = (row) => [...row.tags, ...(row.isDurable ? ["durable"] : []), ...(row.schedule && row.schedule.isOverridden ? ["overridden"] : [])];
   const schedule = (row) => row.expression ? [row.words || row.expression, row.words ? row.expression + " · " + row.zone : row.zone] : [row.words || row.rule, ""];
   const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.note ? ": “" + row.pause.note + "”" : "");
   const nextText = (row) => {
     if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
     if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
+    if (row.storeFailure) return ["unknown", "the store does not answer"];
+    if (row.kind === "job") return ["when a job is due", ""];
+    if (row.schedule && row.schedule.hasEnded) return ["never again", ""];
     if (row.triggerFailure) return ["unknown", "its trigger failed: " + row.triggerFailure];
     if (row.running && !row.next) return ["after this run", ""];
     if (!row.next) return ["unknown", ""];
@@ -154,7 +158,8 @@
     const text = icon + " " + word + (row.running > 1 ? " ×" + row.running : "");
     parts.status.className = "status sub " + className;
     parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, icon), " " + text.slice(2) + (row.isPaused ? pausedText(row).slice(6) : "") + (row.isPaused && word !== "paused" ? " · paused" : ""));
-    if (view.tags !== row.tags.join()) { view.tags = row.tags.join(); parts.tags.replaceChildren(...row.tags.map((tag) => el("span", { class: "badge" }, tag))); }
+    const tags = badges(row);
+    if (view.tags !== tags.join()) { view.tags = tags.join(); parts.tags.replaceChildren(...tags.map((tag) => el("span", { class: "badge" }, tag))); }
     const [words, cron] = schedule(row);
     set(parts.words, words); set(parts.cron, cron);
     const seen = JSON.stringify(row.recent);
@@ -162,9 +167,10 @@
     const error = row.last && row.last.message;
     set(parts.error, error || "");
     view.check.checked = selected.has(view.name);
-    view.run.hidden = row.isEnded || row.state === "disabled";
+    view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
-    view.toggle.hidden = row.isEnded;
+    view.toggle.hidden = row.isEnded || row.kind === "job";
+    view.check.hidden = row.kind === "job";
     set(view.toggle, label);
     view.toggle.setAttribute("aria-label", label.replace("…", "") + " " + view.name);
     view.row = row;
@@ -276,14 +282,16 @@
     const row = detail, focused = document.activeElement && document.activeElement.id, [icon, word, className] = status(row), mayAct = info && info.visitor.mayAct;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
     const button = (id, text, call, props) => el("button", { type: "button", id, on: { click: call }, ...props }, text);
-    const buttons = !mayAct || row.isEnded ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
+    const buttons = !mayAct || row.isEnded || row.kind === "job" ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
       button("do-run", "Run now", () => act(row.name, "run"), { class: "primary" }),
       row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
+      button("do-rule", "Reschedule…", () => reschedule(row)),
       row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel")) : null].filter(Boolean);
     const notes = [];
-    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + ". A pause lasts no longer than the program runs."));
+    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.`));
     if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
+    if (row.storeFailure) notes.push(el("p", { class: "note bad" }, "What the store knows of it is missing: " + row.storeFailure));
     const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
     const upcoming = row.upcoming.map((it) => el("li", {},
       it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
@@ -292,12 +300,13 @@
     const counts = row.counters;
     $("task").replaceChildren(
       el("p", { class: "crumb" }, el("a", { href: "#/tasks", id: "back" }, "← All tasks")),
-      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...row.tags.map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
+      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...badges(row).map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
       ...notes,
       el("div", { class: "grid" },
         el("section", { class: "card", "aria-labelledby": "h-schedule" }, el("h2", { id: "h-schedule" }, "Schedule"), el("dl", { class: "facts" },
           ...fact("Rule", row.words || row.rule), ...fact("Cron", row.expression && el("code", {}, row.expression)), ...fact("Zone", row.expression && row.zone),
-          ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
+          ...fact("Ticks", row.schedule && `${row.schedule.fired} in all processes` + (row.schedule.lastTick ? ", the last " + ago(row.schedule.lastTick) : "")), ...fact("Skipped", row.schedule && Object.entries(row.schedule.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ")),
+          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs" }, "in the store")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
         el("section", { class: "card", "aria-labelledby": "h-next" }, el("h2", { id: "h-next" }, upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run"), upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
         el("section", { class: "card", "aria-labelledby": "h-runs" }, el("h2", { id: "h-runs" }, "Runs"), el("dl", { class: "facts" },
           ...fact("Finished", `${counts.runs}, of which ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
@@ -336,12 +345,13 @@
   const go = () => {
     if (inFragment()) { begin(); return; }
     const parts = location.hash.replace(/^#\/?/, "").split("/");
-    const next = parts[0] === "tasks" && parts[1] ? { view: "task", name: decode(parts.slice(1).join("/")) } : { view: views[parts[0]] ? parts[0] : "tasks" };
+    const one = { tasks: "task", jobs: "job" }[parts[0]];
+    const next = one && parts[1] ? { view: one, name: decode(parts.slice(1).join("/")) } : { view: views[parts[0]] ? parts[0] : "tasks" };
     const isMove = next.view !== route.view || next.name !== route.name;
     route = next;
     if (!info) return;
-    for (const id of ["list", "task", "sign-in"]) $(id).hidden = true;
-    const section = route.view === "task" ? "tasks" : route.view;
+    for (const id of ["list", "task", "store-section", "sign-in"]) $(id).hidden = true;
+    const section = { task: "tasks", job: "jobs" }[route.view] || route.view;
     $("sections").replaceChildren(...info.sections.filter((it) => views[it]).map((it) => el("li", {}, el("a", { href: "#/" + it, "aria-current": it === section ? "page" : null }, views[it].title))));
     document.title = (route.name ? route.name + " · " : "") + info.application + " · scheduler";
     views[route.view].show();
@@ -350,7 +360,7 @@
   const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
 
   // Live.
-  let stream = null, lostAt = 0, wait = 1000, again = 0, heardAt = 0;
+  let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0;
   const connection = (state, text) => { $("connection").dataset.state = state; set($("connection"), text); document.body.classList.toggle("stale", state === "lost"); };
   const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
   const update = (row) => {
@@ -363,17 +373,18 @@
   const onEvent = (name, data) => {
     heardAt = Date.now();
     if (data.now) shift = Date.parse(data.now) - Date.now();
-    if (name === "snapshot") { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
+    const isWhole = name === "snapshot" || name === "reset";
+    if (isWhole) { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
     if (name === "tasks") data.tasks.forEach(update);
-    if (name === "tick") { about(); if (data.count !== tasks.size) { stop(); connect(); return; } }
-    if (name === "snapshot" && route.view === "task") refresh();
+    if (name === "tick") { about(); if (data.count !== tasks.size) { seen = ""; stop(); connect(); return; } }
+    if (isWhole && route.view === "task") refresh();
     if (route.view === "tasks") list();
   };
   const connect = async () => {
     if (stream || document.hidden || !info) return;
     const own = stream = new AbortController();
     try {
-      const answer = await fetch(api + "events", { headers: headers(), signal: own.signal, cache: "no-store", credentials: "same-origin" });
+      const answer = await fetch(api + "events", { headers: headers(seen ? { "Last-Event-ID": seen } : {}), signal: own.signal, cache: "no-store", credentials: "same-origin" });
       if (answer.status === 401) { keep(""); signIn("The token is not valid any more."); return; }
       if (!answer.ok) throw new Error((await answer.json()).detail);
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -385,7 +396,7 @@
         text += value;
         const parts = text.split("\n\n");
         text = parts.pop();
-        for (const part of parts) { const found = /^event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) onEvent(found[1], JSON.parse(found[2])); }
+        for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
       }
     } catch (error) {
       if (stream !== own) return;
@@ -421,11 +432,12 @@
     set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(info.startedAtLocal)}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
   };
   const begin = async () => {
-    stop();
+    stop(); seen = "";
     try { await about(); } catch (error) { if (![401, 429].includes(error.status)) { $("sign-in").hidden = false; $("sign-in-form").hidden = true; set($("sign-in-why"), error.message); again = setTimeout(begin, 3000); } return; }
     go();
     connect();
   };
+  // {{jobs}}
   for (const id of ["search", "state", "tag"]) $(id).addEventListener("input", () => { limit = 100; isFresh = true; list(); });
   $("filter").addEventListener("submit", (event) => event.preventDefault());
   $("more").addEventListener("click", () => { limit += 100; isFresh = true; list(); });

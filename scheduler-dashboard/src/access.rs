@@ -22,9 +22,9 @@ pub(crate) const TOKEN_BYTES_MIN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Role {
-    /// Look at everything.
+    /// Look at everything but the [payloads](crate::Dashboard::show_payloads) of jobs.
     Viewer,
-    /// Also run, pause, resume, cancel and enable tasks.
+    /// Also run, pause, resume, cancel, enable and reschedule tasks; retry, cancel and delete jobs.
     Operator,
 }
 

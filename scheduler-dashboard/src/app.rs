@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::JobId;
 use scheduler::{TaskSnapshot, Tasks};
 
 use crate::access::{Gatekeeper, Visitor};
@@ -13,6 +15,8 @@ use crate::host::Hosts;
 use crate::hub::Hub;
 use crate::log::Recorder;
 use crate::options::Options;
+use crate::problem::Problem;
+use crate::store::Store;
 
 pub(crate) struct App {
     pub(crate) tasks: Tasks,
@@ -21,6 +25,7 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
     pub(crate) keeper: Gatekeeper,
+    store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// Whether only this machine can connect, which makes metrics and health public.
     pub(crate) is_local: bool,
@@ -35,8 +40,21 @@ impl App {
         is_local: bool,
     ) -> Arc<Self> {
         let keeper = Gatekeeper::new(options.auth.clone());
-        let (hub, audit, started_at) = (Hub::default(), Audit::default(), now());
-        Arc::new(Self { tasks, options, recorder, hub, audit, keeper, hosts, is_local, started_at })
+        let store = tasks.jobs().ok().map(|jobs| Arc::new(Store::new(jobs)));
+        let (audit, started_at) = (Audit::default(), now());
+        let hub = Hub::new(started_at.timestamp_micros());
+        Arc::new(Self {
+            tasks,
+            options,
+            recorder,
+            hub,
+            audit,
+            keeper,
+            store,
+            hosts,
+            is_local,
+            started_at,
+        })
     }
 
     /// All tasks.
@@ -44,6 +62,24 @@ impl App {
         let tasks = self.tasks.list();
         self.recorder.forget_others(&tasks);
         tasks
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub(crate) fn store(&self) -> Result<&Arc<Store>, Problem> {
+        let none = "this program has no store, and so no durable jobs\n\
+                    help: give it one: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
+        self.store.as_ref().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, none))
+    }
+
+    /// Lets the rows of durable tasks be as new as can be had soon.
+    pub(crate) async fn look_at_schedules(&self) {
+        if let Some(store) = &self.store {
+            store.look_if_old().await;
+        }
     }
 
     /// Whether metrics and health need no token.
@@ -59,6 +95,7 @@ impl App {
             from,
             action: what.action,
             task: what.task.into(),
+            job: what.job,
             note: what.note.map(Arc::from),
         };
         if let Some(on_action) = &self.options.on_action {
@@ -73,5 +110,6 @@ impl App {
 pub(crate) struct What<'a> {
     pub(crate) action: &'static str,
     pub(crate) task: &'a str,
+    pub(crate) job: Option<JobId>,
     pub(crate) note: Option<&'a str>,
 }

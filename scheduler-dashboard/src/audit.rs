@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::JobId;
 
 /// How many actions are kept.
 const ACTIONS_MAX: usize = 200;
@@ -19,11 +20,13 @@ pub struct Action {
     pub who: Arc<str>,
     /// The address of the connection, if it is known.
     pub from: Option<IpAddr>,
-    /// What: `run`, `pause`, `resume`, `cancel` or `enable`.
+    /// What: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel` or `delete`.
     pub action: &'static str,
     /// The name of the task.
     pub task: Arc<str>,
-    /// The note of a pause.
+    /// The job, if it was done to one.
+    pub job: Option<JobId>,
+    /// The note of a pause; the rule that a task had, and the one that it got.
     pub note: Option<Arc<str>>,
 }
 

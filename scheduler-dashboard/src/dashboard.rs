@@ -144,7 +144,7 @@ impl Dashboard {
         self
     }
 
-    /// Changes the texts of errors, notes and pauses before anybody sees them.
+    /// Changes the texts of errors, notes, pauses and payloads before anybody sees them.
     ///
     /// ```
     /// use scheduler_dashboard::Dashboard;
@@ -153,6 +153,33 @@ impl Dashboard {
     /// ```
     pub fn redact(mut self, redact: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.options.redact = Some(Arc::new(redact));
+        self
+    }
+
+    /// Decides which visitors see the payloads of the jobs of a task. By default operators see them, and viewers do not.
+    ///
+    /// ```
+    /// use scheduler_dashboard::{Dashboard, Role};
+    ///
+    /// let dashboard = Dashboard::new()
+    ///     .show_payloads(|visitor, task| visitor.role() == Role::Operator && task != "payroll")
+    ///     .hide_payload_fields(["iban", "password"]);
+    /// ```
+    pub fn show_payloads(
+        mut self,
+        shows: impl Fn(&Visitor, &str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.options.shows_payload = Arc::new(shows);
+        self
+    }
+
+    /// Shows nobody the values of these fields of payloads, wherever they are in one, in capital or small letters. A payload
+    /// that is no JSON is hidden as a whole then. [`redact`](Self::redact) sees what is left.
+    pub fn hide_payload_fields<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.options.hidden_fields.extend(names.into_iter().map(Into::into));
         self
     }
 

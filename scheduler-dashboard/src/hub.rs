@@ -1,5 +1,6 @@
-//! Those who watch live: how many they are, and what waits for each.
+//! Those who watch live: how many they are, and what waits for each; and the last updates, for those who come again.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -10,21 +11,78 @@ use tokio::sync::mpsc::error::TrySendError;
 pub(crate) const WATCHERS_MAX: usize = 32;
 /// How many messages may wait for a watcher.
 pub(crate) const MESSAGES_MAX: usize = 32;
+/// How many updates are kept for those who come again, and how many bytes of them.
+const KEPT_MAX: usize = 1_000;
+const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// All watchers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hub(Mutex<Watchers>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watchers {
     pub(crate) list: Vec<mpsc::Sender<Bytes>>,
     pub(crate) is_pumping: bool,
     /// Odd while an update is being made.
     pub(crate) updates: u64,
     dropped: u64,
+    kept: Kept,
+}
+
+/// The last updates. Each has a number, and those before the first one that is kept are lost.
+#[derive(Debug)]
+struct Kept {
+    /// Differs from that of each other dashboard.
+    dashboard: i64,
+    /// The number of the pump: while there is none, changes are lost.
+    pump: u64,
+    updates: VecDeque<Bytes>,
+    bytes: usize,
+    /// The number of the last update.
+    last: u64,
+}
+
+impl Kept {
+    fn new(dashboard: i64, pump: u64) -> Self {
+        Self { dashboard, pump, updates: VecDeque::new(), bytes: 0, last: 0 }
+    }
+
+    /// Gives an update its identity, and keeps it.
+    fn add(&mut self, update: &Bytes) -> Bytes {
+        self.last += 1;
+        let update = Bytes::from([self.id().as_ref(), update.as_ref()].concat());
+        self.bytes += update.len();
+        self.updates.push_back(update.clone());
+        while self.updates.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX {
+            let Some(oldest) = self.updates.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+        update
+    }
+
+    /// The line with the identity of the last update.
+    fn id(&self) -> Bytes {
+        Bytes::from(format!("id: {:x}-{}-{}\n", self.dashboard, self.pump, self.last))
+    }
+
+    /// The updates after the one with this identity; `None` if some of them are lost.
+    fn after(&self, id: &str) -> Option<Bytes> {
+        let (series, number) = id.rsplit_once('-')?;
+        let missed = self.last.checked_sub(number.parse().ok()?)?;
+        let first = self.updates.len().checked_sub(usize::try_from(missed).ok()?)?;
+        let is_same = series == format!("{:x}-{}", self.dashboard, self.pump);
+        is_same.then(|| self.updates.range(first..).flatten().copied().collect())
+    }
 }
 
 impl Hub {
+    /// A hub without watchers. The number differs from that of each other one.
+    pub(crate) fn new(number: i64) -> Self {
+        let kept = Kept::new(number, 0);
+        let list = Vec::new();
+        Self(Mutex::new(Watchers { list, is_pumping: false, updates: 0, dropped: 0, kept }))
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Watchers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -35,9 +93,7 @@ impl Hub {
         let watching = watchers.list.iter().filter(|watcher| !watcher.is_closed()).count();
         (watching, watchers.dropped)
     }
-}
 
-impl Hub {
     /// Adds a watcher with its list; returns whether there is a pump. `None` if the list may be old.
     ///
     /// RACE: an update that was made meanwhile may be older than the list, and must not come behind it.
@@ -51,14 +107,36 @@ impl Hub {
         if !is_last && (watchers.updates != updates || updates % 2 != 0) {
             return None;
         }
+        let was_pumping = std::mem::replace(&mut watchers.is_pumping, true);
+        if !was_pumping {
+            watchers.kept = Kept::new(watchers.kept.dashboard, watchers.kept.pump + 1);
+        }
         // The channel is empty.
+        drop(sender.try_send(watchers.kept.id()));
         drop(sender.try_send(list));
         watchers.list.push(sender.clone());
-        Some(std::mem::replace(&mut watchers.is_pumping, true))
+        Some(was_pumping)
+    }
+
+    /// Adds a watcher that comes again, with all that it has missed since the update with this identity. Returns false if
+    /// some of that is lost.
+    pub(crate) fn go_on(&self, sender: &mpsc::Sender<Bytes>, id: &str) -> bool {
+        let mut watchers = self.lock();
+        let missed = watchers.kept.after(id).filter(|_| watchers.is_pumping);
+        let Some(missed) = missed else { return false };
+        drop(sender.try_send(missed));
+        watchers.list.push(sender.clone());
+        true
     }
 }
 
 impl Watchers {
+    /// Sends an update to all, and keeps it.
+    pub(crate) fn send_update(&mut self, update: &Bytes) {
+        let update = self.kept.add(update);
+        self.send(&update);
+    }
+
     pub(crate) fn send(&mut self, message: &Bytes) {
         self.list.retain(|watcher| match watcher.try_send(message.clone()) {
             Ok(()) => true,
@@ -73,5 +151,41 @@ impl Watchers {
     pub(crate) fn is_full(&mut self) -> bool {
         self.list.retain(|watcher| !watcher.is_closed());
         self.list.len() >= WATCHERS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(updates: u64, length: usize) -> Kept {
+        let mut kept = Kept::new(10, 1);
+        (0..updates).for_each(|_| drop(kept.add(&Bytes::from("x".repeat(length)))));
+        kept
+    }
+
+    fn missed(kept: &Kept, id: &str) -> Option<String> {
+        kept.after(id).map(|missed| String::from_utf8_lossy(&missed).into_owned())
+    }
+
+    #[test]
+    fn who_comes_again_gets_what_it_missed_or_hears_that_it_is_lost() {
+        let all = kept(3, 1);
+        assert_eq!(missed(&all, "a-1-3").as_deref(), Some(""));
+        assert_eq!(missed(&all, "a-1-1").as_deref(), Some("id: a-1-2\nxid: a-1-3\nx"));
+        assert_eq!(missed(&all, "a-1-0").map(|text| text.len()), Some(3 * 11));
+        for lost in ["a-1-4", "a-0-3", "b-1-3", "a-1", "", "-3", "3", "a-1--1"] {
+            assert_eq!(missed(&all, lost), None, "{lost}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_number_and_in_bytes() {
+        let many = kept(1_100, 1);
+        assert_eq!(many.updates.len(), KEPT_MAX);
+        assert!(missed(&many, "a-1-100").is_some() && missed(&many, "a-1-99").is_none());
+        let large = kept(5, KEPT_BYTES_MAX / 2);
+        assert!(large.bytes <= KEPT_BYTES_MAX && large.updates.len() == 1, "{}", large.bytes);
+        assert_eq!(large.bytes, large.updates.iter().map(Bytes::len).sum::<usize>());
     }
 }

@@ -29,7 +29,7 @@
 //! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has the token in its
 //!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
 //!    header. There are no cookies. Ten wrong tokens in a minute from one address are the most.
-//! 4. The [role](Role): a viewer changes nothing. [`read_only`](Dashboard::read_only) is for all.
+//! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.
 //! 5. What changes something is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
 //!    another site. No GET changes anything, and there are no CORS headers.
 //! 6. The policy of the page allows its own script and style, and requests to its own server, and nothing else.
@@ -40,8 +40,7 @@
 //!
 //! Below `/api/v1`, in JSON. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
 //! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). What is absent is left out. Later versions may
-//! add names, also new sections beside `tasks`, such as jobs of a store. In paths a `/` in the name of a task is `%2F`; an
-//! unambiguous end of the name is enough.
+//! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
 //!
 //! | request | answer |
 //! |---|---|
@@ -55,13 +54,32 @@
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
 //! | `POST /tasks/{name}/pause` | body: `note`, and `until` (an instant) or `forMs`, all optional |
 //! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
+//! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
+//! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
 //! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//!
+//! With a store, also these; without, 404:
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&limit=50&after=…` | `jobs`, the oldest first, and `hasMore`; the next page is that `after` the last identity |
+//! | `GET /jobs/{id}` | the job, with its `payload` |
+//! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, and the same of its `tasks` |
+//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
 //! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `note`, `since`, `until`), `next`, `wouldRunAt`, `running`,
 //! `runningSince`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
 //! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
 //! `counters`.
+//!
+//! That of a durable task has `isDurable`, and what the store says: `schedule` (`fired`, `lastTick`, `skipped`, `isOverridden`,
+//! `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
+//!
+//! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
+//! `session`, `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
+//! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`).
 //!
 //! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
 //! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones
@@ -73,7 +91,8 @@
 //!
 //! `GET /api/v1/events` begins with an event `snapshot`, which has what `GET /tasks` has. Then `tasks` has the rows that have
 //! changed, at most four times a second; a row with `isRemoved` is gone. Every 15 seconds `tick` has `now` and `count`. There
-//! may be 32 streams. One that does not read is closed; a new one begins with a snapshot.
+//! may be 32 streams. One that does not read is closed. A client that comes again with the `id` of the last event it has seen,
+//! as `Last-Event-ID`, gets what it has missed, or, if that is not kept any more, an event `reset` in place of `snapshot`.
 //!
 //! # For other programs
 //!
@@ -106,6 +125,7 @@ mod options;
 mod problem;
 mod prometheus;
 mod server;
+mod store;
 mod times;
 mod view;
 mod web;

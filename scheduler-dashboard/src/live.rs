@@ -1,8 +1,10 @@
 //! Live updates: server-sent events for each watcher, bounded in number, in rate and in what waits for a slow one.
 //!
-//! While a client watches, a pump looks four times a second which tasks have changed, and sends their rows, once, to all
-//! watchers. A watcher that has not read its last messages is dropped: its browser connects again, and gets a whole list.
+//! While a client watches, and for half a minute after, a pump looks four times a second which tasks have changed, and sends
+//! their rows, once, to all watchers. A watcher that has not read its last messages is dropped: its browser connects again,
+//! says which update it has seen last, and gets those that came since, or a whole list if they are not kept any more.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,13 +27,28 @@ const BEAT: Duration = Duration::from_millis(250);
 /// Every so many beats a watcher is told the time, so that it knows that the connection lives.
 const BEATS_PER_TICK: u32 = 60;
 
+/// For how many beats the pump goes on when nobody watches, so that one who comes again misses nothing.
+const BEATS_ALONE: u32 = 120;
+/// Every so many beats the store is asked for its schedules.
+const BEATS_PER_LOOK: u32 = 8;
+
 /// How often a new watcher tries to begin between two updates.
 const TRIES_MAX: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
-/// Returns a stream of events, which begins with all tasks; `None` if too many watch.
-pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {
+/// Returns a stream of events, which begins with all tasks, or with what came since the update `seen`; `None` if too many
+/// watch.
+pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response> {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+    if app.hub.lock().is_full() {
+        return None;
+    }
+    if seen.is_some_and(|id| app.hub.go_on(&sender, id)) {
+        return Some(response(receiver));
+    }
+    app.look_at_schedules().await;
+    // One that has missed something hears that it has.
+    let event = if seen.is_some() { "reset" } else { "snapshot" };
     let mut tries = 0;
     let is_pumping = loop {
         tries += 1;
@@ -44,7 +61,7 @@ pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {
             watchers.updates
         };
         let list = json!({ "now": instant(now()), "tasks": rows(app) });
-        let list = message("snapshot", &list);
+        let list = message(event, &list);
         let begun = app.hub.begin(&sender, list, (updates, tries >= TRIES_MAX));
         if let Some(is_pumping) = begun {
             break is_pumping;
@@ -55,12 +72,16 @@ pub(crate) async fn watch(app: &Arc<App>) -> Option<Response> {
     if !is_pumping {
         tokio::spawn(pump(Arc::clone(app)));
     }
+    Some(response(receiver))
+}
+
+fn response(receiver: mpsc::Receiver<Bytes>) -> Response {
     let mut response = Body::new(Stream(receiver)).into_response();
     let kind = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     // A proxy would otherwise collect events before it passes them on.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Some(response)
+    response
 }
 
 /// The rows of all tasks. The trigger of a task may describe itself, so no lock may be held.
@@ -68,13 +89,19 @@ fn rows(app: &App) -> Vec<Value> {
     app.list().iter().map(|task| view::row(app, task)).collect()
 }
 
-/// Sends what has changed, until nobody watches.
+/// Sends what has changed, until nobody has watched for a while.
 async fn pump(app: Arc<App>) {
     let app = Pumping(app);
-    let (mut beats, mut next_update): (u32, u32) = (0, 0);
+    let (mut beats, mut next_update, mut watched): (u32, u32, u32) = (0, 0, 0);
     loop {
         tokio::time::sleep(BEAT).await;
         beats = beats.wrapping_add(1);
+        if beats.is_multiple_of(BEATS_PER_LOOK)
+            && let Ok(store) = app.0.store()
+        {
+            // Its answer makes rows of a later update.
+            drop(store.spawn_look());
+        }
         app.0.hub.lock().updates += 1;
         let rows = if beats >= next_update { changed(&app.0) } else { Vec::new() };
         // Many changes at once come less often, so that the pump takes a small part of a core.
@@ -85,9 +112,12 @@ async fn pump(app: Arc<App>) {
         next_update = beats + pause;
         let mut watchers = app.0.hub.lock();
         watchers.updates += 1;
-        update.iter().chain(&tick).for_each(|message| watchers.send(message));
+        update.iter().for_each(|update| watchers.send_update(update));
+        tick.iter().for_each(|tick| watchers.send(tick));
         watchers.list.retain(|watcher| !watcher.is_closed());
-        if watchers.list.is_empty() {
+        if !watchers.list.is_empty() {
+            watched = beats;
+        } else if beats - watched >= BEATS_ALONE {
             watchers.is_pumping = false;
             app.0.recorder.watch(false);
             return;
@@ -112,16 +142,23 @@ impl Drop for Pumping {
 
 /// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
 fn changed(app: &App) -> Vec<Value> {
+    let of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
     if !app.recorder.has_heard() {
         let since = now() - Duration::from_secs(2);
         let tasks = app.list();
         let is_new = |task: &&scheduler::TaskSnapshot| {
             let ended = task.last_runs.first().map(|run| run.started_at + run.took);
-            task.running > 0 || ended.is_some_and(|at| at > since) || task.is_paused
+            task.running > 0
+                || ended.is_some_and(|at| at > since)
+                || task.is_paused
+                || of_store.contains(task.name())
         };
         return tasks.iter().filter(is_new).map(|task| view::row(app, task)).collect();
     }
-    let names = app.recorder.take_changed();
+    let mut names: BTreeSet<Arc<str>> = app.recorder.take_changed().into_iter().collect();
+    // A schedule that has no task here has no row.
+    let tasks = of_store.iter().filter_map(|name| app.tasks.get(name).ok());
+    names.extend(tasks.map(|task| Arc::from(task.name())));
     let rows = names.iter().map(|name| match app.tasks.get(name) {
         Ok(task) if task.name() == &**name => view::row(app, &task.snapshot()),
         _ => json!({ "name": name, "isRemoved": true }),

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::Auth;
+use crate::access::{Auth, Role, Visitor};
 use crate::audit::OnAction;
 
+pub(crate) type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
 pub(crate) type Redact = dyn Fn(&str) -> String + Send + Sync;
 
 /// See the setters of [`Dashboard`](crate::Dashboard).
@@ -21,6 +22,10 @@ pub(crate) struct Options {
     pub(crate) grace: Option<Duration>,
     pub(crate) redact: Option<Arc<Redact>>,
     pub(crate) on_action: Option<Arc<OnAction>>,
+    /// Who sees the payloads of the jobs of which task.
+    pub(crate) shows_payload: Arc<ShowsPayload>,
+    /// Fields of payloads that nobody sees.
+    pub(crate) hidden_fields: Vec<String>,
 }
 
 impl Options {
@@ -35,10 +40,12 @@ impl Options {
             grace: None,
             redact: None,
             on_action: None,
+            shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),
+            hidden_fields: Vec::new(),
         }
     }
 
-    /// A text of a failure or a note, as the dashboard may show it.
+    /// A text of a failure, a note or a payload, as the dashboard may show it.
     pub(crate) fn redacted(&self, text: &str) -> String {
         self.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact(text))
     }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
-use scheduler::ControlError;
+use scheduler::{ControlError, JobsError};
 use serde_json::json;
 
 /// A request that is refused.
@@ -27,6 +27,19 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
+    /// What a task is refused because of the rule that a visitor has written, in other words.
+    pub(crate) fn of_rule(mut self, words: impl FnOnce(&str) -> String) -> Self {
+        if self.status == StatusCode::CONFLICT {
+            self.status = StatusCode::BAD_REQUEST;
+        }
+        self.detail = words(&self.detail);
+        self
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is nothing here; see /api/v1/info")
     }
@@ -40,6 +53,21 @@ impl From<ControlError> for Problem {
             StatusCode::SERVICE_UNAVAILABLE
         } else {
             StatusCode::CONFLICT
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<JobsError> for Problem {
+    fn from(error: JobsError) -> Self {
+        let status = if error.is_not_found() {
+            StatusCode::NOT_FOUND
+        } else if error.is_unavailable() {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else if error.is_in_code() || error.state().is_some() || error.conflict().is_some() {
+            StatusCode::CONFLICT
+        } else {
+            StatusCode::BAD_REQUEST
         };
         Self::new(status, error.to_string())
     }

@@ -13,6 +13,7 @@ use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::options::JobOptions;
+use crate::calendar::Calendar;
 use crate::inject::{Extract, Wiring};
 use crate::registrar::Planned;
 use crate::run::Run;
@@ -56,17 +57,23 @@ pub(super) struct Inner {
     /// The options of the tasks of this process, by name.
     tasks: OnceLock<BTreeMap<Arc<str>, JobOptions>>,
     pub(super) rules: OnceLock<Rules>,
+    pub(super) calendars: OnceLock<BTreeMap<String, Arc<Calendar>>>,
 }
 
 impl Jobs {
     pub(crate) fn new(client: Client) -> Self {
-        let (tasks, rules) = (OnceLock::new(), OnceLock::new());
-        Self { inner: Arc::new(Inner { client, tasks, rules }) }
+        let (tasks, rules, calendars) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { inner: Arc::new(Inner { client, tasks, rules, calendars }) }
     }
 
-    /// Says what the tasks of this process are.
-    pub(crate) fn know_tasks(&self, tasks: BTreeMap<Arc<str>, JobOptions>) {
+    /// Says what the tasks of this process are, and what their rules may name.
+    pub(crate) fn know_tasks(
+        &self,
+        tasks: BTreeMap<Arc<str>, JobOptions>,
+        calendars: BTreeMap<String, Arc<Calendar>>,
+    ) {
         drop(self.inner.tasks.set(tasks));
+        drop(self.inner.calendars.set(calendars));
     }
 
     /// Says what makes rules of schedules.

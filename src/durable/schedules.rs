@@ -1,15 +1,20 @@
 //! The durable schedules of a store, and the commands that hold for all processes.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use scheduler_store::{
-    Command, Definition, JobId, Rule as StoredRule, Schedule as StoredSchedule, StoreTime,
+    Command, Definition, JobId, Next, Rule as StoredRule, Schedule as StoredSchedule, StoreTime,
+    Timing,
 };
 
 use super::error::JobsError;
 use super::job::{Job, new_id};
 use super::jobs::Jobs;
 use super::rule::{definition_of, rule_of};
+use super::ticks::TextRule;
 use crate::registrar::Planned;
+use crate::run::instant;
 use crate::schedule::Schedule;
 
 /// Schedules: each command holds in all processes, and after restarts.
@@ -21,6 +26,34 @@ impl Jobs {
     /// The store did not answer.
     pub fn schedules(&self) -> Result<Vec<StoredSchedule>, JobsError> {
         Ok(self.inner.client.call(|store| store.schedules())?)
+    }
+
+    /// The next ticks of a schedule that are still to come, at most `count`, as this process computes them; also those that a
+    /// pause will skip. Of a fixed delay and a single tick there is one at most.
+    #[must_use]
+    pub fn upcoming(&self, schedule: &StoredSchedule, count: usize) -> Vec<DateTime<Utc>> {
+        let (rule, now) = (schedule.rule(), self.inner.client.store_now());
+        let none = BTreeMap::new();
+        let text = TextRule::parse(&rule.text, self.inner.calendars.get().unwrap_or(&none)).ok();
+        let following = |at: &StoreTime| match rule.timing {
+            Timing::Computed => text.as_ref()?.next_after(*at),
+            Timing::Rate { period, .. } => Some(at.after(period)),
+            _ => None,
+        };
+        let first = match (schedule.next, rule.timing) {
+            (Next::At(at), _) if at > now => Some(at),
+            (Next::At(_) | Next::Unknown, Timing::Computed) => following(&now),
+            (Next::At(at), Timing::Rate { period, .. }) => {
+                let passed = now.since(at).as_nanos().checked_div(period.as_nanos()).unwrap_or(0);
+                let steps = u32::try_from(passed + 1).unwrap_or(u32::MAX);
+                Some(at.after(period.saturating_mul(steps)))
+            }
+            (Next::At(_), _) => Some(now),
+            _ => None,
+        };
+        let until = text.as_ref().and_then(TextRule::until).unwrap_or(StoreTime::MAX);
+        let ticks = std::iter::successors(first, following).take_while(|at| *at <= until);
+        ticks.take(count).map(instant).collect()
     }
 
     /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run. One

@@ -20,6 +20,8 @@ pub(super) struct AllTasks {
     removed: RemovedTasks,
     /// Present from the start of the scheduler to its end.
     pub(super) launcher: Mutex<Option<Arc<Launcher>>>,
+    #[cfg(feature = "durable")]
+    pub(super) jobs: std::sync::OnceLock<crate::durable::Jobs>,
 }
 
 impl AllTasks {

@@ -65,7 +65,7 @@ impl Durable {
         self.calendars.clone_from(calendars);
         self.planned = planned.iter().filter_map(PlannedJobs::of).collect();
         let options = self.planned.iter().map(|jobs| (jobs.name().clone(), jobs.options().clone()));
-        jobs.know_tasks(options.collect());
+        jobs.know_tasks(options.collect(), calendars.clone());
         faults(planned).collect()
     }
 
@@ -77,6 +77,7 @@ impl Durable {
     ) -> Result<(), StartError> {
         let Some((client, jobs)) = &self.known else { return Ok(()) };
         let all = Arc::downgrade(&launch.tasks.all);
+        drop(launch.tasks.all.jobs.set(jobs.clone()));
         jobs.know_rules(Box::new(move |name, schedule| plan(&all, name, schedule)));
         let control = |name: &Arc<str>| made.iter().find(|task| task.control.name() == name);
         let (mut tasks, mut schedules) = (Vec::new(), Vec::new());
@@ -120,11 +121,6 @@ impl Durable {
         if let Some(node) = &self.node {
             node.await_stop(limit);
         }
-    }
-
-    /// The handle; none without a store.
-    pub(super) fn jobs(&self) -> Option<&Jobs> {
-        self.known.as_ref().map(|(_, jobs)| jobs)
     }
 }
 

@@ -95,7 +95,7 @@ impl Scheduler {
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn jobs(&self) -> Result<crate::Jobs, crate::JobsError> {
-        self.running.durable.jobs().cloned().ok_or_else(crate::JobsError::no_store)
+        self.running.tasks.jobs()
     }
 
     /// Blocks until a task has had some number of runs: see [`TaskControl::wait_for`](super::TaskControl::wait_for).

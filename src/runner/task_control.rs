@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
 
 use super::all_tasks::AllTasks;
-use crate::observe::TaskSnapshot;
+use crate::observe::{RuleKind, TaskSnapshot};
 use crate::run::shortened;
 use crate::schedule::Schedule;
 use crate::task::{Control, ControlError, ManualRun, Until};
@@ -147,6 +148,44 @@ impl TaskControl {
         self.control.reschedule(rule)
     }
 
+    /// What [`reschedule`](Self::reschedule) would give the task: the rule in words, and its next fire times. Nothing changes.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::fixed_rate("1h"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// let preview = import.preview(Schedule::cron("0 0 4 * * *").zone("UTC"), 5)?;
+    /// assert_eq!(&*preview.rule, "0 0 4 * * * (04:00, every day) in UTC");
+    /// assert_eq!(preview.fire_times.len(), 5);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reschedule`](Self::reschedule). Of a durable task the rule can be looked at, too.
+    #[track_caller]
+    pub fn preview(&self, schedule: Schedule, count: usize) -> Result<Preview, ControlError> {
+        let rule = self.tasks.rule(self.control.name(), schedule)?;
+        Ok(Preview {
+            kind: rule.kind(),
+            rule: rule.to_string().into(),
+            expression: rule.expression(),
+            zone: rule.zone(),
+            fire_times: self.control.fire_times_of(rule, count)?,
+        })
+    }
+
+    /// Whether a store keeps the task's schedule and runs, for all processes. Its pauses, manual runs and rule are those of
+    /// [`Tasks::jobs`](super::Tasks::jobs).
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.control.check_in_memory().is_err()
+    }
+
     /// Enables a task that is disabled by `enabled = false` or the cron expression `-`. It starts as with the scheduler.
     /// Does nothing if the task is enabled.
     ///
@@ -247,6 +286,22 @@ impl fmt::Debug for TaskControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskControl").field("name", &self.name()).finish_non_exhaustive()
     }
+}
+
+/// A rule that a task might be given: see [`TaskControl::preview`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preview {
+    /// What kind of rule it is.
+    pub kind: RuleKind,
+    /// The rule as people read it, such as `0 0 9 * * * (09:00, every day) in Europe/Berlin`.
+    pub rule: Arc<str>,
+    /// The cron expression.
+    pub expression: Option<Arc<str>>,
+    /// The zone of the cron expression.
+    pub zone: Option<Zone>,
+    /// The next fire times, without jitter; of a fixed delay and a one-time rule one, of a custom trigger none.
+    pub fire_times: Vec<DateTime<Utc>>,
 }
 
 /// The tasks with a tag, to be controlled together: see [`Tasks::tagged`](super::Tasks::tagged).

@@ -103,6 +103,17 @@ impl Tasks {
         self.all.launcher().map(|launcher| launcher.pool_snapshots()).unwrap_or_default()
     }
 
+    /// The durable jobs of the scheduler's store, and the schedules in it.
+    ///
+    /// # Errors
+    ///
+    /// The scheduler has no [store](crate::Builder::store), or has not started.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn jobs(&self) -> Result<crate::Jobs, crate::JobsError> {
+        self.all.jobs.get().cloned().ok_or_else(crate::JobsError::no_store)
+    }
+
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
     pub fn pause_all(&self, pause: &Pause) {
         for control in self.all.controls() {

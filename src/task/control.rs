@@ -245,12 +245,9 @@ impl Control {
             transition.commit();
             return Err(ControlError::ended(self.name(), end));
         }
-        let jitter = self.ticker.policy.jitter;
-        if let Rule::FixedRate { period, .. } = rule
-            && jitter >= period
-        {
+        if let Err(error) = self.check_jitter(&rule) {
             transition.commit();
-            return Err(ControlError::too_much_jitter(self.name(), jitter, period));
+            return Err(error);
         }
         if matches!(transition.state.rule, Rule::Job) {
             transition.effects.rare().rules.push(rule);
@@ -274,6 +271,41 @@ impl Control {
             transition.commit();
         }
         Ok(())
+    }
+
+    /// Returns the next fire times, at most `count`, that the task would have after [`reschedule`](Self::reschedule).
+    ///
+    /// # Errors
+    ///
+    /// As there, but that of a durable task.
+    pub(crate) fn fire_times_of(
+        &self,
+        rule: Rule,
+        count: usize,
+    ) -> Result<Vec<DateTime<Utc>>, ControlError> {
+        self.check_jitter(&rule)?;
+        let (now, chance) = (self.ticker.now(), self.ticker.chance);
+        let (mut planner, end) = {
+            let state = self.ticker.lock();
+            (state.planner.clone(), state.end)
+        };
+        if let Some(end) = end.filter(|end| end.is_ended()) {
+            return Err(ControlError::ended(self.name(), end));
+        }
+        let rule = if end.is_some() { rule } else { rule.taking_over() };
+        planner.reschedule(&rule, chance, now);
+        let times = planner.fire_times(now, count).into_iter();
+        Ok(times.map(|at| at.as_wall(now).to_utc()).collect())
+    }
+
+    fn check_jitter(&self, rule: &Rule) -> Result<(), ControlError> {
+        let jitter = self.ticker.policy.jitter;
+        match *rule {
+            Rule::FixedRate { period, .. } if jitter >= period => {
+                Err(ControlError::too_much_jitter(self.name(), jitter, period))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns an error if the task is durable: it is controlled in the store, for all processes.

@@ -242,6 +242,176 @@ test("hostile texts are only text", "hostile", async (scene, browser) => {
   await page.finish(/policy: script-src|Content Security Policy/);
 });
 
+// Runs in the page: the texts whose contrast is too small.
+const poorTexts = () => {
+  const parse = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((it) => { const c = it / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
+  const back = (node) => { for (let it = node; it; it = it.parentElement) { const colour = parse(getComputedStyle(it).backgroundColor); if (colour.length === 3 || colour[3] === 1) return colour; } return [255, 255, 255]; };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    if (![...node.childNodes].some((it) => it.nodeType === 3 && it.textContent.trim()) || !node.checkVisibility() || node.closest("svg, script, style, noscript")) continue;
+    const [a, b] = [light(parse(getComputedStyle(node).color)), light(back(node))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) found.push(`${contrast.toFixed(2)}: ${node.textContent.slice(0, 40)}`);
+  }
+  return found;
+};
+
+const viewerOf = (scene) => ({ link: scene.page + "#token=viewer-0123456789ab" });
+const section = async (page, name) => { await page.getByRole("link", { name, exact: true }).click(); await page.getByRole("heading", { name, exact: true }).waitFor(); };
+const parked = async (scene) => { for (;;) { const { jobs } = await (await scene.api("jobs?state=parked")).json(); if (jobs.length) return jobs[0].id; await new Promise((done) => setTimeout(done, 50)); } };
+
+test("a parked job is found with its error and its payload, and retried by hand", "jobs", async (scene, browser) => {
+  const id = await parked(scene);
+  const page = await browser.page(scene);
+  await section(page, "Jobs");
+  await page.locator("#jobs").getByText("the mailbox <b>full</b> is full").waitFor();
+  equal(await page.locator("#state-parked").getAttribute("aria-pressed"), "true", "what needs a look comes first");
+  await page.locator("#jobs").getByRole("link", { name: new RegExp("^Job " + id) }).click();
+  await page.locator("#payload").getByText("DE02 1203").waitFor();
+  await page.getByText("letter-17").waitFor();
+  await page.getByRole("button", { name: "Retry job" }).click();
+  await page.getByText("2 of 2").waitFor();
+  await page.locator(".title .status.is-bad").waitFor();
+  await page.getByRole("button", { name: "Delete job" }).click();
+  equal(await page.evaluate(() => document.activeElement.id), "sure-cancel", "the focus is on what does no harm");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("No job is parked.").waitFor();
+  const { actions } = await (await scene.api("actions?task=shop%3A%3Amail")).json();
+  equal(actions.map((it) => it.action).join(), "delete,retry", "actions");
+  equal(actions[0].job, id, "the job of an action");
+  await page.finish();
+});
+
+test("jobs come by state and in pages, and one that runs is asked to stop", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene);
+  await section(page, "Jobs");
+  await page.locator("#state-ready").click();
+  await page.waitForFunction(() => document.querySelectorAll("#jobs tbody tr").length === 50);
+  await page.getByRole("button", { name: "Next page" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("#jobs tbody tr").length === 10);
+  await page.getByRole("button", { name: "First page" }).click();
+  await page.locator("#state-running").click();
+  await page.locator("#jobs").getByRole("button", { name: "Ask to stop" }).click();
+  await page.getByText("No job is running.").waitFor();
+  await page.locator("#state-cancelled").click();
+  await page.locator("#jobs").getByText("shop::mail", { exact: false }).first().waitFor();
+  await page.locator("#state-done").focus();
+  await page.waitForTimeout(2500);
+  equal(await page.evaluate(() => document.activeElement.id), "state-done", "an update leaves the focus");
+  await page.finish();
+});
+
+test("a viewer sees jobs without payloads and without buttons", "jobs", async (scene, browser) => {
+  const id = await parked(scene);
+  const fresh = await Browser.open();
+  const page = await fresh.page(scene, viewerOf(scene));
+  await section(page, "Jobs");
+  await page.locator("#jobs").getByText("is full").waitFor();
+  equal(await page.locator("#jobs").getByRole("button").count(), 0, "buttons of the list");
+  await page.locator("#jobs").getByRole("link", { name: new RegExp("^Job " + id) }).click();
+  await page.getByText("hidden from you").waitFor();
+  assert(!(await page.content()).includes("DE02"), "the payload");
+  equal(await page.locator("#store").getByRole("button").count(), 0, "buttons of a job");
+  await page.finish();
+  await fresh.close();
+});
+
+test("queues have their depths, and nodes their leases and jobs", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene);
+  await section(page, "Queues");
+  const row = page.locator("#queues tbody tr").filter({ hasText: "letters" });
+  equal(await row.locator("td[data-label=Later]").textContent(), "60", "later");
+  await section(page, "Nodes");
+  const node = page.locator("#nodes tbody tr");
+  await node.getByText("web-1").waitFor();
+  await node.getByText("holds").waitFor();
+  await node.getByText("1.2.3").waitFor();
+  await node.getByRole("link", { name: /^Job .* of shop::mail/ }).click();
+  await page.getByRole("button", { name: "Ask to stop job" }).waitFor();
+  await page.finish();
+});
+
+test("a store that is away is said, and what was there stays", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene);
+  await section(page, "Queues");
+  await page.locator("#queues").waitFor();
+  const detail = JSON.stringify({ detail: "the store does not answer: connection refused" });
+  await page.route("**/api/v1/queues", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: detail }));
+  await page.locator("#store-failure").getByText("connection refused. Trying again.").waitFor();
+  assert(await page.locator("#queues").isVisible(), "what was there");
+  await page.unroute("**/api/v1/queues");
+  await page.locator("#store-failure").waitFor({ state: "hidden" });
+  await section(page, "Tasks");
+  await page.row("import").waitFor();
+  await page.finish(/503/);
+});
+
+test("a durable task is paused, run and rescheduled for all processes", "jobs", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.row("nightly").getByText("durable").waitFor();
+  await page.row("nightly").getByText("03:00, every day").waitFor();
+  await page.row("nightly").getByRole("button", { name: "Pause nightly" }).click();
+  await page.fill("#note", "inventory");
+  await page.keyboard.press("Enter");
+  await page.row("nightly").getByText("paused by ops: “inventory”").waitFor();
+  await page.row("nightly").getByRole("button", { name: "Run nightly now" }).click();
+  await page.row("nightly").getByText(/✔ ok/).waitFor();
+  await page.row("nightly").getByRole("button", { name: "Resume nightly" }).click();
+  await page.row("nightly").getByText("waiting").waitFor();
+  await page.getByRole("link", { name: "nightly", exact: true }).click();
+  await page.getByRole("button", { name: "Reschedule…" }).click();
+  equal(await page.inputValue("#rule-text"), "0 0 3 * * *", "the rule that it has");
+  await page.locator("#rule-preview li").nth(4).waitFor();
+  await page.fill("#rule-text", "0 0 25 * * *");
+  await page.locator("#rule-preview").getByText("hour `25` is out of range 0-23").waitFor();
+  assert(await page.locator("#rule-ok").isDisabled(), "what is faulty cannot be applied");
+  await page.fill("#rule-text", "0 30 4 * * SUN");
+  await page.locator("#rule-preview").getByText("04:30, Sunday").waitFor();
+  await page.screenshot({ path: shots + "reschedule.png" });
+  await page.locator("#rule-ok").click();
+  await page.locator("#task").getByText("overridden").waitFor();
+  await page.locator("#task").getByText("04:30, Sunday").first().waitFor();
+  await page.getByRole("button", { name: "Reschedule…" }).click();
+  await page.getByRole("button", { name: "Reset to the code" }).click();
+  await page.locator("#task").getByText("03:00, every day").first().waitFor();
+  await page.finish(/400/);
+});
+
+test("a task in memory is rescheduled, with another kind of rule", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.getByRole("link", { name: "import", exact: true }).click();
+  await page.getByRole("button", { name: "Reschedule…" }).click();
+  equal(await page.inputValue("#rule-text"), "3600s", "the rule that it has");
+  await page.fill("#rule-text", "1000");
+  await page.locator("#rule-preview").getByText("`1000` has no unit").waitFor();
+  await page.fill("#rule-text", "90m");
+  await page.locator("#rule-preview").getByText("every 1h 30m").waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator("#task").getByText("every 1h 30m").first().waitFor();
+  await page.locator("#task").getByText(/reschedule.*every 1h.*→ every 1h 30m/).waitFor();
+  await page.finish(/400/);
+});
+
+test("a stream that comes again goes on where it was", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  const hide = (hidden) => page.evaluate((hidden) => { Object.defineProperty(document, "hidden", { value: hidden, configurable: true }); document.dispatchEvent(new Event("visibilitychange")); }, hidden);
+  await page.waitForFunction(() => [...document.querySelectorAll("#rows tr")].some((row) => row.textContent.startsWith("tick") && /[0-9] ok/.test(row.querySelector("svg").getAttribute("aria-label"))));
+  await page.waitForTimeout(500);
+  await hide(true);
+  await scene.api("tasks/import/pause", { method: "POST", headers: { "Content-Type": "application/json" } });
+  await page.waitForTimeout(600);
+  const asked = page.waitForRequest((request) => request.url().endsWith("/events"));
+  await hide(false);
+  assert(/^[0-9a-f]+-1-[0-9]+$/.test((await asked).headers()["last-event-id"]), "it says what it has seen");
+  await page.row("import").getByText("paused").first().waitFor();
+  await page.finish();
+});
+
 test("a thousand tasks are shown soon", "many", async (scene, browser) => {
   const page = await browser.page(scene);
   await state(page, "live");
@@ -279,6 +449,42 @@ test("everything has a name and a role", "basic", async (scene, browser) => {
   }
 });
 
+test("the sections of a store have names and roles, and read well in both colours and at 320 pixels", "jobs", async (scene, browser) => {
+  const id = await parked(scene);
+  for (const scheme of ["light", "dark"]) for (const width of [1280, 320]) for (const [name, hash, wanted] of [["jobs", "#/jobs", "#jobs"], ["job", "#/jobs/" + id, "#payload"], ["queues", "#/queues", "#queues"], ["nodes", "#/nodes", "#nodes"]]) {
+    const page = await browser.page(scene, { scheme, width });
+    await state(page, "live");
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+    await page.locator(wanted).waitFor();
+    const where = `${name} ${scheme} ${width}`;
+    await page.screenshot({ path: `${shots}${name}-${scheme}-${width}.png`, fullPage: true });
+    assert(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, `${where}: wider than the screen`);
+    const poor = await page.evaluate(poorTexts);
+    assert(!poor.length, `${where}: contrast ${poor.join("; ")}`);
+    const session = await page.context().newCDPSession(page);
+    const nodes = (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
+    const role = (node) => node.role.value, text = (node) => (node.name ? node.name.value : "").trim();
+    const nameless = nodes.filter((node) => ["button", "link", "textbox", "combobox", "table", "columnheader", "region", "group"].includes(role(node)) && !text(node));
+    assert(!nameless.length, `${where}: without a name: ${nameless.map(role)}`);
+    assert(!nodes.some((node) => role(node) === "LayoutTable"), `${where}: a table for layout`);
+    for (const must of ["navigation", "heading", ...(name === "job" ? [] : ["table", "columnheader", "row", "cell"])]) assert(nodes.some((node) => role(node) === must), `${where}: no ${must}`);
+    await page.finish();
+  }
+});
+
+test("a parked job is retried by keyboard alone", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene);
+  const reach = async (wanted) => { for (let step = 0; step < 60; step += 1) { await page.keyboard.press("Tab"); const found = await page.evaluate(() => { const it = document.activeElement; return it.getAttribute("aria-label") || it.textContent; }); if (wanted.test(found)) return; } throw new Error(`${wanted} is not reached`); };
+  await reach(/^Jobs$/);
+  await page.keyboard.press("Enter");
+  await page.locator("#jobs").waitFor();
+  await reach(/^Retry job/);
+  await page.keyboard.press("Enter");
+  await page.locator("#jobs").getByText("2 of 2").waitFor();
+  await page.finish();
+});
+
 test("everything can be done by keyboard", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
   const focused = () => page.evaluate(() => { const it = document.activeElement; return it.getAttribute("aria-label") || it.id || it.textContent; });
@@ -312,19 +518,7 @@ test("it reads well in both colours and at 320 pixels", "basic", async (scene, b
     await page.screenshot({ path: `${shots}${view}-${scheme}-${width}.png`, fullPage: true });
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert(overflow <= 0, `${view} ${scheme} ${width}: ${overflow} wider than the screen`);
-    const poor = await page.evaluate(() => {
-      const parse = (text) => (text.match(/[\d.]+/g) || []).map(Number);
-      const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((it) => { const c = it / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
-      const back = (node) => { for (let it = node; it; it = it.parentElement) { const colour = parse(getComputedStyle(it).backgroundColor); if (colour.length === 3 || colour[3] === 1) return colour; } return [255, 255, 255]; };
-      const found = [];
-      for (const node of document.querySelectorAll("body *")) {
-        if (![...node.childNodes].some((it) => it.nodeType === 3 && it.textContent.trim()) || !node.checkVisibility() || node.closest("svg, script, style, noscript")) continue;
-        const [a, b] = [light(parse(getComputedStyle(node).color)), light(back(node))];
-        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (contrast < 4.5) found.push(`${contrast.toFixed(2)}: ${node.textContent.slice(0, 40)}`);
-      }
-      return found;
-    });
+    const poor = await page.evaluate(poorTexts);
     assert(!poor.length, `${view} ${scheme} ${width}: contrast ${poor.join("; ")}`);
     await page.finish();
   }

@@ -1,4 +1,4 @@
-//! The tasks of a running program: `list`, `show`, `run`, `pause`, `resume`, `jobs` and `watch`.
+//! The tasks and jobs of a running program: `list`, `show`, `run`, `pause`, `resume`, `jobs` and `watch`.
 //!
 //! # What this room is for
 //!
@@ -11,6 +11,7 @@
 //! that was given.
 
 mod api;
+mod jobs;
 mod table;
 mod tasks;
 mod watch;
@@ -68,14 +69,8 @@ pub(crate) enum Command {
     },
     /// Let a paused task go on
     Resume(Named),
-    /// List the durable jobs of a running program
-    Jobs {
-        #[command(flatten)]
-        server: Server,
-        /// Answer in JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// List, show, retry, cancel and delete the durable jobs of a running program; its queues and nodes
+    Jobs(Box<jobs::Given>),
     /// Show the tasks of a running program, again and again
     Watch {
         #[command(flatten)]
@@ -131,15 +126,7 @@ pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<()
             }
             act(task, "pause", &body, around)
         }
-        Command::Jobs { server, json } => {
-            let Some(answer) = Api::new(server, around)?.find("/jobs")? else {
-                return Err(Fault::no("this program has no durable jobs, or does not show them"));
-            };
-            match json {
-                true => around.say(answer),
-                false => around.write(&table::of_objects(&answer)),
-            }
-        }
+        Command::Jobs(given) => jobs::run(given, around),
         Command::Watch { server, every, count } => {
             watch::watch(&Api::new(server, around)?, length(every)?, *count, around)
         }

@@ -188,7 +188,7 @@ fn last(task: &Value, now: Option<DateTime<Utc>>) -> String {
 }
 
 /// A number of milliseconds, in the unit that suits it.
-fn took(millis: f64) -> String {
+pub(super) fn took(millis: f64) -> String {
     match millis {
         ..1.0 => format!("{millis:.2}ms"),
         ..1_000.0 => format!("{millis:.0}ms"),

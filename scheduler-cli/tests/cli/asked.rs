@@ -164,6 +164,7 @@ fn a_refusal_is_told_in_the_words_of_the_program() {
         ("POST /api/v1/tasks/c/run", 404, problem("there is no task `c`; did you mean `a`?")),
         ("POST /api/v1/tasks/d/run", 200, "<html>".to_owned()),
         ("POST /api/v1/tasks/e/run", 302, String::new()),
+        ("GET /api/v1/jobs?limit=50", 404, problem("this program has no store\nhelp: give it one")),
     ]);
     let refused = |task| {
         let answer = ask(&stub, &["run", task]);
@@ -178,7 +179,7 @@ fn a_refusal_is_told_in_the_words_of_the_program() {
     assert_eq!(refused("e"), (2, other.replace("200", "302")));
     assert_eq!(
         ask(&stub, &["jobs"]).errors,
-        "error: this program has no durable jobs, or does not show them\n"
+        "error: this program has no store\n  help: give it one\n"
     );
 }
 
@@ -190,15 +191,128 @@ fn the_link_that_a_program_prints_has_the_token() {
     assert_eq!(stub.asked(), ["GET /api/v1/tasks Bearer abc"]);
 }
 
+fn job(id: &str, state: &str) -> Value {
+    json!({
+        "id": id, "task": "mail", "state": state, "queue": "default", "priority": "normal", "attempt": 1,
+        "maxAttempts": 3, "lost": 1, "fence": 7, "key": "letter-17", "error": "mailbox \u{1b}[31mfull",
+        "runAtLocal": "Fri 2026-03-27 12:00:00 +00:00", "createdAtLocal": "Fri 2026-03-27 12:00:00 +00:00",
+        "finishedAtLocal": "Fri 2026-03-27 12:00:05 +00:00",
+    })
+}
+
 #[test]
-fn jobs_are_a_table_whatever_they_have() {
-    let jobs = json!({ "jobs": [
-        { "id": 1, "name": "mail", "state": "ready", "payload": { "to": "x" } },
-        { "id": 2, "name": "a\nb", "state": null },
-    ] });
-    let stub = Stub::of(vec![("GET /api/v1/jobs", 200, jobs.to_string())]);
-    let expected = "ID   NAME   STATE\n1    mail   ready\n2    a\u{fffd}b\n";
-    assert_eq!(ask(&stub, &["jobs"]).output, expected);
+fn jobs_are_listed_page_by_page() {
+    let page = |ids: &[&str], has_more: bool| {
+        let jobs: Vec<Value> = ids.iter().map(|id| job(id, "parked")).collect();
+        json!({ "jobs": jobs, "hasMore": has_more }).to_string()
+    };
+    let stub = Stub::of(vec![
+        ("GET /api/v1/jobs?limit=3&state=parked&queue=a%20b", 200, page(&["1", "2"], true)),
+        ("GET /api/v1/jobs?limit=1&state=parked&queue=a%20b&after=2", 200, page(&["3"], true)),
+        ("GET /api/v1/jobs?limit=50", 200, page(&[], false)),
+    ]);
+    let answer = ask(&stub, &["jobs", "list", "--state", "parked", "--queue", "a b", "-n", "3"]);
+    let expected = "\
+ID   TASK   STATE    QUEUE     WHEN                                   ATTEMPTS   ERROR
+1    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
+2    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
+3    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
+
+more: -n 30
+";
+    assert_eq!((&*answer.output, &*answer.errors), (expected, ""));
+    assert_eq!(ask(&stub, &["jobs"]).output, "no jobs\n");
+    let json = ask(&stub, &["jobs", "--json"]).output;
+    assert_eq!(
+        serde_json::from_str::<Value>(&json).expect("JSON"),
+        json!({ "jobs": [], "hasMore": false })
+    );
+}
+
+#[test]
+fn a_job_is_shown_retried_cancelled_and_deleted() {
+    let mut shown = job("7", "parked");
+    shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
+    let mut hidden = job("8", "ready");
+    hidden["payload"] = json!({ "version": 1, "bytes": 9, "isHidden": true });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/jobs/7", 200, shown.to_string()),
+        ("GET /api/v1/jobs/8", 200, hidden.to_string()),
+        ("POST /api/v1/jobs/7/retry", 202, job("7", "ready").to_string()),
+        (
+            "POST /api/v1/jobs/8/retry",
+            409,
+            json!({ "detail": "not possible for a job that is running" }).to_string(),
+        ),
+        ("POST /api/v1/jobs/7/cancel", 202, job("7", "running").to_string()),
+        ("POST /api/v1/jobs/8/cancel", 202, job("8", "cancelled").to_string()),
+        ("POST /api/v1/jobs/7/delete", 202, job("7", "parked").to_string()),
+    ]);
+    let expected = "\
+7
+
+  task       mail
+  state      parked
+  queue      default, priority normal
+  key        letter-17
+  attempts   1 of 3, lost 1×
+  fence      7
+  accepted   Fri 2026-03-27 12:00:00 +00:00
+  due        Fri 2026-03-27 12:00:00 +00:00
+  ended      Fri 2026-03-27 12:00:05 +00:00
+
+error:
+  mailbox \u{fffd}[31mfull
+
+payload:
+  {
+    \"to\": 1
+  }
+";
+    assert_eq!(ask(&stub, &["jobs", "show", "7"]).output, expected);
+    assert!(
+        ask(&stub, &["jobs", "show", "8"]).output.ends_with("payload: 9 bytes, hidden from you\n")
+    );
+    let retried = ask(&stub, &["jobs", "retry", "7", "8"]);
+    assert_eq!(retried.output, "7 of mail is due now\n");
+    assert_eq!(
+        (&*retried.errors, retried.code),
+        ("error: not possible for a job that is running\n", 1)
+    );
+    let cancelled = ask(&stub, &["jobs", "cancel", "7", "8"]).output;
+    assert_eq!(cancelled, "7 of mail is asked to stop\n8 of mail is cancelled\n");
+    assert_eq!(ask(&stub, &["jobs", "delete", "7"]).output, "7 of mail is deleted\n");
+    assert_eq!(ask(&stub, &["jobs", "delete"]).code, 2, "of which job");
+}
+
+#[test]
+fn queues_and_nodes_are_listed() {
+    let depth = |name: &str, of: &str| json!({ name: of, "due": 2, "later": 60, "running": 1, "parked": 0, "oldestMs": 61_000.0 });
+    let mut queue = depth("queue", "default");
+    queue["tasks"] = json!([depth("task", "mail")]);
+    let nodes = json!({
+        "nodes": [{ "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false,
+                    "openedAtLocal": "Fri 2026-03-27 12:00:00 +00:00", "jobs": [{ "id": "7", "task": "mail" }] }],
+        "orphans": [{ "id": "8", "task": "mail" }],
+    });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/queues", 200, json!({ "queues": [queue] }).to_string()),
+        ("GET /api/v1/nodes", 200, nodes.to_string()),
+    ]);
+    let expected = "\
+QUEUE     DUE   LATER   RUNNING   PARKED   LONGEST WAIT
+default   2     60      1         0        1m 1s
+  mail    2     60      1         0        1m 1s
+";
+    assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
+    let expected = "\
+PROCESS   BUILD   SINCE                            LEASE   JOBS
+web-1     1.2.3   Fri 2026-03-27 12:00:00 +00:00   holds   mail 7
+(gone)                                             ended   mail 8
+";
+    assert_eq!(ask(&stub, &["jobs", "nodes"]).output, expected);
+    let json = ask(&stub, &["jobs", "nodes", "--json"]).output;
+    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON"), nodes);
 }
 
 #[test]

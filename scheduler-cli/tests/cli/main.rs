@@ -1,6 +1,7 @@
 //! The command line as people and programs see it.
 
 mod asked;
+mod checked;
 mod dialects;
 mod hostile;
 mod imported;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use scheduler::{RuleKind, RunRecord, TaskControl, TaskSnapshot};
+use scheduler::{Preview, RuleKind, RunRecord, TaskControl, TaskSnapshot, Zone};
 use serde_json::{Map, Value, json};
 
+use super::durable;
 use super::object::put;
+use super::words::words_of;
 use crate::app::App;
 use crate::clock::now;
 use crate::times::{instant, local, marked, millis};
@@ -49,6 +51,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Value {
     put(&mut row, "last", task.last_runs.first().map(|run| last(app, run, task)));
     row.insert("recent".into(), recent(app, task));
     row.insert("counters".into(), counters(task));
+    durable::add(&mut row, app, task.name());
     row.into()
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Value {
 pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Value {
     let task = control.snapshot();
     let mut detail = row(app, &task);
-    detail["upcoming"] = next(control, &task, count).into();
+    detail["upcoming"] = next(app, control, &task, count).into();
     if let Some(durations) = durations(app, &task) {
         detail["durations"] = durations;
     }
@@ -64,12 +67,35 @@ pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Value {
 }
 
 /// The next fire times of a task. Where the rule does not say them, the next one at most.
-pub(crate) fn next(control: &TaskControl, task: &TaskSnapshot, count: usize) -> Vec<Value> {
-    let mut times = control.next_fire_times(count);
+pub(crate) fn next(
+    app: &App,
+    control: &TaskControl,
+    task: &TaskSnapshot,
+    count: usize,
+) -> Vec<Value> {
+    let stored = durable::upcoming(app, control.name(), count);
+    let mut times = stored.unwrap_or_else(|| control.next_fire_times(count));
     if times.is_empty() {
         times.extend(task.next.into_iter().take(count));
     }
     marked(&times, now(), task.facts.zone)
+}
+
+/// A rule that a task might get: in words, with its next fire times.
+pub(crate) fn preview(preview: &Preview, zone: Zone) -> Value {
+    let mut shown = Map::new();
+    let zone = preview.zone.unwrap_or(zone);
+    shown.insert("kind".into(), preview.kind.name().into());
+    shown.insert("rule".into(), (*preview.rule).into());
+    shown.insert("zone".into(), zone.name().into());
+    put(&mut shown, "expression", preview.expression.as_deref());
+    let words = match preview.expression.as_deref() {
+        Some(expression) => words_of(&preview.rule, expression, zone.name()),
+        None => Some(preview.rule.to_string()),
+    };
+    put(&mut shown, "words", words);
+    shown.insert("times".into(), marked(&preview.fire_times, now(), zone).into());
+    shown.into()
 }
 
 /// The rule in words, without the expression: `09:00, Monday to Friday`.
@@ -77,10 +103,7 @@ fn words(task: &TaskSnapshot) -> Option<String> {
     if task.facts.kind != RuleKind::Cron {
         return Some(task.facts.rule.to_string());
     }
-    let rest = task.facts.rule.strip_prefix(task.expression.as_deref()?)?;
-    let rest = rest.strip_suffix(&format!(" in {}", task.facts.zone.name()))?.trim();
-    let words = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    words.map(str::to_owned).filter(|words| !words.is_empty())
+    words_of(&task.facts.rule, task.expression.as_deref()?, task.facts.zone.name())
 }
 
 fn pause(app: &App, task: &TaskSnapshot) -> Option<Value> {

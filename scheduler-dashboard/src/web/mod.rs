@@ -7,15 +7,21 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `guard` | what is refused, and the headers of all responses |
-//! | `api` | `/api/v1` |
+//! | `guard`, `asked` | what is refused, and the headers of all responses |
+//! | `api` | what `/api/v1` says of tasks |
+//! | `actions`, `rule` | what visitors do to tasks, and the rules that they write |
+//! | `jobs` | jobs, queues and processes of a store |
 //! | `ops` | the actuator, metrics, health |
 //! | `page` | the one document |
 
+mod actions;
 mod api;
+mod asked;
 mod guard;
+mod jobs;
 mod ops;
 mod page;
+mod rule;
 
 use std::sync::Arc;
 
@@ -35,16 +41,25 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let api = Router::new()
         .route("/info", get(api::info))
         .route("/tasks", get(api::tasks))
-        .route("/tasks:pause", post(api::pause_many))
-        .route("/tasks:resume", post(api::resume_many))
+        .route("/tasks:pause", post(actions::pause_many))
+        .route("/tasks:resume", post(actions::resume_many))
         .route("/tasks/{name}", get(api::task))
         .route("/tasks/{name}/runs", get(api::task_runs))
         .route("/tasks/{name}/next", get(api::task_next))
-        .route("/tasks/{name}/run", post(api::run))
-        .route("/tasks/{name}/pause", post(api::pause))
-        .route("/tasks/{name}/resume", post(api::resume))
-        .route("/tasks/{name}/cancel", post(api::cancel))
-        .route("/tasks/{name}/enable", post(api::enable))
+        .route("/tasks/{name}/run", post(actions::run))
+        .route("/tasks/{name}/pause", post(actions::pause))
+        .route("/tasks/{name}/resume", post(actions::resume))
+        .route("/tasks/{name}/cancel", post(actions::cancel))
+        .route("/tasks/{name}/enable", post(actions::enable))
+        .route("/tasks/{name}/preview", get(actions::preview))
+        .route("/tasks/{name}/reschedule", post(actions::reschedule))
+        .route("/jobs", get(jobs::jobs))
+        .route("/jobs/{id}", get(jobs::job))
+        .route("/jobs/{id}/retry", post(jobs::retry))
+        .route("/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/jobs/{id}/delete", post(jobs::delete))
+        .route("/queues", get(jobs::queues))
+        .route("/nodes", get(jobs::nodes))
         .route("/actions", get(api::actions))
         .route("/events", get(api::events));
     Router::new()

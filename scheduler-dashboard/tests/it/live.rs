@@ -12,18 +12,27 @@ use crate::api::eventually;
 use crate::support::*;
 
 /// A stream of events.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>, String);
 
 impl Stream {
-    fn open(served: &Served) -> Self {
+    pub(crate) fn open(served: &Served) -> Self {
+        Self::open_with(served, "")
+    }
+
+    /// Goes on after an event.
+    fn open_after(served: &Served, id: &str) -> Self {
+        Self::open_with(served, &format!("Last-Event-ID: {id}\r\n"))
+    }
+
+    fn open_with(served: &Served, header: &str) -> Self {
         let mut socket = TcpStream::connect(served.address()).unwrap();
         socket.set_read_timeout(Some(LIMIT)).unwrap();
         let host = served.address();
         let request = format!(
-            "GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {VIEWER}\r\n\r\n"
+            "GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {VIEWER}\r\n{header}\r\n"
         );
         socket.write_all(request.as_bytes()).unwrap();
-        let mut stream = Self(BufReader::new(socket));
+        let mut stream = Self(BufReader::new(socket), String::new());
         let mut status = String::new();
         stream.0.read_line(&mut status).unwrap();
         assert!(status.contains("200"), "{status}");
@@ -40,6 +49,8 @@ impl Stream {
             }
             if let Some(event) = line.strip_prefix("event: ") {
                 name = event.trim().to_owned();
+            } else if let Some(id) = line.strip_prefix("id: ") {
+                id.trim().clone_into(&mut self.1);
             } else if let Some(data) = line.strip_prefix("data: ") {
                 return Some((name, serde_json::from_str(data).unwrap()));
             }
@@ -47,7 +58,7 @@ impl Stream {
     }
 
     /// The row of a task in the next update that has one which is as wanted.
-    fn row(&mut self, task: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn row(&mut self, task: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, data) = self.next().expect("an event");
             let rows = data["tasks"].as_array().cloned().unwrap_or_default();
@@ -173,5 +184,43 @@ fn streams_come_again_when_code_of_the_program_panics() {
     assert_eq!(stream.next().unwrap().0, "snapshot");
     served.task("a").run_now().unwrap();
     stream.row("a", |row| row["counters"]["runs"] == 2);
+    served.stop();
+}
+
+#[test]
+fn a_stream_that_comes_again_goes_on_after_the_last_event_it_has_seen() {
+    let served =
+        serve(&dashboard(), builder().task("a", hourly(), |_| {}).task("b", hourly(), |_| {}));
+    let mut stream = Stream::open(&served);
+    let mut other = Stream::open(&served);
+    assert_eq!(
+        (stream.next().unwrap().0, other.next().unwrap().0),
+        ("snapshot".into(), "snapshot".into())
+    );
+    served.task("a").run_now().unwrap();
+    stream.row("a", |row| row["counters"]["runs"] == 1);
+    let seen = stream.1.clone();
+    drop((stream, other));
+    // Nobody watches, and what changes is kept all the same.
+    eventually(|| (served.get("/api/v1/info").json()["streams"]["open"] == 0).then_some(()));
+    served.task("b").run_now().unwrap();
+    served.scheduler.wait_for("b", scheduler::runs(1), LIMIT).unwrap();
+    served.task("a").pause().unwrap();
+    let mut again = Stream::open_after(&served, &seen);
+    let (mut is_paused, mut has_run) = (false, false);
+    while !(is_paused && has_run) {
+        let (name, data) = again.next().unwrap();
+        assert_eq!(name, "tasks", "no list as a whole");
+        for row in data["tasks"].as_array().unwrap() {
+            is_paused |= row["name"] == "a" && row["isPaused"] == true;
+            has_run |= row["name"] == "b" && row["counters"]["runs"] == 1;
+        }
+    }
+    assert_ne!(again.1, seen);
+    for lost in ["0-1-1", "1", "", &format!("{seen}0"), "\u{fc}"] {
+        let (name, data) = Stream::open_after(&served, lost).next().unwrap();
+        assert!(name == "reset" || lost == "\u{fc}", "{lost}: {name}");
+        assert_eq!(data["tasks"].as_array().unwrap().len(), 2);
+    }
     served.stop();
 }

@@ -2,7 +2,9 @@
 
 mod actuator;
 mod api;
+mod away;
 mod broken;
+mod jobs;
 mod live;
 mod memory;
 mod metrics;

@@ -109,3 +109,55 @@ fn a_critical_task_that_does_not_succeed_makes_the_program_unready() {
     assert_eq!(ask("/readyz").status, 200, "somebody has decided that it does not run");
     served.stop();
 }
+
+/// The names in an expression that are those of metrics of this project.
+fn metrics_in(expression: &str) -> Vec<String> {
+    let words = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let own = |word: &&str| {
+        ["scheduler_", "tasks_scheduled_", "executor_"].iter().any(|start| word.starts_with(start))
+    };
+    words.filter(own).map(str::to_owned).collect()
+}
+
+/// All texts with this key, wherever they are.
+fn texts(value: &serde_json::Value, key: &str, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(list) => list.iter().for_each(|value| texts(value, key, found)),
+        serde_json::Value::Object(object) => {
+            found.extend(object.get(key).and_then(|text| text.as_str()).map(str::to_owned));
+            object.values().for_each(|value| texts(value, key, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn what_grafana_and_the_alerts_ask_for_exists() {
+    let failing = Schedule::fixed_rate("1ms").tags(["critical"]).max_runs(3);
+    let builder = builder().task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {});
+    let served = serve(&dashboard(), builder);
+    served.scheduler.wait_for("t", failures(3), LIMIT).unwrap();
+    let known = eventually(|| {
+        let text = served.get("/metrics").body;
+        let names = samples(&text).into_keys().map(|key| key.split('{').next().unwrap().to_owned());
+        let names: std::collections::BTreeSet<String> = names.collect();
+        names.contains("scheduler_run_duration_seconds_bucket").then_some(names)
+    });
+    served.stop();
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+    let grafana = std::fs::read_to_string(format!("{docs}/grafana-dashboard.json")).unwrap();
+    let grafana: serde_json::Value = serde_json::from_str(&grafana).expect("JSON");
+    let mut asked = Vec::new();
+    texts(&grafana, "expr", &mut asked);
+    assert!(asked.len() >= 10, "{asked:?}");
+    texts(&grafana, "query", &mut asked);
+    let alerts = std::fs::read_to_string(format!("{docs}/prometheus-alerts.yml")).unwrap();
+    let rules = alerts.lines().filter(|line| !line.trim_start().starts_with('#'));
+    asked.extend(rules.map(str::to_owned));
+    let names: std::collections::BTreeSet<String> =
+        asked.iter().flat_map(|text| metrics_in(text)).collect();
+    assert!(names.len() >= 12, "{names:?}");
+    for name in names {
+        assert!(known.contains(&name), "there is no metric {name} in {known:#?}");
+    }
+}

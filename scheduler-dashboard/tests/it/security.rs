@@ -7,7 +7,13 @@ use scheduler_dashboard::Dashboard;
 use crate::support::*;
 
 /// All that changes something.
-const ACTIONS: [&str; 3] = ["/api/v1/tasks/a/run", "/api/v1/tasks/a/pause", "/api/v1/tasks:pause"];
+const ACTIONS: [&str; 5] = [
+    "/api/v1/tasks/a/run",
+    "/api/v1/tasks/a/pause",
+    "/api/v1/tasks/a/reschedule",
+    "/api/v1/tasks:pause",
+    "/api/v1/jobs/01890000-0000-7000-8000-000000000000/retry",
+];
 
 fn served() -> Served {
     serve(&dashboard(), builder().task("a", hourly(), |_| {}).task("x/y", hourly(), |_| {}))

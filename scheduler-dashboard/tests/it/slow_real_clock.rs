@@ -1,4 +1,4 @@
-//! Many slow clients: they are bounded, and neither tasks nor other clients notice them.
+//! Many slow clients, and a store that never answers: they are bounded, and neither tasks nor other clients notice them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use scheduler::{Clock, Event, EventKind, Listener, Schedule, SystemClock};
 
+use crate::away::{Mood, Moody};
 use crate::support::*;
 
 /// As many as there are in the list of faults: 600 slow connections and 50 streams that never read.
@@ -103,4 +104,43 @@ fn f_ht3_a_task_is_on_time_beside_650_slow_clients() {
     assert_eq!(alive, 0, "all slow ones were closed at their deadline");
     drop(crowd);
     served.stop();
+}
+
+/// One request that may take longer than others: its status.
+fn patient(address: std::net::SocketAddr, path: &str) -> u16 {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {OPERATOR}\r\nConnection: close\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    Answer::of(&answer).status
+}
+
+#[test]
+fn a_store_that_never_answers_keeps_nothing_else_waiting_and_does_not_hold_up_the_stop() {
+    let store = Moody::new();
+    let builder = builder().task("a", hourly(), |_| {}).store(store.clone());
+    let served = serve(&dashboard(), builder);
+    assert_eq!(served.get("/api/v1/queues").status, 200);
+    store.set(Mood::IsStuck);
+    let address = served.address();
+    let ask = |path: &'static str| {
+        let thread = thread::Builder::new();
+        thread.spawn(move || patient(address, path)).unwrap()
+    };
+    // More than may be out at once.
+    let asked: Vec<_> = (0..6).map(|_| ask("/api/v1/jobs")).collect();
+    for path in ["/api/v1/tasks", "/api/v1/tasks/a", "/api/v1/info", "/metrics"] {
+        assert_eq!(patient(address, path), 200, "{path}");
+    }
+    for asked in asked {
+        assert_eq!(asked.join().unwrap(), 503);
+    }
+    let Served { scheduler, server } = served;
+    server.stop();
+    store.set(Mood::Answers);
+    scheduler.shutdown().unwrap();
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use scheduler::{Builder, Schedule, Scheduler, TaskControl};
+use scheduler::{Builder, Schedule, Scheduler, TaskControl, tasks};
 use scheduler_dashboard::{Dashboard, DashboardServer};
 use serde_json::Value;
 
@@ -17,10 +17,10 @@ pub(crate) struct Served {
     pub(crate) server: DashboardServer,
 }
 
-/// A builder that reads neither the environment nor a settings file.
+/// A builder that reads neither the environment nor a settings file, and has no function of another test.
 pub(crate) fn builder() -> Builder {
     let builder = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
-    builder.zone("UTC").messages(|_| {})
+    builder.zone("UTC").messages(|_| {}).tasks(tasks![])
 }
 
 /// A task that waits for an hour.

@@ -282,3 +282,22 @@ fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_was_served() {
     stage.until(46_000);
     assert_eq!(stage.heard(), "start 10 | start 20 | paused 21 | rule 21 | resumed 6 | start 30");
 }
+
+#[test]
+fn what_a_rule_would_come_to_is_what_it_comes_to() {
+    let rules = [rate(10_000), delay(10_000), cron("*/7 * * * * *"), once(5_000)];
+    for (number, rule) in rules.into_iter().enumerate() {
+        for max in [None, std::num::NonZeroU64::new(3)] {
+            let mut stage = Stage::new();
+            let control =
+                stage.task(rate(1_000), Policy { max_runs: max, ..Policy::default() }, |_| ok(0));
+            stage.until(1_500);
+            let before = control.next_fire_times(5);
+            let previewed = control.fire_times_of(rule.clone(), 5).unwrap();
+            assert_eq!(control.next_fire_times(5), before, "nothing has changed");
+            control.reschedule(rule.clone()).unwrap();
+            assert_eq!(control.next_fire_times(5), previewed, "rule {number}, {max:?}");
+            assert!(!previewed.is_empty());
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The store of durable jobs, as the dashboard asks it.
+//!
+//! A store blocks the thread that asks it, and may not answer for a long time. So it is asked on threads that the runtime
+//! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
+//! included; and a question that takes too long is answered by 503.
+//!
+//! The schedules of tasks are remembered, because each row of the list has some of them: `Schedules` is what the store last
+//! said, and what it did not say.
+//!
+//! It must never delay an answer that needs no store by more than half a second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use scheduler::store::{Schedule, store_time};
+use scheduler::{Jobs, JobsError};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, timeout};
+
+use crate::clock::now;
+use crate::problem::Problem;
+
+/// How long the store may take to answer.
+const LIMIT: Duration = Duration::from_secs(5);
+/// How many questions may be out.
+const QUESTIONS_MAX: usize = 4;
+/// How long an answer that has more to say than the store's waits for it.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How old what the store said of schedules may be in an answer.
+const AGE_MAX: Duration = Duration::from_secs(1);
+
+/// The store.
+pub(crate) struct Store {
+    jobs: Jobs,
+    places: Arc<Semaphore>,
+    schedules: Mutex<Schedules>,
+}
+
+/// What is known of the schedules.
+#[derive(Default)]
+struct Schedules {
+    by_name: BTreeMap<String, Arc<Schedule>>,
+    /// Those that were paused: a pause ends without a change in the store.
+    paused: BTreeSet<String>,
+    /// Those whose rows have to be sent again.
+    changed: BTreeSet<String>,
+    /// The number of the last question, and that of the last one with an answer.
+    asked: u64,
+    answered: u64,
+    answered_at: Option<Instant>,
+    /// Why the store did not answer.
+    failure: Option<String>,
+}
+
+/// What the store last said of a task.
+pub(crate) enum Known {
+    Schedule(Arc<Schedule>),
+    /// It has no schedule.
+    Nothing,
+    /// The store did not answer.
+    Unknown(String),
+}
+
+impl Store {
+    pub(crate) fn new(jobs: Jobs) -> Self {
+        let places = Arc::new(Semaphore::new(QUESTIONS_MAX));
+        Self { jobs, places, schedules: Mutex::default() }
+    }
+
+    /// For what needs no answer of the store.
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// Asks the store. It may still do what it was asked after this has given up.
+    pub(crate) async fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Jobs) -> Result<R, JobsError> + Send + 'static,
+    ) -> Result<R, Problem> {
+        let (jobs, places) = (self.jobs.clone(), Arc::clone(&self.places));
+        let asked = async move {
+            let place = places.acquire_owned().await;
+            spawn_blocking(move || {
+                let _place = place;
+                question(&jobs)
+            })
+            .await
+        };
+        match timeout(LIMIT, asked).await {
+            Ok(Ok(answer)) => Ok(answer?),
+            Ok(Err(_)) => {
+                Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked"))
+            }
+            Err(_) => {
+                let detail = "the store has not answered within 5 s; what it was asked to do, it may still do";
+                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+            }
+        }
+    }
+
+    /// What is known of the schedule of a durable task.
+    pub(crate) fn known(&self, task: &str) -> Known {
+        let schedules = self.lock();
+        match (&schedules.failure, schedules.by_name.get(task)) {
+            (Some(failure), _) => Known::Unknown(failure.clone()),
+            (None, Some(schedule)) => Known::Schedule(Arc::clone(schedule)),
+            (None, None) => Known::Nothing,
+        }
+    }
+
+    /// The tasks whose rows have to be sent again.
+    pub(crate) fn take_changed(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.lock().changed)
+    }
+
+    /// Asks for the schedules. Of two answers the one counts that was asked for later.
+    async fn look(self: Arc<Self>) {
+        let number = {
+            let mut schedules = self.lock();
+            schedules.asked += 1;
+            schedules.asked
+        };
+        let answer = self.ask(Jobs::schedules).await;
+        let mut schedules = self.lock();
+        if number < schedules.answered {
+            return;
+        }
+        (schedules.answered, schedules.answered_at) = (number, Some(Instant::now()));
+        match answer {
+            Ok(list) => schedules.take(list),
+            Err(problem) => schedules.fail(problem.detail()),
+        }
+    }
+
+    /// Asks for the schedules, if what is known of them is old, and waits a little.
+    pub(crate) async fn look_if_old(self: &Arc<Self>) {
+        let is_new = self.lock().answered_at.is_some_and(|at| at.elapsed() < AGE_MAX);
+        if !is_new && let Some(look) = self.spawn_look() {
+            // It goes on when this has waited for long enough.
+            drop(timeout(PATIENCE, look).await);
+        }
+    }
+
+    /// Lets another task ask for the schedules, unless one does already.
+    pub(crate) fn spawn_look(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let is_asking = {
+            let schedules = self.lock();
+            schedules.asked > schedules.answered
+        };
+        (!is_asking).then(|| self.look_now())
+    }
+
+    /// Lets another task ask for the schedules: what was asked before may not have a change that was made just now.
+    pub(crate) fn look_now(self: &Arc<Self>) -> JoinHandle<()> {
+        // Of its own, because the one that waits for it may be dropped, and its answer is counted on.
+        tokio::spawn(Arc::clone(self).look())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Schedules> {
+        self.schedules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Schedules {
+    fn take(&mut self, list: Vec<Schedule>) {
+        let was_away = self.failure.take().is_some();
+        let former = std::mem::take(&mut self.by_name);
+        let now = store_time(now());
+        let paused = list.iter().filter(|it| it.pause.as_ref().is_some_and(|it| it.holds(now)));
+        let paused = paused.map(|it| it.definition.name.clone()).collect();
+        let formerly = std::mem::replace(&mut self.paused, paused);
+        self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
+        for schedule in list {
+            let name = schedule.definition.name.clone();
+            let same = former.get(&name).filter(|former| ***former == schedule);
+            if same.is_none() || was_away {
+                self.changed.insert(name.clone());
+            }
+            self.by_name.insert(name, same.map_or_else(|| Arc::new(schedule), Arc::clone));
+        }
+        let gone = former.into_keys().filter(|name| !self.by_name.contains_key(name));
+        self.changed.extend(gone.collect::<Vec<_>>());
+    }
+
+    fn fail(&mut self, why: &str) {
+        if self.failure.replace(why.to_owned()).is_none() {
+            self.changed.extend(self.by_name.keys().cloned());
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What visitors do to tasks. What is durable is done in the store, for all processes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, TaskControl};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::api::{Answer, Done, who};
+use super::asked::Asked;
+use super::guard::Caller;
+use super::rule::Written;
+use crate::app::{App, What};
+use crate::clock::now;
+use crate::problem::Problem;
+use crate::view;
+
+/// How many of the next fire times a preview has.
+const PREVIEWED: usize = 5;
+
+/// What is done to a task.
+#[derive(Clone)]
+enum Act {
+    Run,
+    Pause {
+        note: Option<String>,
+        by: String,
+        until: Option<DateTime<Utc>>,
+    },
+    Resume,
+    /// Asks the runs in progress to stop.
+    Cancel,
+    Enable,
+    Reschedule(Schedule),
+    /// Gives it the rule of the code again.
+    Reset,
+}
+
+impl Act {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Enable => "enable",
+            Self::Reschedule(_) => "reschedule",
+            Self::Reset => "reset",
+        }
+    }
+
+    /// Whether the store does it, if the task is durable.
+    fn is_for_store(&self) -> bool {
+        !matches!(self, Self::Cancel | Self::Enable)
+    }
+
+    fn note(&self) -> Option<&str> {
+        match self {
+            Self::Pause { note, .. } => note.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// In this process.
+    fn on_task(self, task: &TaskControl) -> Result<(), ControlError> {
+        match self {
+            Self::Run => task.run_now().map(drop),
+            Self::Pause { note, by, until } => {
+                let pause = Pause::new().by(by);
+                let pause = note.into_iter().fold(pause, Pause::note);
+                task.pause_with(&until.into_iter().fold(pause, Pause::until))
+            }
+            Self::Resume => task.resume(),
+            Self::Cancel => task.cancel_run(),
+            Self::Enable => task.enable(),
+            Self::Reschedule(rule) => task.reschedule(rule),
+            Self::Reset => Ok(()),
+        }
+    }
+
+    /// In the store.
+    fn on_schedule(self, jobs: &Jobs, schedule: &str) -> Result<(), JobsError> {
+        match self {
+            Self::Run => jobs.run_now(schedule).map(drop),
+            Self::Pause { note, by, until } => {
+                jobs.pause(schedule, by, note.unwrap_or_default(), until)
+            }
+            Self::Resume => jobs.resume(schedule),
+            Self::Reschedule(rule) => jobs.reschedule(schedule, rule),
+            Self::Reset => jobs.reset(schedule),
+            Self::Cancel | Self::Enable => Ok(()),
+        }
+    }
+}
+
+/// `POST /tasks/{name}/run`
+pub(crate) async fn run(app: State<Arc<App>>, name: Path<String>, by: Extension<Caller>) -> Done {
+    done(app, name, by, Act::Run).await
+}
+
+/// `POST /tasks/{name}/resume`
+pub(crate) async fn resume(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+) -> Done {
+    done(app, name, by, Act::Resume).await
+}
+
+/// `POST /tasks/{name}/cancel`: the runs in progress here, not the task.
+pub(crate) async fn cancel(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+) -> Done {
+    done(app, name, by, Act::Cancel).await
+}
+
+/// `POST /tasks/{name}/enable`
+pub(crate) async fn enable(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+) -> Done {
+    done(app, name, by, Act::Enable).await
+}
+
+/// `POST /tasks/{name}/pause`
+pub(crate) async fn pause(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Done {
+    let act = PauseBody::read(&body)?.pause(who(&by).name())?;
+    done(app, name, by, act).await
+}
+
+/// `GET /tasks/{name}/preview?cron=…&zone=…`
+pub(crate) async fn preview(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Asked(written): Asked<Written>,
+) -> Answer {
+    let control = app.tasks.get(&name)?;
+    app.look_at_schedules().await;
+    let (_, mut shown) = written.of_task(&app, &control, PREVIEWED)?;
+    shown["task"] = control.name().into();
+    Ok(Json(shown))
+}
+
+/// `POST /tasks/{name}/reschedule`
+pub(crate) async fn reschedule(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Done {
+    let written: Written = read(&body)?;
+    let control = app.tasks.get(&name)?;
+    if written.is_reset() {
+        if !control.is_durable() {
+            let detail = "the rule of the code is kept for durable tasks only; a restart brings it back, too";
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        return done(app, name, by, Act::Reset).await;
+    }
+    app.look_at_schedules().await;
+    let (schedule, _) = written.of_task(&app, &control, 0)?;
+    done(app, name, by, Act::Reschedule(schedule)).await
+}
+
+/// The body of a pause; all parts are optional.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PauseBody {
+    note: Option<String>,
+    until: Option<String>,
+    for_ms: Option<u64>,
+    names: Option<Vec<String>>,
+    tag: Option<String>,
+    all: Option<bool>,
+}
+
+fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem> {
+    if body.is_empty() {
+        return Ok(T::default());
+    }
+    let error = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
+    serde_json::from_slice(body).map_err(error)
+}
+
+impl PauseBody {
+    fn read(body: &Bytes) -> Result<Self, Problem> {
+        read(body)
+    }
+
+    fn pause(&self, who: &str) -> Result<Act, Problem> {
+        let note = self.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
+        let until = match (&self.until, self.for_ms) {
+            (Some(_), Some(_)) => {
+                return Err(Problem::bad_request("`until` and `forMs` exclude each other"));
+            }
+            (Some(until), None) => {
+                let wrong = "`until` is no instant such as 2026-03-30T14:00:00Z";
+                Some(until.parse().map_err(|_| Problem::bad_request(wrong))?)
+            }
+            (None, Some(length)) => {
+                let wrong = || Problem::bad_request("`forMs` is too long");
+                let length = TimeDelta::from_std(Duration::from_millis(length));
+                let until = length.ok().and_then(|length| now().checked_add_signed(length));
+                Some(until.ok_or_else(wrong)?)
+            }
+            (None, None) => None,
+        };
+        Ok(Act::Pause { note: note.map(str::to_owned), by: who.to_owned(), until })
+    }
+
+    /// The tasks that are meant: those with the names, with the tag, or all.
+    fn tasks(&self, app: &App) -> Result<Vec<TaskControl>, Problem> {
+        match (&self.names, &self.tag, self.all) {
+            (Some(names), None, None) => {
+                names.iter().map(|name| Ok(app.tasks.get(name)?)).collect()
+            }
+            (None, Some(tag), None) => Ok(app.tasks.tagged(tag).tasks().to_vec()),
+            (None, None, Some(true)) => {
+                let tasks = app.list();
+                Ok(tasks.iter().filter_map(|task| app.tasks.get(task.name()).ok()).collect())
+            }
+            _ => Err(Problem::bad_request("say which tasks: `names`, `tag` or `all`")),
+        }
+    }
+}
+
+/// `POST /tasks:pause`
+pub(crate) async fn pause_many(
+    State(app): State<Arc<App>>,
+    Extension(by): Extension<Caller>,
+    body: Bytes,
+) -> Answer {
+    let body = PauseBody::read(&body)?;
+    let act = body.pause(who(&by).name())?;
+    many(&app, by, body.tasks(&app)?, act).await
+}
+
+/// `POST /tasks:resume`
+pub(crate) async fn resume_many(
+    State(app): State<Arc<App>>,
+    Extension(by): Extension<Caller>,
+    body: Bytes,
+) -> Answer {
+    let tasks = PauseBody::read(&body)?.tasks(&app)?;
+    many(&app, by, tasks, Act::Resume).await
+}
+
+/// Does something to a task; answers with its row.
+async fn done(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Extension(by): Extension<Caller>,
+    act: Act,
+) -> Done {
+    let control = app.tasks.get(&name)?;
+    let before = view::row(&app, &control.snapshot());
+    if control.is_durable() && act.is_for_store() {
+        on_schedules(&app, &by, vec![control.clone()], &act, Some(&before)).await?;
+    } else {
+        act.clone().on_task(&control)?;
+        note(&app, &by, control.name(), &act, change(&control, &act, Some(&before)).as_deref());
+    }
+    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &control.snapshot()))))
+}
+
+/// Does something to tasks; answers with the number of those that it changed.
+async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> Answer {
+    let (durable, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(TaskControl::is_durable);
+    let mut changed = 0;
+    for task in others.iter().filter(|task| act.clone().on_task(task).is_ok()) {
+        note(app, &by, task.name(), &act, act.note());
+        changed += 1;
+    }
+    if !durable.is_empty() {
+        changed += on_schedules(app, &by, durable, &act, None).await?;
+    }
+    Ok(Json(json!({ "changed": changed })))
+}
+
+/// Does something to schedules in the store, and returns how many it changed. One by itself may be refused; of several,
+/// those that are refused do not count.
+async fn on_schedules(
+    app: &Arc<App>,
+    by: &Caller,
+    tasks: Vec<TaskControl>,
+    act: &Act,
+    before: Option<&Value>,
+) -> Result<usize, Problem> {
+    let changes: Vec<(String, Option<String>)> =
+        tasks.iter().map(|task| (task.name().to_owned(), change(task, act, before))).collect();
+    let (noted, by, act) = (Arc::clone(app), by.clone(), act.clone());
+    let is_one = tasks.len() == 1;
+    let store = app.store()?;
+    let changed = store.ask(move |jobs| {
+        let mut changed = 0;
+        for (name, text) in &changes {
+            let done = act.clone().on_schedule(jobs, name);
+            // The store may have done what it did not answer. It is noted here, as nobody may wait for the answer any more.
+            if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
+                note(&noted, &by, name, &act, text.as_deref());
+            }
+            match done {
+                Ok(()) => changed += 1,
+                Err(error) if is_one || error.is_unavailable() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(changed)
+    });
+    let changed = changed.await?;
+    drop(store.look_now().await);
+    Ok(changed)
+}
+
+/// The note of an action: that of a pause, or the rules before and after.
+fn change(task: &TaskControl, act: &Act, before: Option<&Value>) -> Option<String> {
+    let former = || before.and_then(|row| row["rule"].as_str()).unwrap_or_default();
+    match act {
+        Act::Reschedule(rule) => {
+            let rule = task.preview(rule.clone(), 0).ok()?.rule;
+            Some(format!("{} → {rule}", former()))
+        }
+        Act::Reset => Some(format!("{} → as in the code", former())),
+        _ => act.note().map(str::to_owned),
+    }
+}
+
+fn note(app: &App, by: &Caller, task: &str, act: &Act, note: Option<&str>) {
+    app.note((&who(by), by.from), What { action: act.name(), task, job: None, note });
+}

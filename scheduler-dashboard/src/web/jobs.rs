@@ -1,0 +1,165 @@
+//! `/api/v1/jobs`, `/queues` and `/nodes`: what a store keeps. Without a store there is nothing here.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use scheduler::store::{Job, JobFilter, JobId, JobState};
+use scheduler::{Jobs, JobsError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::api::{Answer, Done, who};
+use super::asked::Asked;
+use super::guard::Caller;
+use crate::app::{App, What};
+use crate::clock::now;
+use crate::problem::Problem;
+use crate::times::instant;
+use crate::view;
+
+const JOBS_MAX: u32 = 500;
+/// How many running jobs are looked at for the processes that have them.
+const RUNNING_MAX: u32 = 1_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JobsQuery {
+    state: Option<String>,
+    queue: Option<String>,
+    task: Option<String>,
+    key: Option<String>,
+    schedule: Option<String>,
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+impl JobsQuery {
+    fn filter(&self) -> Result<JobFilter, Problem> {
+        let state = self.state.as_deref().filter(|state| !state.is_empty());
+        let unknown = |word: &str| {
+            let words: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
+            Problem::bad_request(format!("{word:?} is no state; there are {}", words.join(", ")))
+        };
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Ok(JobFilter {
+            task: text(&self.task),
+            queue: text(&self.queue),
+            state: state
+                .map(|word| view::state_of(word).ok_or_else(|| unknown(word)))
+                .transpose()?,
+            key: text(&self.key),
+            schedule: text(&self.schedule),
+            after: text(&self.after).as_deref().map(id).transpose()?,
+        })
+    }
+}
+
+fn id(text: &str) -> Result<JobId, Problem> {
+    let wrong = || Problem::bad_request(format!("{text:?} is no identity of a job"));
+    text.parse().map_err(|_| wrong())
+}
+
+/// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&limit=50&after=…`
+pub(crate) async fn jobs(State(app): State<Arc<App>>, Asked(query): Asked<JobsQuery>) -> Answer {
+    let filter = query.filter()?;
+    let limit = query.limit.unwrap_or(50).clamp(1, JOBS_MAX);
+    let mut jobs = app.store()?.ask(move |jobs| jobs.list(&filter, limit + 1)).await?;
+    let has_more = jobs.len() > limit as usize;
+    jobs.truncate(limit as usize);
+    let rows: Vec<Value> = jobs.iter().map(|job| view::job(&app, job)).collect();
+    Ok(Json(json!({ "now": instant(now()), "jobs": rows, "hasMore": has_more })))
+}
+
+/// `GET /jobs/{id}`
+pub(crate) async fn job(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    caller: Extension<Caller>,
+) -> Answer {
+    let id = id(&text)?;
+    let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
+    let job = job.ok_or_else(|| none(id))?;
+    Ok(Json(view::job_detail(&app, &who(&caller), &job)))
+}
+
+fn none(id: JobId) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        format!("there is no job {id}; one that has ended is kept for its retention only"),
+    )
+}
+
+/// `GET /queues`
+pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer {
+    let depths = app.store()?.ask(Jobs::depths).await?;
+    Ok(Json(json!({ "now": instant(now()), "queues": view::queues(&depths) })))
+}
+
+/// `GET /nodes`
+pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer {
+    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
+    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
+    let (sessions, running) = app.store()?.ask(ask).await?;
+    let (nodes, orphans) = view::nodes(&sessions, &running);
+    Ok(Json(json!({ "now": instant(now()), "nodes": nodes, "orphans": orphans })))
+}
+
+/// `POST /jobs/{id}/retry`
+pub(crate) async fn retry(
+    app: State<Arc<App>>,
+    id: Path<String>,
+    caller: Extension<Caller>,
+) -> Done {
+    act(app, id, caller, ("retry", Jobs::retry)).await
+}
+
+/// `POST /jobs/{id}/cancel`
+pub(crate) async fn cancel(
+    app: State<Arc<App>>,
+    id: Path<String>,
+    caller: Extension<Caller>,
+) -> Done {
+    act(app, id, caller, ("cancel", Jobs::cancel)).await
+}
+
+/// `POST /jobs/{id}/delete`
+pub(crate) async fn delete(
+    app: State<Arc<App>>,
+    id: Path<String>,
+    caller: Extension<Caller>,
+) -> Done {
+    act(app, id, caller, ("delete", Jobs::delete)).await
+}
+
+type Act = (&'static str, fn(&Jobs, JobId) -> Result<(), JobsError>);
+
+/// Does something to a job; answers with the job as it is then, or with `isDeleted`.
+async fn act(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    Extension(caller): Extension<Caller>,
+    (action, act): Act,
+) -> Done {
+    let id = id(&text)?;
+    let noted = Arc::clone(&app);
+    let ask = move |jobs: &Jobs| -> Result<Option<(Job, bool)>, JobsError> {
+        let Some(job) = jobs.get(id)? else { return Ok(None) };
+        let done = act(jobs, id);
+        // The store may have done what it did not answer. It is noted here, because nobody may wait for the answer any more.
+        if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
+            let what = What { action, task: &job.task, job: Some(id), note: None };
+            noted.note((&who(&caller), caller.from), what);
+        }
+        done?;
+        let now = jobs.get(id)?;
+        Ok(Some(now.map_or((job, true), |now| (now, false))))
+    };
+    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    let mut row = view::job(&app, &job);
+    if is_deleted {
+        row["isDeleted"] = true.into();
+    }
+    Ok((StatusCode::ACCEPTED, Json(row)))
+}

@@ -1,0 +1,113 @@
+//! The rule that a visitor has written.
+
+use scheduler::{Preview, Schedule, TaskControl, Zone};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::view;
+
+/// How long a text of a rule may be.
+const TEXT_BYTES_MAX: usize = 500;
+
+/// A rule, as the query of a preview and the body of a change have it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Written {
+    cron: Option<String>,
+    zone: Option<String>,
+    fixed_rate: Option<String>,
+    fixed_delay: Option<String>,
+    initial_delay: Option<String>,
+    at: Option<String>,
+    /// The rule of the code again.
+    #[serde(default)]
+    reset: bool,
+}
+
+impl Written {
+    pub(super) fn is_reset(&self) -> bool {
+        self.reset
+    }
+
+    /// The schedule for a task, and what it would be with its next fire times. Without a zone it has the present one of the
+    /// task.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, also for a durable task.
+    pub(super) fn of_task(
+        self,
+        app: &App,
+        task: &TaskControl,
+        count: usize,
+    ) -> Result<(Schedule, Value), Problem> {
+        let period = self.fixed_rate.clone().or_else(|| self.fixed_delay.clone());
+        let has_delay = self.initial_delay.is_some();
+        let (zone, mut schedule) = self.schedule(app, task)?;
+        let mut preview = seen(task, &schedule, count)?;
+        // As for a task in memory: the first fire time comes after one period, and not at once.
+        if let Some(period) = period.filter(|_| task.is_durable() && !has_delay) {
+            schedule = schedule.initial_delay(period);
+            preview = seen(task, &schedule, count)?;
+        }
+        Ok((schedule, view::preview(&preview, zone)))
+    }
+
+    fn schedule(self, app: &App, task: &TaskControl) -> Result<(Zone, Schedule), Problem> {
+        let texts = [
+            &self.cron,
+            &self.zone,
+            &self.fixed_rate,
+            &self.fixed_delay,
+            &self.initial_delay,
+            &self.at,
+        ];
+        for text in texts.into_iter().flatten() {
+            // A placeholder would show a visitor the settings of the program.
+            if text.contains("${") {
+                return Err(Problem::bad_request("placeholders such as `${key}` are for the code"));
+            }
+            if text.len() > TEXT_BYTES_MAX {
+                return Err(Problem::bad_request("the text is too long for a rule"));
+            }
+        }
+        let row = view::row(app, &task.snapshot());
+        let present = row["zone"].as_str().unwrap_or_default().to_owned();
+        let zone = present.parse().unwrap_or(Zone::UTC);
+        let mut schedule = match (self.cron, self.fixed_rate, self.fixed_delay, self.at) {
+            (Some(cron), None, None, None) => {
+                let zone = self.zone.filter(|zone| !zone.is_empty());
+                Schedule::cron(cron).zone(zone.unwrap_or(present))
+            }
+            (None, Some(period), None, None) => Schedule::fixed_rate(period),
+            (None, None, Some(delay), None) => Schedule::fixed_delay(delay),
+            (None, None, None, Some(at)) => Schedule::at(at),
+            _ => {
+                let detail = "say one rule: `cron`, `fixedRate`, `fixedDelay` or `at`";
+                return Err(Problem::bad_request(detail));
+            }
+        };
+        if let Some(delay) = self.initial_delay {
+            schedule = schedule.initial_delay(delay);
+        }
+        Ok((zone, schedule))
+    }
+}
+
+/// A rule as a task would have it; or what is wrong with it, without the place, which is in this file.
+fn seen(task: &TaskControl, schedule: &Schedule, count: usize) -> Result<Preview, Problem> {
+    let without_place = |text: &str| {
+        let end = format!(": `{}`: ", task.name());
+        let parts = text.split(file!()).map(|part| {
+            match part.strip_prefix(':').and_then(|rest| rest.split_once(&end)) {
+                Some((line, rest)) if line.bytes().all(|it| it.is_ascii_digit()) => rest,
+                _ => part,
+            }
+        });
+        parts.collect()
+    };
+    let preview = task.preview(schedule.clone(), count);
+    preview.map_err(|error| Problem::from(error).of_rule(without_place))
+}

@@ -1,0 +1,92 @@
+//! A store that can be told not to answer, or to let the caller wait.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use scheduler::store::{
+    Depth, Enqueued, Job, JobFilter, JobId, Model, Schedule, SessionId, SessionInfo, Store,
+    StoreError, StoreTime, store_time,
+};
+use scheduler::{Clock, SystemClock};
+use scheduler_store::{
+    Close, Command, Commanded, Enqueue, Finish, Finished, Fire, Fired, Held, Open, Opened, Poll,
+    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
+};
+
+/// What the store does with those who ask for something that people look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Answers,
+    IsAway,
+    IsStuck,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Moody {
+    store: Model,
+    mood: Arc<(Mutex<Mood>, Condvar)>,
+}
+
+impl Moody {
+    pub(crate) fn new() -> Self {
+        let now = || store_time(SystemClock::new().wall());
+        Self {
+            store: Model::with_clock(now),
+            mood: Arc::new((Mutex::new(Mood::Answers), Condvar::new())),
+        }
+    }
+
+    pub(crate) fn set(&self, mood: Mood) {
+        *self.mood.0.lock().unwrap() = mood;
+        self.mood.1.notify_all();
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let mood = self.mood.0.lock().unwrap();
+        let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
+        match *mood {
+            Mood::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The first list is what the node asks, the second what people ask.
+macro_rules! pass_on {
+    ($($name:ident($request:ty) -> $answer:ty;)* --- $($asked:ident($($argument:ident: $kind:ty),*) -> $found:ty;)*) => {
+        impl Store for Moody {
+            fn describe(&self) -> String {
+                "a store with moods".to_owned()
+            }
+
+            $(fn $name(&self, request: $request) -> Result<$answer, StoreError> {
+                self.store.$name(request)
+            })*
+
+            $(fn $asked(&self, $($argument: $kind),*) -> Result<$found, StoreError> {
+                self.check()?;
+                self.store.$asked($($argument),*)
+            })*
+        }
+    };
+}
+
+pass_on! {
+    open(&Open) -> Opened;
+    renew(&Renew) -> Renewed;
+    close(&Close) -> ();
+    register(&Register) -> Registered;
+    poll(&Poll) -> Polled;
+    fire(&Fire) -> Fired;
+    finish(&[Finish]) -> Vec<Finished>;
+    held(SessionId) -> Vec<Held>;
+    reap(&Reap) -> Reaped;
+    enqueue(&Enqueue) -> Vec<Enqueued>;
+    prune(&Prune) -> u64;
+    ---
+    command(command: &Command, not_after: StoreTime) -> Commanded;
+    job(id: JobId) -> Option<Job>;
+    jobs(filter: &JobFilter, limit: u32) -> Vec<Job>;
+    schedules() -> Vec<Schedule>;
+    sessions() -> Vec<SessionInfo>;
+    depths() -> Vec<Depth>;
+}

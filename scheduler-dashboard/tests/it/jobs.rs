@@ -1,0 +1,483 @@
+//! Jobs, queues, nodes and durable schedules, of a store.
+
+use std::sync::{Arc, Mutex};
+
+use scheduler::store::{JobFilter, JobState};
+use scheduler::{Builder, Jobs, NodeOptions, Schedule, job, tasks};
+use scheduler_dashboard::Dashboard;
+use serde_json::{Value, json};
+
+use crate::api::eventually;
+use crate::away::{Mood, Moody};
+use crate::live::Stream;
+use crate::support::*;
+
+#[job(name = "mail")]
+fn mail(#[payload] letter: Value) -> Result<(), String> {
+    match letter {
+        Value::Object(letter) if letter["fails"] == true => Err("mailbox full: hunter2".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn durable() -> Schedule {
+    Schedule::cron("0 0 9 * * *").zone("Europe/Berlin").durable()
+}
+
+/// A program with a store, in which a job was parked.
+fn with_store(
+    dashboard: &Dashboard,
+    store: &Moody,
+    tasks: impl FnOnce(Builder) -> Builder,
+) -> Served {
+    let node = NodeOptions::default().label("web-1").build("1.2.3");
+    let builder = tasks(builder().tasks(tasks![mail]).task("report", durable(), |_| {}));
+    serve(dashboard, builder.store(store.clone()).node(node))
+}
+
+fn jobs(served: &Served) -> Jobs {
+    served.scheduler.jobs().expect("a store")
+}
+
+/// Enqueues a job that fails, and waits until it is parked.
+fn parked(served: &Served) -> String {
+    let jobs = jobs(served);
+    let job = mail::job(json!({ "fails": true, "iban": "DE02", "to": "ada" })).key("mail-1");
+    let id = job.id();
+    jobs.enqueue(job).unwrap();
+    eventually(|| (jobs.get(id).unwrap()?.state == JobState::Parked).then_some(()));
+    id.to_string()
+}
+
+#[test]
+fn a_parked_job_is_found_shown_retried_and_deleted() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&heard);
+    let dashboard = dashboard().redact(|text| text.replace("hunter2", "…")).on_action(move |act| {
+        to.lock().unwrap().push((act.who.to_string(), act.action, act.task.to_string(), act.job));
+    });
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let id = parked(&served);
+    assert_eq!(
+        served.get("/api/v1/info").json()["sections"],
+        json!(["tasks", "jobs", "queues", "nodes"])
+    );
+
+    let list = served.get("/api/v1/jobs?state=parked&task=mail&queue=default").json();
+    let row = &list["jobs"][0];
+    assert_eq!(
+        (&row["id"], &row["state"], &row["key"]),
+        (&id.as_str().into(), &"parked".into(), &"mail-1".into())
+    );
+    assert_eq!(
+        (&row["attempt"], &row["maxAttempts"], &row["lost"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    assert_eq!(row["error"], "mailbox full: …");
+    assert!(row.get("payload").is_none() && row["finishedAtLocal"].is_string(), "{row}");
+    assert_eq!(list["hasMore"], false);
+    for nothing in ["state=ready", "task=report", "queue=mail", "key=x", "schedule=report"] {
+        let found = served.get(&format!("/api/v1/jobs?{nothing}")).json();
+        assert_eq!(found["jobs"], json!([]), "{nothing}");
+    }
+
+    let path = format!("/api/v1/jobs/{id}");
+    let detail = served.get(&path).json();
+    assert_eq!(detail["payload"]["version"], 1);
+    assert!(detail["payload"]["text"].as_str().unwrap().contains("\"iban\": \"DE02\""), "{detail}");
+    assert_eq!(served.post(&format!("{path}/cancel"), "").status, 409, "it has ended");
+
+    let retried = served.post(&format!("{path}/retry"), "");
+    assert_eq!(retried.status, 202, "{retried:?}");
+    eventually(|| {
+        let job = served.get(&path).json();
+        (job["state"] == "parked" && job["attempt"] == 2).then_some(())
+    });
+    let deleted = served.post(&format!("{path}/delete"), "");
+    assert_eq!((deleted.status, &deleted.json()["isDeleted"]), (202, &true.into()));
+    let gone = served.get(&path);
+    assert_eq!(gone.status, 404);
+    assert!(gone.json()["detail"].as_str().unwrap().contains("retention"), "{gone:?}");
+    assert_eq!(served.post(&format!("{path}/retry"), "").status, 404);
+
+    let heard = heard.lock().unwrap();
+    let names: Vec<_> = heard
+        .iter()
+        .map(|(who, act, task, job)| (&**who, *act, &**task, job.map(|job| job.to_string())))
+        .collect();
+    assert_eq!(
+        names,
+        [("ops", "retry", "mail", Some(id.clone())), ("ops", "delete", "mail", Some(id.clone()))]
+    );
+    let actions = served.get("/api/v1/actions?task=mail").json();
+    assert_eq!(
+        (&actions["actions"][0]["action"], &actions["actions"][0]["job"]),
+        (&"delete".into(), &id.into())
+    );
+    drop(heard);
+    served.stop();
+}
+
+#[test]
+fn jobs_come_in_pages_and_faulty_questions_are_refused_in_words() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let later = || mail::job(json!(null)).after(std::time::Duration::from_secs(3_600));
+    jobs(&served).enqueue_all((0..7).map(|_| later()).collect()).unwrap();
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = served.get(&format!("/api/v1/jobs?limit=3&after={after}")).json();
+        let list = page["jobs"].as_array().unwrap();
+        seen.extend(list.iter().map(|job| job["id"].as_str().unwrap().to_owned()));
+        after = seen.last().unwrap().clone();
+        if page["hasMore"] == false {
+            break;
+        }
+        assert_eq!(list.len(), 3);
+    }
+    assert_eq!(seen.len(), 7);
+    assert!(seen.is_sorted());
+    for (wrong, word) in [
+        ("/jobs?state=lost", "there are ready, running, done, parked, cancelled"),
+        ("/jobs?after=7", "no identity"),
+        ("/jobs/7", "no identity"),
+        ("/jobs?stat=ready", "unknown field"),
+        ("/jobs?limit=x", "invalid digit"),
+        ("/tasks/report/runs?limit=x", "invalid digit"),
+    ] {
+        let answer = served.get(&format!("/api/v1{wrong}"));
+        assert!(answer.status == 400 && answer.body.contains(word), "{wrong}: {answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{wrong}");
+    }
+    served.stop();
+}
+
+#[test]
+fn viewers_see_jobs_without_payloads_and_change_nothing() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let id = parked(&served);
+    let viewer =
+        [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
+    let path = format!("/api/v1/jobs/{id}");
+    let answer = served.send("GET", &path, &viewer, "");
+    assert!(!answer.body.contains("DE02") && !answer.body.contains("ada"), "{answer:?}");
+    assert_eq!(answer.json()["payload"], json!({ "version": 1, "bytes": 39, "isHidden": true }));
+    for action in ["retry", "cancel", "delete"] {
+        let path = format!("{path}/{action}");
+        assert_eq!(served.send("POST", &path, &viewer, "").status, 403);
+        let foreign = [
+            viewer[1],
+            ("Authorization", &*format!("Bearer {OPERATOR}")),
+            ("Origin", "http://evil.example"),
+        ];
+        assert_eq!(served.send("POST", &path, &foreign, "").status, 403);
+        assert_eq!(served.send("POST", &path, &foreign[1..2], "").status, 415);
+    }
+    assert_eq!(served.get("/api/v1/actions").json()["actions"], json!([]));
+    served.stop();
+}
+
+#[test]
+fn a_program_says_who_sees_which_payloads_and_which_fields_nobody_sees() {
+    let dashboard = dashboard()
+        .show_payloads(|visitor, task| task == "mail" && visitor.name() == "wall")
+        .hide_payload_fields(["IBAN"])
+        .redact(|text| text.replace("ada", "…"));
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let path = format!("/api/v1/jobs/{}", parked(&served));
+    assert_eq!(served.get(&path).json()["payload"]["isHidden"], true);
+    let viewer = [("Authorization", &*format!("Bearer {VIEWER}"))];
+    let shown = served.send("GET", &path, &viewer, "").json();
+    let text = shown["payload"]["text"].as_str().unwrap();
+    let payload: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(payload, json!({ "fails": true, "iban": "hidden", "to": "…" }));
+    served.stop();
+}
+
+#[test]
+fn queues_have_their_depths_and_nodes_the_jobs_they_have() {
+    let (begin, begun) = std::sync::mpsc::channel();
+    let body = move |run: &scheduler::Run| {
+        begin.send(()).unwrap();
+        while !run.is_cancelled() {
+            std::thread::yield_now();
+        }
+    };
+    let served =
+        with_store(&dashboard(), &Moody::new(), |builder| builder.task("slow", durable(), body));
+    parked(&served);
+    jobs(&served)
+        .enqueue(mail::job(json!(null)).after(std::time::Duration::from_secs(60)).queue("later"))
+        .unwrap();
+    assert_eq!(
+        eventually(|| {
+            let answer = served.post("/api/v1/tasks/slow/run", "");
+            (answer.status != 404).then_some(answer.status)
+        }),
+        202
+    );
+    begun.recv_timeout(LIMIT).unwrap();
+    let queues = served.get("/api/v1/queues").json();
+    let [first, second] = &queues["queues"].as_array().unwrap()[..] else { panic!("{queues}") };
+    assert_eq!(
+        (&first["queue"], &first["running"], &first["parked"]),
+        (&"default".into(), &1.into(), &1.into())
+    );
+    assert_eq!(first["tasks"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&second["queue"], &second["later"], &second["due"]),
+        (&"later".into(), &1.into(), &0.into())
+    );
+    let nodes = served.get("/api/v1/nodes").json();
+    let node = &nodes["nodes"][0];
+    assert_eq!(
+        (&node["label"], &node["build"], &node["hasRunOut"]),
+        (&"web-1".into(), &"1.2.3".into(), &false.into())
+    );
+    assert_eq!((&node["jobs"][0]["task"], &nodes["orphans"]), (&"slow".into(), &json!([])));
+    let id = node["jobs"][0]["id"].as_str().unwrap();
+    assert_eq!(served.get(&format!("/api/v1/jobs/{id}")).json()["session"], node["session"]);
+    assert_eq!(served.post(&format!("/api/v1/jobs/{id}/delete"), "").status, 409, "it runs");
+    assert_eq!(served.post(&format!("/api/v1/jobs/{id}/cancel"), "").status, 202);
+    eventually(|| {
+        (served.get(&format!("/api/v1/jobs/{id}")).json()["state"] == "cancelled").then_some(())
+    });
+    served.stop();
+}
+
+#[test]
+fn without_a_store_there_are_tasks_only() {
+    let served = serve(&dashboard(), builder().task("a", hourly(), |_| {}));
+    assert_eq!(served.get("/api/v1/info").json()["sections"], json!(["tasks"]));
+    for path in ["jobs", "queues", "nodes"] {
+        let answer = served.get(&format!("/api/v1/{path}"));
+        assert!(
+            answer.status == 404 && answer.body.contains("Scheduler::builder().store"),
+            "{answer:?}"
+        );
+    }
+    assert!(served.get("/api/v1/tasks/a").json().get("isDurable").is_none());
+    served.stop();
+}
+
+#[test]
+fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let row = eventually(|| {
+        let row = served.get("/api/v1/tasks/report").json();
+        row.get("schedule").is_some().then_some(row)
+    });
+    assert_eq!(
+        (&row["expression"], &row["words"]),
+        (&"0 0 9 * * *".into(), &"09:00, every day".into())
+    );
+    assert_eq!(
+        (&row["isDurable"], &row["schedule"]["isOverridden"]),
+        (&true.into(), &false.into())
+    );
+    let upcoming = row["upcoming"].as_array().unwrap();
+    assert_eq!((upcoming.len(), &upcoming[0]["at"]), (10, &row["next"]));
+    assert!(row["nextLocal"].as_str().unwrap().contains(" 09:00:00 +0"), "{row}");
+
+    let paused =
+        served.post("/api/v1/tasks/report/pause", r#"{"note":"migration","forMs":3600000}"#);
+    assert_eq!(paused.status, 202, "{paused:?}");
+    let paused = paused.json();
+    assert_eq!(
+        (&paused["pause"]["by"], &paused["pause"]["note"]),
+        (&"ops".into(), &"migration".into())
+    );
+    assert!(
+        paused["state"] == "paused"
+            && paused.get("next").is_none()
+            && paused.get("wouldRunAt").is_some()
+    );
+    let schedule = jobs(&served).schedules().unwrap().remove(0);
+    assert_eq!(schedule.pause.expect("a pause").by, "ops", "it holds for all processes");
+    assert_eq!(served.post("/api/v1/tasks/report/run", "").status, 202, "also while it is paused");
+    served.scheduler.wait_for("report", scheduler::runs(1), LIMIT).unwrap();
+    let resumed = served.post("/api/v1/tasks/report/resume", "").json();
+    assert!(resumed["isPaused"] == false && resumed["next"].is_string(), "{resumed}");
+    assert_eq!(served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json()["changed"], 1);
+    assert_eq!(served.post("/api/v1/tasks:resume", r#"{"names":["report"]}"#).json()["changed"], 1);
+    let actions = served.get("/api/v1/actions?task=report").json();
+    let names: Vec<&str> = actions["actions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["resume", "pause", "resume", "run", "pause"]);
+    served.stop();
+}
+
+#[test]
+fn rules_are_looked_at_before_they_are_changed() {
+    let served =
+        with_store(&dashboard(), &Moody::new(), |builder| builder.task("sweep", hourly(), |_| {}));
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    for task in ["report", "sweep"] {
+        let path = format!("/api/v1/tasks/{task}");
+        let preview = served
+            .get(&format!("{path}/preview?cron=0%2030%2017%20*%20*%20FRI&zone=Europe/Berlin"));
+        assert_eq!(preview.status, 200, "{preview:?}");
+        let preview = preview.json();
+        assert_eq!(
+            (&preview["words"], &preview["zone"]),
+            (&"17:30, Friday".into(), &"Europe/Berlin".into())
+        );
+        assert_eq!(preview["times"].as_array().unwrap().len(), 5);
+        let body = r#"{"cron":"0 30 17 * * FRI","zone":"Europe/Berlin"}"#;
+        let answer = served.post(&format!("{path}/reschedule"), body);
+        assert_eq!(answer.status, 202, "{answer:?}");
+        let row = served.get(&path).json();
+        assert_eq!((&row["words"], &row["next"]), (&preview["words"], &preview["times"][0]["at"]));
+        for (name, query, body) in [
+            ("fixedRate", "fixedRate=90m", r#"{"fixedRate":"90m"}"#),
+            ("fixedDelay", "fixedDelay=90m", r#"{"fixedDelay":"90m"}"#),
+        ] {
+            let preview = served.get(&format!("{path}/preview?{query}")).json();
+            let row = served.post(&format!("{path}/reschedule"), body).json();
+            assert_eq!(
+                (&row["words"], &row["periodMs"]),
+                (&preview["words"], &5_400_000.0.into()),
+                "{name}"
+            );
+            let at = |text: &Value| {
+                text.as_str()
+                    .unwrap()
+                    .parse::<scheduler::chrono::DateTime<scheduler::chrono::Utc>>()
+                    .unwrap()
+            };
+            let apart = (at(&row["next"]) - at(&preview["times"][0]["at"])).num_seconds();
+            assert!((0..60).contains(&apart), "{task} {name}: {preview} {row}");
+        }
+        let actions = served.get(&format!("/api/v1/actions?task={task}")).json();
+        let note = actions["actions"][1]["note"].as_str().unwrap();
+        assert!(note.contains("17:30, Friday") && note.contains("→ every 1h 30m"), "{note}");
+    }
+    // Without a zone it is the present one, also after another kind of rule.
+    let row = served.get("/api/v1/tasks/report").json();
+    assert_eq!(
+        (&row["schedule"]["isOverridden"], &row["kind"]),
+        (&true.into(), &"fixed_delay".into())
+    );
+    let row = served.post("/api/v1/tasks/report/reschedule", r#"{"reset":true}"#).json();
+    assert_eq!(
+        (&row["schedule"]["isOverridden"], &row["words"]),
+        (&false.into(), &"09:00, every day".into())
+    );
+    let preview = served.get("/api/v1/tasks/report/preview?cron=0%200%206%20*%20*%20*").json();
+    assert_eq!(preview["zone"], "Europe/Berlin");
+    let refused = served.post("/api/v1/tasks/sweep/reschedule", r#"{"reset":true}"#);
+    assert_eq!(refused.status, 409, "{refused:?}");
+    served.stop();
+}
+
+#[test]
+fn faulty_rules_are_refused_in_words_and_change_nothing() {
+    let served =
+        with_store(&dashboard(), &Moody::new(), |builder| builder.task("sweep", hourly(), |_| {}));
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    let faulty = [
+        (r#"{"cron":"0 0 25 * * *"}"#, "hour `25` is out of range"),
+        (r#"{"cron":"0 0 9 * *"}"#, "6 are needed"),
+        (r#"{"cron":"0 0 9 * * *","zone":"Europe/Berln"}"#, "Europe/Berlin"),
+        (r#"{"cron":"-"}"#, "`-`"),
+        (r#"{"fixedRate":"0s"}"#, "zero"),
+        (r#"{"fixedRate":"1000"}"#, "unit"),
+        (r#"{"cron":"${PATH}"}"#, "placeholders"),
+        (r#"{"cron":"@daily","fixedRate":"1h"}"#, "one rule"),
+        ("", "one rule"),
+        (r#"{"kron":"@daily"}"#, "kron"),
+        (r#"{"at":"tomorrow"}"#, "instant"),
+    ];
+    for task in ["report", "sweep"] {
+        let before = served.get(&format!("/api/v1/tasks/{task}")).json()["rule"].clone();
+        for (body, word) in faulty {
+            let answer = served.post(&format!("/api/v1/tasks/{task}/reschedule"), body);
+            assert_eq!(answer.status, 400, "{body}: {answer:?}");
+            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains(word), "{body}: {detail}");
+            assert!(!detail.contains(".rs"), "no place in the dashboard's own source: {detail}");
+        }
+        assert_eq!(served.get(&format!("/api/v1/tasks/{task}")).json()["rule"], before);
+    }
+    assert_eq!(served.get("/api/v1/actions").json()["actions"], json!([]));
+    served.stop();
+}
+
+#[test]
+fn a_task_that_runs_already_is_not_run_beside_itself() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        builder.task("slow", durable(), |run| {
+            while !run.is_cancelled() {
+                std::thread::yield_now();
+            }
+        })
+    });
+    eventually(|| (served.post("/api/v1/tasks/slow/run", "").status == 202).then_some(()));
+    let refused = served.post("/api/v1/tasks/slow/run", "");
+    assert!(refused.status == 409 && refused.body.contains("in the way"), "{refused:?}");
+    let id =
+        served.get("/api/v1/jobs?task=slow").json()["jobs"][0]["id"].as_str().unwrap().to_owned();
+    served.post(&format!("/api/v1/jobs/{id}/cancel"), "");
+    eventually(|| {
+        (jobs(&served).list(&JobFilter::default(), 1).unwrap()[0].state == JobState::Cancelled)
+            .then_some(())
+    });
+    served.stop();
+}
+
+#[test]
+fn a_store_that_is_away_takes_its_own_sections_away_and_no_others() {
+    let store = Moody::new();
+    let served =
+        with_store(&dashboard(), &store, |builder| builder.task("other", hourly(), |_| {}));
+    let id = parked(&served);
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    store.set(Mood::IsAway);
+    let job = format!("/jobs/{id}");
+    for path in ["/jobs", "/queues", "/nodes", &job] {
+        let answer = served.get(&format!("/api/v1{path}"));
+        assert_eq!(answer.status, 503, "{answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        assert!(answer.body.contains("connection refused"), "{answer:?}");
+    }
+    for path in ["/tasks/report/pause", "/tasks/report/run", &format!("/jobs/{id}/retry")] {
+        assert_eq!(served.post(&format!("/api/v1{path}"), "").status, 503, "{path}");
+    }
+    assert_eq!(served.get("/api/v1/info").status, 200);
+    assert_eq!(served.post("/api/v1/tasks/other/pause", "").status, 202);
+    // The row says nothing that may have changed meanwhile.
+    let row = eventually(|| {
+        let rows = served.get("/api/v1/tasks").json();
+        let row = rows["tasks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == "report")
+            .cloned()?;
+        row.get("storeFailure").is_some().then_some(row)
+    });
+    assert!(row.get("next").is_none() && row.get("schedule").is_none(), "{row}");
+    store.set(Mood::Answers);
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    assert_eq!(served.get("/api/v1/jobs").status, 200);
+    served.stop();
+}
+
+#[test]
+fn what_the_store_says_comes_live_also_that_a_pause_is_over() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
+    let mut stream = Stream::open(&served);
+    // As another process does it.
+    jobs(&served).pause("report", "other", "by hand", None).unwrap();
+    let row = stream.row("report", |row| row["isPaused"] == true);
+    assert_eq!((&row["pause"]["by"], &row["state"]), (&"other".into(), &"paused".into()));
+    served.post("/api/v1/tasks/report/pause", r#"{"forMs":500}"#);
+    let row = stream.row("report", |row| row["isPaused"] == false);
+    assert!(row["next"].is_string() && row.get("pause").is_none(), "{row}");
+    served.stop();
+}
