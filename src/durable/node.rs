@@ -26,8 +26,10 @@ pub(crate) struct NodeSetup {
 
 /// What a simulated node has in place of threads and chance.
 pub(crate) struct Simulated {
-    pub(crate) seed: u64,
+    pub(crate) seed: u128,
     pub(crate) crew: VirtualCrew,
+    /// What its process is called.
+    pub(crate) label: String,
 }
 
 /// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
@@ -47,7 +49,8 @@ impl Node {
         let NodeParts { client, tasks, schedules, calendars } = parts;
         let NodeSetup { clock, bus, threads, simulated } = setup;
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        let mut config = options.config(threads, &process())?;
+        let process = simulated.as_ref().map_or_else(process, |simulated| simulated.label.clone());
+        let mut config = options.config(threads, &process)?;
         config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
         config.tasks = tasks
             .iter()
@@ -59,7 +62,7 @@ impl Node {
         let rules = Arc::new(TextRules::new(&schedules, calendars));
         let seed = simulated
             .as_ref()
-            .map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed.into());
+            .map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
         let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
         let by_name = tasks

@@ -9,7 +9,7 @@ use scheduler_core::Clock;
 use super::adding::Kept;
 use super::all_tasks::AllTasks;
 use super::builder::Builder;
-use super::simulation::Simulation;
+use super::simulation::{SimulatedNode, Simulation};
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
 use crate::durable::{
@@ -92,9 +92,10 @@ impl Durable {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),
             threads: launch.threads,
-            simulated: launch
-                .simulation
-                .map(|(simulation, seed)| Simulated { seed, crew: simulation.node_crew() }),
+            simulated: launch.simulation.map(|(simulation, seed)| {
+                let SimulatedNode { crew, number, label } = simulation.node();
+                Simulated { seed: u128::from(number) << 64 | u128::from(seed), crew, label }
+            }),
         };
         let node = Node::new(parts, &self.options, setup).map_err(StartError::of_faults)?;
         self.node = Some(node);
