@@ -69,7 +69,10 @@ fn what_was_enqueued_is_listed_where_a_test_expects_something_else() {
     assert!(eve.contains("\n  `remind`, done, due 2026-01-01T01:00:00+00:00"), "{eve}");
     assert!(eve.contains("\n  `mail` {\"to\":\"Ada\"}, done, due 2026-01-01T01:00:00"), "{eve}");
     let other = said(|| drop(sim.enqueued::<u32>("mail")));
-    assert!(other.contains("the payload of `mail` {\"to\":\"Ada\"} is no `u32`: invalid"), "{other}");
+    assert!(
+        other.contains("the payload of `mail` {\"to\":\"Ada\"} is no `u32`: invalid"),
+        "{other}"
+    );
     let unknown = said(|| drop(sim.enqueued::<u32>("male")));
     assert_eq!(unknown, "no task named `male`");
 }
@@ -82,10 +85,10 @@ fn all_jobs_are_drained_those_that_fail_and_wait_included() {
     let ids: Vec<JobId> = jobs.iter().map(scheduler::Job::id).collect();
     sim.jobs().enqueue_all(jobs.into()).expect("they are stored");
     let ended = sim.drain_jobs(minutes(20));
-    assert_eq!(ended.iter().map(|job| (job.id, job.attempt)).collect::<Vec<_>>(), [
-        (ids[0], 2),
-        (ids[1], 1)
-    ]);
+    assert_eq!(
+        ended.iter().map(|job| (job.id, job.attempt)).collect::<Vec<_>>(),
+        [(ids[0], 2), (ids[1], 1)]
+    );
     assert!(ended.iter().all(|job| job.state == JobState::Done));
     assert!(sim.elapsed() >= minutes(5) && sim.elapsed() < minutes(6), "{:?}", sim.elapsed());
     assert_eq!(sim.drain_jobs(minutes(1)), [], "those were drained before");
@@ -96,7 +99,8 @@ fn a_drain_ends_and_says_what_is_left() {
     let mut sim = sim();
     sim.jobs().enqueue(later::job()).expect("it is stored");
     let late = said(|| drop(sim.drain_jobs(minutes(5))));
-    let expected = "after 300s and 1 runs jobs are unfinished:\n  `later`, ready, due 2026-01-01T00:40:00";
+    let expected =
+        "after 300s and 1 runs jobs are unfinished:\n  `later`, ready, due 2026-01-01T00:40:00";
     assert!(late.starts_with(expected), "{late}");
     let mut sim = self::sim();
     sim.jobs().enqueue(again::job()).expect("it is stored");
@@ -116,7 +120,11 @@ fn identities_come_from_the_clock_and_the_seed() {
         let mut sim = sim().seed(seed);
         let early = sweep::job().id();
         sim.advance(minutes(45));
-        let late = [sweep::job().id(), sweep::job().id(), sim.jobs().run_now("remind").expect("it is there")];
+        let late = [
+            sweep::job().id(),
+            sweep::job().id(),
+            sim.jobs().run_now("remind").expect("it is there"),
+        ];
         assert!(early < late[0] && late.is_sorted(), "{early} {late:?}");
         assert_eq!(late[0].as_uuid().get_version_num(), 7);
         sim.drain_jobs(minutes(1));

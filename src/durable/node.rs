@@ -60,9 +60,8 @@ impl Node {
             })
             .collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
-        let seed = simulated
-            .as_ref()
-            .map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
+        let seed =
+            simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
         let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
         let by_name = tasks

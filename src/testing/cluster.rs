@@ -61,8 +61,8 @@ impl Sim {
     /// fn report() {}
     ///
     /// let mut cluster = Sim::cluster("2026-01-01T00:30:00Z", 3, |sim| sim.task(report));
-    /// cluster.takes("report", minutes(1));
-    /// cluster.advance(minutes(30));
+    /// cluster.takes("report", minutes(5));
+    /// cluster.advance(minutes(31));
     /// let (_, process) = cluster.starts("report")[0];
     /// cluster.kill(process); // as by `kill -9`, during its run
     /// cluster.advance(minutes(2));
@@ -207,10 +207,7 @@ impl Cluster {
     #[track_caller]
     fn living(&self, number: usize) -> &Process {
         let process = &self.processes[number];
-        assert!(
-            !process.is_killed,
-            "process {number} was killed\nhelp: cluster.restart({number})"
-        );
+        assert!(!process.is_killed, "process {number} was killed\nhelp: cluster.restart({number})");
         process
     }
 

@@ -88,11 +88,7 @@ impl Sim {
     ///
     /// When there is none, with a list of the jobs that were enqueued; or when there is no such task.
     #[track_caller]
-    pub fn assert_enqueued<P: Payload>(
-        &self,
-        task: &str,
-        is_meant: impl Fn(&P) -> bool,
-    ) -> Job {
+    pub fn assert_enqueued<P: Payload>(&self, task: &str, is_meant: impl Fn(&P) -> bool) -> Job {
         let jobs = self.jobs_of(task);
         let found = jobs.iter().find(|job| payload(job).is_ok_and(|payload| is_meant(&payload)));
         let Some(job) = found else {
@@ -140,9 +136,12 @@ impl Sim {
         }
         let left: Vec<Job> = self.all_jobs().filter(|job| job.state.is_unfinished()).collect();
         let (passed, count) = (limit - until.since(self.world().now()), runs() - first);
-        assert!(left.is_empty(), "after {passed:?} and {count} runs jobs are unfinished{}", listed(&left));
-        let mut ended: Vec<Job> =
-            self.finished().filter(|job| !before.contains(&job.id)).collect();
+        assert!(
+            left.is_empty(),
+            "after {passed:?} and {count} runs jobs are unfinished{}",
+            listed(&left)
+        );
+        let mut ended: Vec<Job> = self.finished().filter(|job| !before.contains(&job.id)).collect();
         ended.sort_by_key(|job| job.finished_at);
         ended
     }

@@ -181,9 +181,8 @@ impl World {
     /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
         let is_out = |life| self.lives.is_out(life);
-        let is_empty = |crew: &Crew| {
-            crew.is_of_node || is_out(crew.life) || crew.workers.next_due().is_none()
-        };
+        let is_empty =
+            |crew: &Crew| crew.is_of_node || is_out(crew.life) || crew.workers.next_due().is_none();
         lock(&self.busy).values().all(|busy| is_out(busy.life))
             && self.crews().iter().all(is_empty)
             && !self.driver.has_pending()
