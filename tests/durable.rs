@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -323,4 +323,46 @@ fn a_value_of_json_is_a_payload() {
     fn is_payload<T: scheduler::Payload>() {}
     is_payload::<Value>();
     assert_eq!(StoreTime::default(), store::store_time(DateTime::UNIX_EPOCH));
+}
+
+#[test]
+fn all_jobs_that_a_filter_selects_are_cancelled_retried_and_deleted() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let (other, many) = (send_invoice::job(1), 1_001);
+    let id = other.id();
+    jobs.enqueue_all((0..many).map(|_| sweep::job()).chain([other]).collect())?;
+    let of = |state| JobFilter { task: Some("sweep".into()), state, ..JobFilter::default() };
+    assert_eq!(jobs.cancel_all(&of(None))?, many);
+    assert_eq!(jobs.cancel_all(&of(None))?, 0);
+    assert_eq!(jobs.retry_all(&of(Some(JobState::Parked)))?, 0);
+    assert_eq!(jobs.retry_all(&of(Some(JobState::Cancelled)))?, many);
+    assert_eq!(jobs.depths()?.iter().map(|depth| depth.due).sum::<u64>(), many + 1);
+    assert_eq!(jobs.delete_all(&of(None))?, many);
+    assert_eq!(jobs.get(id)?.expect("it was not meant").state, JobState::Ready);
+    Ok(())
+}
+
+#[test]
+fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
+    let clock = SystemClock::new();
+    let ahead = Arc::new(AtomicI64::new(0));
+    let of_store = Arc::clone(&ahead);
+    let model = Model::with_clock(move || {
+        let hours = u64::try_from(of_store.load(SeqCst)).expect("it only goes ahead");
+        store::store_time(clock.wall()).after(Duration::from_secs(3_600 * hours))
+    });
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let scheduler = builder.store(model).spawn()?;
+    let jobs = scheduler.jobs()?;
+    scheduler.shutdown()?;
+    // No node hears the store's clock any more.
+    ahead.store(5, SeqCst);
+    let job = sweep::job();
+    let id = job.id();
+    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted);
+    ahead.store(10, SeqCst);
+    jobs.cancel(id)?;
+    ahead.store(15, SeqCst);
+    assert_eq!(jobs.delete_all(&JobFilter::default())?, 1);
+    Ok(())
 }

@@ -29,8 +29,9 @@ use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, Job};
 use crate::request::{
-    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
 };
 use crate::schedule::Schedule;
 use crate::store::Store;
@@ -211,6 +212,10 @@ impl Store for Model {
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
         command.check()?;
         self.until(not_after, |state, now| state.command(command, now))
+    }
+
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+        self.until(request.not_after, |state, now| state.command_all(request, now))
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
