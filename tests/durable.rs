@@ -366,3 +366,57 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
     assert_eq!(jobs.delete_all(&JobFilter::default())?, 1);
     Ok(())
 }
+
+/// What a start without messages says is wrong with these settings, or the dry run.
+fn with_settings(toml: &str, environment: &[(&str, &str)]) -> Result<String, String> {
+    let builder = Scheduler::builder().store(Model::new()).messages(|_| {});
+    let builder = builder.node(NodeOptions::default().lease(Duration::from_secs(20)).label("code"));
+    let environment = environment.iter().copied().chain([("PATH", "")]);
+    let builder = builder.settings("scheduler.toml", toml).environment(environment);
+    builder.dry_run().map(|report| report.to_string()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn settings_of_the_node_count_more_than_the_code() -> Checked {
+    let toml = "[scheduler.node]\nlease = \"10s\"\npoll-every = \"500ms\"\nqueues = [\"mail\", \"default\"]\n";
+    let report = with_settings(toml, &[("SCHEDULER_NODE_LEASE", "12s")])?;
+    let line = |key: &str| {
+        let found = report.lines().find(|line| line.trim_start().starts_with(key));
+        let words: Vec<&str> = found.expect("it is listed").split_whitespace().collect();
+        words[1..].join(" ")
+    };
+    assert_eq!(line("scheduler.node.lease"), "12s env SCHEDULER_NODE_LEASE");
+    assert_eq!(line("scheduler.node.poll-every"), "500ms scheduler.toml:3");
+    assert_eq!(line("scheduler.node.queues"), "mail, default scheduler.toml:4");
+    assert_eq!(line("scheduler.node.label"), "code builder.node(…)");
+    assert_eq!(line("scheduler.node.reap-every"), "5s default");
+    let clock = SystemClock::new();
+    let model = Model::with_clock(move || store::store_time(clock.wall()));
+    let builder = Scheduler::builder().environment([("SCHEDULER_NODE_LABEL", "web-1")]);
+    let scheduler = builder.messages(|_| {}).store(model.clone()).spawn()?;
+    while scheduler.jobs()?.sessions()?.is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(scheduler.jobs()?.sessions()?[0].label, "web-1");
+    scheduler.shutdown()?;
+    Ok(())
+}
+
+#[test]
+fn wrong_settings_of_the_node_are_all_refused_with_their_places() {
+    let toml = "[scheduler.node]\nlaese = \"10s\"\npoll-every = \"soon\"\nconcurrency = \"many\"\nqueues = \"a,,b\"\n";
+    let faults = with_settings(toml, &[("SCHEDULER_NODE_REAP_EVERY", "0s")]).expect_err("faults");
+    for expected in [
+        "scheduler.toml:2: unknown setting `scheduler.node.laese`; did you mean `scheduler.node.lease`?",
+        "`scheduler.node.poll-every`: ",
+        "for example `scheduler.node.poll-every = \"1s\"`",
+        "`scheduler.node.concurrency`: `many` is not a whole number of runs",
+        "`scheduler.node.queues`: `a,,b` has a queue without a name",
+        "`scheduler.node.reap-every`: ",
+    ] {
+        assert!(faults.contains(expected), "{expected}\n{faults}");
+    }
+    let short = with_settings("scheduler.node.lease = \"1ms\"\n", &[]).expect_err("a fault");
+    assert!(short.contains("the node: a lease of 1ms cannot work"), "{short}");
+    assert!(short.contains("help: write for example `scheduler.node.lease = \"15s\"`"), "{short}");
+}

@@ -9,6 +9,7 @@ use scheduler_core::Clock;
 use super::adding::Kept;
 use super::all_tasks::AllTasks;
 use super::builder::Builder;
+use super::pools::PoolPlan;
 use super::simulation::{SimulatedNode, Simulation};
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
@@ -21,6 +22,7 @@ use crate::inject::{Call, States};
 use crate::observe::Bus;
 use crate::registrar::{Definition, Planned};
 use crate::schedule::Schedule;
+use crate::settings::Globals;
 
 /// The durable part of a scheduler, as far as it is known.
 #[derive(Debug, Default)]
@@ -67,6 +69,26 @@ impl Durable {
         let options = self.planned.iter().map(|jobs| (jobs.name().clone(), jobs.options().clone()));
         jobs.know_tasks(options.collect());
         faults(planned).collect()
+    }
+
+    /// Takes the settings of the node. Returns the faults.
+    pub(super) fn set(&mut self, settings: &Globals, pools: &[PoolPlan]) -> Vec<String> {
+        if self.known.is_none() {
+            return Vec::new();
+        }
+        self.options = std::mem::take(&mut self.options).with_settings(settings.node.clone());
+        self.options.config(threads_of(pools), "").err().unwrap_or_default()
+    }
+
+    /// The values of the node, for a dry run; none without a store.
+    pub(super) fn values(
+        builder: &Builder,
+        pools: &[PoolPlan],
+    ) -> Vec<(&'static str, String, bool)> {
+        if builder.store.is_none() {
+            return Vec::new();
+        }
+        builder.node.shown(threads_of(pools), "the program and its number")
     }
 
     /// Makes the node, once the tasks are made.
@@ -127,6 +149,10 @@ impl Durable {
     pub(super) fn jobs(&self) -> Option<&Jobs> {
         self.known.as_ref().map(|(_, jobs)| jobs)
     }
+}
+
+fn threads_of(pools: &[PoolPlan]) -> u32 {
+    u32::try_from(pools.iter().map(|pool| pool.size).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 /// Plans a schedule that code gives while the scheduler runs. Placeholders are replaced, other settings do not apply.
