@@ -34,6 +34,9 @@ fn later() -> Result<(), JobError> {
     Err(JobError::snooze(minutes(10)))
 }
 
+#[job(name = "slow", scheduler = "slow")]
+fn slow() {}
+
 fn sim() -> Sim {
     let list = scheduler::tasks![remind, mail, sweep, again, later];
     Sim::at("2026-01-01T00:30:00Z").with_store().tasks(list)
@@ -106,6 +109,19 @@ fn a_drain_ends_and_says_what_is_left() {
     sim.jobs().enqueue(again::job()).expect("it is stored");
     let endless = said(|| drop(sim.drain_jobs(days(30))));
     assert!(endless.contains("and 10000 runs jobs are unfinished:\n  `again`, ready"), "{endless}");
+}
+
+#[test]
+fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
+    let pool = scheduler::Pool::new().size(1);
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").with_store().task(slow).pool("slow", pool);
+    sim.takes("slow", secs(10));
+    sim.jobs().enqueue_all((0..5).map(|_| slow::job()).collect()).expect("they are stored");
+    sim.advance(secs(5));
+    let depths = sim.jobs().depths().expect("it answers");
+    assert_eq!((depths[0].running, depths[0].due), (1, 4));
+    sim.advance(secs(46));
+    assert_eq!(sim.outcomes("slow").len(), 5, "the next ones do not wait");
 }
 
 #[test]

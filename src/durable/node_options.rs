@@ -78,8 +78,8 @@ impl NodeOptions {
     }
 
     /// How many jobs run at once: by default as many as the pools have threads. Async jobs hold no thread while they wait,
-    /// so that a process with such may take more. Where one of several pools has long tasks, give these `max_concurrent`, so
-    /// that this process does not claim more of them than that pool can begin.
+    /// so that a process with such may take more. Of several pools, no more of a plain function's jobs are claimed than the
+    /// threads of its pool can begin soon.
     pub fn concurrency(mut self, runs: u32) -> Self {
         self.concurrency = Some(runs);
         self

@@ -39,8 +39,7 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
-    /// How many threads the pools have.
-    pub(super) threads: usize,
+    pub(super) pools: &'a [PoolPlan],
     /// In a simulation, with its seed.
     pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
@@ -113,7 +112,7 @@ impl Durable {
         let setup = NodeSetup {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),
-            threads: launch.threads,
+            pools: launch.pools.iter().map(|pool| (pool.name.clone(), pool.size)).collect(),
             simulated: launch.simulation.map(|(simulation, seed)| {
                 let SimulatedNode { crew, number, label } = simulation.node();
                 Simulated { seed: u128::from(number) << 64 | u128::from(seed), crew, label }

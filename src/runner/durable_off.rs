@@ -24,7 +24,7 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
-    pub(super) threads: usize,
+    pub(super) pools: &'a [PoolPlan],
     pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
 
