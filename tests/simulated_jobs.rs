@@ -1,8 +1,10 @@
 //! Durable jobs in a simulation: what a test can say of them, and that each run of it is the same.
 
+use std::sync::Mutex;
+
 use scheduler::store::{JobFilter, JobId, JobState};
 use scheduler::testing::*;
-use scheduler::{JobError, Jobs, Priority, job, scheduled};
+use scheduler::{JobError, Jobs, Priority, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,38 @@ fn later() -> Result<(), JobError> {
 
 #[job(name = "slow", scheduler = "slow")]
 fn slow() {}
+
+#[derive(Default)]
+struct Mailer {
+    sent: Mutex<Vec<String>>,
+}
+
+#[scheduled]
+impl Mailer {
+    #[job(name = "mailer-send", retry(max = 1, base = "1m"), queue = "post")]
+    fn send(&self, run: &Run, #[payload] mail: Mail) -> Result<(), String> {
+        if run.attempt() == 1 {
+            return Err("no network".to_owned());
+        }
+        self.sent.lock().expect("no run panics").push(mail.to);
+        Ok(())
+    }
+
+    #[job(name = "mailer-flush")]
+    async fn flush(&self) {
+        self.sent.lock().expect("no run panics").clear();
+    }
+
+    #[job(name = "mailer-greet")]
+    fn greet(jobs: &Jobs, #[payload] to: String) {
+        jobs.enqueue(Self::send_job(Mail { to })).expect("it is stored");
+    }
+
+    #[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "mailer-remind")]
+    fn remind(&self, jobs: &Jobs) {
+        jobs.enqueue(Self::greet_job("Eve".to_owned())).expect("it is stored");
+    }
+}
 
 fn sim() -> Sim {
     let list = scheduler::tasks![remind, mail, sweep, again, later];
@@ -109,6 +143,27 @@ fn a_drain_ends_and_says_what_is_left() {
     sim.jobs().enqueue(again::job()).expect("it is stored");
     let endless = said(|| drop(sim.drain_jobs(days(30))));
     assert!(endless.contains("and 10000 runs jobs are unfinished:\n  `again`, ready"), "{endless}");
+}
+
+#[test]
+fn methods_of_managed_values_run_jobs() {
+    let list = scheduler::tasks![Mailer::send, Mailer::flush, Mailer::greet, Mailer::remind];
+    let mut sim =
+        Sim::at("2026-01-01T00:30:00Z").with_store().tasks(list).manage(Mailer::default());
+    let sent = |sim: &Sim| sim.get::<Mailer>().sent.lock().expect("no run panics").clone();
+    let send = Mailer::send_job(Mail { to: "Ada".to_owned() }).key("ada");
+    let id = send.id();
+    sim.jobs().enqueue(send).expect("it is stored");
+    let ended = sim.drain_jobs(minutes(5));
+    assert_eq!((ended[0].id, &*ended[0].task, &*ended[0].queue), (id, "mailer-send", "post"));
+    assert_eq!(ended[0].attempt, 2);
+    assert_eq!(sent(&sim), ["Ada"]);
+    sim.advance(minutes(35));
+    assert_eq!(sent(&sim), ["Ada", "Eve"]);
+    sim.assert_enqueued("mailer-greet", |to: &String| to == "Eve");
+    sim.jobs().enqueue(Mailer::flush_job()).expect("it is stored");
+    sim.drain_jobs(minutes(5));
+    assert_eq!(sent(&sim), Vec::<String>::new());
 }
 
 #[test]
