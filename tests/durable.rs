@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -357,4 +357,100 @@ fn a_value_of_json_is_a_payload() {
     fn is_payload<T: scheduler::Payload>() {}
     is_payload::<Value>();
     assert_eq!(StoreTime::default(), store::store_time(DateTime::UNIX_EPOCH));
+}
+
+#[test]
+fn all_jobs_that_a_filter_selects_are_cancelled_retried_and_deleted() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let (other, many) = (send_invoice::job(1), 1_001);
+    let id = other.id();
+    jobs.enqueue_all((0..many).map(|_| sweep::job()).chain([other]).collect())?;
+    let of = |state| JobFilter { task: Some("sweep".into()), state, ..JobFilter::default() };
+    assert_eq!(jobs.cancel_all(&of(None))?, many);
+    assert_eq!(jobs.cancel_all(&of(None))?, 0);
+    assert_eq!(jobs.retry_all(&of(Some(JobState::Parked)))?, 0);
+    assert_eq!(jobs.retry_all(&of(Some(JobState::Cancelled)))?, many);
+    assert_eq!(jobs.depths()?.iter().map(|depth| depth.due).sum::<u64>(), many + 1);
+    assert_eq!(jobs.delete_all(&of(None))?, many);
+    assert_eq!(jobs.get(id)?.expect("it was not meant").state, JobState::Ready);
+    Ok(())
+}
+
+#[test]
+fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
+    let clock = SystemClock::new();
+    let ahead = Arc::new(AtomicI64::new(0));
+    let of_store = Arc::clone(&ahead);
+    let model = Model::with_clock(move || {
+        let hours = u64::try_from(of_store.load(SeqCst)).expect("it only goes ahead");
+        store::store_time(clock.wall()).after(Duration::from_secs(3_600 * hours))
+    });
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let scheduler = builder.store(model).spawn()?;
+    let jobs = scheduler.jobs()?;
+    scheduler.shutdown()?;
+    // No node hears the store's clock any more.
+    ahead.store(5, SeqCst);
+    let job = sweep::job();
+    let id = job.id();
+    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted);
+    ahead.store(10, SeqCst);
+    jobs.cancel(id)?;
+    ahead.store(15, SeqCst);
+    assert_eq!(jobs.delete_all(&JobFilter::default())?, 1);
+    Ok(())
+}
+
+/// What a start without messages says is wrong with these settings, or the dry run.
+fn with_settings(toml: &str, environment: &[(&str, &str)]) -> Result<String, String> {
+    let builder = Scheduler::builder().store(Model::new()).messages(|_| {});
+    let builder = builder.node(NodeOptions::default().lease(Duration::from_secs(20)).label("code"));
+    let environment = environment.iter().copied().chain([("PATH", "")]);
+    let builder = builder.settings("scheduler.toml", toml).environment(environment);
+    builder.dry_run().map(|report| report.to_string()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn settings_of_the_node_count_more_than_the_code() -> Checked {
+    let toml = "[scheduler.node]\nlease = \"10s\"\npoll-every = \"500ms\"\nqueues = [\"mail\", \"default\"]\n";
+    let report = with_settings(toml, &[("SCHEDULER_NODE_LEASE", "12s")])?;
+    let line = |key: &str| {
+        let found = report.lines().find(|line| line.trim_start().starts_with(key));
+        let words: Vec<&str> = found.expect("it is listed").split_whitespace().collect();
+        words[1..].join(" ")
+    };
+    assert_eq!(line("scheduler.node.lease"), "12s env SCHEDULER_NODE_LEASE");
+    assert_eq!(line("scheduler.node.poll-every"), "500ms scheduler.toml:3");
+    assert_eq!(line("scheduler.node.queues"), "mail, default scheduler.toml:4");
+    assert_eq!(line("scheduler.node.label"), "code builder.node(…)");
+    assert_eq!(line("scheduler.node.reap-every"), "5s default");
+    let clock = SystemClock::new();
+    let model = Model::with_clock(move || store::store_time(clock.wall()));
+    let builder = Scheduler::builder().environment([("SCHEDULER_NODE_LABEL", "web-1")]);
+    let scheduler = builder.messages(|_| {}).store(model.clone()).spawn()?;
+    while scheduler.jobs()?.sessions()?.is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(scheduler.jobs()?.sessions()?[0].label, "web-1");
+    scheduler.shutdown()?;
+    Ok(())
+}
+
+#[test]
+fn wrong_settings_of_the_node_are_all_refused_with_their_places() {
+    let toml = "[scheduler.node]\nlaese = \"10s\"\npoll-every = \"soon\"\nconcurrency = \"many\"\nqueues = \"a,,b\"\n";
+    let faults = with_settings(toml, &[("SCHEDULER_NODE_REAP_EVERY", "0s")]).expect_err("faults");
+    for expected in [
+        "scheduler.toml:2: unknown setting `scheduler.node.laese`; did you mean `scheduler.node.lease`?",
+        "`scheduler.node.poll-every`: ",
+        "for example `scheduler.node.poll-every = \"1s\"`",
+        "`scheduler.node.concurrency`: `many` is not a whole number of runs",
+        "`scheduler.node.queues`: `a,,b` has a queue without a name",
+        "`scheduler.node.reap-every`: ",
+    ] {
+        assert!(faults.contains(expected), "{expected}\n{faults}");
+    }
+    let short = with_settings("scheduler.node.lease = \"1ms\"\n", &[]).expect_err("a fault");
+    assert!(short.contains("the node: a lease of 1ms cannot work"), "{short}");
+    assert!(short.contains("help: write for example `scheduler.node.lease = \"15s\"`"), "{short}");
 }

@@ -130,6 +130,7 @@ fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
         is_annotated |= !annotations.is_empty();
         if let (Some(owner), false) = (&owner, annotations.is_empty()) {
             entries.extend(annotate_method(&annotations, function, owner));
+            check::take_payload_mark(function);
         }
     }
     if owner.is_some() && !is_annotated {
@@ -142,19 +143,27 @@ fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
 /// The entries of a method, and its faults: neither is there where the method or the annotation is not.
 fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner) -> TokenStream {
     let mut of_method = Faults::default();
-    let arguments = check::function(method, Form::Schedule, Some(owner), &mut of_method);
+    // Only a method that is nothing but a job has a payload.
+    let is_job = annotations.iter().all(|annotation| annotation.form == Form::Job);
+    let form = if is_job { Form::Job } else { Form::Schedule };
+    let arguments = check::function(method, form, Some(owner), &mut of_method);
     let conditions = item::conditions(&method.attrs);
     let conditions = quote!(#(#[#conditions])*);
     let is_annotated = repeat::any(annotations);
     let mut entries = of_method.under(&quote!(#conditions #is_annotated));
     for (index, annotation) in annotations.iter().enumerate() {
         let mut faults = Faults::default();
-        let (certain, perhaps_before) = repeat::before(&annotations[..index]);
+        let form = annotation.form;
+        check::check_one_job(&annotations[..index], annotation, &mut faults);
+        let (certain, perhaps_before) = match form {
+            Form::Schedule => repeat::before(&annotations[..index]),
+            Form::Job => (0, Vec::new()),
+        };
         let options = repeat::numbered(&annotation.options, certain + 1);
-        let args = Args::parse(options, Form::Schedule, &mut faults);
-        let plan = check::annotation(&args, Form::Schedule, method, Some(owner), &mut faults);
+        let args = Args::parse(options, form, &mut faults);
+        let plan = check::annotation(&args, form, method, Some(owner), &mut faults);
         if let (Some(plan), Some(arguments), true) = (&plan, &arguments, faults.is_empty()) {
-            entries.extend(expand::entry(&Task {
+            let task = Task {
                 function: method,
                 arguments,
                 plan,
@@ -162,7 +171,11 @@ fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner)
                 conditions: &annotation.conditions,
                 perhaps_before: &perhaps_before,
                 span: annotation.span,
-            }));
+            };
+            entries.extend(match form {
+                Form::Schedule => expand::entry(&task),
+                Form::Job => expand::job_method(&task, &annotation.path),
+            });
         }
         let under = &annotation.conditions;
         entries.extend(faults.under(&quote!(#conditions #(#[cfg(#under)])*)));

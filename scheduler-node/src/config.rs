@@ -30,6 +30,8 @@ pub struct Config {
     pub answer_limit: Duration,
     /// How many runs can be in progress.
     pub workers: u32,
+    /// How many threads each pool has whose threads runs hold.
+    pub pools: Vec<u32>,
     /// How many jobs are claimed beyond the free workers, at most.
     pub prefetch_max: u32,
     /// The tasks that the process runs.
@@ -61,6 +63,8 @@ pub struct TaskConfig {
     pub name: Arc<str>,
     /// How many jobs of it this process runs at once; none for no limit.
     pub limit: Option<u32>,
+    /// Whose threads its runs hold, by the index among [`Config::pools`]; none if they hold none, or any.
+    pub pool: Option<usize>,
 }
 
 impl Default for Config {
@@ -77,6 +81,7 @@ impl Default for Config {
             compare_every: Duration::from_secs(60),
             answer_limit: Duration::from_secs(5),
             workers: 4,
+            pools: Vec::new(),
             prefetch_max: 500,
             tasks: Vec::new(),
             queues: None,

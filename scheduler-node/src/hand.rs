@@ -25,6 +25,8 @@ pub(crate) struct Hand {
 pub(crate) struct InHand {
     pub(crate) session: SessionId,
     pub(crate) task: String,
+    /// The pool whose thread its run holds.
+    pub(crate) pool: Option<usize>,
     /// The schedule that made it.
     pub(crate) schedule: Option<String>,
     pub(crate) claimed: Tick,
@@ -39,10 +41,11 @@ pub(crate) struct InHand {
 const PREFETCH: Duration = Duration::from_millis(75);
 
 impl Hand {
-    pub(crate) fn take(&mut self, job: &Job, session: SessionId, now: Tick) {
+    pub(crate) fn take(&mut self, job: &Job, pool: Option<usize>, session: SessionId, now: Tick) {
         let in_hand = InHand {
             session,
             task: job.task.clone(),
+            pool,
             schedule: job.origin.as_ref().map(|origin| origin.schedule.clone()),
             claimed: now,
             begun: None,
@@ -138,16 +141,27 @@ impl Hand {
     }
 
     /// How many jobs of each task may be claimed.
-    pub(crate) fn rooms(&self, tasks: &[TaskConfig]) -> Arc<[TaskRoom]> {
-        let room =
-            |task: &TaskConfig| TaskRoom { task: Arc::clone(&task.name), room: self.room_of(task) };
-        tasks.iter().map(room).collect()
+    pub(crate) fn rooms(&self, config: &Config) -> Arc<[TaskRoom]> {
+        let prefetch = self.prefetch(config);
+        let tasks = config.tasks.iter();
+        let rooms = tasks.map(|task| TaskRoom {
+            task: Arc::clone(&task.name),
+            room: self.room_of(task, config, prefetch),
+        });
+        rooms.collect()
     }
 
-    pub(crate) fn room_of(&self, task: &TaskConfig) -> u32 {
-        let Some(limit) = task.limit else { return u32::MAX };
-        let count = self.jobs.values().filter(|job| job.task == *task.name).count();
-        limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))
+    /// How many jobs of a task may be claimed: for the threads of its pool, and as many beyond them.
+    pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, beyond: u32) -> u32 {
+        let left = |limit: Option<u32>, is_counted: &dyn Fn(&InHand) -> bool| {
+            let Some(limit) = limit else { return u32::MAX };
+            let count = self.jobs.values().filter(|job| is_counted(job)).count();
+            limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))
+        };
+        let threads = task.pool.and_then(|pool| config.pools.get(pool));
+        let threads = threads.map(|threads| threads.saturating_add(beyond));
+        left(task.limit, &|job| job.task == *task.name)
+            .min(left(threads, &|job| job.pool == task.pool))
     }
 
     pub(crate) fn oldest_waiting(&self) -> Option<Tick> {

@@ -34,7 +34,7 @@ impl Builder {
             wakeup: Wakeup::default(),
             relaxed_claims: None,
             relaxed_finishes: false,
-            deadline: Duration::from_secs(10),
+            deadline: Duration::from_secs(4),
             callers: 2,
             migrate: true,
         }
@@ -70,7 +70,8 @@ impl Builder {
         self
     }
 
-    /// How long a request may take, by default 10 seconds.
+    /// How long a statement may take, by default 4 seconds; the caller waits a second longer. Both together are to be at most a
+    /// third of the lease, so that a server that hangs is noticed before the lease ends.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

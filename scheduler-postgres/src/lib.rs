@@ -39,6 +39,7 @@ mod pace;
 mod polled;
 mod schedule;
 mod schedules;
+mod selected;
 mod session;
 mod sql;
 mod store;

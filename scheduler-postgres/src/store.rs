@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use postgres::types::{ToSql, Type};
 use postgres::{Error, Row, Transaction};
 use scheduler_store::{
-    Close, Command, Commanded, Damage, Depth, DueSchedule, Enqueue, Enqueued, Finish, Finished,
-    Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled, Prune,
-    Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store,
-    StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
+    Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule,
+    SessionId, SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
 };
 
 use crate::connect::CLAIMS;
@@ -22,6 +22,7 @@ use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
 use crate::schedule;
 use crate::schedules::{change, change_locked};
+use crate::selected::Selected;
 use crate::session::Run;
 use crate::sql::Schema;
 use crate::transaction::InTransaction;
@@ -489,6 +490,14 @@ impl Store for Postgres {
         )
     }
 
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+        let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
+        let filter = Selected(request.filter.clone());
+        self.caller().call(Again::Never, move |connection| {
+            filter.command(connection.client(), &sql, &request)
+        })
+    }
+
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
         let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
         let request = request.clone();
@@ -511,24 +520,8 @@ impl Store for Postgres {
     }
 
     fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let filter = filter.clone();
-        let template = "select {job_names} from {s}.job
-             where ($1::text is null or task = $1) and ($2::text is null or queue = $2)
-               and ($3::text is null or state = $3) and ($4::text is null or key = $4)
-               and ($5::text is null or schedule = $5) and ($6::uuid is null or id > $6)
-             order by id limit $7";
-        self.ask(template, move |client, sql| {
-            let params: Params<'_> = &[
-                (&filter.task, Type::TEXT),
-                (&filter.queue, Type::TEXT),
-                (&filter.state.map(scheduler_store::JobState::word), Type::TEXT),
-                (&filter.key, Type::TEXT),
-                (&filter.schedule, Type::TEXT),
-                (&filter.after.map(JobId::as_uuid), Type::UUID),
-                (&i64::from(limit), Type::INT8),
-            ];
-            client.query_typed(sql, params)?.iter().map(|row| job::read(row, 0)).collect()
-        })
+        let (filter, template) = (Selected(filter.clone()), Selected::JOBS);
+        self.ask(template, move |client, sql| filter.jobs(client, sql, limit))
     }
 
     fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {

@@ -1,7 +1,10 @@
 //! Commands of people and of the program.
 
 use rusqlite::params;
-use scheduler_store::{Command, Commanded, Definition, JobId, JobState, Rule, Schedule, TickJob};
+use scheduler_store::{
+    Command, CommandAll, Commanded, CommandedAll, Definition, JobId, JobState, Rule, Schedule,
+    TickJob,
+};
 
 use crate::job_row::JobRow;
 use crate::tx::Tx;
@@ -24,6 +27,19 @@ impl Tx<'_> {
             Command::Retry { job } => self.with_job(*job, |row| self.retry(row)),
             Command::Delete { job } => self.with_job(*job, |row| self.delete(row)),
         }
+    }
+
+    pub(crate) fn command_all(&self, request: &CommandAll) -> rusqlite::Result<CommandedAll> {
+        let jobs = self.jobs(&request.filter, request.limit)?;
+        let mut all = CommandedAll { done: 0, last: request.last_of(&jobs) };
+        for job in jobs {
+            // One may have made another ready, or keep it from that.
+            let job = self.job(job.id)?.filter(|job| request.filter.selects(job));
+            let Some(job) = job else { continue };
+            let is_done = self.command(&request.action.of(job.id))? == Commanded::Done;
+            all.done += u64::from(is_done);
+        }
+        Ok(all)
     }
 
     fn change(

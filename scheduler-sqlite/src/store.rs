@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 use scheduler_store::{
-    Close, Command, Commanded, Definition, Depth, Enqueue, Enqueued, Finish, Finished, Fire, Fired,
-    Held, Job, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
-    Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store, StoreError, StoreTime,
-    Watch,
+    Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
+    Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo,
+    Store, StoreError, StoreTime, Watch,
 };
 
 use crate::clock::{Clock, SystemClock};
@@ -226,6 +226,10 @@ impl Store for Sqlite {
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
         command.check()?;
         self.shared.write(Some(not_after), |tx| tx.command(command))
+    }
+
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+        self.shared.write(Some(request.not_after), |tx| tx.command_all(request))
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {

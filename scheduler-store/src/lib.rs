@@ -49,9 +49,10 @@ pub use job::{
 };
 pub use model::{Model, State};
 pub use request::{
-    Close, Command, Commanded, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
-    Registered, Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
+    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, End, Enqueue,
+    Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Registration, Renew, Renewed, SessionInfo, TaskRoom,
+    reap_wait,
 };
 pub use schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
 pub use store::{EnqueueIn, Store, Watch};

@@ -431,6 +431,61 @@ pub enum Commanded {
     InCode,
 }
 
+/// What a [`CommandAll`] does with each job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobAction {
+    /// As [`Command::Cancel`].
+    Cancel,
+    /// As [`Command::Retry`].
+    Retry,
+    /// As [`Command::Delete`].
+    Delete,
+}
+
+impl JobAction {
+    /// The command that does it with one job.
+    #[must_use]
+    pub const fn of(self, job: JobId) -> Command {
+        match self {
+            Self::Cancel => Command::Cancel { job },
+            Self::Retry => Command::Retry { job },
+            Self::Delete => Command::Delete { job },
+        }
+    }
+}
+
+/// Does the same with all jobs that a filter selects, in the order of their identities, in one transaction: each is as the
+/// filter says when it happens to it. Where it is not possible for a job, the others are not kept from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandAll {
+    /// What is done.
+    pub action: JobAction,
+    /// The jobs.
+    pub filter: JobFilter,
+    /// How many jobs are selected at most.
+    pub limit: u32,
+    /// When the request expires.
+    pub not_after: StoreTime,
+}
+
+impl CommandAll {
+    /// The last of the selected jobs, if there may be more after it.
+    #[must_use]
+    pub fn last_of(&self, selected: &[Job]) -> Option<JobId> {
+        let is_full = selected.len() >= self.limit as usize;
+        selected.last().filter(|_| is_full).map(|job| job.id)
+    }
+}
+
+/// What became of a [`CommandAll`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandedAll {
+    /// With how many jobs it was done.
+    pub done: u64,
+    /// The last job that was selected, if as many were as the limit allows: there may be more after it.
+    pub last: Option<JobId>,
+}
+
 /// Deletes jobs that have ended long ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {

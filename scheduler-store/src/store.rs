@@ -7,8 +7,9 @@ use crate::error::StoreError;
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, Job};
 use crate::request::{
-    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
 };
 use crate::schedule::Schedule;
 use crate::time::StoreTime;
@@ -101,6 +102,13 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     ///
     /// As [`open`](Self::open); or a text cannot be stored.
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError>;
+
+    /// Does the same with all jobs that a filter selects.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError>;
 
     /// Deletes jobs that ended long ago, and returns how many.
     ///

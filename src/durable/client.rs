@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
-use scheduler_store::{Store, StoreTime};
+use scheduler_store::{
+    Enqueue, Enqueued, NewJob, Refusal, Renew, SessionId, Store, StoreError, StoreTime, Uuid,
+};
 
 use crate::notice::Notice;
 use crate::observe::catch;
@@ -52,13 +54,13 @@ impl Client {
     /// started, or the store panics.
     pub(crate) async fn call_async<R: Send + 'static>(
         &self,
-        ask: impl FnOnce(&dyn Store) -> R + Send + 'static,
+        ask: impl FnOnce(&Self) -> R + Send + 'static,
     ) -> Option<R> {
         let (answer, client) = (Notice::<Slot<R>>::new(), self.clone());
         let given = answer.clone();
         let thread = thread::Builder::new().name("scheduler-enqueue".to_owned());
         let spawned = thread.spawn(move || {
-            let answer = catch(|| client.call(ask)).ok();
+            let answer = catch(|| ask(&client)).ok();
             given.give(Arc::new(Mutex::new(answer)));
         });
         if spawned.is_err() {
@@ -75,8 +77,42 @@ impl Client {
         StoreTime::from_micros(ahead.saturating_add(micros(self.0.clock.boot_time())))
     }
 
+    /// Calls the store on this thread with a request that expires. If it is too late at once, the store's clock was set since
+    /// it was heard last: it is asked for the time, and once more.
+    pub(crate) fn timed<R>(
+        &self,
+        mut ask: impl FnMut(&dyn Store, StoreTime) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let answer = ask(&*self.0.store, self.not_after());
+        match answer {
+            Err(StoreError::Refused(Refusal::TooLate)) => {
+                self.hear()?;
+                ask(&*self.0.store, self.not_after())
+            }
+            answer => answer,
+        }
+    }
+
+    /// Enqueues jobs.
+    pub(crate) fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        let mut request = Enqueue { jobs, not_after: StoreTime::default() };
+        self.timed(|store, not_after| {
+            request.not_after = not_after;
+            store.enqueue(&request)
+        })
+    }
+
+    /// Asks for the store's clock, by the renewal of a session that nobody has.
+    fn hear(&self) -> Result<(), StoreError> {
+        let session = SessionId::from_uuid(Uuid::nil());
+        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let now = self.0.store.renew(&renew)?.now;
+        self.heard(now, self.0.clock.boot_time());
+        Ok(())
+    }
+
     /// When a request that is sent now expires.
-    pub(crate) fn not_after(&self) -> StoreTime {
+    fn not_after(&self) -> StoreTime {
         self.store_now().after(EXPIRES_AFTER)
     }
 

@@ -8,8 +8,7 @@ use scheduler_store::{
     JobId, Key, KeyUntil, NewJob, OnConflict, Payload as Stored, Priority, StoreTime, When,
 };
 
-use uuid::Uuid;
-
+use super::identities::new_id;
 use super::options::JobOptions;
 use super::payload::{Payload, encoded};
 use crate::entry::Entry;
@@ -173,9 +172,4 @@ impl Job {
     pub(super) fn is_timed(&self) -> bool {
         self.new.when != When::Now || self.key.is_some() || self.replaces
     }
-}
-
-/// A new identity, later ones greater.
-pub(super) fn new_id() -> JobId {
-    JobId::from_uuid(Uuid::now_v7())
 }

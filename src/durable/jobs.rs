@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use scheduler_store::{
-    Command, Depth, Enqueue, EnqueueIn, Enqueued, Job as StoredJob, JobFilter, JobId, NewJob,
-    SessionInfo, StoreError,
+    Command, CommandAll, Depth, EnqueueIn, Enqueued, Job as StoredJob, JobAction, JobFilter, JobId,
+    NewJob, SessionInfo, StoreError,
 };
 
 use super::client::Client;
@@ -48,6 +48,9 @@ use crate::schedule::Schedule;
 pub struct Jobs {
     pub(super) inner: Arc<Inner>,
 }
+
+/// How many jobs a command takes in one transaction.
+const BATCH: u32 = 1_000;
 
 /// What plans a schedule that code gives while the program runs, under a name.
 pub(crate) type Rules = Box<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
@@ -97,12 +100,11 @@ impl Jobs {
     ///
     /// A job cannot be stored, or the store did not answer. The error has all of them.
     pub fn enqueue_all(&self, jobs: Vec<Job>) -> Result<Vec<Enqueued>, EnqueueError> {
-        let (jobs, request) = self.request(jobs)?;
-        if request.jobs.is_empty() {
+        let (jobs, new) = self.checked(jobs)?;
+        if new.is_empty() {
             return Ok(Vec::new());
         }
-        let answer = self.inner.client.call(|store| store.enqueue(&request));
-        self.accepted(jobs, answer)
+        self.accepted(jobs, self.inner.client.enqueue(new))
     }
 
     /// As [`enqueue`](Self::enqueue), on a thread of its own: for async code.
@@ -111,8 +113,8 @@ impl Jobs {
     ///
     /// As [`enqueue`](Self::enqueue).
     pub async fn enqueue_async(&self, job: Job) -> Result<Enqueued, EnqueueError> {
-        let (jobs, request) = self.request(vec![job])?;
-        let answer = self.inner.client.call_async(move |store| store.enqueue(&request)).await;
+        let (jobs, new) = self.checked(vec![job])?;
+        let answer = self.inner.client.call_async(move |client| client.enqueue(new)).await;
         let no_answer = || StoreError::Unavailable("no thread could ask it".to_owned());
         let answers = self.accepted(jobs, answer.unwrap_or_else(|| Err(no_answer())))?;
         Ok(sole(&answers))
@@ -129,8 +131,8 @@ impl Jobs {
         transaction: &mut impl EnqueueIn,
         job: Job,
     ) -> Result<Enqueued, EnqueueError> {
-        let (jobs, request) = self.request(vec![job])?;
-        match transaction.enqueue(&request.jobs) {
+        let (jobs, new) = self.checked(vec![job])?;
+        match transaction.enqueue(&new) {
             Ok(answers) => Ok(sole(&answers)),
             Err(error) => Err(EnqueueError::of(jobs, &error)),
         }
@@ -183,6 +185,69 @@ impl Jobs {
         self.command(&Command::Delete { job: id })
     }
 
+    /// Cancels all jobs that a filter selects, as [`cancel`](Self::cancel) does. Returns with how many that was done; those
+    /// that have ended are left alone.
+    ///
+    /// It takes a transaction for each thousand of jobs, so that other processes do not wait for long.
+    ///
+    /// ```
+    /// use scheduler::store::{JobFilter, JobState};
+    /// use scheduler::{Jobs, JobsError};
+    ///
+    /// fn the_mail_server_is_back(jobs: &Jobs) -> Result<u64, JobsError> {
+    ///     let parked = JobFilter {
+    ///         task: Some("send-invoice".to_owned()),
+    ///         state: Some(JobState::Parked),
+    ///         ..JobFilter::default()
+    ///     };
+    ///     jobs.retry_all(&parked)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer. With some of the jobs it may be done.
+    pub fn cancel_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
+        self.command_all(JobAction::Cancel, filter)
+    }
+
+    /// Makes all jobs due at once that a filter selects, as [`retry`](Self::retry) does: see [`cancel_all`](Self::cancel_all).
+    /// Those that are running, or whose key another job has, are left alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`cancel_all`](Self::cancel_all).
+    pub fn retry_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
+        let done = self.command_all(JobAction::Retry, filter);
+        self.inner.client.nudge();
+        done
+    }
+
+    /// Deletes all jobs that a filter selects, as [`delete`](Self::delete) does: see [`cancel_all`](Self::cancel_all). Those
+    /// that are running are left alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`cancel_all`](Self::cancel_all).
+    pub fn delete_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
+        self.command_all(JobAction::Delete, filter)
+    }
+
+    fn command_all(&self, action: JobAction, filter: &JobFilter) -> Result<u64, JobsError> {
+        let (mut filter, mut done) = (filter.clone(), 0);
+        loop {
+            let all = self.inner.client.timed(|store, not_after| {
+                let (filter, limit) = (filter.clone(), BATCH);
+                store.command_all(&CommandAll { action, filter, limit, not_after })
+            })?;
+            done += all.done;
+            match all.last {
+                Some(last) => filter.after = Some(last),
+                None => return Ok(done),
+            }
+        }
+    }
+
     /// How many jobs wait, run and are parked, by queue and task.
     ///
     /// # Errors
@@ -203,7 +268,7 @@ impl Jobs {
 
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
         let client = &self.inner.client;
-        answered(client.call(|store| store.command(command, client.not_after())))
+        answered(client.timed(|store, not_after| store.command(command, not_after)))
     }
 
     /// Gives a job the options of its task that it does not have of its own.
@@ -214,12 +279,13 @@ impl Jobs {
         }
     }
 
-    fn request(&self, mut jobs: Vec<Job>) -> Result<(Vec<Job>, Enqueue), EnqueueError> {
+    /// The jobs, and what is sent of them.
+    fn checked(&self, mut jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<NewJob>), EnqueueError> {
         jobs.iter_mut().for_each(|job| self.complete(job));
         let new = |job: &Job| job.to_new().map_err(|why| format!("`{}`: {why}", job.task_name()));
         let new: Result<Vec<NewJob>, String> = jobs.iter().map(new).collect();
         match new {
-            Ok(new) => Ok((jobs, Enqueue { jobs: new, not_after: self.inner.client.not_after() })),
+            Ok(new) => Ok((jobs, new)),
             Err(reason) => Err(EnqueueError::refused(jobs, reason)),
         }
     }

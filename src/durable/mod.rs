@@ -9,7 +9,7 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `options`, `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
 //! | `client` | the one way to the store, and what is known of the store's clock |
 //! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
@@ -31,6 +31,7 @@
 
 mod client;
 mod error;
+mod identities;
 mod job;
 mod jobs;
 mod node;
@@ -48,6 +49,8 @@ mod ticks;
 
 pub(crate) use client::Client;
 pub use error::{EnqueueError, JobsError, Unsent};
+#[cfg(feature = "testing")]
+pub(crate) use identities::{Identities, identities_from};
 pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use node::{Node, NodeSetup, Simulated};

@@ -18,16 +18,18 @@ use crate::observe::Bus;
 pub(crate) struct NodeSetup {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
-    /// How many threads the pools have.
-    pub(crate) threads: usize,
+    /// The pools, and how many threads they have.
+    pub(crate) pools: Vec<(String, usize)>,
     /// In a simulation, which has no threads.
     pub(crate) simulated: Option<Simulated>,
 }
 
 /// What a simulated node has in place of threads and chance.
 pub(crate) struct Simulated {
-    pub(crate) seed: u64,
+    pub(crate) seed: u128,
     pub(crate) crew: VirtualCrew,
+    /// What its process is called.
+    pub(crate) label: String,
 }
 
 /// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
@@ -45,21 +47,31 @@ impl Node {
         setup: NodeSetup,
     ) -> Result<Self, Vec<String>> {
         let NodeParts { client, tasks, schedules, calendars } = parts;
-        let NodeSetup { clock, bus, threads, simulated } = setup;
-        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
-        let mut config = options.config(threads, &process())?;
+        let NodeSetup { clock, bus, pools, simulated } = setup;
+        let threads = |pool: &(String, usize)| u32::try_from(pool.1).unwrap_or(u32::MAX);
+        let all = pools.iter().map(threads).fold(0, u32::saturating_add);
+        let process = simulated.as_ref().map_or_else(process, |simulated| simulated.label.clone());
+        let mut config = options.config(all, &process)?;
+        // The threads of the only pool are all workers.
+        let pools = if pools.len() > 1 { pools } else { Vec::new() };
+        config.pools = pools.iter().map(threads).collect();
         config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
         config.tasks = tasks
             .iter()
             .flat_map(|task| {
                 let limit = task.max_concurrent.map(Into::into);
-                task.names.iter().map(move |name| TaskConfig { name: Arc::clone(name), limit })
+                let pool = task.holds_threads_of.as_ref();
+                let pool = pool.and_then(|pool| pools.iter().position(|(name, _)| name == &**pool));
+                task.names.iter().map(move |name| TaskConfig {
+                    name: Arc::clone(name),
+                    limit,
+                    pool,
+                })
             })
             .collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
-        let seed = simulated
-            .as_ref()
-            .map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed.into());
+        let seed =
+            simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
         let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
         let by_name = tasks

@@ -5,7 +5,12 @@ use std::time::Duration;
 use scheduler_node::Config;
 use scheduler_store::NAME_MAX;
 
+use crate::settings::NodeSettings;
+
 /// How this process takes part in the work that its [store](crate::Builder::store) keeps.
+///
+/// Each option has a setting of its name, such as `scheduler.node.lease = "10s"` in `scheduler.toml`, or
+/// `SCHEDULER_NODE_LEASE=10s`, which counts more than the code.
 ///
 /// The defaults suit a store on the same machine and one far away. A process that dies is noticed after one to two leases.
 ///
@@ -73,8 +78,8 @@ impl NodeOptions {
     }
 
     /// How many jobs run at once: by default as many as the pools have threads. Async jobs hold no thread while they wait,
-    /// so that a process with such may take more. Where one of several pools has long tasks, give these `max_concurrent`, so
-    /// that this process does not claim more of them than that pool can begin.
+    /// so that a process with such may take more. Of several pools, no more of a plain function's jobs are claimed than the
+    /// threads of its pool can begin soon.
     pub fn concurrency(mut self, runs: u32) -> Self {
         self.concurrency = Some(runs);
         self
@@ -111,6 +116,43 @@ impl NodeOptions {
         self
     }
 
+    /// The same with the settings that are set, which count more than the code.
+    pub(crate) fn with_settings(self, settings: NodeSettings) -> Self {
+        Self {
+            lease: settings.lease.or(self.lease),
+            renew_every: settings.renew_every.or(self.renew_every),
+            reap_every: settings.reap_every.or(self.reap_every),
+            poll_every: settings.poll_every.or(self.poll_every),
+            answer_limit: settings.answer_limit.or(self.answer_limit),
+            concurrency: settings.concurrency.or(self.concurrency),
+            queues: settings.queues.or(self.queues),
+            label: settings.label.or(self.label),
+            build: settings.build.or(self.build),
+            keep_done: settings.keep_done.or(self.keep_done),
+            keep_parked: settings.keep_parked.or(self.keep_parked),
+        }
+    }
+
+    /// Each option as its setting is called, its effective value, and whether the code has set it.
+    pub(crate) fn shown(&self, threads: u32, process: &str) -> Vec<(&'static str, String, bool)> {
+        let Ok(config) = self.config(threads, process) else { return Vec::new() };
+        let length = |length: Duration| crate::registrar::length_text(length);
+        let queues = self.queues.as_ref().map(|queues| queues.join(", "));
+        vec![
+            ("lease", length(config.lease), self.lease.is_some()),
+            ("renew-every", length(config.renew_every()), self.renew_every.is_some()),
+            ("reap-every", length(config.reap_every), self.reap_every.is_some()),
+            ("poll-every", length(config.poll_every), self.poll_every.is_some()),
+            ("answer-limit", length(config.answer_limit), self.answer_limit.is_some()),
+            ("concurrency", config.workers.to_string(), self.concurrency.is_some()),
+            ("queues", queues.unwrap_or_else(|| "all".to_owned()), self.queues.is_some()),
+            ("label", config.label, self.label.is_some()),
+            ("build", config.build, self.build.is_some()),
+            ("keep-done", length(config.keep_done), self.keep_done.is_some()),
+            ("keep-parked", length(config.keep_parked), self.keep_parked.is_some()),
+        ]
+    }
+
     /// The configuration of a node, or all that is wrong with the options.
     pub(crate) fn config(&self, threads: u32, process: &str) -> Result<Config, Vec<String>> {
         let default = Config::default();
@@ -142,19 +184,19 @@ impl NodeOptions {
         let mut faults = Vec::new();
         let mut fault = |is_wrong: bool, what: String, help: &str| {
             if is_wrong {
-                faults.push(format!("NodeOptions: {what}\nhelp: {help}"));
+                faults.push(format!("the node: {what}\nhelp: {help}"));
             }
         };
         let least = Duration::from_millis(100);
         fault(
             lease < least || lease > LEASE_MAX,
             format!("a lease of {lease:?} cannot work: it lasts from {least:?} to a day"),
-            "write for example .lease(Duration::from_secs(15))",
+            "write for example `scheduler.node.lease = \"15s\"`, or NodeOptions::default().lease(Duration::from_secs(15))",
         );
         fault(
             renew.is_zero() || renew.saturating_mul(2) > lease,
             format!("a lease of {lease:?} that is renewed every {renew:?} may run out in between"),
-            "leave out .renew_every(…), which is then a third of the lease",
+            "leave out renew_every, which is then a third of the lease",
         );
         for (name, period) in [
             ("reap_every", config.reap_every),
@@ -171,7 +213,7 @@ impl NodeOptions {
             ),
             "a request must not be executed when the session may have ended: choose a shorter limit",
         );
-        fault(config.workers == 0, "concurrency(0) runs no job".to_owned(), "write at least 1");
+        fault(config.workers == 0, "a concurrency of 0 runs no job".to_owned(), "write at least 1");
         let queues = self.queues.iter().flatten();
         for queue in queues.filter(|name| name.is_empty() || name.len() > NAME_MAX) {
             let shown: String = queue.chars().take(40).collect();

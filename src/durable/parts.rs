@@ -11,6 +11,7 @@ use super::options::JobOptions;
 use super::rule::{definition_of, misfires_of, options_of};
 use super::ticks::Misfires;
 use crate::calendar::Calendar;
+use crate::inject::Call;
 use crate::registrar::Planned;
 use crate::task::{Control, Retry};
 
@@ -34,6 +35,8 @@ pub(crate) struct JobTask {
     pub(crate) control: Control,
     /// How many of its jobs may run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// The pool whose threads its runs hold; none of an async function.
+    pub(crate) holds_threads_of: Option<Arc<str>>,
     /// After what time a failed job is tried again.
     pub(crate) retry: Retry,
 }
@@ -51,6 +54,7 @@ pub(crate) struct PlannedJobs {
     names: Vec<Arc<str>>,
     options: JobOptions,
     max_concurrent: Option<NonZeroU32>,
+    holds_threads_of: Option<Arc<str>>,
     retry: Retry,
     schedule: Option<DurableSchedule>,
 }
@@ -68,6 +72,7 @@ impl PlannedJobs {
             names: std::iter::once(Arc::clone(&planned.name)).chain(former).collect(),
             options: options_of(planned)?,
             max_concurrent: planned.policy.max_concurrent,
+            holds_threads_of: matches!(planned.call, Call::Sync(_)).then(|| planned.pool.clone()),
             retry: planned.policy.retry,
             schedule,
         })
@@ -85,8 +90,8 @@ impl PlannedJobs {
 
     /// The same with the task itself.
     pub(crate) fn with(self, control: Control) -> (JobTask, Option<DurableSchedule>) {
-        let Self { names, max_concurrent, retry, schedule, .. } = self;
-        (JobTask { names, control, max_concurrent, retry }, schedule)
+        let Self { names, max_concurrent, holds_threads_of, retry, schedule, .. } = self;
+        (JobTask { names, control, max_concurrent, holds_threads_of, retry }, schedule)
     }
 }
 

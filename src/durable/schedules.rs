@@ -9,7 +9,8 @@ use scheduler_store::{
 };
 
 use super::error::JobsError;
-use super::job::{Job, new_id};
+use super::identities::new_id;
+use super::job::Job;
 use super::jobs::Jobs;
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;

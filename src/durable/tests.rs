@@ -210,7 +210,7 @@ fn run(version: u32, text: &str) -> Run {
     };
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),
-        &JobRun::new(job, Box::new(|| true), Box::new(drop)),
+        &JobRun::new(job, Box::new(|| true), Box::new(|_, _| {})),
     )
 }
 

@@ -45,6 +45,8 @@ impl Definition {
         faults: &mut Vec<String>,
     ) -> Vec<Self> {
         let instances = match entry.receiver() {
+            // A job names no value: those of a method run on the one without a name.
+            _ if entry.job().is_some() => vec![None],
             None => vec![None],
             Some(receiver) => inputs.states.names_of(receiver.type_id()),
         };

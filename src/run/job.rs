@@ -45,7 +45,7 @@ pub(crate) enum JobEnd {
 }
 
 /// Is told once how the run ended, with no lock held.
-pub(crate) type OnJobEnd = Box<dyn FnOnce(JobEnd) + Send>;
+pub(crate) type OnJobEnd = Box<dyn FnOnce(&Job, JobEnd) + Send>;
 
 /// Asks the run of a job to stop.
 pub(crate) type StopJob = Box<dyn Fn(&JobRun, StopCause) + Send + Sync>;
@@ -144,7 +144,7 @@ impl JobRun {
     pub(crate) fn end(&self, end: JobEnd) {
         let on_end = self.on_end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(on_end) = on_end {
-            on_end(end);
+            on_end(&self.job, end);
         }
     }
 

@@ -535,6 +535,10 @@ impl Builder {
         self
     }
 
+    pub(crate) fn seed_of_all(&self) -> u64 {
+        self.seed
+    }
+
     pub(crate) fn states(&self) -> &States {
         &self.states
     }

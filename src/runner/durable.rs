@@ -9,7 +9,8 @@ use scheduler_core::Clock;
 use super::adding::Kept;
 use super::all_tasks::AllTasks;
 use super::builder::Builder;
-use super::simulation::Simulation;
+use super::pools::PoolPlan;
+use super::simulation::{SimulatedNode, Simulation};
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
 use crate::durable::{
@@ -21,6 +22,7 @@ use crate::inject::{Call, States};
 use crate::observe::Bus;
 use crate::registrar::{Definition, Planned};
 use crate::schedule::Schedule;
+use crate::settings::Globals;
 
 /// The durable part of a scheduler, as far as it is known.
 #[derive(Debug, Default)]
@@ -37,8 +39,7 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
-    /// How many threads the pools have.
-    pub(super) threads: usize,
+    pub(super) pools: &'a [PoolPlan],
     /// In a simulation, with its seed.
     pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
@@ -69,6 +70,26 @@ impl Durable {
         faults(planned).collect()
     }
 
+    /// Takes the settings of the node. Returns the faults.
+    pub(super) fn set(&mut self, settings: &Globals, pools: &[PoolPlan]) -> Vec<String> {
+        if self.known.is_none() {
+            return Vec::new();
+        }
+        self.options = std::mem::take(&mut self.options).with_settings(settings.node.clone());
+        self.options.config(threads_of(pools), "").err().unwrap_or_default()
+    }
+
+    /// The values of the node, for a dry run; none without a store.
+    pub(super) fn values(
+        builder: &Builder,
+        pools: &[PoolPlan],
+    ) -> Vec<(&'static str, String, bool)> {
+        if builder.store.is_none() {
+            return Vec::new();
+        }
+        builder.node.shown(threads_of(pools), "the program and its number")
+    }
+
     /// Makes the node, once the tasks are made.
     pub(super) fn launch(
         &mut self,
@@ -92,10 +113,11 @@ impl Durable {
         let setup = NodeSetup {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),
-            threads: launch.threads,
-            simulated: launch
-                .simulation
-                .map(|(simulation, seed)| Simulated { seed, crew: simulation.node_crew() }),
+            pools: launch.pools.iter().map(|pool| (pool.name.clone(), pool.size)).collect(),
+            simulated: launch.simulation.map(|(simulation, seed)| {
+                let SimulatedNode { crew, number, label } = simulation.node();
+                Simulated { seed: u128::from(number) << 64 | u128::from(seed), crew, label }
+            }),
         };
         let node = Node::new(parts, &self.options, setup).map_err(StartError::of_faults)?;
         self.node = Some(node);
@@ -122,6 +144,10 @@ impl Durable {
             node.await_stop(limit);
         }
     }
+}
+
+fn threads_of(pools: &[PoolPlan]) -> u32 {
+    u32::try_from(pools.iter().map(|pool| pool.size).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 /// Plans a schedule that code gives while the scheduler runs. Placeholders are replaced, other settings do not apply.

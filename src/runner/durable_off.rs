@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 
 use super::adding::Kept;
 use super::builder::Builder;
+use super::pools::PoolPlan;
 use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
@@ -15,6 +16,7 @@ use crate::error::StartError;
 use crate::inject::States;
 use crate::observe::Bus;
 use crate::registrar::Planned;
+use crate::settings::Globals;
 
 /// What a node would need.
 #[expect(dead_code, reason = "there is none")]
@@ -22,7 +24,7 @@ pub(super) struct NodeLaunch<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
-    pub(super) threads: usize,
+    pub(super) pools: &'a [PoolPlan],
     pub(super) simulation: Option<(&'a dyn Simulation, u64)>,
 }
 
@@ -40,6 +42,17 @@ impl Durable {
         _planned: &[Planned],
         _calendars: &BTreeMap<String, Arc<Calendar>>,
     ) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(super) fn set(&mut self, _settings: &Globals, _pools: &[PoolPlan]) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(super) fn values(
+        _builder: &Builder,
+        _pools: &[PoolPlan],
+    ) -> Vec<(&'static str, String, bool)> {
         Vec::new()
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use scheduler_core::trigger::Zone;
 
 use super::builder::Builder;
+use super::durable::Durable;
 use super::pools::PoolPlan;
 use super::zone::name_in_variable;
 use crate::observe;
@@ -61,6 +62,9 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
             source(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
         ),
     ];
+    for (key, text, is_set) in Durable::values(builder, values.pools) {
+        all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
+    }
     for pool in others {
         let given = builder.pools.get(&pool.name);
         let by = format!("pool({:?}, …)", pool.name);

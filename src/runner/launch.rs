@@ -115,11 +115,11 @@ fn begin(
     let has_async = has_async(&planned);
     let made = running.tasks.all.make(planned)?;
     be_ready()?;
-    let threads = start.pools.iter().map(|pool| pool.size).sum();
+    let pools = start.pools;
     start.print(&made, has_async, running);
     let count = made.iter().filter(|task| !task.is_disabled).count();
     let Running { tasks, clock, bus, .. } = running;
-    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, threads, simulation })?;
+    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, pools, simulation })?;
     running.tasks.all.start(made)?;
     running.durable.start()?;
     let at = running.clock.wall();

@@ -50,7 +50,7 @@ pub use pools::Pool;
 pub use prepare::DryRun;
 pub use scheduler::Scheduler;
 #[cfg(feature = "testing")]
-pub(crate) use simulation::Simulation;
+pub(crate) use simulation::{SimulatedNode, Simulation};
 pub use start::{start, start_async};
 pub use task_control::{Pause, Preview, Tagged, TaskControl};
 pub use tasks::Tasks;

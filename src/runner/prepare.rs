@@ -122,6 +122,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     faults.extend(durable.plan(&planned, &calendars));
     let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
+    faults.extend(durable.set(&applied.globals, &pools));
     faults.extend(missing);
     if !faults.is_empty() {
         print_warnings(builder, &applied.remarks);

@@ -8,14 +8,26 @@ use scheduler_core::VirtualCrew;
 use crate::inject::Call;
 use crate::observe::Listener;
 
+/// What a simulated node has in place of threads and chance.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+pub(crate) struct SimulatedNode {
+    /// Its worker, which is not waited for: it always has something to do later.
+    pub(crate) crew: VirtualCrew,
+    /// Which node of the simulation it is. Each draws other numbers.
+    pub(crate) number: u64,
+    /// What its process is called.
+    pub(crate) label: String,
+}
+
 /// Runs a scheduler on one thread, by a clock of its own.
 pub(crate) trait Simulation: fmt::Debug + Send + Sync {
     /// The workers of one more pool.
     fn crew(&self) -> VirtualCrew;
 
-    /// The worker of the node, which is not waited for: it always has something to do later.
+    /// What the node has in place of threads and chance.
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
-    fn node_crew(&self) -> VirtualCrew;
+    fn node(&self) -> SimulatedNode;
 
     /// The size of a pool without a size. It must not depend on the machine.
     fn pool_size(&self) -> usize;

@@ -16,6 +16,8 @@ pub(crate) struct Globals {
     pub(crate) await_termination: Option<bool>,
     pub(crate) await_termination_period: Option<Duration>,
     pub(crate) keep_ended_tasks: Option<usize>,
+    #[cfg(feature = "durable")]
+    pub(crate) node: super::NodeSettings,
 }
 
 /// The settings under `scheduler.pools.<name>`.
@@ -47,6 +49,8 @@ pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
         keep_ended_tasks: read(reading, ROOT, schema::KEEP_ENDED_TASKS, |text| {
             count(text, "tasks")
         }),
+        #[cfg(feature = "durable")]
+        node: super::NodeSettings::of(reading),
     }
 }
 
@@ -74,14 +78,25 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     names.into_iter().map(pool).collect()
 }
 
-fn read<T>(
+pub(super) fn read<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,
     parse: fn(&str) -> Result<T, Fault>,
 ) -> Option<T> {
+    read_as(reading, Kind::Flag, table, spec, parse)
+}
+
+/// Reads a setting that a file may set to what this kind of attribute takes.
+pub(super) fn read_as<T>(
+    reading: &mut Reading<'_>,
+    kind: Kind,
+    table: &str,
+    spec: Spec,
+    parse: fn(&str) -> Result<T, Fault>,
+) -> Option<T> {
     let name = format!("{table}.{}", spec.key);
-    let raw = reading.find(&name, Kind::Flag)?;
+    let raw = reading.find(&name, kind)?;
     let label = word(&name);
     let subject = Subject { owner: format!("setting {label}"), label, example: spec.example };
     let valued = reading.resolve(&raw, &subject)?;
@@ -115,7 +130,7 @@ fn size(text: &str) -> Result<usize, Fault> {
     }
 }
 
-fn count(text: &str, what: &str) -> Result<usize, Fault> {
+pub(super) fn count(text: &str, what: &str) -> Result<usize, Fault> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Fault::new(format!("{} is not a whole number of {what}", word(text))));
     }

@@ -29,7 +29,7 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
             [table, _, rest @ ..] if key::fold(table) == schema::POOLS => {
                 unknown(line, rest, &schema::OF_POOL)
             }
-            rest => unknown(line, rest, &schema::GLOBALS),
+            rest => unknown(line, rest, schema::GLOBALS),
         };
         reading.faults.extend(fault.map(|fault| fault.at(&line.source)));
     }

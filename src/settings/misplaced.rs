@@ -132,7 +132,7 @@ fn right_place(line: &Line) -> Option<Misplaced> {
         let header = format!("[{ROOT}.{table}.{}]", name.join("."));
         return Some(Misplaced::outside(line, header, ""));
     }
-    let spec = known(parts, &schema::GLOBALS)?;
+    let spec = known(parts, schema::GLOBALS)?;
     let value = match &line.content {
         Content::Text(text) => text.as_str(),
         _ => spec.example,

@@ -51,6 +51,8 @@ mod leftover;
 mod merge;
 mod misplaced;
 pub(crate) mod names;
+#[cfg(feature = "durable")]
+mod node;
 mod reading;
 mod report;
 mod schema;
@@ -71,6 +73,8 @@ pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
 pub(crate) use merge::{Effective, TaskTexts};
+#[cfg(feature = "durable")]
+pub(crate) use node::NodeSettings;
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
 pub(crate) use text::{is_bare, visible, word};

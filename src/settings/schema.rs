@@ -23,14 +23,55 @@ pub(super) const AWAIT_TERMINATION_PERIOD: Spec =
     Spec { key: "shutdown.await-termination-period", example: "30s" };
 pub(super) const KEEP_ENDED_TASKS: Spec = Spec { key: "keep-ended-tasks", example: "100" };
 
+/// The settings under `scheduler.node`.
+#[cfg(feature = "durable")]
+pub(super) mod of_node {
+    use super::Spec;
+
+    pub(in super::super) const LEASE: Spec = Spec { key: "node.lease", example: "15s" };
+    pub(in super::super) const RENEW_EVERY: Spec = Spec { key: "node.renew-every", example: "5s" };
+    pub(in super::super) const REAP_EVERY: Spec = Spec { key: "node.reap-every", example: "5s" };
+    pub(in super::super) const POLL_EVERY: Spec = Spec { key: "node.poll-every", example: "1s" };
+    pub(in super::super) const ANSWER_LIMIT: Spec =
+        Spec { key: "node.answer-limit", example: "5s" };
+    pub(in super::super) const CONCURRENCY: Spec = Spec { key: "node.concurrency", example: "8" };
+    pub(in super::super) const QUEUES: Spec = Spec { key: "node.queues", example: "default, mail" };
+    pub(in super::super) const LABEL: Spec = Spec { key: "node.label", example: "web-1" };
+    pub(in super::super) const BUILD: Spec = Spec { key: "node.build", example: "1.4.2" };
+    pub(in super::super) const KEEP_DONE: Spec = Spec { key: "node.keep-done", example: "1d" };
+    pub(in super::super) const KEEP_PARKED: Spec = Spec { key: "node.keep-parked", example: "30d" };
+}
+
 /// The settings under `scheduler`.
-pub(super) const GLOBALS: [Spec; 6] = [
+pub(super) const GLOBALS: &[Spec] = &[
     ZONE,
     POOL_SIZE,
     THREAD_NAME_PREFIX,
     AWAIT_TERMINATION,
     AWAIT_TERMINATION_PERIOD,
     KEEP_ENDED_TASKS,
+    #[cfg(feature = "durable")]
+    of_node::LEASE,
+    #[cfg(feature = "durable")]
+    of_node::RENEW_EVERY,
+    #[cfg(feature = "durable")]
+    of_node::REAP_EVERY,
+    #[cfg(feature = "durable")]
+    of_node::POLL_EVERY,
+    #[cfg(feature = "durable")]
+    of_node::ANSWER_LIMIT,
+    #[cfg(feature = "durable")]
+    of_node::CONCURRENCY,
+    #[cfg(feature = "durable")]
+    of_node::QUEUES,
+    #[cfg(feature = "durable")]
+    of_node::LABEL,
+    #[cfg(feature = "durable")]
+    of_node::BUILD,
+    #[cfg(feature = "durable")]
+    of_node::KEEP_DONE,
+    #[cfg(feature = "durable")]
+    of_node::KEEP_PARKED,
 ];
 
 pub(super) const OF_POOL_SIZE: Spec = Spec { key: "size", ..POOL_SIZE };

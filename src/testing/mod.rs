@@ -9,10 +9,17 @@
 // *How a neighbour uses it*: not at all. The runner calls it through its trait `Simulation`.
 
 mod calls;
+#[cfg(feature = "durable")]
+mod cluster;
 mod controls;
+#[cfg_attr(not(feature = "durable"), path = "durable_off.rs")]
+mod durable;
 mod event_text;
 mod fire_times;
+#[cfg(feature = "durable")]
+mod jobs;
 mod lengths;
+mod lives;
 mod moment;
 mod outcomes;
 mod panics;
@@ -28,6 +35,9 @@ mod started;
 mod world;
 
 pub use crate::assert_outcomes;
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+pub use cluster::Cluster;
 pub use fire_times::FireTimes;
 pub use fire_times::ScheduleOf;
 pub use fire_times::schedule;

@@ -33,6 +33,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Track {
+    last_number: u64,
     starts: Vec<Duration>,
     outcomes: Vec<Outcome>,
 }
@@ -90,10 +91,15 @@ impl Listener for Record {
         let mut state = self.lock();
         let task = event.task.as_ref().map(|task| &task.name);
         match (&event.kind, task) {
-            (EventKind::RunStarted { run, .. }, Some(task)) if run.attempt == 1 => {
-                state.starts += 1;
-                state.last_started = Some(Arc::clone(task));
-                state.track(task).starts.push(now.since(Tick::ZERO));
+            (EventKind::RunStarted { run, .. }, Some(task)) => {
+                let track = state.track(task);
+                // A further attempt of a job is a run of its own, which no other attempt in this process came before.
+                if run.attempt == 1 || run.number > track.last_number {
+                    track.last_number = run.number;
+                    track.starts.push(now.since(Tick::ZERO));
+                    state.starts += 1;
+                    state.last_started = Some(Arc::clone(task));
+                }
             }
             (EventKind::RunFinished { outcome, .. }, Some(task)) => {
                 state.track(task).outcomes.push(outcome.clone());

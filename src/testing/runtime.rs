@@ -62,16 +62,16 @@ impl Driver {
             "a simulation drives a Tokio runtime of its own, and cannot do so inside another one\n\
              help: write `#[test] fn`, not `#[tokio::test] async fn`"
         );
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .expect("a runtime on this thread");
-        let start = runtime.block_on(async { Instant::now() });
-        let handle = runtime.handle().clone();
-        let paused = PausedRuntime { runtime, start, passed: Mutex::default() };
-        assert!(self.paused.set(paused).is_ok(), "a simulation starts once");
-        builder.runtime(handle)
+        let paused = self.paused.get_or_init(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .start_paused(true)
+                .build()
+                .expect("a runtime on this thread");
+            let start = runtime.block_on(async { Instant::now() });
+            PausedRuntime { runtime, start, passed: Mutex::default() }
+        });
+        builder.runtime(paused.runtime.handle().clone())
     }
 
     pub(super) fn wakeful(&self, future: BoxFuture) -> BoxFuture {

@@ -6,9 +6,6 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-#[cfg(feature = "durable")]
-use scheduler_core::Clock;
-
 use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
 use super::started::{Setup, Started};
@@ -145,11 +142,7 @@ impl Sim {
     #[track_caller]
     pub fn with_store(self) -> Self {
         let setup = self.take_setup();
-        let world = Arc::downgrade(&setup.shared.world);
-        let store = scheduler_store::Model::with_clock(move || {
-            let wall = world.upgrade().map(|world| Clock::wall(&*world).timestamp_micros());
-            scheduler_store::StoreTime::from_micros(wall.unwrap_or_default())
-        });
+        let store = setup.shared.world.new_store();
         Self::of(Setup { builder: setup.builder.store(store), ..setup })
     }
 
@@ -172,7 +165,7 @@ impl Sim {
         self.builder(|builder| builder.pool(name, pool))
     }
 
-    /// The seed of jitter and waits. The same seed gives the same simulation.
+    /// The seed of jitter and waits, and of the identities of jobs, sessions and ticks. The same seed gives the same simulation.
     #[track_caller]
     pub fn seed(self, seed: u64) -> Self {
         self.builder(|builder| builder.seed(seed))
@@ -222,7 +215,9 @@ impl Sim {
         Self::of(setup)
     }
 
-    fn of(setup: Setup) -> Self {
+    pub(super) fn of(setup: Setup) -> Self {
+        setup.shared.world.set_seed(setup.builder.seed_of_all());
+        setup.shared.world.make_identities();
         Self { setup: RefCell::new(Some(setup)), started: OnceCell::new() }
     }
 
@@ -236,6 +231,7 @@ impl Sim {
     #[track_caller]
     pub(super) fn started(&self) -> &Started {
         if let Some(started) = self.started.get() {
+            started.shared.world.make_identities();
             return started;
         }
         let started = self.take_setup().start();

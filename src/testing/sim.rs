@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::{Clock, Tick};
 
 use super::event_text::EventText;
@@ -205,13 +205,20 @@ impl Sim {
     #[must_use]
     #[track_caller]
     pub fn event_log(&self) -> String {
+        let dropped = self.started().shared.record.events().1;
+        let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
+        let lines = self.event_lines().into_iter().map(|(_, line)| line + "\n");
+        dropped.into_iter().chain(lines).collect()
+    }
+
+    /// The lines of the log, with the instants of their events.
+    #[track_caller]
+    pub(super) fn event_lines(&self) -> Vec<(DateTime<Utc>, String)> {
         let controls = self.started().controls();
         let names: Vec<&str> = controls.iter().map(TaskControl::name).collect();
         let text = EventText::new(self.started().start.zone(), &names);
-        let (events, dropped) = self.started().shared.record.events();
-        let dropped = (dropped > 0).then(|| format!("… {dropped} earlier events\n"));
-        let lines = events.iter().map(|event| format!("{}\n", text.line(event)));
-        dropped.into_iter().chain(lines).collect()
+        let (events, _) = self.started().shared.record.events();
+        events.iter().map(|event| (event.at, text.line(event))).collect()
     }
 
     /// When the task starts next, in its own zone.
@@ -295,7 +302,7 @@ impl Sim {
 
     /// Takes one step, at most up to a limit. Panics if user code panicked in it.
     #[track_caller]
-    fn step(&self, limit: Tick) -> Step {
+    pub(super) fn step(&self, limit: Tick) -> Step {
         let world = self.world();
         let step = world.step(limit);
         world.panics().rethrow();
@@ -309,7 +316,8 @@ impl Sim {
 
     #[track_caller]
     fn script(&self, task: &str) -> Arc<TaskScript> {
-        self.world().script(self.control(task).name())
+        let process = self.started().shared.process;
+        self.world().script(process, self.control(task).name())
     }
 }
 

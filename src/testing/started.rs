@@ -12,7 +12,7 @@ use crate::entry::TaskList;
 use crate::error::StartError;
 use crate::inject::{Call, States};
 use crate::observe::{Event, Listener};
-use crate::runner::{Builder, Scheduler, Simulation, TaskControl, Tasks};
+use crate::runner::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
 use crate::settings::names::Names;
 
 /// The number of workers of a pool without a size.
@@ -29,10 +29,13 @@ pub(super) struct Setup {
     pub(super) shared: Shared,
 }
 
-/// The world of a simulation, and the record of what happens.
+/// The world of a simulation, the process in it, and the record of what happens there.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) world: Arc<World>,
+    pub(super) process: usize,
+    /// One of the lives of the process.
+    pub(super) life: usize,
     pub(super) record: Arc<Record>,
 }
 
@@ -43,6 +46,8 @@ pub(super) struct Started {
     /// `None` after its shutdown.
     pub(super) scheduler: Option<Scheduler>,
     pub(super) tasks: Tasks,
+    #[cfg(feature = "durable")]
+    pub(super) jobs: Option<crate::Jobs>,
     /// The tasks at the shutdown, which removes them.
     pub(super) kept: Vec<TaskControl>,
     pub(super) states: States,
@@ -50,10 +55,16 @@ pub(super) struct Started {
 }
 
 impl Setup {
+    /// The only process of a simulation.
     pub(super) fn new(start: Moment) -> Self {
-        let world = World::new(start.instant());
+        Self::of_process(start, World::new(start.instant()), 0)
+    }
+
+    /// A new life of a process.
+    pub(super) fn of_process(start: Moment, world: Arc<World>, process: usize) -> Self {
         let record = Arc::new(Record::new(Arc::clone(&world)));
-        let shared = Shared { world, record };
+        let life = world.lives().begin();
+        let shared = Shared { world, process, life, record };
         let record = Arc::clone(&shared.record);
         let builder = Scheduler::builder()
             .zone(start.zone().name())
@@ -73,7 +84,18 @@ impl Setup {
         let started = shared.world.driver().lend(builder).spawn();
         let scheduler = or_panic(started.map_err(|error| start_failure(&error)));
         let tasks = scheduler.tasks();
-        Started { shared, scheduler: Some(scheduler), tasks, kept: Vec::new(), states, start }
+        #[cfg(feature = "durable")]
+        let jobs = scheduler.jobs().ok();
+        Started {
+            shared,
+            scheduler: Some(scheduler),
+            tasks,
+            #[cfg(feature = "durable")]
+            jobs,
+            kept: Vec::new(),
+            states,
+            start,
+        }
     }
 }
 
@@ -107,11 +129,15 @@ impl Started {
 
 impl Simulation for Shared {
     fn crew(&self) -> VirtualCrew {
-        self.world.new_crew()
+        self.world.new_crew(self.life, false)
     }
 
-    fn node_crew(&self) -> VirtualCrew {
-        self.world.new_node_crew()
+    fn node(&self) -> SimulatedNode {
+        SimulatedNode {
+            crew: self.world.new_crew(self.life, true),
+            number: self.life as u64,
+            label: format!("process-{}", self.process),
+        }
     }
 
     fn pool_size(&self) -> usize {
@@ -119,7 +145,7 @@ impl Simulation for Shared {
     }
 
     fn wrap_call(&self, task: &Arc<str>, call: Call) -> Call {
-        calls::wrap_call(&self.world, self.world.script(task), call)
+        calls::wrap_call(&self.world, self.world.script(self.process, task), call)
     }
 
     fn listener(&self) -> Arc<dyn Listener> {

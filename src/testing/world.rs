@@ -13,6 +13,7 @@ use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualCrew, VirtualRun};
 
 use crate::sync::{Mutex, MutexGuard};
 
+use super::lives::Lives;
 use super::panics::Panics;
 use super::runtime::Driver;
 use super::script::TaskScript;
@@ -47,23 +48,35 @@ enum Next {
 /// The clock and the workers of a simulation.
 pub(super) struct World {
     clock: ManualClock,
-    crews: Mutex<Arc<Vec<VirtualCrew>>>,
-    /// Which of them is the worker of the node.
-    node: Mutex<Option<usize>>,
+    crews: Mutex<Arc<Vec<Crew>>>,
+    lives: Lives,
     /// Runs whose bodies have been executed, by the end of their time, and then by their order.
     busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
     order: AtomicU64,
+    seed: AtomicU64,
+    identities: AtomicU64,
     inside: Inside,
     /// True if the wall clock was set and no worker has looked at it.
     was_set: AtomicBool,
-    scripts: Mutex<BTreeMap<Arc<str>, Arc<TaskScript>>>,
+    /// By process and task.
+    scripts: Mutex<BTreeMap<(usize, Arc<str>), Arc<TaskScript>>>,
     driver: Driver,
     panics: Panics,
+}
+
+/// The workers of a pool.
+#[derive(Clone)]
+struct Crew {
+    workers: VirtualCrew,
+    life: usize,
+    /// True for the worker of a node, which always has something to do later.
+    is_of_node: bool,
 }
 
 /// A worker that is busy until its run's time is over.
 struct Busy {
     crew: usize,
+    life: usize,
     worker: u64,
     run: VirtualRun,
 }
@@ -87,9 +100,11 @@ impl World {
         Arc::new(Self {
             clock: ManualClock::at(start),
             crews: Mutex::default(),
-            node: Mutex::default(),
+            lives: Lives::default(),
             busy: Mutex::default(),
             order: AtomicU64::new(0),
+            seed: AtomicU64::new(0),
+            identities: AtomicU64::new(0),
             inside: Inside::default(),
             was_set: AtomicBool::new(false),
             scripts: Mutex::default(),
@@ -107,28 +122,33 @@ impl World {
         &self.panics
     }
 
-    /// Workers for one more pool.
-    pub(super) fn new_crew(&self) -> VirtualCrew {
-        let crew = VirtualCrew::new();
-        Arc::make_mut(&mut *lock(&self.crews)).push(crew.clone());
-        crew
+    /// Sets what identities follow from.
+    pub(super) fn set_seed(&self, seed: u64) {
+        self.seed.store(seed, RELAXED);
     }
 
-    /// The worker of a node, for which [`is_idle`](Self::is_idle) does not wait.
-    pub(super) fn new_node_crew(&self) -> VirtualCrew {
-        *lock(&self.node) = Some(lock(&self.crews).len());
-        self.new_crew()
+    /// The seed, and how many identities there were before.
+    #[cfg(feature = "durable")]
+    pub(super) fn count_identity(&self) -> (u64, u64) {
+        (self.seed.load(RELAXED), self.identities.fetch_add(1, RELAXED))
     }
 
-    /// The script of a task, by its full name.
-    pub(super) fn script(&self, task: &str) -> Arc<TaskScript> {
-        let mut scripts = lock(&self.scripts);
-        if let Some(part) = scripts.get(task) {
-            return Arc::clone(part);
-        }
-        let part = Arc::<TaskScript>::default();
-        scripts.insert(task.into(), Arc::clone(&part));
-        part
+    /// The lives of the processes.
+    pub(super) fn lives(&self) -> &Lives {
+        &self.lives
+    }
+
+    /// Workers for one more pool of a life, or for its node, for which [`is_idle`](Self::is_idle) does not wait.
+    pub(super) fn new_crew(&self, life: usize, is_of_node: bool) -> VirtualCrew {
+        let workers = VirtualCrew::new();
+        let crew = Crew { workers: workers.clone(), life, is_of_node };
+        Arc::make_mut(&mut *lock(&self.crews)).push(crew);
+        workers
+    }
+
+    /// The script of a task in a process, by its full name.
+    pub(super) fn script(&self, process: usize, task: &str) -> Arc<TaskScript> {
+        Arc::clone(lock(&self.scripts).entry((process, task.into())).or_default())
     }
 
     /// Sets how long the current run takes.
@@ -160,11 +180,11 @@ impl World {
 
     /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
-        let node = *lock(&self.node);
+        let is_out = |life| self.lives.is_out(life);
         let is_empty =
-            |(index, crew): (usize, &VirtualCrew)| Some(index) == node || crew.next_due().is_none();
-        lock(&self.busy).is_empty()
-            && self.crews().iter().enumerate().all(is_empty)
+            |crew: &Crew| crew.is_of_node || is_out(crew.life) || crew.workers.next_due().is_none();
+        lock(&self.busy).values().all(|busy| is_out(busy.life))
+            && self.crews().iter().all(is_empty)
             && !self.driver.has_pending()
     }
 
@@ -182,9 +202,14 @@ impl World {
 
     /// Ends the first run whose time is over.
     fn finish_one(&self) -> bool {
+        let now = self.clock.now();
         let mut all = lock(&self.busy);
-        let first = all.first_entry().filter(|first| first.key().0 <= self.clock.now());
-        let Some(Busy { run, .. }) = first.map(|first| first.remove()) else { return false };
+        let mut over = all.iter().take_while(|((end, _), _)| *end <= now);
+        let first = over.find(|(_, busy)| !self.lives.is_frozen(busy.life, now));
+        let first = first.map(|(key, _)| *key);
+        let Some(Busy { run, .. }) = first.and_then(|first| all.remove(&first)) else {
+            return false;
+        };
         drop(all);
         run.finish();
         true
@@ -193,9 +218,14 @@ impl World {
     /// Makes a free worker run a due task. If there is none, returns when a run ends or a task with a free worker is due.
     fn work_once(&self) -> Next {
         let (now, crews) = (self.clock.now(), self.crews());
-        let mut next = lock(&self.busy).keys().next().map(|(end, _)| *end);
-        for (index, crew) in crews.iter().enumerate() {
-            let Some(due) = crew.next_due() else { continue };
+        let is_awake = |life: usize| !self.lives.is_frozen(life, now);
+        let busy = lock(&self.busy);
+        let first = busy.iter().find(|(_, busy)| is_awake(busy.life));
+        let first = first.map(|((end, _), _)| *end);
+        drop(busy);
+        let mut next = first.into_iter().chain(self.lives.next_thaw(now)).min();
+        for (index, crew) in crews.iter().enumerate().filter(|(_, crew)| is_awake(crew.life)) {
+            let Some(due) = crew.workers.next_due() else { continue };
             let Some(worker) = self.free_worker(index, crew) else { continue };
             if due <= now && self.begin(crew, index, worker) {
                 return Next::Happened;
@@ -208,8 +238,12 @@ impl World {
     /// Makes each free worker look once, also for whether it may end. Returns true if one did something.
     fn work_all(&self) -> bool {
         let mut has_happened = false;
+        let now = self.clock.now();
         for (index, crew) in self.crews().iter().enumerate() {
-            for worker in crew.workers() {
+            if self.lives.is_frozen(crew.life, now) {
+                continue;
+            }
+            for worker in crew.workers.workers() {
                 has_happened |= !self.is_busy(index, worker) && self.begin(crew, index, worker);
             }
         }
@@ -223,24 +257,25 @@ impl World {
         self.work_all()
     }
 
-    fn free_worker(&self, index: usize, crew: &VirtualCrew) -> Option<u64> {
-        crew.workers().into_iter().find(|worker| !self.is_busy(index, *worker))
+    fn free_worker(&self, index: usize, crew: &Crew) -> Option<u64> {
+        crew.workers.workers().into_iter().find(|worker| !self.is_busy(index, *worker))
     }
 
-    fn crews(&self) -> Arc<Vec<VirtualCrew>> {
+    fn crews(&self) -> Arc<Vec<Crew>> {
         Arc::clone(&lock(&self.crews))
     }
 
-    fn begin(&self, crew: &VirtualCrew, index: usize, worker: u64) -> bool {
+    fn begin(&self, crew: &Crew, index: usize, worker: u64) -> bool {
         self.inside.enter();
-        let begun = crew.begin(worker);
+        let begun = crew.workers.begin(worker);
         let length = self.inside.leave();
         match begun {
             Begun::Run(run) if run.is_pending() || length.is_zero() => run.finish(),
             Begun::Run(run) => {
                 let end = self.clock.now() + length;
                 let order = self.order.fetch_add(1, RELAXED);
-                lock(&self.busy).insert((end, order), Busy { crew: index, worker, run });
+                let busy = Busy { crew: index, life: crew.life, worker, run };
+                lock(&self.busy).insert((end, order), busy);
             }
             Begun::Waits(_) => return false,
             Begun::Left => {}

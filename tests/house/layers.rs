@@ -98,6 +98,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "ends",
             "schedule",
             "schedules",
+            "selected",
             "watch",
             "transaction",
             "options",

@@ -55,15 +55,14 @@ fn check_receiver(
     owner: Option<&Owner>,
     faults: &mut Faults,
 ) -> Option<Argument> {
-    if form == Form::Job {
-        faults.push(receiver, job::METHOD);
-        return None;
-    }
     let Some(owner) = owner else {
-        let message = "a method is scheduled through its `impl` block, \
-                       because only there the type of `self` can be seen\n\
-                       put `#[scheduled]` on the `impl` block, too; \
-                       if a macro writes the method, let it write the block";
+        let what = if form == Form::Job { "runs jobs" } else { "is scheduled" };
+        let message = format!(
+            "a method {what} through its `impl` block, \
+             because only there the type of `self` can be seen\n\
+             put `#[scheduled]` on the `impl` block, too; \
+             if a macro writes the method, let it write the block"
+        );
         faults.push(receiver, message);
         return None;
     };

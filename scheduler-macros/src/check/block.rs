@@ -76,7 +76,7 @@ fn name_of(ty: &Type) -> Option<String> {
 /// Reports a block in which nothing is annotated.
 pub(crate) fn nothing_annotated(block: &Block, faults: &mut Faults) {
     let message = "no method of this `impl` block is scheduled\n\
-                   write `#[scheduled(…)]`, by this name, on those that are to be, \
+                   write `#[scheduled(…)]` or `#[job(…)]`, by this name, on those that are to be, \
                    such as `#[scheduled(fixed_rate = \"5s\")]`";
     faults.push(&block.head.self_ty, message);
 }

@@ -1,4 +1,4 @@
-//! What a function is like that runs jobs: it is free, and one argument may be the payload.
+//! What a function is like that runs jobs: one argument may be the payload.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Path, Token, Type};
@@ -8,7 +8,7 @@ use super::form::{bare, check_named};
 use super::{Wanted, shown};
 use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
-use crate::item::{self, Function};
+use crate::item::{self, Annotation, Function};
 
 /// What `#[job]` says beside the options that settings can override.
 pub(crate) struct Job {
@@ -21,10 +21,6 @@ pub(crate) struct Job {
     /// True if the name is written, and no move of the function changes it.
     pub(crate) is_named: bool,
 }
-
-/// The message for a job that is a method.
-pub(super) const METHOD: &str = "a job is no method, because its name is also that of what makes it: \
-     `send_invoice::job(…)`\nmove it out of the `impl` block, and take the value as `&T`";
 
 /// Checks what an annotation says of jobs; `None` of a schedule.
 pub(super) fn check(
@@ -53,8 +49,18 @@ pub(super) fn check(
 
 fn check_alone(function: &Function, faults: &mut Faults) {
     for other in function.attrs.iter().filter(|attr| item::is_named(attr.meta.path(), "job")) {
-        let message = "a function is one job; remove one `#[job]`";
-        faults.push(other, message);
+        faults.push(other, ALONE);
+    }
+}
+
+/// The message for a second annotation.
+const ALONE: &str = "a function is one job; remove one `#[job]`";
+
+/// Reports a `#[job]` of a method that has one before it; those under conditions may be for different builds.
+pub(crate) fn check_one_job(before: &[Annotation], own: &Annotation, faults: &mut Faults) {
+    let is_certain = |it: &Annotation| it.form == Form::Job && it.conditions.is_empty();
+    if is_certain(own) && before.iter().any(is_certain) {
+        faults.push(&own.path, ALONE);
     }
 }
 

@@ -34,7 +34,7 @@ use crate::item::Function;
 pub(crate) use block::{Owner, block, nothing_annotated};
 pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
-pub(crate) use job::{Job, take_payload_mark};
+pub(crate) use job::{Job, check_one_job, take_payload_mark};
 use shown::{Wanted, object, shown};
 
 /// An annotation that was found to be right.

@@ -1,19 +1,20 @@
 //! What makes jobs: a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is
-//! imported.
+//! imported; for a method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
 //!
 //! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
 //! name has the place of the function, and is made by the macro, so that no lint about names speaks of it.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::Task;
 use super::facade_call::FacadeCall;
+use super::own_type::without_self;
 use super::task::Names;
-use crate::check::Argument;
+use crate::check::{Argument, Owner};
 
 /// The type, and what stands beside the entry.
 pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
@@ -21,7 +22,9 @@ pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream
     let vis = &task.function.vis;
     let maker = maker_name(ident);
     let doc = format!("Makes jobs that run [`{0}`](fn@{0}).", ident.unraw());
-    let make = make(task, &maker, names);
+    let job = Ident::new("job", Span::mixed_site());
+    let make = make(task, &quote!(pub), &job, names);
+    let make = quote!(impl #maker { #make });
     let unnamed = unnamed(task);
     let maker = quote! {
         #[doc = #doc]
@@ -29,6 +32,16 @@ pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream
         #vis enum #maker {}
     };
     (maker, quote!(#make #unnamed))
+}
+
+/// The associated function of a method's type.
+pub(super) fn method_maker(task: &Task<'_>, names: &Names) -> TokenStream {
+    let Some(Owner { ty, .. }) = task.owner else { return TokenStream::new() };
+    let (ident, vis) = (&task.function.sig.ident, &task.function.vis);
+    let function = format_ident!("{}_job", ident.unraw(), span = maker_name(ident).span());
+    let make = make(task, &quote!(#[allow(dead_code)] #vis), &function, names);
+    let unnamed = unnamed(task);
+    quote!(impl #ty { #make } #unnamed)
 }
 
 /// The name of the type.
@@ -39,7 +52,7 @@ fn maker_name(function: &Ident) -> Ident {
 }
 
 /// The function that makes a job.
-fn make(task: &Task<'_>, maker: &Ident, names: &Names) -> TokenStream {
+fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Names) -> TokenStream {
     let Names { private, constant, .. } = names;
     let name = task.function.sig.ident.unraw();
     let payload = payload(task);
@@ -50,20 +63,19 @@ fn make(task: &Task<'_>, maker: &Ident, names: &Names) -> TokenStream {
     let parameter = Ident::new("payload", Span::mixed_site());
     let (parameters, made) = match payload {
         Some(ty) => {
-            let ty = ty.to_token_stream();
+            let ty = without_self(ty.to_token_stream(), &names.own_type);
             let arguments = quote!(&#constant, &#parameter);
             let new = FacadeCall { function: "job_with", generic: Some(&ty), arguments };
             (quote!(#parameter: #ty), new.seen_at(&ty, names))
         }
         None => (TokenStream::new(), quote!(#private::job(&#constant))),
     };
-    quote! {
-        impl #maker {
-            #[doc = #doc]
-            #[must_use]
-            pub fn job(#parameters) -> #private::Job {
-                #made
-            }
+    // Another function of this name is reported at the one that runs the jobs.
+    quote_spanned! {function.span()=>
+        #[doc = #doc]
+        #[must_use]
+        #vis fn #function(#parameters) -> #private::Job {
+            #made
         }
     }
 }
@@ -117,7 +129,7 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> 
             quote!(#private::Some(|#old| #private::upgraded(#called)))
         }
     };
-    let ty = ty.to_token_stream();
+    let ty = without_self(ty.to_token_stream(), &names.own_type);
     let arguments = quote!(#run, #version, #upgrade);
     FacadeCall { function: "payload", generic: Some(&ty), arguments }.seen_at(&ty, names)
 }

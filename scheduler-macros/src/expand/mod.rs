@@ -17,6 +17,7 @@ mod wire;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
 
 pub(crate) use task::Task;
 
@@ -37,6 +38,14 @@ pub(crate) fn job(task: &Task<'_>) -> TokenStream {
     let (maker, beside) = job::maker(task, names);
     let entry = entry_and(task, names, &beside);
     quote!(#maker #entry)
+}
+
+/// Generates the entry of a method that runs jobs, and an associated function that makes them. `path` is how the annotation
+/// was named, which counts as a use of its import.
+pub(crate) fn job_method(task: &Task<'_>, path: &Path) -> TokenStream {
+    let names = &Names::unlike(task);
+    let maker = job::method_maker(task, names);
+    entry_and(task, names, &quote!(#[allow(unused_imports)] use #path as _; #maker))
 }
 
 /// The entry, and beside it what needs it.

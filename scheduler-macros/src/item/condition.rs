@@ -12,8 +12,13 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Meta, MetaList, Path, Token, parse_quote};
 
-/// A `#[scheduled(…)]` that was taken from a method.
+use crate::args::Form;
+
+/// A `#[scheduled(…)]` or `#[job(…)]` that was taken from a method.
 pub(crate) struct Annotation {
+    pub(crate) form: Form,
+    /// How it was named.
+    pub(crate) path: Path,
     /// What stands between its parentheses.
     pub(crate) options: TokenStream,
     /// What it stands under, as the inside of `cfg(…)`.
@@ -36,13 +41,15 @@ pub(crate) fn take_annotations(attrs: &mut Vec<Attribute>) -> Vec<Annotation> {
 
 /// Takes the annotations in `meta`, and returns what is left.
 fn take(meta: &Meta, conditions: &[TokenStream], taken: &mut Vec<Annotation>) -> Option<Meta> {
-    if is_annotation(meta) {
+    let is_job = is_named(meta.path(), "job") && !matches!(meta, Meta::NameValue(_));
+    if is_job || is_annotation(meta) {
         let options = match meta {
             Meta::List(list) => list.tokens.clone(),
             Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
         };
-        let span = meta.path().span();
-        taken.push(Annotation { options, conditions: conditions.to_vec(), span });
+        let (path, form) = (meta.path().clone(), if is_job { Form::Job } else { Form::Schedule });
+        let (conditions, span) = (conditions.to_vec(), path.span());
+        taken.push(Annotation { form, path, options, conditions, span });
         return None;
     }
     let Some((condition, metas)) = conditional(meta) else {

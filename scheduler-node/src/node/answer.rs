@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
-    StoreError, StoreTime, Timing,
+    DueSchedule, Job, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
+    StoreError, StoreTime, TaskRoom, Timing,
 };
 
 use super::state::{InFlight, Node};
@@ -192,6 +192,9 @@ impl Node {
         }
         let claimed = u32::try_from(polled.jobs.len()).unwrap_or(u32::MAX);
         self.is_hungry = claimed == poll.limit;
+        let rooms = poll.tasks.iter().enumerate();
+        let short = rooms.filter(|(_, room)| is_exhausted(room, &polled.jobs));
+        self.short = short.map(|(index, _)| index).collect();
         let mut jobs = polled.jobs;
         // Stable: what must begin at once comes first, the rest in the store's order.
         jobs.sort_by_key(|job| job.on_lost != OnLost::Abandon);
@@ -265,6 +268,12 @@ impl Node {
             self.lose(LostReason::Ended, now, effects);
         }
     }
+}
+
+/// As many jobs of a task were claimed as there was room for.
+fn is_exhausted(room: &TaskRoom, claimed: &[Job]) -> bool {
+    let count = || claimed.iter().filter(|job| job.task == *room.task).count();
+    room.room != u32::MAX && count() >= room.room as usize
 }
 
 /// The store's clock, if an answer shows it.

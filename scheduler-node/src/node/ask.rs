@@ -118,11 +118,17 @@ impl Node {
         (!some.is_empty()).then(|| Request::Finish(some.into()))
     }
 
-    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed.
+    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; or a
+    /// thread for a task that had none.
     fn may_claim_more(&self) -> bool {
         let room = self.hand.room(&self.config);
         let all = self.config.workers.saturating_add(self.hand.prefetch(&self.config));
-        self.is_hungry && room > 0 && (self.hand.free(&self.config) > 0 || room >= all / 2)
+        let is_free = self.hand.free(&self.config) > 0 || room >= all / 2;
+        let has_thread = |index: &usize| {
+            let task = self.config.tasks.get(*index);
+            task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
+        };
+        room > 0 && (self.is_hungry && is_free || self.short.iter().any(has_thread))
     }
 
     fn poll_request(&mut self, session: Session, not_after: StoreTime) -> Request {
@@ -135,7 +141,7 @@ impl Node {
         }
         Request::Poll(Poll {
             session: session.id,
-            tasks: self.hand.rooms(&self.config.tasks),
+            tasks: self.hand.rooms(&self.config),
             queues: self.config.queues.clone(),
             limit,
             abandon_limit,

@@ -22,7 +22,8 @@ impl Node {
             self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
             return;
         }
-        self.hand.take(&job, session, now);
+        let pool = self.task(&job.task).and_then(|task| task.pool);
+        self.hand.take(&job, pool, session, now);
         self.at.stale = self.at.stale.min(now.after(self.config.lease / 2));
         effects.push(Effect::Start(job));
     }

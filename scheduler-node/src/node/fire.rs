@@ -89,10 +89,10 @@ impl Node {
     }
 
     fn has_room(&self, definition: &Definition) -> bool {
-        let task = self.config.tasks.iter().find(|task| *task.name == definition.task);
+        let task = self.task(&definition.task);
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
-        task.is_some_and(|task| self.hand.room_of(task) > 0)
+        task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
             && self.config.queues.as_ref().is_none_or(serves)
     }
 

@@ -7,7 +7,7 @@ use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
 
 use crate::away::Away;
 use crate::clock::StoreClock;
-use crate::config::Config;
+use crate::config::{Config, TaskConfig};
 use crate::draws::Draws;
 use crate::hand::Hand;
 use crate::others::Others;
@@ -53,6 +53,8 @@ pub struct Node {
     pub(super) was_finish: bool,
     /// True if more jobs may be due than were claimed.
     pub(super) is_hungry: bool,
+    /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
+    pub(super) short: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
     pub(super) is_nudged: bool,
     /// True if a run has ended whose end may make something due that the store has to be asked for.
@@ -137,11 +139,17 @@ impl Node {
             last_request: 0,
             was_finish: false,
             is_hungry: false,
+            short: Vec::new(),
             is_nudged: false,
             is_followed: false,
             progress: now,
             at,
         }
+    }
+
+    /// What the process knows of a task.
+    pub(super) fn task(&self, name: &str) -> Option<&TaskConfig> {
+        self.config.tasks.iter().find(|task| *task.name == *name)
     }
 
     /// The session that is open, as far as this process knows.
@@ -177,7 +185,8 @@ impl Node {
     pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
         let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
-        let asked = (&self.store, &self.lease, self.was_finish, self.is_hungry, self.is_nudged);
+        let wants = (self.was_finish, self.is_hungry, &self.short, self.is_nudged);
+        let asked = (&self.store, &self.lease, wants);
         write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
         write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
         write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)

@@ -53,7 +53,7 @@ struct Shell {
 }
 
 fn config() -> Config {
-    let task = TaskConfig { name: "work".into(), limit: None };
+    let task = TaskConfig { name: "work".into(), limit: None, pool: None };
     Config { tasks: vec![task], ..Config::default() }
 }
 
@@ -181,6 +181,34 @@ impl Shell {
     fn count(&self, is_meant: impl Fn(&Request) -> bool) -> usize {
         self.sent.iter().filter(|(_, request)| is_meant(request)).count()
     }
+}
+
+#[test]
+fn jobs_of_a_limited_task_follow_each_other_without_a_wait() {
+    let mut config = config();
+    config.tasks[0].limit = Some(2);
+    let mut shell = Shell::new(config, Policy::default());
+    shell.enqueue(40);
+    shell.until(after(1.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 40);
+    let polls = shell.count(|request| matches!(request, Request::Poll(_)));
+    assert!(polls <= 45, "{polls} polls");
+}
+
+#[test]
+fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
+    let mut config = config();
+    let other = TaskConfig { name: "other".into(), limit: None, pool: Some(1) };
+    config.tasks[0].pool = Some(0);
+    config.tasks.push(other);
+    (config.workers, config.pools) = (10, vec![2, 8]);
+    let mut shell = Shell::new(config, Policy::default());
+    (shell.workers, shell.lasts) = (2, Duration::from_secs(1));
+    shell.enqueue(20);
+    shell.until(after(0.5));
+    assert_eq!(shell.jobs(JobState::Running).len(), 2);
+    shell.until(after(10.3));
+    assert_eq!(shell.jobs(JobState::Done).len(), 20, "the next ones do not wait");
 }
 
 #[test]

@@ -88,7 +88,9 @@ impl Setup {
         if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
             second.calculator = "2".to_owned();
         }
-        let task = |name: &str, limit| TaskConfig { name: Arc::from(name), limit };
+        let threads = (draws.below(3) == 0).then(|| 1 + draws.below(2) as u32);
+        let pool = threads.map(|_| 0);
+        let task = |name: &str, limit| TaskConfig { name: Arc::from(name), limit, pool };
         Config {
             label: format!("process {process}"),
             build: if other_build { "2".into() } else { "1".into() },
@@ -99,6 +101,7 @@ impl Setup {
             compare_every: Duration::from_secs(6),
             answer_limit: self.lease / 4,
             workers: 1 + draws.below(4) as u32,
+            pools: threads.into_iter().collect(),
             prefetch_max: draws.below(3) as u32 * 5,
             tasks: vec![task(WORK, (draws.below(3) == 0).then_some(2)), task(POISON, None)],
             definitions,

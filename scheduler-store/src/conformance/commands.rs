@@ -4,8 +4,11 @@ use super::enqueues::with_key;
 use super::given::{Given, SECOND, cron, job};
 use super::test_store::TestStore;
 use crate::error::Refusal;
+use crate::id::JobId;
 use crate::job::{Enqueued, JobState, OnConflict};
-use crate::request::{Command, Commanded, End, Finished};
+use crate::request::{
+    Command, CommandAll, Commanded, CommandedAll, End, Finished, JobAction, JobFilter,
+};
 use crate::schedule::{Overlap, Rule, Timing};
 
 /// A job that another one keeps out stays as it is, and the other one is named.
@@ -66,6 +69,74 @@ pub fn a_running_job_is_not_deleted<T: TestStore>() {
     assert_eq!(given.command(&Command::Delete { job: running }), wanted);
     assert_eq!(given.command(&Command::Retry { job: running }), wanted);
     assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::NotFound);
+}
+
+fn all<T: TestStore>(
+    given: &Given<T>,
+    action: JobAction,
+    state: Option<JobState>,
+    (after, limit): (Option<JobId>, u32),
+) -> (u64, Option<JobId>) {
+    let filter = JobFilter { task: Some("a".to_owned()), state, after, ..JobFilter::default() };
+    let request = CommandAll { action, filter, limit, not_after: given.in_time() };
+    let CommandedAll { done, last } = given.ask().command_all(&request).unwrap();
+    (done, last)
+}
+
+/// All jobs that a filter selects are cancelled, retried and deleted; those for which it is not possible are left alone.
+pub fn all_selected_jobs_are_cancelled_retried_and_deleted<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let running = given.job_of(1, "a");
+    let claimed = given.claim(id, "a");
+    let (waiting, other) = ([given.job_of(2, "a"), given.job_of(3, "a")], given.job_of(4, "b"));
+    let everything = (None, 10);
+    assert_eq!(all(&given, JobAction::Cancel, Some(JobState::Ready), everything), (2, None));
+    assert_eq!(waiting.map(|job| given.state(job)), [JobState::Cancelled; 2]);
+    assert_eq!((given.state(running), given.state(other)), (JobState::Running, JobState::Ready));
+    assert_eq!(given.poll(id, &[]).cancels, []);
+    assert_eq!(all(&given, JobAction::Retry, None, everything), (2, None));
+    assert_eq!(waiting.map(|job| given.state(job)), [JobState::Ready; 2]);
+    assert_eq!(all(&given, JobAction::Cancel, None, everything), (3, None));
+    assert_eq!(given.poll(id, &[]).cancels, [claimed.held()]);
+    assert_eq!(all(&given, JobAction::Delete, None, everything), (2, None));
+    assert_eq!(given.state(running), JobState::Running);
+    assert_eq!(given.state(other), JobState::Ready);
+    assert_eq!(all(&given, JobAction::Delete, None, everything), (0, None));
+}
+
+/// A batch ends at its limit, and the next one begins after its last job.
+pub fn all_selected_jobs_come_in_batches<T: TestStore>() {
+    let given = Given::<T>::store();
+    let jobs = [1, 2, 3, 4].map(|number| given.job_of(number, "a"));
+    assert_eq!(all(&given, JobAction::Cancel, None, (None, 2)), (2, Some(jobs[1])));
+    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[1]), 2)), (2, Some(jobs[3])));
+    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[3]), 2)), (0, None));
+}
+
+/// Of several that have one key, one becomes ready, and the others are left as they are.
+pub fn r13_of_all_jobs_of_a_key_one_is_retried<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for number in [1, 2] {
+        given.enqueue(with_key(number, "a", OnConflict::Keep));
+        let claimed = given.claim(id, "a");
+        given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
+    }
+    let retried = all(&given, JobAction::Retry, Some(JobState::Parked), (None, 10));
+    assert_eq!(retried, (1, None));
+    assert_eq!([1, 2].map(|it| given.state(job(it))), [JobState::Ready, JobState::Parked]);
+}
+
+/// One that comes too late changes nothing, also if it selects nothing.
+pub fn r2_all_selected_jobs_are_left_alone_when_it_is_too_late<T: TestStore>() {
+    let given = Given::<T>::store();
+    let id = given.job_of(1, "a");
+    for task in ["a", "none"] {
+        let filter = JobFilter { task: Some(task.to_owned()), ..JobFilter::default() };
+        let not_after = given.now.before(SECOND);
+        let late = CommandAll { action: JobAction::Cancel, filter, limit: 10, not_after };
+        assert_eq!(given.ask().command_all(&late), Err(Refusal::TooLate.into()));
+    }
+    assert_eq!(given.state(id), JobState::Ready);
 }
 
 /// A schedule made while programs run is changed by the same command, and one of the code is not.

@@ -15,8 +15,8 @@ use crate::job::{
 };
 use crate::model::Model;
 use crate::request::{
-    Close, Command, End, Enqueue, Finish, Fire, JobFilter, Lease, OnBusy, Open, Poll, Prune, Reap,
-    Register, Renew, TaskRoom,
+    Close, Command, CommandAll, End, Enqueue, Finish, Fire, JobAction, JobFilter, Lease, OnBusy,
+    Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
 };
 use crate::schedule::{Definition, Next, Overlap, Rule, Schedule, Skips, TickJob, Timing};
 use crate::store::Store as _;
@@ -73,7 +73,13 @@ impl Generator {
             67 => Operation::Held(self.session(model)),
             68..=70 => Operation::Reap(self.reap(model)),
             71..=83 => Operation::Enqueue(self.enqueue(now)),
-            84..=94 => Operation::Command(self.command(model), self.not_after(now)),
+            84..=92 => Operation::Command(self.command(model), self.not_after(now)),
+            93..=94 => Operation::CommandAll(CommandAll {
+                action: self.random.pick(&[JobAction::Cancel, JobAction::Retry, JobAction::Delete]),
+                filter: self.filter(model),
+                limit: self.small(),
+                not_after: self.not_after(now),
+            }),
             95 => Operation::Prune(Prune {
                 keep_done: self.wait(),
                 keep_parked: self.wait(),

@@ -101,6 +101,10 @@ macro_rules! store_conformance {
             r13_a_retry_beside_another_job_of_the_schedule_changes_nothing
             a_job_is_cancelled_at_once_or_asked_to_stop
             a_running_job_is_not_deleted
+            all_selected_jobs_are_cancelled_retried_and_deleted
+            all_selected_jobs_come_in_batches
+            r13_of_all_jobs_of_a_key_one_is_retried
+            r2_all_selected_jobs_are_left_alone_when_it_is_too_late
             a_dynamic_schedule_is_made_changed_and_removed
             r2_a_command_that_comes_too_late_changes_nothing
             a_few_thousand_random_requests_are_answered_as_by_the_model

@@ -4,8 +4,9 @@ use crate::error::StoreError;
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, Job};
 use crate::request::{
-    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
 };
 use crate::schedule::Schedule;
 use crate::store::Store;
@@ -28,6 +29,7 @@ pub(super) enum Operation {
     Reap(Reap),
     Enqueue(Enqueue),
     Command(Command, StoreTime),
+    CommandAll(CommandAll),
     Prune(Prune),
     Job(JobId),
     Jobs(JobFilter, u32),
@@ -48,6 +50,7 @@ pub(super) enum Answer {
     Reaped(Result<Reaped, StoreError>),
     Enqueued(Result<Vec<Enqueued>, StoreError>),
     Commanded(Result<Commanded, StoreError>),
+    CommandedAll(Result<CommandedAll, StoreError>),
     Pruned(Result<u64, StoreError>),
     Job(Result<Option<Job>, StoreError>),
     Jobs(Result<Vec<Job>, StoreError>),
@@ -71,6 +74,7 @@ impl Operation {
             Self::Command(command, not_after) => {
                 Answer::Commanded(store.command(command, *not_after))
             }
+            Self::CommandAll(request) => Answer::CommandedAll(store.command_all(request)),
             Self::Prune(request) => Answer::Pruned(store.prune(request)),
             Self::Job(id) => Answer::Job(store.job(*id)),
             Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),

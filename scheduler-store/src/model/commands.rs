@@ -3,7 +3,7 @@
 use super::state::State;
 use crate::id::JobId;
 use crate::job::{Job, JobState};
-use crate::request::{Command, Commanded};
+use crate::request::{Command, CommandAll, Commanded, CommandedAll};
 use crate::schedule::{Definition, Rule, Schedule, TickJob};
 use crate::time::StoreTime;
 
@@ -25,6 +25,19 @@ impl State {
             Command::Retry { job } => self.retry(*job, now),
             Command::Delete { job } => self.delete(*job, now),
         }
+    }
+
+    pub(super) fn command_all(&mut self, request: &CommandAll, now: StoreTime) -> CommandedAll {
+        let mut all = CommandedAll::default();
+        let jobs = self.select(&request.filter, request.limit);
+        all.last = request.last_of(&jobs);
+        // One may have made another ready, or keep it from that.
+        for job in jobs.into_iter().map(|job| job.id) {
+            let is_meant = self.jobs.get(&job).is_some_and(|row| request.filter.selects(&row.job));
+            let is_done = is_meant && self.command(&request.action.of(job), now) == Commanded::Done;
+            all.done += u64::from(is_done);
+        }
+        all
     }
 
     fn change(&mut self, schedule: &str, change: impl FnOnce(&mut Schedule)) -> Commanded {

@@ -19,6 +19,7 @@ mod sessions;
 mod state;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +29,9 @@ use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, Job};
 use crate::request::{
-    Close, Command, Commanded, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
 };
 use crate::schedule::Schedule;
 use crate::store::Store;
@@ -54,6 +56,7 @@ type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 pub struct Model {
     shared: Arc<Mutex<Timed>>,
     clock: Option<Clock>,
+    is_cut: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -66,19 +69,31 @@ impl Model {
     /// An empty store whose clock stands at the Unix epoch until it is [moved](Self::advance).
     #[must_use]
     pub fn new() -> Self {
-        Self { shared: Arc::default(), clock: None }
+        Self { shared: Arc::default(), clock: None, is_cut: Arc::default() }
     }
 
     /// An empty store with a clock that runs.
     #[must_use]
     pub fn with_clock(clock: impl Fn() -> StoreTime + Send + Sync + 'static) -> Self {
-        Self { shared: Arc::default(), clock: Some(Arc::new(clock)) }
+        Self { clock: Some(Arc::new(clock)), ..Self::new() }
     }
 
     /// A store with these contents, whose clock stands still until it is moved.
     #[must_use]
     pub fn with_state(state: State, now: StoreTime) -> Self {
-        Self { shared: Arc::new(Mutex::new(Timed { state, now })), clock: None }
+        Self { shared: Arc::new(Mutex::new(Timed { state, now })), ..Self::new() }
+    }
+
+    /// The same store by another connection, which is [cut](Self::set_cut) by itself.
+    #[must_use]
+    pub fn connect(&self) -> Self {
+        Self { is_cut: Arc::default(), ..self.clone() }
+    }
+
+    /// Cuts the connection, or heals it. While it is cut, each request fails and nothing is executed.
+    pub fn set_cut(&self, is_cut: bool) {
+        // ORDERING: relaxed; it orders nothing else.
+        self.is_cut.store(is_cut, Ordering::Relaxed);
     }
 
     /// Moves the clock forward.
@@ -109,11 +124,15 @@ impl Model {
     }
 
     /// Executes a step at an instant.
-    fn at<R>(&self, step: impl FnOnce(&mut State, StoreTime) -> R) -> R {
+    fn at<R>(&self, step: impl FnOnce(&mut State, StoreTime) -> R) -> Result<R, StoreError> {
+        // ORDERING: see `set_cut`.
+        if self.is_cut.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable("the connection is cut".to_owned()));
+        }
         let now = self.clock.as_ref().map(|clock| clock());
         let mut timed = self.lock();
         let now = now.unwrap_or(timed.now);
-        step(&mut timed.state, now)
+        Ok(step(&mut timed.state, now))
     }
 
     /// As [`at`](Self::at), unless it is too late.
@@ -125,7 +144,7 @@ impl Model {
         self.at(|state, now| match now > not_after {
             true => Err(Refusal::TooLate.into()),
             false => Ok(step(state, now)),
-        })
+        })?
     }
 }
 
@@ -172,11 +191,11 @@ impl Store for Model {
     }
 
     fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
-        Ok(self.at(|state, now| requests.iter().map(|each| state.finish(each, now)).collect()))
+        self.at(|state, now| requests.iter().map(|each| state.finish(each, now)).collect())
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
-        Ok(self.at(|state, _| state.held(session)))
+        self.at(|state, _| state.held(session))
     }
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
@@ -195,27 +214,31 @@ impl Store for Model {
         self.until(not_after, |state, now| state.command(command, now))
     }
 
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+        self.until(request.not_after, |state, now| state.command_all(request, now))
+    }
+
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
         self.until(request.not_after, |state, now| state.prune(request, now))
     }
 
     fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
-        Ok(self.at(|state, _| state.jobs.get(&id).map(|row| row.job.clone())))
+        self.at(|state, _| state.jobs.get(&id).map(|row| row.job.clone()))
     }
 
     fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        Ok(self.at(|state, _| state.select(filter, limit)))
+        self.at(|state, _| state.select(filter, limit))
     }
 
     fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
-        Ok(self.at(|state, _| state.schedules.values().cloned().collect()))
+        self.at(|state, _| state.schedules.values().cloned().collect())
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        Ok(self.at(|state, now| state.session_infos(now)))
+        self.at(|state, now| state.session_infos(now))
     }
 
     fn depths(&self) -> Result<Vec<Depth>, StoreError> {
-        Ok(self.at(|state, now| state.depths(now)))
+        self.at(|state, now| state.depths(now))
     }
 }

@@ -42,7 +42,8 @@ pub(crate) struct Shell {
     node: Mutex<Node>,
     tasks: BTreeMap<Arc<str>, JobTask>,
     reports: Reports,
-    runs: Mutex<BTreeMap<(JobId, Fence), Claimed>>,
+    /// Each is kept by its task alone, so that one that a task drops has an end.
+    runs: Mutex<BTreeMap<(JobId, Fence), Weak<JobRun>>>,
     is_inline: bool,
     pub(super) outgoing: [Outgoing; 2],
     /// Opened when the node may have to be stepped earlier than before.
@@ -52,7 +53,7 @@ pub(crate) struct Shell {
     stopped: Notice<()>,
     /// Of a simulated node.
     node_timer: OnceLock<NodeTimer>,
-    own: Weak<Self>,
+    pub(super) own: Weak<Self>,
 }
 
 impl Shell {
@@ -134,8 +135,14 @@ impl Shell {
         self.stopped.is_given()
     }
 
+    /// When the node has to be stepped next, or a request is given up.
+    pub(super) fn next_wake(&self) -> Tick {
+        let deadlines = self.outgoing.iter().map(Outgoing::deadline);
+        deadlines.fold(self.wake().0, Ord::min)
+    }
+
     /// When the node has to be stepped next.
-    pub(super) fn wake(&self) -> (Tick, Option<Channel>) {
+    fn wake(&self) -> (Tick, Option<Channel>) {
         let node = self.node();
         let wakes = [Channel::Store, Channel::Lease].map(|channel| (node.wake(channel), channel));
         drop(node);
@@ -148,7 +155,7 @@ impl Shell {
     /// lease any more, so that runs in progress are lost.
     pub(crate) fn give_up(&self) {
         self.end_threads();
-        let left: Vec<Claimed> = self.runs().values().cloned().collect();
+        let left: Vec<Claimed> = self.runs().values().filter_map(Weak::upgrade).collect();
         left.iter().for_each(|claimed| claimed.set_lost());
     }
 
@@ -160,18 +167,19 @@ impl Shell {
 
     /// Steps the node if its time has come. Returns when to look again.
     pub(crate) fn tend(&self) -> Tick {
+        self.give_up_requests();
         loop {
             let (wake, channel) = self.wake();
             match channel {
                 Some(channel) if wake <= self.now() => self.input(Input::Timer(channel)),
-                _ => return wake,
+                _ => return self.next_wake(),
             }
         }
     }
 
     /// Wakes the thread of the node if it waits for longer than it may.
     fn rearm(&self) {
-        let (wake, _) = self.wake();
+        let wake = self.next_wake();
         if self.is_inline {
             if let Some(timer) = self.node_timer.get().filter(|_| wake != Tick::MAX) {
                 let now = self.clock.read();
@@ -195,12 +203,12 @@ impl Shell {
                     self.node().step(answer, self.now(), &mut more);
                     effects.extend(more);
                 }
-                Effect::Ask { channel, request, what, .. } => {
-                    self.outgoing(channel).send(request, what);
+                Effect::Ask { channel, request, what, deadline } => {
+                    self.outgoing(channel).send(request, what, deadline);
                 }
                 Effect::Start(job) => self.start(*job),
                 Effect::Withdraw(held) => {
-                    if let Some(claimed) = self.take_run(held) {
+                    if let Some(claimed) = self.take_run(held).as_ref().and_then(Weak::upgrade) {
                         claimed.withdraw();
                     }
                 }
@@ -237,16 +245,21 @@ impl Shell {
             self.input(Input::Ended { held, end: End::GiveBack });
             return;
         };
+        task.control.start_job(&self.new_run(job));
+    }
+
+    pub(super) fn new_run(&self, job: Job) -> Claimed {
+        let held = job.held();
         let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
         let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));
-        let on_end = move |end| {
+        let on_end = move |job: &Job, end| {
             if let Some(shell) = ended.upgrade() {
-                shell.run_ended(held, end);
+                shell.run_ended(job, end);
             }
         };
         let claimed = JobRun::new(job, Box::new(may_begin), Box::new(on_end));
-        self.runs().insert(key(held), Arc::clone(&claimed));
-        task.control.start_job(&claimed);
+        self.runs().insert(key(held), Arc::downgrade(&claimed));
+        claimed
     }
 
     /// Asked by a run just before its body, under the lock of its task.
@@ -254,24 +267,26 @@ impl Shell {
         self.node().begin(held, self.now())
     }
 
-    fn run_ended(&self, held: Held, end: JobEnd) {
-        let Some(claimed) = self.take_run(held) else { return };
-        let job = claimed.job();
+    fn run_ended(&self, job: &Job, end: JobEnd) {
+        let held = job.held();
+        if self.take_run(held).is_none() {
+            return;
+        }
         let retry = self.tasks.get(&*job.task).map_or_else(|| Retry::new(0), |task| task.retry);
         let end = end_of(job, end, retry);
         self.input(Input::Ended { held, end });
     }
 
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Claimed>> {
+    pub(super) fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Weak<JobRun>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_run(&self, held: Held) -> Option<Claimed> {
+    fn take_run(&self, held: Held) -> Option<Weak<JobRun>> {
         self.runs().remove(&key(held))
     }
 
     fn with_run(&self, held: Held, tell: impl FnOnce(&JobRun)) {
-        let claimed = self.runs().get(&key(held)).cloned();
+        let claimed = self.runs().get(&key(held)).and_then(Weak::upgrade);
         if let Some(claimed) = claimed {
             tell(&claimed);
         }

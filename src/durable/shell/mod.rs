@@ -19,12 +19,17 @@
 //!
 //! # States
 //!
+//! A request that is not answered at its deadline is given up, and the node takes it for one whose answer is lost: another
+//! thread asks on, and the one that hangs ends with its call.
+//!
 //! It works until [`Shell::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
 
 mod channel;
 mod effects;
 mod ends;
 mod events;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod timer;
 

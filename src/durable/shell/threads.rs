@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use scheduler_core::time::Gate;
-use scheduler_node::{Channel, Tick};
+use scheduler_node::{Channel, Input, Tick};
 use scheduler_store::Watch;
 
 use super::effects::Shell;
@@ -21,11 +21,8 @@ impl Shell {
     ///
     /// A thread cannot be started.
     pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
-        for (name, channel) in
-            [("scheduler-store", Channel::Store), ("scheduler-lease", Channel::Lease)]
-        {
-            let shell = Arc::clone(self);
-            spawn(name, move || shell.ask_for(channel))?;
+        for channel in [Channel::Store, Channel::Lease] {
+            self.start_thread(channel, self.outgoing(channel).thread())?;
         }
         if let Some(watch) = self.store.watch() {
             let shell = Arc::clone(self);
@@ -35,11 +32,37 @@ impl Shell {
         spawn("scheduler-node", move || shell.keep_time())
     }
 
+    /// Starts a thread that asks the store.
+    fn start_thread(self: &Arc<Self>, channel: Channel, thread: u64) -> io::Result<()> {
+        let name = match channel {
+            Channel::Store => "scheduler-store",
+            Channel::Lease => "scheduler-lease",
+        };
+        let shell = Arc::clone(self);
+        spawn(name, move || shell.ask_for(channel, thread))
+    }
+
     /// Asks the store what the node wants to know.
-    fn ask_for(&self, channel: Channel) {
-        while let Some((request, what)) = self.outgoing(channel).receive(&*self.clock) {
+    fn ask_for(&self, channel: Channel, thread: u64) {
+        let outgoing = self.outgoing(channel);
+        while let Some((request, what)) = outgoing.receive(&*self.clock, thread) {
             let answer = self.ask(request, &what);
+            outgoing.answered(request);
+            // The answer to a request that was given up is none, and the node knows that.
             self.input(answer);
+        }
+    }
+
+    /// Gives up requests whose deadline has come: the store's call hangs, and another thread asks what is next.
+    pub(super) fn give_up_requests(&self) {
+        for channel in [Channel::Store, Channel::Lease] {
+            let given_up = self.outgoing(channel).give_up(self.now());
+            let Some((request, thread)) = given_up else { continue };
+            let started = self.own.upgrade().map(|shell| shell.start_thread(channel, thread));
+            if !matches!(started, Some(Ok(()))) {
+                self.outgoing(channel).keep_thread();
+            }
+            self.input(Input::NoAnswer { request });
         }
     }
 
@@ -51,7 +74,7 @@ impl Shell {
             self.arm(Tick::MAX);
             let wake = self.tend();
             self.arm(wake);
-            if self.wake().0 < wake {
+            if self.next_wake() < wake {
                 continue;
             }
             let left = wake.since(self.now());

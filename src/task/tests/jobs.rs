@@ -55,7 +55,7 @@ impl Node {
 
     fn claim(&self, job: Job) -> Claimed {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
-        let on_end = Box::new(move |end| ended.lock().unwrap().push((number, end)));
+        let on_end = Box::new(move |_: &Job, end| ended.lock().unwrap().push((number, end)));
         let has_lease = Arc::clone(&self.has_lease);
         JobRun::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
     }

@@ -122,6 +122,44 @@ begin
   return 'ok';
 end $$;
 
+-- Cancels, retries or removes up to so many jobs, in the order of their identities. Returns with how many that was done, and
+-- the last one if there may be more.
+create function {s}.command_all(
+  p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
+  p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
+  p_not_after timestamptz default 'infinity', out done bigint, out last uuid)
+language plpgsql volatile as $$
+declare
+  v_ids uuid[];
+  v_schedules text[];
+  v_id uuid;
+begin
+  perform {s}.in_time(p_not_after);
+  select array_agg(f.id order by f.id), array_agg(f.schedule) into v_ids, v_schedules from (
+    select id, schedule from {s}.job
+    where (p_task is null or task = p_task) and (p_queue is null or queue = p_queue)
+      and (p_state is null or state = p_state) and (p_key is null or key = p_key)
+      and (p_schedule is null or schedule = p_schedule) and (p_after is null or id > p_after)
+    order by id limit p_limit) f;
+  perform {s}.lock_schedules(v_schedules);
+  done := 0;
+  foreach v_id in array coalesce(v_ids, array[]::uuid[]) loop
+    -- RACE: the state and the key may have changed since the look; nothing else does.
+    perform from {s}.job
+    where id = v_id and (p_state is null or state = p_state) and (p_key is null or key = p_key) for update;
+    if found and 'ok' = (case p_action
+      when 'cancel' then {s}.cancel(v_id, p_not_after)
+      when 'retry' then {s}.retry(v_id, p_not_after)
+      when 'remove' then {s}.remove(v_id, p_not_after) end)
+    then
+      done := done + 1;
+    end if;
+  end loop;
+  if cardinality(v_ids) >= p_limit then
+    last := v_ids[cardinality(v_ids)];
+  end if;
+end $$;
+
 create function {s}.prune(p_keep_done bigint, p_keep_parked bigint, p_limit bigint, p_not_after timestamptz)
 returns bigint language plpgsql volatile as $$
 declare

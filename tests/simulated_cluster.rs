@@ -1,0 +1,239 @@
+//! Several simulated processes on one store: what a program can rely on when they are killed, frozen and cut off.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use scheduler::store::{JobFilter, JobState};
+use scheduler::testing::*;
+use scheduler::{EventKind, Outcome, Run, StoreEvent, job, scheduled};
+
+#[scheduled(cron = "0 */10 * * * *", zone = "UTC", name = "report", durable)]
+fn report() {}
+
+#[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "long", durable)]
+fn long() {}
+
+#[job(name = "watch")]
+async fn watch(run: Run) {
+    run.sleep_async(minutes(1)).await;
+}
+
+#[job(name = "count")]
+fn count(#[payload] by: u32, sum: &AtomicU32) {
+    sum.fetch_add(by, SeqCst);
+}
+
+const START: &str = "2026-01-01T00:05:00Z";
+
+fn reports(processes: usize) -> Cluster {
+    Sim::cluster(START, processes, |sim| sim.task(report))
+}
+
+fn store_events(sim: &Sim) -> Vec<StoreEvent> {
+    let of_store = |event: scheduler::Event| match event.kind {
+        EventKind::Store { what, .. } => Some(what),
+        _ => None,
+    };
+    sim.events().into_iter().filter_map(of_store).collect()
+}
+
+fn times(starts: &[(Duration, usize)]) -> Vec<Duration> {
+    starts.iter().map(|(at, _)| *at).collect()
+}
+
+/// The instants of the ticks of `report`, from the start.
+fn ticks(count: u64) -> Vec<Duration> {
+    (0..count).map(|tick| minutes(5 + 10 * tick)).collect()
+}
+
+/// Rounds to seconds, since a process that is not the first one lets others go first.
+fn seconds(starts: &[(Duration, usize)]) -> Vec<Duration> {
+    times(starts).into_iter().map(|at| secs(at.as_secs())).collect()
+}
+
+#[test]
+fn each_tick_runs_once_in_all_processes_together() {
+    let mut cluster = reports(3);
+    cluster.advance(hours(10));
+    let starts = cluster.starts("report");
+    assert_eq!(seconds(&starts), ticks(60));
+    let by = |process| starts.iter().filter(|(_, by)| *by == process).count();
+    assert!((0..3).all(|process| by(process) > 0), "all take part: {starts:?}");
+    let jobs = cluster.jobs().list(&JobFilter::default(), 100).expect("it answers");
+    assert!(jobs.iter().all(|job| job.state == JobState::Done && job.attempt == 1));
+}
+
+#[test]
+fn each_tick_runs_once_whatever_happens_to_processes() {
+    let mut cluster = reports(3);
+    for round in 0..20 {
+        let process = round % 3;
+        match round % 4 {
+            0 => cluster.freeze_for(process, minutes(3)),
+            1 => cluster.partition(process),
+            2 => cluster.restart(process),
+            _ => cluster.jobs().run_now("report").map(drop).expect("nothing is unfinished"),
+        }
+        cluster.advance(minutes(10));
+        if round % 4 == 1 {
+            cluster.heal(process);
+        }
+    }
+    // A run by hand is none of a tick.
+    let starts = cluster.starts("report");
+    let of_ticks: Vec<_> =
+        starts.iter().copied().filter(|(at, _)| at.as_secs() % 600 == 300).collect();
+    assert_eq!(seconds(&of_ticks), ticks(20));
+    assert_eq!(starts.len() - of_ticks.len(), 5, "{starts:?}");
+}
+
+#[test]
+fn another_process_takes_over_when_one_is_killed_in_its_run() {
+    let mut cluster = Sim::cluster("2026-01-01T00:59:59Z", 3, |sim| sim.task(long));
+    cluster.takes("long", minutes(1));
+    cluster.advance(secs(2));
+    let (first, killed) = cluster.starts("long")[0];
+    cluster.kill(killed);
+    cluster.advance(minutes(3));
+    let starts = cluster.starts("long");
+    assert_eq!(starts.len(), 2, "{starts:?}");
+    let (again, other) = starts[1];
+    assert_ne!(other, killed);
+    // Its lease of 15 s was renewed at most 5 s before, and was seen unchanged for all of it.
+    let gap = again - first;
+    assert!(gap > secs(10) && gap < secs(25), "{gap:?}");
+    assert_outcomes!(cluster[other], "long", [Success]);
+    let job = &cluster.jobs().list(&JobFilter::default(), 10).expect("it answers")[0];
+    assert_eq!((job.state, job.attempt, job.lost), (JobState::Done, 2, 1));
+    let sessions = cluster.jobs().sessions().expect("it answers");
+    assert!(sessions.iter().all(|one| one.label != format!("process-{killed}")), "{sessions:?}");
+}
+
+#[test]
+fn the_late_outcome_of_a_frozen_process_is_refused() {
+    let mut cluster = Sim::cluster("2026-01-01T00:59:59Z", 2, |sim| sim.task(long));
+    cluster.takes("long", secs(40));
+    cluster.advance(secs(2));
+    let frozen = cluster.starts("long")[0].1;
+    let other = 1 - frozen;
+    cluster.freeze_for(frozen, minutes(5));
+    cluster.advance(minutes(4));
+    assert_outcomes!(cluster[other], "long", [Success]);
+    let stored = |cluster: &Cluster| {
+        cluster.jobs().list(&JobFilter::default(), 10).expect("it answers").swap_remove(0)
+    };
+    let before = stored(&cluster);
+    assert_eq!((before.state, before.attempt), (JobState::Done, 2));
+    assert_eq!(cluster[frozen].outcomes("long"), [], "it does not even know the time");
+    cluster.advance(minutes(2));
+    assert_eq!(stored(&cluster), before);
+    let events = store_events(&cluster[frozen]);
+    let has = |is: fn(&StoreEvent) -> bool| events.iter().any(is);
+    assert!(has(|event| matches!(event, StoreEvent::SessionLost { .. })), "{events:?}");
+    assert!(has(|event| matches!(event, StoreEvent::FinishRefused { .. })), "{events:?}");
+    let opened = events.iter().filter(|event| matches!(event, StoreEvent::SessionOpened { .. }));
+    assert_eq!(opened.count(), 2, "it goes on with a session of its own");
+}
+
+#[test]
+fn a_process_that_is_cut_off_gives_up_at_its_lease_and_goes_on_when_it_is_healed() {
+    let mut cluster = Sim::cluster(START, 1, |sim| sim.task(watch));
+    cluster.jobs().enqueue(watch::job()).expect("it is stored");
+    cluster.advance(secs(3));
+    assert_eq!(cluster.starts("watch").len(), 1);
+    cluster.partition(0);
+    assert!(cluster[0].jobs().depths().expect_err("it is cut off").is_unavailable());
+    // 0.85 of the lease of 15 s, which was renewed last when the process started.
+    cluster.advance_to("2026-01-01T00:05:12Z");
+    assert_eq!(cluster[0].outcomes("watch"), []);
+    cluster.advance(secs(1));
+    assert_eq!(cluster[0].outcomes("watch"), [Outcome::Lost]);
+    cluster.advance(minutes(1));
+    assert_eq!(cluster[0].outcomes("watch"), [Outcome::Lost]);
+    cluster.heal(0);
+    cluster.advance(secs(90));
+    assert_eq!(cluster[0].outcomes("watch"), [Outcome::Lost, Outcome::Success]);
+    let job = cluster.jobs().list(&JobFilter::default(), 10).expect("it answers").swap_remove(0);
+    assert_eq!((job.state, job.attempt), (JobState::Done, 1), "it gave the job back itself");
+    let events = store_events(&cluster[0]);
+    let is_away = |event: &StoreEvent| matches!(event, StoreEvent::Away { .. });
+    assert_eq!(events.iter().filter(|event| is_away(event)).count(), 1, "said once: {events:?}");
+}
+
+#[test]
+fn a_restart_forgets_all_but_the_store() {
+    let mut cluster = Sim::cluster(START, 2, |sim| sim.task(count).manage(AtomicU32::new(0)));
+    cluster.jobs().enqueue(count::job(5).after(minutes(1))).expect("it is stored");
+    (0..2).for_each(|process| cluster.kill(process));
+    cluster.advance(minutes(10));
+    assert_eq!(cluster.starts("count"), []);
+    cluster.restart(1);
+    cluster.advance(secs(5));
+    assert_eq!(cluster[1].get::<AtomicU32>().load(SeqCst), 5);
+    cluster.restart(1);
+    assert_eq!(cluster[1].get::<AtomicU32>().load(SeqCst), 0);
+    assert_eq!(cluster[1].starts("count"), []);
+    assert_eq!(cluster.starts("count").len(), 1, "the cluster knows earlier lives");
+}
+
+#[test]
+fn a_process_that_stops_in_order_leaves_no_session() {
+    let mut cluster = reports(2);
+    cluster.advance(secs(5));
+    cluster[0].shutdown().expect("nothing runs");
+    let labels = |cluster: &Cluster| -> Vec<String> {
+        let sessions = cluster.jobs().sessions().expect("it answers");
+        sessions.into_iter().map(|session| session.label).collect()
+    };
+    assert_eq!(labels(&cluster), ["process-1"]);
+    cluster.advance(minutes(20));
+    assert_eq!(cluster[1].starts("report").len(), 2);
+    cluster.restart(0);
+    cluster.advance(secs(5));
+    assert_eq!(labels(&cluster).len(), 2);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_course_and_another_seed_another_one() {
+    let course = |seed: u64| {
+        let program = move |sim: Sim| {
+            sim.seed(seed).tasks(scheduler::tasks![report, count]).manage(AtomicU32::new(0))
+        };
+        let mut cluster = Sim::cluster(START, 3, program);
+        cluster.takes("report", secs(20));
+        for by in 0..10 {
+            cluster.jobs().enqueue(count::job(by).after(minutes(by.into()))).expect("it is stored");
+        }
+        cluster.advance(minutes(5));
+        cluster.kill(0);
+        cluster.freeze_for(1, secs(50));
+        cluster.advance(minutes(20));
+        cluster.restart(0);
+        cluster.advance(minutes(20));
+        let jobs = cluster.jobs().list(&JobFilter::default(), 100).expect("it answers");
+        (cluster.event_log(), jobs, cluster.jobs().sessions().expect("it answers"))
+    };
+    assert_eq!(course(7), course(7));
+    assert_ne!(course(7).1, course(8).1);
+    let log = course(7).0;
+    assert!(log.contains("1  2026-01-01 00:10:50"), "{log}");
+}
+
+#[test]
+#[should_panic(expected = "process 1 was killed\nhelp: cluster.restart(1)")]
+fn a_process_that_was_killed_does_not_thaw() {
+    let mut cluster = reports(2);
+    cluster.kill(1);
+    cluster.thaw(1);
+}
+
+#[test]
+#[should_panic(expected = "task `failing`, in its run 1, panicked: oh")]
+fn a_panic_in_any_process_fails_the_test() {
+    let fails = |sim: Sim| {
+        sim.define("failing", scheduler::Schedule::once("5s"), |run| {
+            assert!(run.number() > 1, "oh")
+        })
+    };
+    Sim::cluster(START, 2, fails).advance(secs(10));
+}

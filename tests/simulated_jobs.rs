@@ -1,0 +1,211 @@
+//! Durable jobs in a simulation: what a test can say of them, and that each run of it is the same.
+
+use std::sync::Mutex;
+
+use scheduler::store::{JobFilter, JobId, JobState};
+use scheduler::testing::*;
+use scheduler::{JobError, Jobs, Priority, Run, job, scheduled};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Mail {
+    to: String,
+}
+
+#[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "remind", durable)]
+fn remind(jobs: Jobs) {
+    let ada = Mail { to: "Ada".to_owned() };
+    jobs.enqueue(mail::job(ada).key("ada").priority(Priority::High)).expect("it is stored");
+}
+
+#[job(name = "mail")]
+fn mail(#[payload] mail: Mail) {
+    assert!(!mail.to.is_empty());
+}
+
+#[job(name = "sweep", retry(max = 2, base = "1m"))]
+fn sweep() {}
+
+#[job(name = "again")]
+fn again(jobs: &Jobs) {
+    jobs.enqueue(again::job().after(secs(1))).expect("it is stored");
+}
+
+#[job(name = "later")]
+fn later() -> Result<(), JobError> {
+    Err(JobError::snooze(minutes(10)))
+}
+
+#[job(name = "slow", scheduler = "slow")]
+fn slow() {}
+
+#[derive(Default)]
+struct Mailer {
+    sent: Mutex<Vec<String>>,
+}
+
+#[scheduled]
+impl Mailer {
+    #[job(name = "mailer-send", retry(max = 1, base = "1m"), queue = "post")]
+    fn send(&self, run: &Run, #[payload] mail: Mail) -> Result<(), String> {
+        if run.attempt() == 1 {
+            return Err("no network".to_owned());
+        }
+        self.sent.lock().expect("no run panics").push(mail.to);
+        Ok(())
+    }
+
+    #[job(name = "mailer-flush")]
+    async fn flush(&self) {
+        self.sent.lock().expect("no run panics").clear();
+    }
+
+    #[job(name = "mailer-greet")]
+    fn greet(jobs: &Jobs, #[payload] to: String) {
+        jobs.enqueue(Self::send_job(Mail { to })).expect("it is stored");
+    }
+
+    #[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "mailer-remind")]
+    fn remind(&self, jobs: &Jobs) {
+        jobs.enqueue(Self::greet_job("Eve".to_owned())).expect("it is stored");
+    }
+}
+
+fn sim() -> Sim {
+    let list = scheduler::tasks![remind, mail, sweep, again, later];
+    Sim::at("2026-01-01T00:30:00Z").with_store().tasks(list)
+}
+
+/// What a panic says.
+fn said(body: impl FnOnce()) -> String {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).expect_err("a panic");
+    panic.downcast_ref::<String>().expect("a text").clone()
+}
+
+#[test]
+fn a_test_says_what_was_enqueued() {
+    let mut sim = sim();
+    sim.advance(minutes(30));
+    let job = sim.assert_enqueued("mail", |mail: &Mail| mail.to == "Ada");
+    assert_eq!((job.key.as_deref(), job.priority), (Some("ada"), Priority::High));
+    assert_eq!(sim.enqueued::<Mail>("mail"), [Mail { to: "Ada".to_owned() }]);
+    assert_eq!(sim.enqueued::<()>("sweep"), []);
+    sim.jobs().enqueue(sweep::job()).expect("it is stored");
+    assert_eq!(sim.enqueued::<()>("sweep"), [()]);
+    sim.assert_enqueued("sweep", |()| true);
+}
+
+#[test]
+fn what_was_enqueued_is_listed_where_a_test_expects_something_else() {
+    let mut sim = sim();
+    let empty = said(|| drop(sim.assert_enqueued("mail", |_: &Mail| true)));
+    assert!(empty.ends_with("Mail`; there is no job at all"), "{empty}");
+    sim.advance(minutes(30));
+    let eve = said(|| drop(sim.assert_enqueued("mail", |mail: &Mail| mail.to == "Eve")));
+    assert!(eve.starts_with("no such job of `mail` was enqueued, with a `"), "{eve}");
+    assert!(eve.contains("\n  `remind`, done, due 2026-01-01T01:00:00+00:00"), "{eve}");
+    assert!(eve.contains("\n  `mail` {\"to\":\"Ada\"}, done, due 2026-01-01T01:00:00"), "{eve}");
+    let other = said(|| drop(sim.enqueued::<u32>("mail")));
+    assert!(
+        other.contains("the payload of `mail` {\"to\":\"Ada\"} is no `u32`: invalid"),
+        "{other}"
+    );
+    let unknown = said(|| drop(sim.enqueued::<u32>("male")));
+    assert_eq!(unknown, "no task named `male`");
+}
+
+#[test]
+fn all_jobs_are_drained_those_that_fail_and_wait_included() {
+    let mut sim = sim();
+    sim.fail_next("sweep", "no network");
+    let jobs = [sweep::job(), sweep::job().after(minutes(5))];
+    let ids: Vec<JobId> = jobs.iter().map(scheduler::Job::id).collect();
+    sim.jobs().enqueue_all(jobs.into()).expect("they are stored");
+    let ended = sim.drain_jobs(minutes(20));
+    assert_eq!(
+        ended.iter().map(|job| (job.id, job.attempt)).collect::<Vec<_>>(),
+        [(ids[0], 2), (ids[1], 1)]
+    );
+    assert!(ended.iter().all(|job| job.state == JobState::Done));
+    assert!(sim.elapsed() >= minutes(5) && sim.elapsed() < minutes(6), "{:?}", sim.elapsed());
+    assert_eq!(sim.drain_jobs(minutes(1)), [], "those were drained before");
+}
+
+#[test]
+fn a_drain_ends_and_says_what_is_left() {
+    let mut sim = sim();
+    sim.jobs().enqueue(later::job()).expect("it is stored");
+    let late = said(|| drop(sim.drain_jobs(minutes(5))));
+    let expected =
+        "after 300s and 1 runs jobs are unfinished:\n  `later`, ready, due 2026-01-01T00:40:00";
+    assert!(late.starts_with(expected), "{late}");
+    let mut sim = self::sim();
+    sim.jobs().enqueue(again::job()).expect("it is stored");
+    let endless = said(|| drop(sim.drain_jobs(days(30))));
+    assert!(endless.contains("and 10000 runs jobs are unfinished:\n  `again`, ready"), "{endless}");
+}
+
+#[test]
+fn methods_of_managed_values_run_jobs() {
+    let list = scheduler::tasks![Mailer::send, Mailer::flush, Mailer::greet, Mailer::remind];
+    let mut sim =
+        Sim::at("2026-01-01T00:30:00Z").with_store().tasks(list).manage(Mailer::default());
+    let sent = |sim: &Sim| sim.get::<Mailer>().sent.lock().expect("no run panics").clone();
+    let send = Mailer::send_job(Mail { to: "Ada".to_owned() }).key("ada");
+    let id = send.id();
+    sim.jobs().enqueue(send).expect("it is stored");
+    let ended = sim.drain_jobs(minutes(5));
+    assert_eq!((ended[0].id, &*ended[0].task, &*ended[0].queue), (id, "mailer-send", "post"));
+    assert_eq!(ended[0].attempt, 2);
+    assert_eq!(sent(&sim), ["Ada"]);
+    sim.advance(minutes(35));
+    assert_eq!(sent(&sim), ["Ada", "Eve"]);
+    sim.assert_enqueued("mailer-greet", |to: &String| to == "Eve");
+    sim.jobs().enqueue(Mailer::flush_job()).expect("it is stored");
+    sim.drain_jobs(minutes(5));
+    assert_eq!(sent(&sim), Vec::<String>::new());
+}
+
+#[test]
+fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
+    let pool = scheduler::Pool::new().size(1);
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").with_store().task(slow).pool("slow", pool);
+    sim.takes("slow", secs(10));
+    sim.jobs().enqueue_all((0..5).map(|_| slow::job()).collect()).expect("they are stored");
+    sim.advance(secs(5));
+    let depths = sim.jobs().depths().expect("it answers");
+    assert_eq!((depths[0].running, depths[0].due), (1, 4));
+    sim.advance(secs(46));
+    assert_eq!(sim.outcomes("slow").len(), 5, "the next ones do not wait");
+}
+
+#[test]
+#[should_panic(expected = "help: Sim::at(…).with_store()")]
+fn a_simulation_without_a_store_says_so() {
+    drop(Sim::at("2026-01-01T00:00:00Z").jobs());
+}
+
+#[test]
+fn identities_come_from_the_clock_and_the_seed() {
+    let course = |seed: u64| {
+        let mut sim = sim().seed(seed);
+        let early = sweep::job().id();
+        sim.advance(minutes(45));
+        let late = [
+            sweep::job().id(),
+            sweep::job().id(),
+            sim.jobs().run_now("remind").expect("it is there"),
+        ];
+        assert!(early < late[0] && late.is_sorted(), "{early} {late:?}");
+        assert_eq!(late[0].as_uuid().get_version_num(), 7);
+        sim.drain_jobs(minutes(1));
+        let all = sim.jobs().list(&JobFilter::default(), 100).expect("it answers");
+        (early, late, all, sim.event_log(), sim.jobs().sessions().expect("it answers"))
+    };
+    assert_eq!(course(1), course(1));
+    assert_ne!(course(1).0, course(2).0);
+    let sim = sim();
+    let of_sim = sweep::job().id();
+    drop(sim);
+    assert_ne!(of_sim, sweep::job().id(), "the system makes them when there is no simulation");
+}
