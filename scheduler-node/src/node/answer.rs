@@ -7,7 +7,7 @@ use scheduler_store::{
     StoreError, StoreTime, TaskRoom, Timing,
 };
 
-use super::state::{InFlight, Node};
+use super::state::{InFlight, Node, Phase};
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
 use crate::safeguard::Safeguard;
@@ -203,13 +203,17 @@ impl Node {
         }
         let wait = self.draws.about(self.config.poll_every);
         self.at.poll = if self.is_nudged { now } else { now.after(wait) };
-        self.aim(polled.next_job);
-        self.aim_tick(polled.next_tick);
         for held in polled.cancels {
             self.cancel(held, now, effects);
         }
         let damaged = polled.damaged.into_iter();
         effects.extend(damaged.map(|damage| Effect::Event(NodeEvent::Damaged(damage))));
+        // A process that stops has nothing more to decide.
+        if self.phase != Phase::Working {
+            return;
+        }
+        self.aim(polled.next_job);
+        self.aim_tick(polled.next_tick);
         if self.session() == Some(poll.session) {
             self.have_to_decide(polled.due, now, effects);
         }

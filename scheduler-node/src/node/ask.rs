@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Poll, Prune, Reap, Register, StoreTime};
+use scheduler_store::{Poll, Prune, Reap, Register, SessionId, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
@@ -84,7 +84,7 @@ impl Node {
             return Some(Request::Held(session.id));
         }
         if self.phase != Phase::Working {
-            return self.close_request(session.id, now);
+            return self.request_of_the_stop(session.id, expiry, now);
         }
         if !self.is_registered {
             return Some(Request::Register(Arc::new(Register {
@@ -100,7 +100,7 @@ impl Node {
             return Some(fire);
         }
         if self.at.poll <= now || self.may_claim_more() {
-            return Some(self.poll_request(session, expiry));
+            return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config)));
         }
         if self.at.reap <= now {
             self.at.reap = now.after(self.draws.about(self.config.reap_every));
@@ -111,6 +111,19 @@ impl Node {
             return Some(self.prune_request(expiry));
         }
         None
+    }
+
+    /// What still runs may be cancelled, which a poll reports. It claims nothing.
+    fn request_of_the_stop(
+        &mut self,
+        session: SessionId,
+        not_after: StoreTime,
+        now: Tick,
+    ) -> Option<Request> {
+        if !self.hand.is_empty() && self.at.poll <= now {
+            return Some(self.poll_request(session, not_after, 0));
+        }
+        self.close_request(session, now)
     }
 
     fn finish_request(&self) -> Option<Request> {
@@ -131,16 +144,15 @@ impl Node {
         room > 0 && (self.is_hungry && is_free || self.short.iter().any(has_thread))
     }
 
-    fn poll_request(&mut self, session: Session, not_after: StoreTime) -> Request {
+    fn poll_request(&mut self, session: SessionId, not_after: StoreTime, limit: u32) -> Request {
         self.is_nudged = false;
-        let limit = self.hand.room(&self.config);
         let (mut abandon_limit, mut lost_limit) =
             (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
         if !self.config.safeguards.hold(Safeguard::R14) {
             (abandon_limit, lost_limit) = (limit, limit);
         }
         Request::Poll(Poll {
-            session: session.id,
+            session,
             tasks: self.hand.rooms(&self.config),
             queues: self.config.queues.clone(),
             limit,

@@ -148,6 +148,7 @@ impl Node {
             return;
         }
         self.phase = Phase::Stopping;
+        self.at.poll = now;
         self.due.clear();
         let waiting = self.hand.waiting(|_| true);
         self.withdraw(&waiting, now, effects);

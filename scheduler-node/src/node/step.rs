@@ -79,7 +79,7 @@ impl Node {
             }
             (Some(_), _) if self.hand.is_empty() && self.doubt.is_none() => ready,
             (Some(_), _) if self.hand.is_empty() => self.at.compare.max(ready),
-            (Some(_), _) => self.at.compare.max(ready).min(heartbeat),
+            (Some(_), _) => self.at.compare.min(self.at.poll).max(ready).min(heartbeat),
         };
         Some(work.min(heartbeat))
     }

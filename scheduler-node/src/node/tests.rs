@@ -352,6 +352,39 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
 }
 
 #[test]
+fn a_run_is_cancelled_while_the_process_stops_and_nothing_is_claimed() {
+    for is_before in [true, false] {
+        let mut shell = Shell::new(config(), Policy::default());
+        shell.enqueue(1);
+        shell.lasts = Duration::from_secs(100);
+        shell.until(after(2.0));
+        let id = shell.jobs(JobState::Running)[0].id;
+        let cancel = |shell: &mut Shell| {
+            shell.model.set_now(shell.store_now());
+            shell.model.command(&Command::Cancel { job: id }, StoreTime::MAX).expect("it runs");
+        };
+        if is_before {
+            cancel(&mut shell);
+        }
+        shell.step(Input::Stop);
+        if !is_before {
+            cancel(&mut shell);
+            shell.step(Input::Nudge);
+        }
+        shell.enqueue(3);
+        let asked = shell.sent.len();
+        shell.until(after(10.0));
+        assert_eq!(shell.cancels, 1, "asked before the stop: {is_before}");
+        assert_eq!(shell.jobs(JobState::Ready).len(), 2, "nothing is claimed, and no poll spins");
+        let polls = shell.sent[asked..].iter();
+        let polls = polls.filter(|(_, request)| matches!(request, Request::Poll(_))).count();
+        assert!((1..=30).contains(&polls), "{polls} polls");
+        shell.until(after(200.0));
+        assert!(shell.is_stopped);
+    }
+}
+
+#[test]
 fn the_job_of_a_process_that_died_runs_elsewhere_soon() {
     let mut dead = Shell::new(config(), Policy::default());
     dead.enqueue(1);
