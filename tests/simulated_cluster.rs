@@ -232,7 +232,7 @@ fn a_process_that_was_killed_does_not_thaw() {
 fn a_panic_in_any_process_fails_the_test() {
     let fails = |sim: Sim| {
         sim.define("failing", scheduler::Schedule::once("5s"), |run| {
-            assert!(run.number() > 1, "oh")
+            assert!(run.number() > 1, "oh");
         })
     };
     Sim::cluster(START, 2, fails).advance(secs(10));

@@ -13,7 +13,7 @@ struct Mail {
 }
 
 #[scheduled(cron = "0 0 * * * *", zone = "UTC", name = "remind", durable)]
-fn remind(jobs: Jobs) {
+fn remind(jobs: &Jobs) {
     let ada = Mail { to: "Ada".to_owned() };
     jobs.enqueue(mail::job(ada).key("ada").priority(Priority::High)).expect("it is stored");
 }
@@ -21,6 +21,7 @@ fn remind(jobs: Jobs) {
 #[job(name = "mail")]
 fn mail(#[payload] mail: Mail) {
     assert!(!mail.to.is_empty());
+    drop(mail);
 }
 
 #[job(name = "sweep", retry(max = 2, base = "1m"))]

@@ -16,7 +16,7 @@ use crate::error::StartError;
 use crate::inject::States;
 use crate::observe::Bus;
 use crate::registrar::Planned;
-use crate::settings::Globals;
+use crate::settings::{Globals, NodeSettings};
 
 /// What a node would need.
 #[expect(dead_code, reason = "there is none")]
@@ -45,8 +45,12 @@ impl Durable {
         Vec::new()
     }
 
-    pub(super) fn set(&mut self, _settings: &Globals, _pools: &[PoolPlan]) -> Vec<String> {
-        Vec::new()
+    /// Refuses settings of a node, which is none.
+    pub(super) fn set(&mut self, settings: &Globals, _pools: &[PoolPlan]) -> Vec<String> {
+        let fault = "settings under `scheduler.node` are of a store, and the program is built without\n\
+                     help: cargo add scheduler --features sqlite";
+        let is_set = settings.node != NodeSettings::default();
+        is_set.then(|| fault.to_owned()).into_iter().collect()
     }
 
     pub(super) fn values(

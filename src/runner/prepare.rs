@@ -122,8 +122,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     faults.extend(durable.plan(&planned, &calendars));
     let applied = finish(application, &announced, unfit);
     faults.extend(applied.faults.iter().map(ToString::to_string));
-    faults.extend(durable.set(&applied.globals, &pools));
-    faults.extend(missing);
+    faults.extend(missing.into_iter().chain(durable.set(&applied.globals, &pools)));
     if !faults.is_empty() {
         print_warnings(builder, &applied.remarks);
         return Err(StartError::of_faults(faults));

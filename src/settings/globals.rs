@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use scheduler_expr::{Kind, check_zone_name, parse_delay};
+use scheduler_expr::{check_zone_name, parse_delay};
 
-use super::{Content, Fault, ROOT, Reading, Remark, Spec, Subject, Valued, key, schema, word};
+use super::parsed::{count, read};
+use super::{Content, Fault, ROOT, Reading, Remark, Valued, key, schema, word};
 
 /// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +17,6 @@ pub(crate) struct Globals {
     pub(crate) await_termination: Option<bool>,
     pub(crate) await_termination_period: Option<Duration>,
     pub(crate) keep_ended_tasks: Option<usize>,
-    #[cfg(feature = "durable")]
     pub(crate) node: super::NodeSettings,
 }
 
@@ -49,7 +49,6 @@ pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
         keep_ended_tasks: read(reading, ROOT, schema::KEEP_ENDED_TASKS, |text| {
             count(text, "tasks")
         }),
-        #[cfg(feature = "durable")]
         node: super::NodeSettings::of(reading),
     }
 }
@@ -78,45 +77,6 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     names.into_iter().map(pool).collect()
 }
 
-pub(super) fn read<T>(
-    reading: &mut Reading<'_>,
-    table: &str,
-    spec: Spec,
-    parse: fn(&str) -> Result<T, Fault>,
-) -> Option<T> {
-    read_as(reading, Kind::Flag, table, spec, parse)
-}
-
-/// Reads a setting that a file may set to what this kind of attribute takes.
-pub(super) fn read_as<T>(
-    reading: &mut Reading<'_>,
-    kind: Kind,
-    table: &str,
-    spec: Spec,
-    parse: fn(&str) -> Result<T, Fault>,
-) -> Option<T> {
-    let name = format!("{table}.{}", spec.key);
-    let raw = reading.find(&name, kind)?;
-    let label = word(&name);
-    let subject = Subject { owner: format!("setting {label}"), label, example: spec.example };
-    let valued = reading.resolve(&raw, &subject)?;
-    match parse(&valued.text) {
-        Ok(value) => {
-            reading.texts.push((name, valued));
-            Some(value)
-        }
-        Err(fault) => {
-            let example = valued.source.assignment(&name, &name, spec.example);
-            let help = fault.help.map(|help| format!("{help}; ")).unwrap_or_default();
-            let fault = Fault::new(format!("{}: {}", subject.label, fault.text))
-                .note(valued.note())
-                .help(format!("{help}for example `{example}`"));
-            reading.faults.push(fault.at(&valued.source));
-            None
-        }
-    }
-}
-
 fn zone(text: &str) -> Result<String, Fault> {
     check_zone_name(text)
         .map_err(|error| Fault::new(error.to_string()).help(error.help().map(str::to_owned)))?;
@@ -128,13 +88,6 @@ fn size(text: &str) -> Result<usize, Fault> {
         0 => Err(Fault::new("`0` threads can run nothing")),
         size => Ok(size),
     }
-}
-
-pub(super) fn count(text: &str, what: &str) -> Result<usize, Fault> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Fault::new(format!("{} is not a whole number of {what}", word(text))));
-    }
-    text.parse().map_err(|_| Fault::new(format!("{} is too large a number", word(text))))
 }
 
 fn flag(text: &str) -> Result<bool, Fault> {

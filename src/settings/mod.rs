@@ -51,8 +51,8 @@ mod leftover;
 mod merge;
 mod misplaced;
 pub(crate) mod names;
-#[cfg(feature = "durable")]
 mod node;
+mod parsed;
 mod reading;
 mod report;
 mod schema;
@@ -73,7 +73,6 @@ pub(crate) use environment::Environment;
 pub(crate) use fault::{Fault, Level, Remark};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
 pub(crate) use merge::{Effective, TaskTexts};
-#[cfg(feature = "durable")]
 pub(crate) use node::NodeSettings;
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;

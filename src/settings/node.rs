@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scheduler_expr::{Kind, parse_period};
 
-use super::globals::{count, read, read_as};
+use super::parsed::{count, read, read_as};
 use super::schema::of_node;
 use super::{Fault, ROOT, Reading, word};
 

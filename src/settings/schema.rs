@@ -24,7 +24,6 @@ pub(super) const AWAIT_TERMINATION_PERIOD: Spec =
 pub(super) const KEEP_ENDED_TASKS: Spec = Spec { key: "keep-ended-tasks", example: "100" };
 
 /// The settings under `scheduler.node`.
-#[cfg(feature = "durable")]
 pub(super) mod of_node {
     use super::Spec;
 
@@ -50,27 +49,16 @@ pub(super) const GLOBALS: &[Spec] = &[
     AWAIT_TERMINATION,
     AWAIT_TERMINATION_PERIOD,
     KEEP_ENDED_TASKS,
-    #[cfg(feature = "durable")]
     of_node::LEASE,
-    #[cfg(feature = "durable")]
     of_node::RENEW_EVERY,
-    #[cfg(feature = "durable")]
     of_node::REAP_EVERY,
-    #[cfg(feature = "durable")]
     of_node::POLL_EVERY,
-    #[cfg(feature = "durable")]
     of_node::ANSWER_LIMIT,
-    #[cfg(feature = "durable")]
     of_node::CONCURRENCY,
-    #[cfg(feature = "durable")]
     of_node::QUEUES,
-    #[cfg(feature = "durable")]
     of_node::LABEL,
-    #[cfg(feature = "durable")]
     of_node::BUILD,
-    #[cfg(feature = "durable")]
     of_node::KEEP_DONE,
-    #[cfg(feature = "durable")]
     of_node::KEEP_PARKED,
 ];
 

@@ -19,6 +19,7 @@ impl Lives {
     }
 
     /// Freezes a life until an instant; with one that has come it goes on.
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no cluster"))]
     pub(super) fn freeze(&self, life: usize, until: Tick) {
         if let Some(frozen) = self.lock().get_mut(life) {
             *frozen = until;

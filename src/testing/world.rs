@@ -58,11 +58,13 @@ pub(super) struct World {
     inside: Inside,
     /// True if the wall clock was set and no worker has looked at it.
     was_set: AtomicBool,
-    /// By process and task.
-    scripts: Mutex<BTreeMap<(usize, Arc<str>), Arc<TaskScript>>>,
+    scripts: Mutex<Scripts>,
     driver: Driver,
     panics: Panics,
 }
+
+/// By process and task.
+type Scripts = BTreeMap<(usize, Arc<str>), Arc<TaskScript>>;
 
 /// The workers of a pool.
 #[derive(Clone)]
@@ -128,7 +130,7 @@ impl World {
     }
 
     /// The seed, and how many identities there were before.
-    #[cfg(feature = "durable")]
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there are no jobs"))]
     pub(super) fn count_identity(&self) -> (u64, u64) {
         (self.seed.load(RELAXED), self.identities.fetch_add(1, RELAXED))
     }
