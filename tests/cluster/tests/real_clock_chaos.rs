@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use cluster::{Lab, Process, Run, by_tick, eventually, second_of};
+use cluster::{Lab, Process, Run, by_tick, eventually, pass, second_of};
 use postgres_server::Server;
 use scheduler_store::{Command, JobState};
 
-const NODE: &str = env!("CARGO_BIN_EXE_node");
+use crate::NODE;
+
 const LIMIT: Duration = Duration::from_secs(180);
 const PROCESSES: usize = 4;
 
@@ -99,11 +100,6 @@ impl Chaos {
         *self.counts.entry(what).or_default() += 1;
         pass(Duration::from_millis(500 + self.draws.below(2_500)));
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn pass(time: Duration) {
-    std::thread::sleep(time);
 }
 
 /// Twenty schedules of each overlap, misfire and timing.

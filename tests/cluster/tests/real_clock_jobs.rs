@@ -1,32 +1,21 @@
-//! Durable jobs in real processes on SQLite: rows of the contract, each a test named after it.
+//! Durable jobs in real processes: rows of the contract, each a test named after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cluster::{Lab, Outcome, Process, Run, eventually, is_full};
+use cluster::{Lab, Outcome, Process, Run, eventually, is_full, pass, runs};
 use scheduler_sqlite::Within;
 use scheduler_sqlite::rusqlite::{Connection, Transaction, TransactionBehavior};
 use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
 
-/// Generous: the machine may be slow.
-const LIMIT: Duration = Duration::from_secs(90);
-
-const NODE: &str = env!("CARGO_BIN_EXE_node");
-
-fn runs(processes: &[&Process]) -> Vec<Run> {
-    processes.iter().flat_map(|process| process.runs()).collect()
-}
+use crate::NODE;
+use crate::support::LIMIT;
 
 fn runs_of(processes: &[&Process], id: JobId) -> Vec<Run> {
     let id = id.to_string();
     let mut runs: Vec<Run> = runs(processes).into_iter().filter(|run| run.job == id).collect();
     runs.sort_by_key(|run| run.began);
     runs
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn pass(time: Duration) {
-    std::thread::sleep(time);
 }
 
 #[test]

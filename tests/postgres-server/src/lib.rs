@@ -4,11 +4,15 @@
 //! Where there is no PostgreSQL, [`Server::start`] says so and returns none, and the test is to end. With
 //! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip.
 
+mod proxy;
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+pub use proxy::{Proxy, Way};
 
 /// A server that runs until this value or the process is gone.
 #[derive(Debug)]

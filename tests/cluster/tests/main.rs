@@ -1,0 +1,12 @@
+//! The contract of durable jobs with real processes. One program, so that its tests, which wait most of the time, wait
+//! together: `--test-threads=8`.
+
+mod real_clock_chaos;
+mod real_clock_jobs;
+mod real_clock_outages;
+mod real_clock_partitions;
+mod real_clock_schedules;
+mod support;
+
+/// The program that is started.
+const NODE: &str = env!("CARGO_BIN_EXE_node");
