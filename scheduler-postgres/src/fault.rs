@@ -1,8 +1,8 @@
 //! Errors: what they mean, and what is reported of them.
 
-use postgres::Error;
-use postgres::error::SqlState;
 use scheduler_store::{Refusal, StoreError};
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 /// The server ends the connection, or is one that cannot write: another one may be behind the same name by now.
 pub(crate) fn is_fatal(error: &Error) -> bool {

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use postgres::types::Type;
 use scheduler_store::{
     Command, Commanded, Definition, Registration, Rule, Schedule, SessionId, StoreError, StoreTime,
 };
+use tokio_postgres::types::Type;
 
 use crate::lane::{Again, Lane};
 use crate::schedule::{COLUMNS, read, upsert, write as write_row};
@@ -35,7 +35,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
     lane.call(Again::Never, move |connection| {
-        let mut tx = connection.client().transaction()?;
+        let mut tx = connection.transaction()?;
         tx.query_typed(&lock, &[])?;
         let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
         let session = session.map(SessionId::as_uuid);

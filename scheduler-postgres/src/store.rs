@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use postgres::types::{ToSql, Type};
-use postgres::{Error, Row, Transaction};
+use postgres::Transaction;
 use scheduler_store::{
     Close, Command, Commanded, Damage, Depth, DueSchedule, Enqueue, Enqueued, Finish, Finished,
     Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open, Opened, Poll, Polled, Prune,
     Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, Store,
     StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
 };
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
 use crate::ends::Ends;
@@ -22,7 +23,7 @@ use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
 use crate::schedule;
 use crate::schedules::{change, change_locked};
-use crate::session::Run;
+use crate::session::{Run, Session};
 use crate::sql::Schema;
 use crate::transaction::InTransaction;
 use crate::value::{At, Params, count, long};
@@ -98,10 +99,10 @@ impl Postgres {
     fn ask<R: Send + 'static>(
         &self,
         template: &str,
-        query: impl Fn(&mut postgres::Client, &str) -> Result<R, Error> + Send + 'static,
+        query: impl Fn(&mut Session, &str) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
-        self.caller().call(Again::Once, move |session| query(session.client(), &sql))
+        self.caller().call(Again::Once, move |session| query(session, &sql))
     }
 
     /// Due schedules, read by name.
@@ -113,7 +114,7 @@ impl Postgres {
             schedule::COLUMNS
         ));
         let rows = self.shared.claims.call(Again::Once, move |connection| {
-            connection.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+            connection.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
         })?;
         let (mut due, mut damaged) = (Vec::new(), Vec::new());
         for row in rows {
@@ -156,7 +157,7 @@ impl Postgres {
             if let Some(first) = &first {
                 params.push((first, Type::TEXT));
             }
-            connection.client().query_typed_one(&sql, &params)?.try_get(0)
+            connection.query_typed_one(&sql, &params)?.try_get(0)
         })?;
         Ok(match (&*answer, answer.parse::<JobId>()) {
             ("ok", _) => Commanded::Done,
@@ -179,7 +180,7 @@ impl Store for Postgres {
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let (now, stored) = self.shared.leases.call(Again::Once, move |connection| {
-            let row = connection.client().query_typed_one(
+            let row = connection.query_typed_one(
                 &sql,
                 &[
                     (&request.id.as_uuid(), Type::UUID),
@@ -209,7 +210,7 @@ impl Store for Postgres {
         );
         let request = request.clone();
         self.shared.leases.call(Again::Once, move |connection| {
-            let row = connection.client().query_typed_one(
+            let row = connection.query_typed_one(
                 &sql,
                 &[
                     (&request.session.as_uuid(), Type::UUID),
@@ -242,7 +243,7 @@ impl Store for Postgres {
                 (&fences, Type::INT8_ARRAY),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            connection.client().query_typed(&sql, params).map(drop)
+            connection.query_typed(&sql, params).map(drop)
         })
     }
 
@@ -351,7 +352,7 @@ impl Store for Postgres {
                 "ended" => Fired::Ended,
                 _ => {
                     let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
-                    let row = connection.client().query_typed_opt(&row_sql, params)?;
+                    let row = connection.query_typed_opt(&row_sql, params)?;
                     let schedule = row.and_then(|row| schedule::read(&row).ok());
                     Fired::Refused(schedule.map(Box::new))
                 }
@@ -371,7 +372,7 @@ impl Store for Postgres {
             [] => Ok(Vec::new()),
             [one] => one.send(connection, &sql, is_relaxed),
             several => {
-                let mut tx = connection.client().transaction()?;
+                let mut tx = connection.transaction()?;
                 let mut answers = Vec::new();
                 for batch in several {
                     answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
@@ -388,11 +389,7 @@ impl Store for Postgres {
              where state = 'running' and session = $1",
         );
         self.shared.claims.call(Again::Once, move |connection| {
-            held(
-                &connection.client().query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?,
-                0,
-                1,
-            )
+            held(&connection.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
         })
     }
 
@@ -404,7 +401,7 @@ impl Store for Postgres {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
-            let mut tx = connection.client().transaction()?;
+            let mut tx = connection.transaction()?;
             let params: Params<'_> = &[
                 (&dead, Type::UUID_ARRAY),
                 (&marks, Type::INT8_ARRAY),
@@ -452,7 +449,7 @@ impl Store for Postgres {
             match &*batches {
                 [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
                 several => {
-                    let mut tx = connection.client().transaction()?;
+                    let mut tx = connection.transaction()?;
                     for batch in several {
                         batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
                     }
@@ -499,7 +496,7 @@ impl Store for Postgres {
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            Ok(count(connection.client().query_typed_one(&sql, params)?.try_get(0)?))
+            Ok(count(connection.query_typed_one(&sql, params)?.try_get(0)?))
         })
     }
 

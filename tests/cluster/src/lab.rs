@@ -130,10 +130,19 @@ impl Lab {
     /// If there can be none.
     #[must_use]
     pub fn client(&self) -> (Client, String) {
-        let (schema, port, database) = self.split();
-        let url = format!("postgres://test@127.0.0.1:{port}/{database}");
-        let client = Client::connect(&url, NoTls).expect("the server answers");
-        (client, schema.trim_start_matches("postgres:").to_owned())
+        let client = Client::connect(&self.url(), NoTls).expect("the server answers");
+        (client, self.split().0.trim_start_matches("postgres:").to_owned())
+    }
+
+    /// The address of the server of the store.
+    ///
+    /// # Panics
+    ///
+    /// If the store is not in PostgreSQL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let (_, port, database) = self.split();
+        format!("postgres://test@127.0.0.1:{port}/{database}")
     }
 
     /// The store, as this process sees it.
@@ -144,6 +153,23 @@ impl Lab {
     #[must_use]
     pub fn open(&self) -> Arc<dyn Store> {
         crate::open(&self.store).expect("the store opens")
+    }
+
+    /// Says that a newer library has changed the tables, or an older one has changed them back.
+    ///
+    /// # Panics
+    ///
+    /// If the store does not take it.
+    pub fn set_version(&self, version: i32, min_reader: i32) {
+        let set = format!("version = {version}, min_reader = {min_reader}");
+        if self.store.starts_with("sqlite:") {
+            let connection = self.connection();
+            let done = connection.execute_batch(&format!("update scheduler_meta set {set}"));
+            return done.expect("the file takes it");
+        }
+        let (mut client, schema) = self.client();
+        let done = client.batch_execute(&format!("update {schema}.meta set {set}"));
+        done.expect("the server takes it");
     }
 
     /// A connection of the test's own to the file of the store.

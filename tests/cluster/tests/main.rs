@@ -1,7 +1,9 @@
 //! The contract of durable jobs with real processes. One program, so that its tests, which wait most of the time, wait
 //! together: `--test-threads=8`.
 
+mod locks;
 mod real_clock_chaos;
+mod real_clock_deploys;
 mod real_clock_jobs;
 mod real_clock_outages;
 mod real_clock_partitions;

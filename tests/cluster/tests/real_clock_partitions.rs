@@ -108,7 +108,8 @@ fn a_slow_network_keeps_all_promises() {
     });
     let start = |(proxy, label): (&Proxy, &str)| {
         let process = lab.process(label).with("store", lab.store_at(proxy.port(), ""));
-        process.with("schedule", each_second("tick", "")).start()
+        // To connect takes five round trips, which an opened session pays for.
+        process.with("lease", 6_000).with("schedule", each_second("tick", "")).start()
     };
     let all: Vec<Process> = proxies.iter().zip(["a", "b", "c"]).map(start).collect();
     all.iter().for_each(|process| await_opened(process, 1));
