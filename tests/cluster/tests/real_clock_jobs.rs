@@ -55,7 +55,7 @@ fn immediate(connection: &mut Connection) -> Transaction<'_> {
 
 /// For the tests of `enqueue_in`: its body is that of the program `node`.
 #[job(name = "work")]
-fn work() {}
+fn work(#[payload] _: BTreeMap<String, u64>) {}
 
 /// A transaction of the caller and the handle of the facade, which has to do with the same store.
 #[test]
@@ -72,12 +72,12 @@ fn d8_a_job_in_a_transaction_of_the_caller_through_the_facade() {
     let scheduler = scheduler.expect("it starts");
     let jobs = scheduler.jobs().expect("there is a store");
     let mut transaction = client.transaction().expect("a transaction");
-    let rolled_back = work::job();
+    let rolled_back = work::job(BTreeMap::new());
     let gone = rolled_back.id();
     jobs.enqueue_in(&mut store.in_transaction(&mut transaction), rolled_back).expect("accepted");
     transaction.rollback().expect("it is rolled back");
     let mut transaction = client.transaction().expect("a transaction");
-    let committed = work::job();
+    let committed = work::job(BTreeMap::new());
     let id = committed.id();
     jobs.enqueue_in(&mut store.in_transaction(&mut transaction), committed).expect("accepted");
     pass(Duration::from_secs(1));

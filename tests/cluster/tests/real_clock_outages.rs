@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cluster::{Lab, Process, by_tick, eventually, length, pass, runs};
+use cluster::{Lab, Process, by_tick, eventually, is_full, length, pass, runs};
 use postgres_server::Server;
 use scheduler_sqlite::rusqlite::TransactionBehavior;
 
@@ -25,7 +25,10 @@ fn outlive(lab: &Lab, all: &mut [Process; 2], time: Duration, outage: impl FnOnc
     let (used, taken) = (used(all) - before, begun.elapsed());
     // A tick of the processor's time is 10 ms: both together use less than a tenth of a processor.
     assert!(used < (taken.as_secs() + 1) * 10, "{used} ticks in {taken:?}");
-    assert!(count(all, "refused-job") > refused, "an enqueue ends with an error");
+    // SQLite waits for the lock for as long as a request may take.
+    if Lab::is_postgres() || is_full() {
+        assert!(count(all, "refused-job") > refused, "an enqueue ends with an error");
+    }
     let (back, last) = (Instant::now(), runs(&[&all[0], &all[1]]).iter().map(|it| it.tick).max());
     await_accepted(&all[0], 10);
     await_accepted(&all[1], 10);

@@ -59,7 +59,7 @@ fn write(line: &Line) {
 }
 
 fn note(kind: &str, text: &str) {
-    write(&Line::Note { kind: kind.to_owned(), text: text.replace(' ', "_") });
+    write(&Line::Note { kind: kind.to_owned(), text: text.replace([' ', '\n'], "_") });
 }
 
 fn perform(task: &str, work: &Work, run: &Run) -> Result<(), String> {
