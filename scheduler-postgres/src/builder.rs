@@ -107,11 +107,10 @@ impl Builder {
                 self.schema.escape_debug()
             ))
         })?;
-        // The text of the error does not have the address, in which a password may be.
-        let config: Config =
-            self.url.parse().map_err(|error| unavailable(&format!("the address: {error}")))?;
+        let (config, authorities) = crate::address::read(&self.url)?;
         let described = describe(&config, &schema);
         let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
+        connect.trust(authorities)?;
         let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
         // The caller may be on a thread of a runtime, on which nothing may block.
         let migrations = thread::scope(|scope| {
@@ -148,7 +147,8 @@ impl Postgres {
         Self::builder(url).connect()
     }
 
-    /// A store with other options.
+    /// A store with other options. The address is a URL or words `name=value`, as `libpq` has them; of its options about
+    /// encryption `sslmode` and `sslrootcert`.
     #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)

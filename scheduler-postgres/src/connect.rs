@@ -1,5 +1,7 @@
 //! How a connection is made.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use scheduler_store::StoreError;
@@ -12,7 +14,6 @@ use crate::session::Session;
 use crate::sql::Schema;
 
 /// What all connections of a store are made from.
-#[derive(Debug)]
 pub(crate) struct Connect {
     config: Config,
     deadline: Duration,
@@ -20,6 +21,8 @@ pub(crate) struct Connect {
     pace: Pace,
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_postgres_rustls::MakeRustlsConnect>,
 }
 
 /// How much longer the caller waits than the server executes.
@@ -46,7 +49,36 @@ impl Connect {
         if !is_pooled {
             config.options(own_options(config.get_options().unwrap_or_default(), deadline));
         }
-        Self { config, deadline, is_pooled, pace: Pace::default(), skip_fences: None }
+        Self {
+            config,
+            deadline,
+            is_pooled,
+            pace: Pace::default(),
+            skip_fences: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// Says which authorities are trusted: those in a file, or those of the system.
+    #[cfg(feature = "tls")]
+    pub(crate) fn trust(&mut self, file: Option<PathBuf>) -> Result<(), StoreError> {
+        if self.config.get_ssl_mode() != SslMode::Disable {
+            self.tls = Some(crate::tls::connector(file.as_deref())?);
+        }
+        Ok(())
+    }
+
+    /// Refuses what asks for encryption.
+    #[cfg(not(feature = "tls"))]
+    pub(crate) fn trust(&self, file: Option<PathBuf>) -> Result<(), StoreError> {
+        if file.is_none() && self.config.get_ssl_mode() != SslMode::Require {
+            return Ok(());
+        }
+        Err(unavailable(
+            "the address asks for an encrypted connection, and this program is built without it\n\
+             help: add the feature `tls` of `scheduler` to Cargo.toml",
+        ))
     }
 
     pub(crate) fn skip_fences(&mut self, schema: &Schema) {
@@ -91,21 +123,18 @@ impl Connect {
         Ok(if self.is_pooled { session } else { session.prepare() })
     }
 
-    #[cfg(not(feature = "tls"))]
     fn connect(&self) -> Result<Session, StoreError> {
-        if self.config.get_ssl_mode() == SslMode::Require {
-            return Err(unavailable("`sslmode=require` needs the feature `tls` of this crate"));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls.clone() {
+            return Session::connect(&self.config, tls, self.limit()).map_err(crate::tls::explain);
         }
         Session::connect(&self.config, NoTls, self.limit())
     }
+}
 
-    #[cfg(feature = "tls")]
-    fn connect(&self) -> Result<Session, StoreError> {
-        if self.config.get_ssl_mode() == SslMode::Disable {
-            return Session::connect(&self.config, NoTls, self.limit());
-        }
-        let tls = crate::tls::connector()?;
-        Session::connect(&self.config, tls, self.limit())
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
