@@ -110,7 +110,7 @@ impl Builder {
         let (config, authorities) = crate::address::read(&self.url)?;
         let described = describe(&config, &schema);
         let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
-        connect.trust(authorities)?;
+        connect.trust(authorities.as_deref())?;
         let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
         // The caller may be on a thread of a runtime, on which nothing may block.
         let migrations = thread::scope(|scope| {

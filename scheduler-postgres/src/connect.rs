@@ -1,7 +1,7 @@
 //! How a connection is made.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use scheduler_store::StoreError;
@@ -62,16 +62,16 @@ impl Connect {
 
     /// Says which authorities are trusted: those in a file, or those of the system.
     #[cfg(feature = "tls")]
-    pub(crate) fn trust(&mut self, file: Option<PathBuf>) -> Result<(), StoreError> {
+    pub(crate) fn trust(&mut self, file: Option<&Path>) -> Result<(), StoreError> {
         if self.config.get_ssl_mode() != SslMode::Disable {
-            self.tls = Some(crate::tls::connector(file.as_deref())?);
+            self.tls = Some(crate::tls::connector(file)?);
         }
         Ok(())
     }
 
     /// Refuses what asks for encryption.
     #[cfg(not(feature = "tls"))]
-    pub(crate) fn trust(&self, file: Option<PathBuf>) -> Result<(), StoreError> {
+    pub(crate) fn trust(&self, file: Option<&Path>) -> Result<(), StoreError> {
         if file.is_none() && self.config.get_ssl_mode() != SslMode::Require {
             return Ok(());
         }

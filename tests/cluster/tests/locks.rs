@@ -3,8 +3,8 @@
 use cluster::{Lab, is_full};
 use scheduler_store::{
     Command, Commanded, DEFAULT_QUEUE, Definition, End, Enqueue, Enqueued, Finish, Finished, Held,
-    JobId, JobState, Key, KeyUntil, Lease, NewJob, OnConflict, OnLost, Open, Overlap, Payload,
-    Poll, Priority, Reap, Rule, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
+    JobId, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Open, Overlap, Payload, Poll,
+    Priority, Reap, Rule, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
 };
 use std::time::Duration;
 
@@ -86,7 +86,8 @@ fn f_lk2_names_that_look_alike_are_different() {
     let mut stored: Vec<String> =
         store.schedules().expect("an answer").into_iter().map(|it| it.definition.name).collect();
     let mut names = names;
-    (stored.sort(), names.sort());
+    stored.sort();
+    names.sort();
     assert_eq!(stored, names, "each is a schedule of its own, byte for byte");
     // What differs after the last byte that is kept is refused.
     for text in ["x".repeat(251), String::new()] {
@@ -148,7 +149,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
         let others = store.renew(&renew).expect("an answer").others;
         others.into_iter().find(|lease| lease.session == first && lease.has_run_out)
     });
-    let dead = vec![Lease { ..lease }];
+    let dead = vec![lease];
     let reap =
         Reap { dead, max_lost: 3, spread: Duration::from_micros(1), draw: 0, not_after: END };
     assert_eq!(store.reap(&reap).expect("an answer").jobs.len(), 1);

@@ -228,7 +228,6 @@ fn judge(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
 
 #[test]
 #[ignore = "it takes as long as it is told to: SCHEDULER_CHAOS_SECONDS"]
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
 fn chaos() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seconds = number("SCHEDULER_CHAOS_SECONDS").unwrap_or(60);

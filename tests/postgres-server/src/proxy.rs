@@ -1,4 +1,5 @@
 //! A network that fails as a test wants it: between a process and a port of this machine.
+#![expect(clippy::disallowed_methods, reason = "a network is in real time, on threads of its own")]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -68,7 +69,7 @@ impl Proxy {
                 if accepting.lock().is_over {
                     break;
                 }
-                accepting.accept(client);
+                accepting.accept(&client);
             }
         });
         Self { address, shared }
@@ -153,7 +154,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn accept(self: &Arc<Self>, client: TcpStream) {
+    fn accept(self: &Arc<Self>, client: &TcpStream) {
         self.connects.fetch_add(1, Ordering::Relaxed);
         let server = TcpStream::connect(("127.0.0.1", self.port));
         let Some(server) = server.ok().filter(|_| !self.lock().is_refusing) else { return };
@@ -196,7 +197,7 @@ impl Shared {
             if !connection.is_stranded && !state.is_held[way as usize] {
                 let delay = state.delay;
                 drop(state);
-                pause(delay);
+                thread::sleep(delay);
                 return true;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -212,9 +213,4 @@ impl Connection {
             let _ = end.shutdown(Shutdown::Read);
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a delay of the network is in real time")]
-fn pause(time: Duration) {
-    thread::sleep(time);
 }
