@@ -18,8 +18,7 @@ pub(crate) fn read(address: &str) -> Result<(Config, Option<PathBuf>), StoreErro
         _ => ("", address),
     };
     let (mut kept, mut authorities) = (Vec::new(), None);
-    for option in options.split(if is_url { '&' } else { ' ' }).filter(|option| !option.is_empty())
-    {
+    for option in options.split(if is_url { '&' } else { ' ' }) {
         match option.split_once('=') {
             Some(("sslmode", "verify-ca" | "verify-full")) => kept.push("sslmode=require"),
             Some(("sslrootcert", path)) => authorities = Some(PathBuf::from(path)),

@@ -34,7 +34,7 @@ pub(crate) struct Session {
     prepared: Option<HashMap<String, Statement>>,
 }
 
-/// A transaction. It is rolled back if it is dropped.
+/// A transaction.
 pub(crate) struct Tx<'a> {
     wire: &'a mut Wire,
     transaction: Transaction<'a>,
@@ -94,10 +94,22 @@ impl Session {
         self.wire.was_given_up
     }
 
-    pub(crate) fn transaction(&mut self) -> Result<Tx<'_>, Error> {
+    /// Executes a step in a transaction, which is committed if the step succeeds, and else rolled back.
+    pub(crate) fn transact<R>(
+        &mut self,
+        step: impl FnOnce(&mut Tx<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let Self { wire, client, .. } = self;
         let transaction = wire.run(client.transaction())?;
-        Ok(Tx { wire, transaction })
+        let mut tx = Tx { wire, transaction };
+        let result = step(&mut tx);
+        let Tx { wire, transaction } = tx;
+        match &result {
+            Ok(_) => wire.run(transaction.commit())?,
+            // The error of the step says more than one of the end.
+            Err(_) => drop(wire.run(transaction.rollback())),
+        }
+        result
     }
 
     pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), Error> {
@@ -151,14 +163,6 @@ impl Tx<'_> {
         params: Params<'_>,
     ) -> Result<Option<Row>, Error> {
         self.wire.run(self.transaction.query_typed_opt(sql, params))
-    }
-
-    pub(crate) fn commit(self) -> Result<(), Error> {
-        self.wire.run(self.transaction.commit())
-    }
-
-    pub(crate) fn rollback(self) -> Result<(), Error> {
-        self.wire.run(self.transaction.rollback())
     }
 }
 

@@ -371,15 +371,13 @@ impl Store for Postgres {
         self.shared.claims.call(Again::Once, move |connection| match &*batches {
             [] => Ok(Vec::new()),
             [one] => one.send(connection, &sql, is_relaxed),
-            several => {
-                let mut tx = connection.transaction()?;
+            several => connection.transact(|tx| {
                 let mut answers = Vec::new();
                 for batch in several {
-                    answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
+                    answers.extend(batch.send(tx, &sql, is_relaxed)?);
                 }
-                tx.commit()?;
                 Ok(answers)
-            }
+            }),
         })
     }
 
@@ -401,40 +399,43 @@ impl Store for Postgres {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
-            let mut tx = connection.transaction()?;
-            let params: Params<'_> = &[
-                (&dead, Type::UUID_ARRAY),
-                (&marks, Type::INT8_ARRAY),
-                (&At(request.not_after), Type::TIMESTAMPTZ),
-            ];
-            let row = tx.query_typed_one(&sessions, params)?;
-            let ended: Option<Vec<Uuid>> = row.try_get(0)?;
-            let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
-            let mut ended: HashSet<(Uuid, i64)> =
-                ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
-            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
-            let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
-            let fences: Option<Vec<i64>> = row.try_get(4)?;
-            let leases = request.dead.iter();
-            let sessions = leases
-                .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
-                .map(|lease| lease.session);
-            let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
-            if !ids.is_empty() {
-                let waits: Vec<i64> =
-                    ids.iter().map(|id| wait(reap_wait(JobId::from_uuid(*id), &request))).collect();
+            connection.transact(|tx| {
                 let params: Params<'_> = &[
-                    (&ids, Type::UUID_ARRAY),
-                    (&owners, Type::UUID_ARRAY),
-                    (&fences, Type::INT8_ARRAY),
-                    (&waits, Type::INT8_ARRAY),
-                    (&i64::from(request.max_lost), Type::INT8),
+                    (&dead, Type::UUID_ARRAY),
+                    (&marks, Type::INT8_ARRAY),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
                 ];
-                let rows = tx.query_typed(&jobs, params)?;
-                reaped.jobs = rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
-            }
-            tx.commit()?;
-            Ok(reaped)
+                let row = tx.query_typed_one(&sessions, params)?;
+                let ended: Option<Vec<Uuid>> = row.try_get(0)?;
+                let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
+                let mut ended: HashSet<(Uuid, i64)> =
+                    ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
+                let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+                let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
+                let fences: Option<Vec<i64>> = row.try_get(4)?;
+                let leases = request.dead.iter();
+                let sessions = leases
+                    .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
+                    .map(|lease| lease.session);
+                let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
+                if !ids.is_empty() {
+                    let waits: Vec<i64> = ids
+                        .iter()
+                        .map(|id| wait(reap_wait(JobId::from_uuid(*id), &request)))
+                        .collect();
+                    let params: Params<'_> = &[
+                        (&ids, Type::UUID_ARRAY),
+                        (&owners, Type::UUID_ARRAY),
+                        (&fences, Type::INT8_ARRAY),
+                        (&waits, Type::INT8_ARRAY),
+                        (&i64::from(request.max_lost), Type::INT8),
+                    ];
+                    let rows = tx.query_typed(&jobs, params)?;
+                    reaped.jobs =
+                        rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
+                }
+                Ok(reaped)
+            })
         })
     }
 
@@ -449,11 +450,11 @@ impl Store for Postgres {
             match &*batches {
                 [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
                 several => {
-                    let mut tx = connection.transaction()?;
-                    for batch in several {
-                        batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
-                    }
-                    tx.commit()?;
+                    connection.transact(|tx| {
+                        several.iter().try_for_each(|batch| {
+                            batch.send(tx, &sql, not_after, nudge, &mut answers)
+                        })
+                    })?;
                 }
             }
             Ok(answers)

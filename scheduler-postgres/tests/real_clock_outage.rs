@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use postgres_server::{Proxy, Server};
 use scheduler_postgres::{Builder, Postgres};
-use scheduler_store::{Command, Commanded, Enqueue, JobFilter, NewJob, Overlap, Store, StoreError};
+use scheduler_store::{
+    Command, Commanded, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError, StoreTime,
+};
 
 use crate::support::{
     END, builder, client, enqueue, id, open, poll_of, put, server, until_one_waits,
@@ -189,6 +191,20 @@ fn locks_of_a_process_that_went_silent_are_free_after_the_deadline() {
     blocker.batch_execute("commit").expect("the row is free");
     assert!(waiting.join().expect("no panic").is_err());
     assert_eq!(other.command(&pause, END), Ok(Commanded::Done));
+}
+
+#[test]
+fn a_transaction_that_fails_is_ended_at_once() {
+    let Some(server) = server() else { return };
+    let builder = builder(server).caller_connections(1).deadline(Duration::from_millis(300));
+    let store = builder.connect().expect("a store");
+    put(&store, "tick", Overlap::Skip);
+    let resume = Command::Resume { schedule: "tick".to_owned() };
+    let late = store.command(&resume, StoreTime::MIN);
+    assert_eq!(late, Err(StoreError::Refused(Refusal::TooLate)));
+    // Else the server would end it now, with the connection.
+    thread::sleep(Duration::from_millis(800));
+    assert_eq!(store.command(&resume, END), Ok(Commanded::Done));
 }
 
 #[test]
