@@ -99,10 +99,18 @@ impl Session {
         &mut self,
         step: impl FnOnce(&mut Tx<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let Self { wire, client, .. } = self;
+        let Self { wire, client, prepared } = self;
         let transaction = wire.run(client.transaction())?;
         let mut tx = Tx { wire, transaction };
-        let result = step(&mut tx);
+        // Other connections have that for good: no locks for a process that has gone silent.
+        let is_limited = match prepared {
+            Some(_) => Ok(()),
+            None => tx.batch_execute(&format!(
+                "set local idle_in_transaction_session_timeout = {}",
+                tx.wire.limit.as_millis()
+            )),
+        };
+        let result = is_limited.and_then(|()| step(&mut tx));
         let Tx { wire, transaction } = tx;
         match &result {
             Ok(_) => wire.run(transaction.commit())?,

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use postgres_server::{Proxy, Server};
-use scheduler_postgres::{Builder, Postgres};
+use scheduler_postgres::{Builder, Postgres, Wakeup};
 use scheduler_store::{
     Command, Commanded, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError, StoreTime,
 };
@@ -169,8 +169,18 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
 #[test]
 fn locks_of_a_process_that_went_silent_are_free_after_the_deadline() {
     let Some(server) = server() else { return };
+    for wakeup in [Wakeup::Notify, Wakeup::Poll] {
+        go_silent(server, wakeup);
+    }
+}
+
+fn go_silent(server: &Server, wakeup: Wakeup) {
     let proxy = Proxy::new(server.port());
-    let silent = through(&proxy).deadline(Duration::from_millis(500)).connect().expect("a store");
+    let silent = through(&proxy)
+        .wakeup(wakeup)
+        .deadline(Duration::from_millis(500))
+        .connect()
+        .expect("a store");
     let other = Postgres::builder(&server.url()).schema(silent.schema()).connect();
     let other = other.expect("a second store");
     put(&other, "tick", Overlap::Skip);
@@ -190,7 +200,7 @@ fn locks_of_a_process_that_went_silent_are_free_after_the_deadline() {
     proxy.strand();
     blocker.batch_execute("commit").expect("the row is free");
     assert!(waiting.join().expect("no panic").is_err());
-    assert_eq!(other.command(&pause, END), Ok(Commanded::Done));
+    assert_eq!(other.command(&pause, END), Ok(Commanded::Done), "{wakeup:?}");
 }
 
 #[test]
