@@ -89,7 +89,7 @@ step_clients() {
 }
 
 # The contract of durable jobs with real processes, in its full length on both stores, and half an hour of random kills and
-# failures of the network. About an hour.
+# failures of the network. 40 minutes.
 step_cluster() {
   export REQUIRE_POSTGRES=1
   needs "compgen -G '/usr/lib/postgresql/*/bin/initdb' || type -P initdb" "PostgreSQL: apt-get install postgresql pgbouncer faketime"

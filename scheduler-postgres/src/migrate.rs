@@ -103,21 +103,21 @@ fn stored(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, 
 
 fn migrate(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
     session.transact(|tx| {
-    // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
-    tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
-    let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
-    let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
-    let version = found.map_or(0, |(version, _): (i32, i32)| version);
-    if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
-        return Ok(found);
-    }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
-        tx.batch_execute(&schema.sql(migration))?;
-    }
-    tx.batch_execute(&schema.sql(&format!(
-        "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
-         on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
-    )))?;
-    Ok(Some((VERSION, MIN_READER)))
+        // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
+        tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
+        let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+        let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
+        let version = found.map_or(0, |(version, _): (i32, i32)| version);
+        if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
+            return Ok(found);
+        }
+        for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+            tx.batch_execute(&schema.sql(migration))?;
+        }
+        tx.batch_execute(&schema.sql(&format!(
+            "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
+             on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
+        )))?;
+        Ok(Some((VERSION, MIN_READER)))
     })
 }
