@@ -1,7 +1,7 @@
 //! A lane: one connection on a thread of its own, to which requests go over a channel.
 //!
 //! A connection runs a small runtime inside each call, and must not be used on a thread of another runtime. A store may be
-//! called from anywhere; so each connection lives on a thread that nobody else has, and the caller waits for the answer. A
+//! called from anywhere; so each connection lives on a thread of its own, and the caller waits for the answer. A
 //! connection is given up at its deadline; a caller whose request waited for that of another leaves the lane with its thread
 //! behind, and the next request gets a new one.
 

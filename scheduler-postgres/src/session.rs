@@ -40,7 +40,7 @@ pub(crate) struct Tx<'a> {
     transaction: Transaction<'a>,
 }
 
-/// What moves the bytes of a connection, for as long as somebody waits for an answer.
+/// What moves the bytes of a connection, while a caller waits for an answer.
 struct Wire {
     runtime: Runtime,
     /// Ends when the connection does, and says why. None once that was asked.

@@ -29,9 +29,8 @@ fn a_node_behind_a_black_hole_loses_its_job_by_its_lease_and_goes_on_after_heali
     let lonely = start("a", &lab.store_at(proxy.port(), SHORT));
     let id = lab.enqueue("work", r#"{"ms": 5000}"#, 1)[0];
     eventually(LIMIT, "it runs", || (lonely.runs().len() == 1).then_some(()));
-    let mut other = start("b", lab.store());
-    await_opened(&other, 1);
     proxy.isolate();
+    let mut other = start("b", lab.store());
     eventually(LIMIT, "it knows by itself", || lonely.notes("session_lost").first().cloned());
     let taken = eventually(LIMIT, "the other takes over", || other.runs().first().cloned());
     let first = lonely.runs()[0].clone();
