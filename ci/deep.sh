@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation planner lives soak scenarios clock clients churn queue bounds fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives soak scenarios clock clients cluster churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -86,6 +86,15 @@ step_clock() {
 # A task is on time beside many slow clients of the dashboard. In the real clock, for 15 seconds.
 step_clients() {
   cargo test -p scheduler-dashboard --test it -- --ignored f_ht3 --nocapture
+}
+
+# The contract of durable jobs with real processes, in its full length on both stores, and half an hour of random kills and
+# failures of the network. 40 minutes.
+step_cluster() {
+  export REQUIRE_POSTGRES=1
+  needs "compgen -G '/usr/lib/postgresql/*/bin/initdb' || type -P initdb" "PostgreSQL: apt-get install postgresql pgbouncer faketime"
+  ci/durable.sh processes "$(size full brief)"
+  ci/durable.sh chaos "$(size 1800 20)"
 }
 
 # What is left after very many cancellations runs on time.

@@ -3,8 +3,9 @@
 #
 #   ci/durable.sh lives [10000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
 #   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model
-#   ci/durable.sh processes                 the contract with real processes, in its full length
-#   ci/durable.sh chaos [SECONDS [SEED]]     random kills, freezes and restarts of PostgreSQL, judged from the journals
+#   ci/durable.sh processes [brief]         the contract with real processes on both stores, in its full length
+#   ci/durable.sh chaos [SECONDS [SEED]]     random kills, freezes, failures of the network and restarts of PostgreSQL, judged
+#                                           from the journals
 #
 # A life that fails prints the command that replays it.
 set -euo pipefail
@@ -21,12 +22,15 @@ step_differential() {
 }
 
 step_processes() {
-  SCHEDULER_CLUSTER_FULL=1 cargo test --release -p cluster
+  if [[ "${1:-}" != brief ]]; then export SCHEDULER_CLUSTER_FULL=1; fi
+  for store in sqlite postgres; do
+    SCHEDULER_CLUSTER_STORE="$store" cargo test --release -p cluster -- --test-threads=8
+  done
 }
 
 step_chaos() {
   SCHEDULER_CLUSTER_STORE=postgres SCHEDULER_CHAOS_SECONDS="${1:-1800}" SCHEDULER_CHAOS_SEED="${2:-1}" \
-    cargo test --release -p cluster --test real_clock_chaos -- --ignored --nocapture
+    cargo test --release -p cluster --test cluster -- --ignored --nocapture chaos
 }
 
 case "${1:-}" in

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# `sqlite` and `postgres` only add a store to `durable`.
+# `sqlite`, `postgres` and `tls` only add a store to `durable`.
 features=(tokio tracing log metrics testing serde durable)
 export RUSTFLAGS="-D warnings"
 # Other flags, and so other artefacts, than those of everything else.

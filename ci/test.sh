@@ -4,11 +4,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo test --workspace --all-features
-# The contract of durable jobs with real processes, once more on PostgreSQL, where there is one. It waits most of the time,
-# and so runs beside the others.
+cargo test --workspace --all-features --exclude cluster
+# The contract of durable jobs with real processes, on SQLite, and on PostgreSQL where there is one. They wait most of the
+# time, and so together, and beside the others.
+cluster() {
+  for store in sqlite postgres; do
+    SCHEDULER_CLUSTER_STORE="$store" cargo test -p cluster -- --test-threads=8 || return 1
+  done
+}
 log=$(mktemp)
-SCHEDULER_CLUSTER_STORE=postgres cargo test -p cluster >"$log" 2>&1 &
+cluster >"$log" 2>&1 &
 cluster=$!
 cargo test -p scheduler --lib
 cargo test -p programs

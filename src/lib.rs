@@ -39,6 +39,7 @@
 //! | `durable` | schedules and jobs that a store keeps, for all processes together, across restarts |
 //! | `sqlite` | such a store in a file, for the processes of one machine |
 //! | `postgres` | such a store in PostgreSQL, for those of several machines |
+//! | `tls` | encrypted connections to PostgreSQL, with `rustls` |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
 //! | `serde` | events, snapshots and records implement `Serialize` |
 //!

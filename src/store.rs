@@ -14,10 +14,10 @@ pub use scheduler_store::{
 
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub use scheduler_postgres::Postgres;
+pub use scheduler_postgres::{InTransaction, Postgres, Wakeup, postgres};
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
-pub use scheduler_sqlite::{OpenError, Sqlite};
+pub use scheduler_sqlite::{OpenError, Sqlite, Within, rusqlite};
 
 /// An instant of a store's clock.
 ///

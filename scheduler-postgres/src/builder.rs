@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
-use postgres::Config;
 use scheduler_store::StoreError;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use crate::connect::Connect;
 use crate::fault::unavailable;
@@ -70,8 +72,8 @@ impl Builder {
         self
     }
 
-    /// How long a statement may take, by default 4 seconds; the caller waits a second longer. Both together are to be at most a
-    /// third of the lease, so that a server that hangs is noticed before the lease ends.
+    /// How long a request may take, by default 4 seconds. A connection on which there is no answer for longer is given up,
+    /// so that a lease of three times the deadline outlives a connection that has died without a word.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -105,15 +107,21 @@ impl Builder {
                 self.schema.escape_debug()
             ))
         })?;
-        // The text of the error does not have the address, in which a password may be.
-        let config: Config =
-            self.url.parse().map_err(|error| unavailable(&format!("the address: {error}")))?;
+        let (config, authorities) = crate::address::read(&self.url)?;
         let described = describe(&config, &schema);
         let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
+        connect.trust(authorities.as_deref())?;
         let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
-        let mut client = connect.open("migrations")?;
-        crate::migrate::run(&mut client, &schema, self.migrate)?;
-        drop(client);
+        // The caller may be on a thread of a runtime, on which nothing may block.
+        let migrations = thread::scope(|scope| {
+            let migrate = || crate::migrate::run(&connect, &schema, self.migrate);
+            let thread = thread::Builder::new().name("scheduler-migrations".to_owned());
+            let running = thread.spawn_scoped(scope, migrate);
+            running.map(|running| running.join())
+        });
+        migrations
+            .map_err(|error| unavailable(&format!("no thread for a connection: {error}")))?
+            .unwrap_or_else(|_| Err(unavailable("the thread of the migrations panicked")))?;
         if is_relaxed {
             connect.skip_fences(&schema);
         }
@@ -139,7 +147,8 @@ impl Postgres {
         Self::builder(url).connect()
     }
 
-    /// A store with other options.
+    /// A store with other options. The address is a URL or words `name=value`, as `libpq` has them; of its options about
+    /// encryption `sslmode` and `sslrootcert`.
     #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)
@@ -166,9 +175,9 @@ impl fmt::Debug for Builder {
 
 fn describe(config: &Config, schema: &Schema) -> String {
     let host = match config.get_hosts().first() {
-        Some(postgres::config::Host::Tcp(host)) => host.clone(),
+        Some(Host::Tcp(host)) => host.clone(),
         #[cfg(unix)]
-        Some(postgres::config::Host::Unix(path)) => path.display().to_string(),
+        Some(Host::Unix(path)) => path.display().to_string(),
         None => config.get_hostaddrs().first().map_or_else(String::new, ToString::to_string),
     };
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();

@@ -1,9 +1,12 @@
 //! How a connection is made.
 
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
-use postgres::{Client, Config, NoTls};
 use scheduler_store::StoreError;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::{Config, NoTls};
 
 use crate::fault::{store_error, unavailable};
 use crate::pace::Pace;
@@ -11,7 +14,6 @@ use crate::session::Session;
 use crate::sql::Schema;
 
 /// What all connections of a store are made from.
-#[derive(Debug)]
 pub(crate) struct Connect {
     config: Config,
     deadline: Duration,
@@ -19,6 +21,8 @@ pub(crate) struct Connect {
     pace: Pace,
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_postgres_rustls::MakeRustlsConnect>,
 }
 
 /// How much longer the caller waits than the server executes.
@@ -30,22 +34,51 @@ pub(crate) const CLAIMS: &str = "claims";
 impl Connect {
     pub(crate) fn new(mut config: Config, deadline: Duration, is_pooled: bool) -> Self {
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(deadline.min(Duration::from_secs(5)));
+            // All hosts have their turn before the deadline.
+            let hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
+            config.connect_timeout(deadline.min(Duration::from_secs(5)) / hosts);
         }
         if config.get_application_name().is_none() {
             config.application_name("scheduler");
         }
         if config.get_hosts().len() > 1 {
-            config.target_session_attrs(postgres::config::TargetSessionAttrs::ReadWrite);
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         config.keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(deadline);
         // A pool of connections refuses options.
         if !is_pooled {
-            let options = config.get_options().unwrap_or_default();
-            let options = format!("{options} -c statement_timeout={}", deadline.as_millis().max(1));
-            config.options(options.trim_start());
+            config.options(own_options(config.get_options().unwrap_or_default(), deadline));
         }
-        Self { config, deadline, is_pooled, pace: Pace::default(), skip_fences: None }
+        Self {
+            config,
+            deadline,
+            is_pooled,
+            pace: Pace::default(),
+            skip_fences: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// Says which authorities are trusted: those in a file, or those of the system.
+    #[cfg(feature = "tls")]
+    pub(crate) fn trust(&mut self, file: Option<&Path>) -> Result<(), StoreError> {
+        if self.config.get_ssl_mode() != SslMode::Disable {
+            self.tls = Some(crate::tls::connector(file)?);
+        }
+        Ok(())
+    }
+
+    /// Refuses what asks for encryption.
+    #[cfg(not(feature = "tls"))]
+    pub(crate) fn trust(&self, file: Option<&Path>) -> Result<(), StoreError> {
+        if file.is_none() && self.config.get_ssl_mode() != SslMode::Require {
+            return Ok(());
+        }
+        Err(unavailable(
+            "the address asks for an encrypted connection, and this program is built without it\n\
+             help: add the feature `tls` of `scheduler` to Cargo.toml",
+        ))
     }
 
     pub(crate) fn skip_fences(&mut self, schema: &Schema) {
@@ -56,13 +89,18 @@ impl Connect {
         &self.pace
     }
 
+    /// How long an answer is waited for. The server itself gives up before, so that the connection is kept.
+    fn limit(&self) -> Duration {
+        self.deadline.saturating_add(GRACE / 2)
+    }
+
     /// How long a caller waits for an answer.
     pub(crate) fn patience(&self) -> Duration {
         self.deadline.saturating_add(GRACE)
     }
 
     /// Connects, unless two tries of the last second have failed.
-    pub(crate) fn open(&self, lane: &str) -> Result<Client, StoreError> {
+    pub(crate) fn open(&self, lane: &str) -> Result<Session, StoreError> {
         self.pace.connect().map_err(|wait| {
             unavailable(&format!("not connected; the next try is in {} ms", wait.as_millis()))
         })?;
@@ -81,23 +119,32 @@ impl Connect {
 
     /// Connects for a lane.
     pub(crate) fn session(&self, lane: &str) -> Result<Session, StoreError> {
-        Ok(Session::new(self.open(lane)?, !self.is_pooled))
+        let session = self.open(lane)?;
+        Ok(if self.is_pooled { session } else { session.prepare() })
     }
 
-    #[cfg(not(feature = "tls"))]
-    fn connect(&self) -> Result<Client, StoreError> {
-        if self.config.get_ssl_mode() == postgres::config::SslMode::Require {
-            return Err(unavailable("`sslmode=require` needs the feature `tls` of this crate"));
+    fn connect(&self) -> Result<Session, StoreError> {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls.clone() {
+            return Session::connect(&self.config, tls, self.limit()).map_err(crate::tls::explain);
         }
-        self.config.connect(NoTls).map_err(|error| store_error(&error))
+        Session::connect(&self.config, NoTls, self.limit())
     }
+}
 
-    #[cfg(feature = "tls")]
-    fn connect(&self) -> Result<Client, StoreError> {
-        if self.config.get_ssl_mode() == postgres::config::SslMode::Disable {
-            return self.config.connect(NoTls).map_err(|error| store_error(&error));
-        }
-        let tls = crate::tls::connector()?;
-        self.config.connect(tls).map_err(|error| store_error(&error))
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connect").field("config", &self.config).finish_non_exhaustive()
     }
+}
+
+/// Settings of a connection. Its server is not to hold locks for a process that has gone silent within a transaction, nor to
+/// keep its backend for hours.
+fn own_options(given: &str, deadline: Duration) -> String {
+    let millis = deadline.as_millis().max(1);
+    let own = format!(
+        "-c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis} -c tcp_keepalives_idle=30 \
+         -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+    );
+    format!("{given} {own}").trim_start().to_owned()
 }

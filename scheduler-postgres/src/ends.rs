@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use postgres::Error;
-use postgres::types::Type;
 use scheduler_store::{End, Fence, Finish, Finished, Uuid, storable};
+use tokio_postgres::Error;
+use tokio_postgres::types::Type;
 
 use crate::job::{self, wait};
 use crate::session::Run;

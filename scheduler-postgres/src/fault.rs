@@ -1,8 +1,8 @@
 //! Errors: what they mean, and what is reported of them.
 
-use postgres::Error;
-use postgres::error::SqlState;
 use scheduler_store::{Refusal, StoreError};
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 /// The server ends the connection, or is one that cannot write: another one may be behind the same name by now.
 pub(crate) fn is_fatal(error: &Error) -> bool {
@@ -34,14 +34,21 @@ const TOO_LATE: &str = "SCH01";
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
+        Some(db) if db.message().contains("startup parameter") => unavailable(&format!(
+            "{} ({})\nhelp: behind a pool of connections write .wakeup(Wakeup::Poll)",
+            db.message(),
+            db.code().code()
+        )),
         Some(db) => unavailable(&format!("{} ({})", db.message(), db.code().code())),
-        None => {
-            let causes =
-                std::iter::successors(std::error::Error::source(error), |error| error.source());
-            let texts = causes.map(|cause| format!(": {cause}"));
-            unavailable(&format!("{error}{}", texts.collect::<String>()))
-        }
+        None => unavailable(&with_causes(error)),
     }
+}
+
+/// The text of an error and of its causes.
+pub(crate) fn with_causes(error: &Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    let texts = causes.map(|cause| format!(": {cause}"));
+    format!("{error}{}", texts.collect::<String>())
 }
 
 pub(crate) fn unavailable(reason: &str) -> StoreError {

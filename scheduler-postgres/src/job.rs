@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use postgres::types::{ToSql, Type};
-use postgres::{Error, Row};
 use scheduler_store::{
     Enqueued, Fence, Held, Job, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, SessionId, StoreTime, Uuid, When, micros,
 };
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 
 use crate::session::Run;
 use crate::value::{At, count, small};
@@ -106,7 +106,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn get<T: postgres::types::FromSql<'a>>(&mut self) -> Result<T, Error> {
+    fn get<T: tokio_postgres::types::FromSql<'a>>(&mut self) -> Result<T, Error> {
         self.next += 1;
         self.row.try_get(self.next - 1)
     }

@@ -1,16 +1,16 @@
 //! A lane: one connection on a thread of its own, to which requests go over a channel.
 //!
-//! The library `postgres` runs a small runtime inside each call, and must not be called on a thread of another runtime. A
-//! store may be called from anywhere; so each connection lives on a thread that nobody else has, and the caller waits for the
-//! answer. That also bounds the wait: a caller whose deadline has come leaves the lane with its thread behind, and the next
-//! request gets a new one.
+//! A connection runs a small runtime inside each call, and must not be used on a thread of another runtime. A store may be
+//! called from anywhere; so each connection lives on a thread of its own, and the caller waits for the answer. A
+//! connection is given up at its deadline; a caller whose request waited for that of another leaves the lane with its thread
+//! behind, and the next request gets a new one.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use postgres::Error;
 use scheduler_store::StoreError;
+use tokio_postgres::Error;
 
 use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
@@ -122,8 +122,12 @@ impl Line {
                 Err(error) => error,
             };
             if session.is_closed() || is_fatal(&error) {
+                let was_given_up = session.was_given_up();
                 self.session = None;
                 self.connect.pace().broke();
+                if was_given_up {
+                    return Err(unavailable("no answer before the deadline"));
+                }
                 if may_repeat && !is_new {
                     may_repeat = false;
                     continue;

@@ -27,6 +27,7 @@
 //! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod address;
 mod builder;
 mod connect;
 mod ends;

@@ -1,9 +1,13 @@
 //! Migrations: numbered, all that are missing in one transaction.
 
-use postgres::{Client, Error};
-use scheduler_store::{Refusal, StoreError};
+use std::time::Duration;
 
+use scheduler_store::{Refusal, StoreError};
+use tokio_postgres::Error;
+
+use crate::connect::Connect;
 use crate::fault::store_error;
+use crate::session::Session;
 use crate::sql::Schema;
 
 /// The migrations, from 1. One that was released never changes.
@@ -24,6 +28,9 @@ const MIN_READER: i32 = 1;
 /// Also if eight processes begin at once, one of them makes the schema, and the others wait for it.
 const LOCK: &str =
     "select pg_advisory_xact_lock(hashtextextended('scheduler migrations of {s}', 0))";
+
+/// How long a migration may take, and those of other processes before it.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 const META: &str = "
 create schema if not exists {s};
@@ -49,12 +56,9 @@ pub(crate) fn script(schema: &Schema) -> String {
 }
 
 /// Brings the tables to this version, if they are older; refuses them, if they are too new.
-pub(crate) fn run(
-    client: &mut Client,
-    schema: &Schema,
-    is_allowed: bool,
-) -> Result<(), StoreError> {
-    let found = stored(client, schema).map_err(|error| store_error(&error))?;
+pub(crate) fn run(connect: &Connect, schema: &Schema, is_allowed: bool) -> Result<(), StoreError> {
+    let mut session = connect.open("migrations")?;
+    let found = stored(&mut session, schema).map_err(|error| store_error(&error))?;
     if is_current(schema, found)? {
         return Ok(());
     }
@@ -66,7 +70,8 @@ pub(crate) fn run(
             schema.name()
         )));
     }
-    let found = migrate(client, schema).map_err(|error| store_error(&error))?;
+    session.limit(LIMIT);
+    let found = migrate(&mut session, schema).map_err(|error| store_error(&error))?;
     is_current(schema, found).map(drop)
 }
 
@@ -86,34 +91,33 @@ pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<b
 }
 
 /// Returns version and oldest reader.
-fn stored(client: &mut Client, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
+fn stored(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
     let exists = schema.sql("select to_regclass('{s}.meta') is not null");
-    if !client.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
+    if !session.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
         return Ok(None);
     }
     let meta =
-        client.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+        session.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
     meta.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
 }
 
-fn migrate(client: &mut Client, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
-    let mut tx = client.transaction()?;
-    // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
-    tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
-    let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
-    let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
-    let version = found.map_or(0, |(version, _): (i32, i32)| version);
-    if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
-        tx.rollback()?;
-        return Ok(found);
-    }
-    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
-        tx.batch_execute(&schema.sql(migration))?;
-    }
-    tx.batch_execute(&schema.sql(&format!(
-        "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
-         on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
-    )))?;
-    tx.commit()?;
-    Ok(Some((VERSION, MIN_READER)))
+fn migrate(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
+    session.transact(|tx| {
+        // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
+        tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
+        let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+        let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
+        let version = found.map_or(0, |(version, _): (i32, i32)| version);
+        if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
+            return Ok(found);
+        }
+        for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+            tx.batch_execute(&schema.sql(migration))?;
+        }
+        tx.batch_execute(&schema.sql(&format!(
+            "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
+             on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
+        )))?;
+        Ok(Some((VERSION, MIN_READER)))
+    })
 }

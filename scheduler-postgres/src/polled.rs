@@ -1,7 +1,7 @@
 //! The answer to a poll: from rows.
 
-use postgres::{Error, Row};
 use scheduler_store::Polled;
+use tokio_postgres::{Error, Row};
 
 use crate::job::{self, held};
 use crate::value::At;

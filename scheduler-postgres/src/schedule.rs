@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use postgres::types::{FromSql, ToSql, Type};
-use postgres::{Error, Row, Transaction};
 use scheduler_store::{
     Definition, JobId, Next, OnLost, Overlap, Pause, Payload, Rule, Schedule, Skips, StoreTime,
     TickJob, Timing, Uuid, micros,
 };
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Error, Row};
 
 use crate::job::{priority, priority_number};
+use crate::session::Tx;
 use crate::value::{At, count, long, small};
 
 /// The columns of a schedule, in the order in which `read` and `write` take them.
@@ -164,7 +165,7 @@ pub(crate) fn upsert() -> String {
 }
 
 /// Writes a schedule.
-pub(crate) fn write(tx: &mut Transaction<'_>, sql: &str, row: &Schedule) -> Result<(), Error> {
+pub(crate) fn write(tx: &mut Tx<'_>, sql: &str, row: &Schedule) -> Result<(), Error> {
     let of = &row.definition;
     let (word, first, every) = timing_words(of.rule.timing);
     let over = row.override_rule.as_ref();
@@ -211,5 +212,5 @@ pub(crate) fn write(tx: &mut Transaction<'_>, sql: &str, row: &Schedule) -> Resu
         (&waiting.map(|job| At(job.run_at)), Type::TIMESTAMPTZ),
         (&At(row.registrant_opened), Type::TIMESTAMPTZ),
     ];
-    tx.execute_typed(sql, &params).map(drop)
+    tx.query_typed(sql, &params).map(drop)
 }

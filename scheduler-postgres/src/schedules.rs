@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use postgres::types::Type;
 use scheduler_store::{
     Command, Commanded, Definition, Registration, Rule, Schedule, SessionId, StoreError, StoreTime,
 };
+use tokio_postgres::types::Type;
 
 use crate::lane::{Again, Lane};
 use crate::schedule::{COLUMNS, read, upsert, write as write_row};
@@ -35,34 +35,34 @@ pub(crate) fn change_locked<R: Send + 'static>(
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
     lane.call(Again::Never, move |connection| {
-        let mut tx = connection.client().transaction()?;
-        tx.query_typed(&lock, &[])?;
-        let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
-        let session = session.map(SessionId::as_uuid);
-        let params: Params<'_> = &[
-            (&At(not_after), Type::TIMESTAMPTZ),
-            (&session, Type::UUID),
-            (&names, Type::TEXT_ARRAY),
-        ];
-        let row = tx.query_typed_one(&look, params)?;
-        let found = found.iter().filter_map(|row| read(row).ok());
-        let before: Vec<Schedule> = found.collect();
-        let mut schedules = Schedules {
-            now: row.try_get::<_, At>(0)?.0,
-            is_alive: row.try_get(1)?,
-            busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
-            rows: before.clone(),
-            removed: Vec::new(),
-        };
-        let answer = step(&mut schedules);
-        for row in schedules.rows.iter().filter(|row| !before.contains(row)) {
-            write_row(&mut tx, &write, row)?;
-        }
-        if !schedules.removed.is_empty() {
-            tx.query_typed(&remove, &[(&schedules.removed, Type::TEXT_ARRAY)])?;
-        }
-        tx.commit()?;
-        Ok(answer)
+        connection.transact(|tx| {
+            tx.query_typed(&lock, &[])?;
+            let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
+            let session = session.map(SessionId::as_uuid);
+            let params: Params<'_> = &[
+                (&At(not_after), Type::TIMESTAMPTZ),
+                (&session, Type::UUID),
+                (&names, Type::TEXT_ARRAY),
+            ];
+            let row = tx.query_typed_one(&look, params)?;
+            let found = found.iter().filter_map(|row| read(row).ok());
+            let before: Vec<Schedule> = found.collect();
+            let mut schedules = Schedules {
+                now: row.try_get::<_, At>(0)?.0,
+                is_alive: row.try_get(1)?,
+                busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
+                rows: before.clone(),
+                removed: Vec::new(),
+            };
+            let answer = step(&mut schedules);
+            for row in schedules.rows.iter().filter(|row| !before.contains(row)) {
+                write_row(tx, &write, row)?;
+            }
+            if !schedules.removed.is_empty() {
+                tx.query_typed(&remove, &[(&schedules.removed, Type::TEXT_ARRAY)])?;
+            }
+            Ok(answer)
+        })
     })
 }
 

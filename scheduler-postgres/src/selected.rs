@@ -1,10 +1,11 @@
 //! Jobs that a filter selects.
 
-use postgres::types::{ToSql, Type};
-use postgres::{Client, Error};
 use scheduler_store::{CommandAll, CommandedAll, Job, JobAction, JobFilter, JobId, JobState, Uuid};
+use tokio_postgres::Error;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::job;
+use crate::session::Session;
 use crate::value::{At, count};
 
 /// Jobs that a filter selects.
@@ -23,17 +24,17 @@ impl Selected {
 
     pub(crate) fn jobs(
         &self,
-        client: &mut Client,
+        session: &mut Session,
         sql: &str,
         limit: u32,
     ) -> Result<Vec<Job>, Error> {
-        let rows = self.with(limit, |params| client.query_typed(sql, params))?;
+        let rows = self.with(limit, |params| session.query_typed(sql, params))?;
         rows.iter().map(|row| job::read(row, 0)).collect()
     }
 
     pub(crate) fn command(
         &self,
-        client: &mut Client,
+        session: &mut Session,
         sql: &str,
         request: &CommandAll,
     ) -> Result<CommandedAll, Error> {
@@ -45,7 +46,7 @@ impl Selected {
         let row = self.with(request.limit, |params| {
             let not_after = At(request.not_after);
             let own: [Param<'_>; 2] = [(&action, Type::TEXT), (&not_after, Type::TIMESTAMPTZ)];
-            client.query_typed_one(sql, &[params, &own].concat())
+            session.query_typed_one(sql, &[params, &own].concat())
         })?;
         let last: Option<Uuid> = row.try_get(1)?;
         Ok(CommandedAll { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })

@@ -1,10 +1,23 @@
-//! A connection with the statements that it has prepared.
+//! A connection with the statements that it has prepared. It is given up when the server does not answer in time.
 
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
-use postgres::types::{ToSql, Type};
-use postgres::{Client, Error, Row, Statement, Transaction};
+use scheduler_store::StoreError;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{
+    AsyncMessage, Client, Config, Connection, Error, Row, Socket, Statement, Transaction,
+};
 
+use crate::fault::{store_error, unavailable};
 use crate::value::Params;
 
 /// Something that executes statements.
@@ -13,44 +26,220 @@ pub(crate) trait Run {
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error>;
 }
 
-/// A connection.
+/// A connection. It blocks, and must not be used on a thread of a runtime.
 pub(crate) struct Session {
+    wire: Wire,
     client: Client,
     /// None if nothing may be prepared, because the next transaction may be on another connection.
     prepared: Option<HashMap<String, Statement>>,
 }
 
+/// A transaction.
+pub(crate) struct Tx<'a> {
+    wire: &'a mut Wire,
+    transaction: Transaction<'a>,
+}
+
+/// What moves the bytes of a connection, while a caller waits for an answer.
+struct Wire {
+    runtime: Runtime,
+    /// Ends when the connection does, and says why. None once that was asked.
+    connection: Option<JoinHandle<Option<Error>>>,
+    heard: Arc<Notify>,
+    limit: Duration,
+    was_given_up: bool,
+}
+
 impl Session {
-    pub(crate) fn new(client: Client, may_prepare: bool) -> Self {
-        Self { client, prepared: may_prepare.then(HashMap::new) }
+    /// Connects, unless that takes longer than the limit, which then holds for each answer.
+    pub(crate) fn connect<T>(config: &Config, tls: T, limit: Duration) -> Result<Self, StoreError>
+    where
+        T: MakeTlsConnect<Socket>,
+        T::Stream: Send + 'static,
+    {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| unavailable(&format!("no connection: {error}")))?;
+        let connected = runtime.block_on(async { timeout(limit, config.connect(tls)).await });
+        let (client, connection) = match connected {
+            Ok(connected) => connected.map_err(|error| store_error(&error))?,
+            Err(_) => {
+                // A name that is being looked up must not be waited for.
+                runtime.shutdown_background();
+                return Err(unavailable("the server did not answer before the deadline"));
+            }
+        };
+        let heard = Arc::new(Notify::new());
+        let connection = Some(runtime.spawn(drive(connection, Arc::clone(&heard))));
+        let wire = Wire { runtime, connection, heard, limit, was_given_up: false };
+        Ok(Self { wire, client, prepared: None })
+    }
+
+    /// Waits for so long for each answer from now on.
+    pub(crate) fn limit(&mut self, limit: Duration) {
+        self.wire.limit = limit;
+    }
+
+    /// Prepares each statement of [`Run::rows`] once. There are few, so that all stay.
+    pub(crate) fn prepare(mut self) -> Self {
+        self.prepared = Some(HashMap::new());
+        self
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// The connection itself, for what is rare: nothing is prepared.
-    pub(crate) fn client(&mut self) -> &mut Client {
-        &mut self.client
+    /// Returns true if the server did not answer in time, for which the connection was closed.
+    pub(crate) fn was_given_up(&self) -> bool {
+        self.wire.was_given_up
+    }
+
+    /// Executes a step in a transaction, which is committed if the step succeeds, and else rolled back.
+    pub(crate) fn transact<R>(
+        &mut self,
+        step: impl FnOnce(&mut Tx<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let Self { wire, client, prepared } = self;
+        let transaction = wire.run(client.transaction())?;
+        let mut tx = Tx { wire, transaction };
+        // Other connections have that for good: no locks for a process that has gone silent.
+        let is_limited = match prepared {
+            Some(_) => Ok(()),
+            None => tx.batch_execute(&format!(
+                "set local idle_in_transaction_session_timeout = {}",
+                tx.wire.limit.as_millis()
+            )),
+        };
+        let result = is_limited.and_then(|()| step(&mut tx));
+        let Tx { wire, transaction } = tx;
+        match &result {
+            Ok(_) => wire.run(transaction.commit())?,
+            // The error of the step says more than one of the end.
+            Err(_) => drop(wire.run(transaction.rollback())),
+        }
+        result
+    }
+
+    pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), Error> {
+        self.wire.run(self.client.batch_execute(sql))
+    }
+
+    pub(crate) fn query_typed(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.wire.run(self.client.query_typed(sql, params))
+    }
+
+    pub(crate) fn query_typed_one(&mut self, sql: &str, params: Params<'_>) -> Result<Row, Error> {
+        self.wire.run(self.client.query_typed_one(sql, params))
+    }
+
+    pub(crate) fn query_typed_opt(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<Option<Row>, Error> {
+        self.wire.run(self.client.query_typed_opt(sql, params))
+    }
+
+    /// Waits for a notification, at most for the limit. Many that came together are one.
+    pub(crate) fn hears(&mut self, limit: Duration) -> Result<bool, Error> {
+        let heard = Arc::clone(&self.wire.heard);
+        let is_heard = self.wire.runtime.block_on(async { timeout(limit, heard.notified()).await });
+        match self.is_closed() {
+            // It says why.
+            true => self.batch_execute("").map(|()| false),
+            false => Ok(is_heard.is_ok()),
+        }
+    }
+}
+
+impl Tx<'_> {
+    pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), Error> {
+        self.wire.run(self.transaction.batch_execute(sql))
+    }
+
+    pub(crate) fn query_typed(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.wire.run(self.transaction.query_typed(sql, params))
+    }
+
+    pub(crate) fn query_typed_one(&mut self, sql: &str, params: Params<'_>) -> Result<Row, Error> {
+        self.wire.run(self.transaction.query_typed_one(sql, params))
+    }
+
+    pub(crate) fn query_typed_opt(
+        &mut self,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<Option<Row>, Error> {
+        self.wire.run(self.transaction.query_typed_opt(sql, params))
+    }
+}
+
+impl Wire {
+    /// Waits for an answer. If there is none in time the connection is closed, whose end then is the answer.
+    fn run<R>(&mut self, ask: impl Future<Output = Result<R, Error>>) -> Result<R, Error> {
+        let Self { runtime, connection, limit, was_given_up, .. } = self;
+        let result = runtime.block_on(async {
+            let mut ask = pin!(ask);
+            if let Ok(answer) = timeout(*limit, &mut ask).await {
+                return answer;
+            }
+            *was_given_up = true;
+            connection.iter().for_each(JoinHandle::abort);
+            ask.await
+        });
+        match result {
+            Err(error) if error.is_closed() => {
+                let end = connection.take().map(|connection| runtime.block_on(connection));
+                Err(end.and_then(Result::ok).flatten().unwrap_or(error))
+            }
+            result => result,
+        }
+    }
+}
+
+/// Moves the bytes of a connection until it ends, and returns why.
+async fn drive<S, T>(mut connection: Connection<S, T>, heard: Arc<Notify>) -> Option<Error>
+where
+    Connection<S, T>: Future,
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    loop {
+        match poll_fn(|context| connection.poll_message(context)).await? {
+            Ok(AsyncMessage::Notification(_)) => heard.notify_one(),
+            Ok(_) => {}
+            Err(error) => {
+                heard.notify_one();
+                return Some(error);
+            }
+        }
     }
 }
 
 impl Run for Session {
-    /// It takes half of what a short request costs to read and plan its statement. There are few statements, so that all stay.
+    /// It takes half of what a short request costs to read and plan its statement.
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        let Some(prepared) = self.prepared.as_mut() else {
-            return self.client.query_typed(sql, params);
+        let Self { wire, client, prepared } = self;
+        let Some(prepared) = prepared else {
+            return wire.run(client.query_typed(sql, params));
         };
         if !prepared.contains_key(sql) {
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-            prepared.insert(sql.to_owned(), self.client.prepare_typed(sql, &types)?);
+            prepared.insert(sql.to_owned(), wire.run(client.prepare_typed(sql, &types))?);
         }
         let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-        self.client.query(&prepared[sql], &values)
+        wire.run(client.query(&prepared[sql], &values))
     }
 }
 
-impl Run for Transaction<'_> {
+impl Run for Tx<'_> {
+    fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        self.query_typed(sql, params)
+    }
+}
+
+/// A transaction of the caller.
+impl Run for postgres::Transaction<'_> {
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.query_typed(sql, params)
     }

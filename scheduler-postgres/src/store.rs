@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use postgres::types::{ToSql, Type};
-use postgres::{Error, Row, Transaction};
+use postgres::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
     Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open,
     Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule,
     SessionId, SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
 };
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
 use crate::ends::Ends;
@@ -23,7 +24,7 @@ use crate::polled::read_poll;
 use crate::schedule;
 use crate::schedules::{change, change_locked};
 use crate::selected::Selected;
-use crate::session::Run;
+use crate::session::{Run, Session};
 use crate::sql::Schema;
 use crate::transaction::InTransaction;
 use crate::value::{At, Params, count, long};
@@ -99,10 +100,10 @@ impl Postgres {
     fn ask<R: Send + 'static>(
         &self,
         template: &str,
-        query: impl Fn(&mut postgres::Client, &str) -> Result<R, Error> + Send + 'static,
+        query: impl Fn(&mut Session, &str) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
-        self.caller().call(Again::Once, move |session| query(session.client(), &sql))
+        self.caller().call(Again::Once, move |session| query(session, &sql))
     }
 
     /// Due schedules, read by name.
@@ -114,7 +115,7 @@ impl Postgres {
             schedule::COLUMNS
         ));
         let rows = self.shared.claims.call(Again::Once, move |connection| {
-            connection.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+            connection.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
         })?;
         let (mut due, mut damaged) = (Vec::new(), Vec::new());
         for row in rows {
@@ -157,7 +158,7 @@ impl Postgres {
             if let Some(first) = &first {
                 params.push((first, Type::TEXT));
             }
-            connection.client().query_typed_one(&sql, &params)?.try_get(0)
+            connection.query_typed_one(&sql, &params)?.try_get(0)
         })?;
         Ok(match (&*answer, answer.parse::<JobId>()) {
             ("ok", _) => Commanded::Done,
@@ -180,7 +181,7 @@ impl Store for Postgres {
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let (now, stored) = self.shared.leases.call(Again::Once, move |connection| {
-            let row = connection.client().query_typed_one(
+            let row = connection.query_typed_one(
                 &sql,
                 &[
                     (&request.id.as_uuid(), Type::UUID),
@@ -210,7 +211,7 @@ impl Store for Postgres {
         );
         let request = request.clone();
         self.shared.leases.call(Again::Once, move |connection| {
-            let row = connection.client().query_typed_one(
+            let row = connection.query_typed_one(
                 &sql,
                 &[
                     (&request.session.as_uuid(), Type::UUID),
@@ -243,7 +244,7 @@ impl Store for Postgres {
                 (&fences, Type::INT8_ARRAY),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            connection.client().query_typed(&sql, params).map(drop)
+            connection.query_typed(&sql, params).map(drop)
         })
     }
 
@@ -352,7 +353,7 @@ impl Store for Postgres {
                 "ended" => Fired::Ended,
                 _ => {
                     let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
-                    let row = connection.client().query_typed_opt(&row_sql, params)?;
+                    let row = connection.query_typed_opt(&row_sql, params)?;
                     let schedule = row.and_then(|row| schedule::read(&row).ok());
                     Fired::Refused(schedule.map(Box::new))
                 }
@@ -371,15 +372,13 @@ impl Store for Postgres {
         self.shared.claims.call(Again::Once, move |connection| match &*batches {
             [] => Ok(Vec::new()),
             [one] => one.send(connection, &sql, is_relaxed),
-            several => {
-                let mut tx = connection.client().transaction()?;
+            several => connection.transact(|tx| {
                 let mut answers = Vec::new();
                 for batch in several {
-                    answers.extend(batch.send(&mut tx, &sql, is_relaxed)?);
+                    answers.extend(batch.send(tx, &sql, is_relaxed)?);
                 }
-                tx.commit()?;
                 Ok(answers)
-            }
+            }),
         })
     }
 
@@ -389,11 +388,7 @@ impl Store for Postgres {
              where state = 'running' and session = $1",
         );
         self.shared.claims.call(Again::Once, move |connection| {
-            held(
-                &connection.client().query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?,
-                0,
-                1,
-            )
+            held(&connection.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
         })
     }
 
@@ -405,40 +400,43 @@ impl Store for Postgres {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
-            let mut tx = connection.client().transaction()?;
-            let params: Params<'_> = &[
-                (&dead, Type::UUID_ARRAY),
-                (&marks, Type::INT8_ARRAY),
-                (&At(request.not_after), Type::TIMESTAMPTZ),
-            ];
-            let row = tx.query_typed_one(&sessions, params)?;
-            let ended: Option<Vec<Uuid>> = row.try_get(0)?;
-            let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
-            let mut ended: HashSet<(Uuid, i64)> =
-                ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
-            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
-            let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
-            let fences: Option<Vec<i64>> = row.try_get(4)?;
-            let leases = request.dead.iter();
-            let sessions = leases
-                .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
-                .map(|lease| lease.session);
-            let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
-            if !ids.is_empty() {
-                let waits: Vec<i64> =
-                    ids.iter().map(|id| wait(reap_wait(JobId::from_uuid(*id), &request))).collect();
+            connection.transact(|tx| {
                 let params: Params<'_> = &[
-                    (&ids, Type::UUID_ARRAY),
-                    (&owners, Type::UUID_ARRAY),
-                    (&fences, Type::INT8_ARRAY),
-                    (&waits, Type::INT8_ARRAY),
-                    (&i64::from(request.max_lost), Type::INT8),
+                    (&dead, Type::UUID_ARRAY),
+                    (&marks, Type::INT8_ARRAY),
+                    (&At(request.not_after), Type::TIMESTAMPTZ),
                 ];
-                let rows = tx.query_typed(&jobs, params)?;
-                reaped.jobs = rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
-            }
-            tx.commit()?;
-            Ok(reaped)
+                let row = tx.query_typed_one(&sessions, params)?;
+                let ended: Option<Vec<Uuid>> = row.try_get(0)?;
+                let ended_marks: Option<Vec<i64>> = row.try_get(1)?;
+                let mut ended: HashSet<(Uuid, i64)> =
+                    ended.into_iter().flatten().zip(ended_marks.into_iter().flatten()).collect();
+                let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
+                let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
+                let fences: Option<Vec<i64>> = row.try_get(4)?;
+                let leases = request.dead.iter();
+                let sessions = leases
+                    .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
+                    .map(|lease| lease.session);
+                let mut reaped = Reaped { sessions: sessions.collect(), jobs: Vec::new() };
+                if !ids.is_empty() {
+                    let waits: Vec<i64> = ids
+                        .iter()
+                        .map(|id| wait(reap_wait(JobId::from_uuid(*id), &request)))
+                        .collect();
+                    let params: Params<'_> = &[
+                        (&ids, Type::UUID_ARRAY),
+                        (&owners, Type::UUID_ARRAY),
+                        (&fences, Type::INT8_ARRAY),
+                        (&waits, Type::INT8_ARRAY),
+                        (&i64::from(request.max_lost), Type::INT8),
+                    ];
+                    let rows = tx.query_typed(&jobs, params)?;
+                    reaped.jobs =
+                        rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
+                }
+                Ok(reaped)
+            })
         })
     }
 
@@ -453,11 +451,11 @@ impl Store for Postgres {
             match &*batches {
                 [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
                 several => {
-                    let mut tx = connection.client().transaction()?;
-                    for batch in several {
-                        batch.send(&mut tx, &sql, not_after, nudge, &mut answers)?;
-                    }
-                    tx.commit()?;
+                    connection.transact(|tx| {
+                        several.iter().try_for_each(|batch| {
+                            batch.send(tx, &sql, not_after, nudge, &mut answers)
+                        })
+                    })?;
                 }
             }
             Ok(answers)
@@ -493,9 +491,8 @@ impl Store for Postgres {
     fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
         let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
         let filter = Selected(request.filter.clone());
-        self.caller().call(Again::Never, move |connection| {
-            filter.command(connection.client(), &sql, &request)
-        })
+        self.caller()
+            .call(Again::Never, move |connection| filter.command(connection, &sql, &request))
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
@@ -508,7 +505,7 @@ impl Store for Postgres {
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
-            Ok(count(connection.client().query_typed_one(&sql, params)?.try_get(0)?))
+            Ok(count(connection.query_typed_one(&sql, params)?.try_get(0)?))
         })
     }
 

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use postgres::types::private::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use scheduler_store::StoreTime;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// From 1970 to 2000, where PostgreSQL begins to count, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;

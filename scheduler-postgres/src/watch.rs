@@ -6,20 +6,17 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError
 use std::thread;
 use std::time::Duration;
 
-use postgres::Client;
-use postgres::fallible_iterator::FallibleIterator;
 use scheduler_store::{StoreError, Watch};
 
 use crate::connect::Connect;
 use crate::fault::{store_error, unavailable};
+use crate::session::Session;
 use crate::sql::Schema;
 
 /// How long the thread waits for a notification before it looks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(500);
 /// After how many steps without a notification the connection is probed: one that is half open says nothing.
 const PROBE_STEPS: u32 = 20;
-/// How long a probe may take.
-const PROBE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Listens on a connection of its own, on a thread of its own.
 pub(crate) struct Listener {
@@ -73,10 +70,10 @@ impl Ear {
         let (_pause, paused) = mpsc::channel::<()>();
         while self.is_wanted.load(Ordering::Relaxed) {
             match self.connect() {
-                Ok(mut client) => {
+                Ok(mut session) => {
                     // What was enqueued while nobody listened.
                     self.nudge();
-                    let _ = self.listen(&mut client);
+                    let _ = self.listen(&mut session);
                     self.connect.pace().broke();
                 }
                 Err(_) => {
@@ -86,27 +83,23 @@ impl Ear {
         }
     }
 
-    fn connect(&self) -> Result<Client, StoreError> {
-        let mut client = self.connect.open("watch")?;
-        client.batch_execute(&self.listen).map_err(|error| store_error(&error))?;
-        Ok(client)
+    fn connect(&self) -> Result<Session, StoreError> {
+        let mut session = self.connect.open("watch")?;
+        session.batch_execute(&self.listen).map_err(|error| store_error(&error))?;
+        Ok(session)
     }
 
     /// Listens until the connection breaks or nobody waits.
-    fn listen(&self, client: &mut Client) -> Result<(), postgres::Error> {
+    fn listen(&self, session: &mut Session) -> Result<(), tokio_postgres::Error> {
         let mut quiet = 0;
         while self.is_wanted.load(Ordering::Relaxed) {
-            let heard = client.notifications().timeout_iter(STEP).next()?.is_some();
+            let heard = session.hears(STEP)?;
             if heard {
-                // Many that came together are one.
-                let mut more = client.notifications();
-                let mut more = more.iter();
-                while more.next()?.is_some() {}
                 self.nudge();
             }
             quiet = if heard { 0 } else { quiet + 1 };
             if quiet >= PROBE_STEPS {
-                client.is_valid(PROBE_LIMIT)?;
+                session.batch_execute("")?;
                 quiet = 0;
             }
         }

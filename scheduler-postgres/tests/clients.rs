@@ -56,11 +56,11 @@ fn any_client_enqueues_in_its_own_transaction() {
 #[test]
 fn an_asynchronous_client_enqueues_and_the_store_is_called_inside_its_runtime() {
     let Some(server) = server() else { return };
-    let store = builder(server).connect().expect("a store");
-    let schema = store.schema().to_owned();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
+        let store = builder(server).connect().expect("a store");
+        let schema = store.schema().to_owned();
         let (mut client, connection) =
             tokio_postgres::connect(&server.url(), tokio_postgres::NoTls)
                 .await

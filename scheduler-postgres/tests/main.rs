@@ -7,6 +7,8 @@
 mod clients;
 mod contract;
 mod damage;
+#[cfg(feature = "tls")]
+mod encryption;
 mod migrations;
 mod plans;
 mod races;

@@ -1,17 +1,25 @@
 //! The server goes away and comes back.
 
-use std::io::Read;
-use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postgres_server::Server;
-use scheduler_postgres::Postgres;
-use scheduler_store::{Enqueue, JobFilter, NewJob, Store, StoreError};
+use postgres_server::{Proxy, Server};
+use scheduler_postgres::{Builder, Postgres, Wakeup};
+use scheduler_store::{
+    Command, Commanded, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError, StoreTime,
+};
 
-use crate::support::{END, builder, client, enqueue, id, open, poll_of, server};
+use crate::support::{
+    END, builder, client, enqueue, id, open, poll_of, put, server, until_one_waits,
+};
+
+/// A store whose network fails.
+fn through(proxy: &Proxy) -> Builder {
+    let url = format!("postgres://test@127.0.0.1:{}/postgres", proxy.port());
+    Postgres::builder(&url).schema(crate::support::schema())
+}
 
 fn send(store: &Postgres, number: u128) -> Result<(), StoreError> {
     let jobs = vec![NewJob::new(id(number), "a")];
@@ -110,21 +118,13 @@ fn an_idle_connection_that_broke_is_made_again_without_an_error() {
 #[test]
 fn a_server_that_is_away_is_asked_twice_a_second_at_most() {
     let Some(server) = server() else { return };
-    let connects = Arc::new(AtomicU32::new(0));
-    // Between the store and the server: it passes bytes on until it is told to refuse.
-    let (address, is_away) = proxy(server.port(), &connects);
-    let url = format!("postgres://test@{address}/postgres");
-    let store =
-        Postgres::builder(&url).schema(crate::support::schema()).connect().expect("a store");
+    let proxy = Proxy::new(server.port());
+    let store = through(&proxy).connect().expect("a store");
     let me = open(&store, 1);
     enqueue(&store, vec![NewJob::new(id(1), "a")]);
-    is_away.store(true, Ordering::Relaxed);
-    let all = format!(
-        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%\"{}\".%' and pid <> pg_backend_pid()",
-        store.schema()
-    );
-    client(server).query(&all, &[]).expect("all connections are broken");
-    connects.store(0, Ordering::Relaxed);
+    proxy.refuse();
+    proxy.cut();
+    let before = proxy.connects();
     let (start, mut calls) = (Instant::now(), 0);
     let mut fail = |answer: bool| {
         assert!(answer, "an answer without a server");
@@ -136,41 +136,9 @@ fn a_server_that_is_away_is_asked_twice_a_second_at_most() {
         fail(send(&store, 2).is_err());
         fail(store.sessions().is_err());
     }
-    let connects = connects.load(Ordering::Relaxed);
+    let connects = proxy.connects() - before;
     assert!(calls > 100, "only {calls} calls: they wait");
     assert!((2..=6).contains(&connects), "{connects} connects in two seconds");
-}
-
-/// Passes connections on to a port, and counts them; drops them at once while it is away.
-fn proxy(port: u16, connects: &Arc<AtomicU32>) -> (std::net::SocketAddr, Arc<AtomicBool>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let is_away = Arc::new(AtomicBool::new(false));
-    let (away, connects) = (Arc::clone(&is_away), Arc::clone(connects));
-    thread::spawn(move || {
-        for incoming in listener.incoming().flatten() {
-            connects.fetch_add(1, Ordering::Relaxed);
-            if away.load(Ordering::Relaxed) {
-                continue;
-            }
-            let outgoing = std::net::TcpStream::connect(("127.0.0.1", port)).expect("the server");
-            let back =
-                (outgoing.try_clone().expect("a copy"), incoming.try_clone().expect("a copy"));
-            thread::spawn(move || pass(incoming, outgoing));
-            thread::spawn(move || pass(back.0, back.1));
-        }
-    });
-    (address, is_away)
-}
-
-fn pass(mut from: std::net::TcpStream, mut to: std::net::TcpStream) {
-    let mut buffer = [0; 4096];
-    while let Ok(length @ 1..) = from.read(&mut buffer) {
-        if std::io::Write::write_all(&mut to, &buffer[..length]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
 #[test]
@@ -195,4 +163,68 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
     blocker.batch_execute("commit").expect("the table is free");
     send(&store, 2).expect("it is accepted");
     assert_eq!(store.job(id(1)), Ok(None), "what was given up does not happen later");
+}
+
+/// A process that goes silent within a transaction keeps what it has locked, until the server ends the transaction.
+#[test]
+fn locks_of_a_process_that_went_silent_are_free_after_the_deadline() {
+    let Some(server) = server() else { return };
+    for wakeup in [Wakeup::Notify, Wakeup::Poll] {
+        go_silent(server, wakeup);
+    }
+}
+
+fn go_silent(server: &Server, wakeup: Wakeup) {
+    let proxy = Proxy::new(server.port());
+    let silent = through(&proxy)
+        .wakeup(wakeup)
+        .deadline(Duration::from_millis(500))
+        .connect()
+        .expect("a store");
+    let other = Postgres::builder(&server.url()).schema(silent.schema()).connect();
+    let other = other.expect("a second store");
+    put(&other, "tick", Overlap::Skip);
+    let pause = Command::Pause {
+        schedule: "tick".to_owned(),
+        until: None,
+        by: "test".to_owned(),
+        reason: "test".to_owned(),
+    };
+    // It waits for the row; once that is locked for it, it hears of nothing any more.
+    let mut blocker = client(server);
+    let lock = format!("begin; select 1 from {}.schedule for update", silent.schema());
+    blocker.batch_execute(&lock).expect("the row is locked");
+    let (command, store) = (pause.clone(), silent.clone());
+    let waiting = thread::spawn(move || store.command(&command, END));
+    until_one_waits(&mut client(server), silent.schema());
+    proxy.strand();
+    blocker.batch_execute("commit").expect("the row is free");
+    assert!(waiting.join().expect("no panic").is_err());
+    assert_eq!(other.command(&pause, END), Ok(Commanded::Done), "{wakeup:?}");
+}
+
+#[test]
+fn a_transaction_that_fails_is_ended_at_once() {
+    let Some(server) = server() else { return };
+    let builder = builder(server).caller_connections(1).deadline(Duration::from_millis(300));
+    let store = builder.connect().expect("a store");
+    put(&store, "tick", Overlap::Skip);
+    let resume = Command::Resume { schedule: "tick".to_owned() };
+    let late = store.command(&resume, StoreTime::MIN);
+    assert_eq!(late, Err(StoreError::Refused(Refusal::TooLate)));
+    // Else the server would end it now, with the connection.
+    thread::sleep(Duration::from_millis(800));
+    assert_eq!(store.command(&resume, END), Ok(Commanded::Done));
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_costs_no_more_than_the_deadline() {
+    let Some(server) = server() else { return };
+    let proxy = Proxy::new(server.port());
+    proxy.isolate();
+    let error = through(&proxy).deadline(Duration::from_millis(200)).connect();
+    let text = error.expect_err("no answer").to_string();
+    assert!(text.contains("did not answer before the deadline"), "{text}");
+    proxy.heal();
+    through(&proxy).connect().expect("a store");
 }

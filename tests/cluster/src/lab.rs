@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use postgres_server::Server;
+use postgres_server::{Proxy, Server};
+use scheduler::store::postgres::{Client, NoTls};
 use scheduler_store::{
     Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store,
     StoreTime, Uuid,
@@ -22,6 +23,9 @@ pub struct Lab {
     program: PathBuf,
 }
 
+/// What stands between schema and port in the address of a store in PostgreSQL.
+const HOST: &str = ":postgres://test@127.0.0.1:";
+
 /// The server of all tests of a test program. It ends with the process.
 static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
 
@@ -35,6 +39,16 @@ impl Lab {
         }
         let server = SERVER.as_ref()?;
         Some(Self::postgres(program, &server.url()))
+    }
+
+    /// A lab with PostgreSQL, for what only a server can show. None, which is said aloud, if the tests use SQLite.
+    #[must_use]
+    pub fn on_postgres(program: &str) -> Option<Self> {
+        if !Self::is_postgres() {
+            eprintln!("SKIPPED: it needs a server, and SCHEDULER_CLUSTER_STORE is not `postgres`");
+            return None;
+        }
+        Self::new(program)
     }
 
     /// Returns true if the tests use PostgreSQL.
@@ -81,10 +95,81 @@ impl Lab {
         &self.store
     }
 
+    /// A network of its own to the server of the store.
+    ///
+    /// # Panics
+    ///
+    /// If the store is not in PostgreSQL.
+    #[must_use]
+    pub fn proxy(&self) -> Proxy {
+        Proxy::new(self.split().1)
+    }
+
+    /// The address of the same store on another port, with [options](crate::open).
+    ///
+    /// # Panics
+    ///
+    /// If the store is not in PostgreSQL.
+    #[must_use]
+    pub fn store_at(&self, port: u16, options: &str) -> String {
+        let (schema, _, database) = self.split();
+        format!("{schema}{options}{HOST}{port}/{database}")
+    }
+
+    /// The address of a store in PostgreSQL: its schema, port, and database.
+    fn split(&self) -> (&str, u16, &str) {
+        let (schema, rest) = self.store.split_once(HOST).expect("a store in PostgreSQL");
+        let (port, database) = rest.split_once('/').expect("a port and a database");
+        (schema, port.parse().expect("a port"), database)
+    }
+
+    /// A connection of the test's own to the server of the store, and the schema.
+    ///
+    /// # Panics
+    ///
+    /// If there can be none.
+    #[must_use]
+    pub fn client(&self) -> (Client, String) {
+        let client = Client::connect(&self.url(), NoTls).expect("the server answers");
+        (client, self.split().0.trim_start_matches("postgres:").to_owned())
+    }
+
+    /// The address of the server of the store.
+    ///
+    /// # Panics
+    ///
+    /// If the store is not in PostgreSQL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let (_, port, database) = self.split();
+        format!("postgres://test@127.0.0.1:{port}/{database}")
+    }
+
     /// The store, as this process sees it.
+    ///
+    /// # Panics
+    ///
+    /// If it does not open.
     #[must_use]
     pub fn open(&self) -> Arc<dyn Store> {
-        crate::open(&self.store)
+        crate::open(&self.store).expect("the store opens")
+    }
+
+    /// Says that a newer library has changed the tables, or an older one has changed them back.
+    ///
+    /// # Panics
+    ///
+    /// If the store does not take it.
+    pub fn set_version(&self, version: i32, min_reader: i32) {
+        let set = format!("version = {version}, min_reader = {min_reader}");
+        if self.store.starts_with("sqlite:") {
+            let connection = self.connection();
+            let done = connection.execute_batch(&format!("update scheduler_meta set {set}"));
+            return done.expect("the file takes it");
+        }
+        let (mut client, schema) = self.client();
+        let done = client.batch_execute(&format!("update {schema}.meta set {set}"));
+        done.expect("the server takes it");
     }
 
     /// A connection of the test's own to the file of the store.
@@ -219,6 +304,12 @@ pub fn is_full() -> bool {
 #[must_use]
 pub fn length(full: u64, brief: u64) -> Duration {
     Duration::from_secs(if is_full() { full } else { brief })
+}
+
+/// Waits.
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+pub fn pass(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Waits until there is an answer, and returns it.

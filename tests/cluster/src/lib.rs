@@ -13,5 +13,5 @@ mod process;
 pub use address::open;
 pub use journal::{Journal, Line, Outcome, Run, boot_micros, wall_at};
 pub use judge::{by_tick, is_overlapping, second_of};
-pub use lab::{Lab, eventually, is_full, length};
-pub use process::{Process, ProcessBuilder};
+pub use lab::{Lab, eventually, is_full, length, pass};
+pub use process::{Process, ProcessBuilder, runs};

@@ -124,6 +124,27 @@ impl Process {
         number(12) + number(13)
     }
 
+    /// How many threads it has.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not tell.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        tasks.expect("the process runs").count()
+    }
+
+    /// What it has printed.
+    ///
+    /// # Panics
+    ///
+    /// If its log cannot be read.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.journal.with_extension("log")).expect("the log can be read")
+    }
+
     /// The lines of its journal with their times.
     #[must_use]
     pub fn lines(&self) -> Vec<(i64, Line)> {
@@ -152,6 +173,12 @@ impl Process {
             let _ = kill_process(pid, signal);
         }
     }
+}
+
+/// The runs of processes.
+#[must_use]
+pub fn runs(processes: &[&Process]) -> Vec<Run> {
+    processes.iter().flat_map(|process| process.runs()).collect()
 }
 
 impl Drop for Process {

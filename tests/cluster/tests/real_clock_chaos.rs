@@ -1,14 +1,15 @@
-//! Random kills, freezes, stops and restarts of the database over four processes, twenty schedules and a stream of jobs,
-//! judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
+//! Random kills, freezes, failures of the network and restarts of the database over four processes, twenty schedules and a
+//! stream of jobs, judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use cluster::{Lab, Process, Run, by_tick, eventually, second_of};
-use postgres_server::Server;
+use cluster::{Lab, Process, Run, by_tick, eventually, pass, second_of};
+use postgres_server::{Proxy, Server, Way};
 use scheduler_store::{Command, JobState};
 
-const NODE: &str = env!("CARGO_BIN_EXE_node");
+use crate::NODE;
+
 const LIMIT: Duration = Duration::from_secs(180);
 const PROCESSES: usize = 4;
 
@@ -33,6 +34,8 @@ struct Chaos {
     lab: Lab,
     server: Option<Server>,
     draws: Draws,
+    /// Between each process and the server. None with SQLite.
+    networks: Vec<Proxy>,
     running: Vec<Process>,
     gone: Vec<Process>,
     generation: u32,
@@ -46,19 +49,33 @@ impl Chaos {
             Some(server) => Lab::postgres(NODE, &server.url()),
             None => Lab::sqlite(NODE),
         };
-        let draws = Draws(seed.max(1));
-        let (running, gone, counts) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut chaos = Self { lab, server, draws, running, gone, generation: 0, counts };
-        for _ in 0..PROCESSES {
-            let process = chaos.start();
+        let networks = match &server {
+            Some(_) => (0..PROCESSES).map(|_| lab.proxy()).collect(),
+            None => Vec::new(),
+        };
+        let mut chaos = Self {
+            lab,
+            server,
+            draws: Draws(seed.max(1)),
+            networks,
+            running: Vec::new(),
+            gone: Vec::new(),
+            generation: 0,
+            counts: BTreeMap::new(),
+        };
+        for index in 0..PROCESSES {
+            let process = chaos.start(index);
             chaos.running.push(process);
         }
         Some(chaos)
     }
 
-    fn start(&mut self) -> Process {
+    fn start(&mut self, index: usize) -> Process {
         self.generation += 1;
         let mut process = self.lab.process(&format!("p{}", self.generation));
+        if let Some(network) = self.networks.get(index) {
+            process = process.with("store", self.lab.store_at(network.port(), ",deadline=1500"));
+        }
         for text in schedules() {
             process = process.with("schedule", text);
         }
@@ -66,44 +83,91 @@ impl Chaos {
     }
 
     fn replace(&mut self, index: usize) {
-        let next = self.start();
+        let next = self.start(index);
         self.gone.push(std::mem::replace(&mut self.running[index], next));
     }
 
     fn step(&mut self) {
+        // One that found no store at its start has ended, and is started again, as a supervisor does.
+        for index in 0..PROCESSES {
+            if self.running[index].status().is_some() {
+                self.replace(index);
+                self.count("starts without a store");
+            }
+        }
+        // A failure of the network lasts for some steps, beside other faults.
+        if self.draws.below(2) == 0 {
+            self.networks.iter().for_each(Proxy::heal);
+        }
         let index = self.draws.index(PROCESSES);
-        let what = match self.draws.below(10) {
-            0..4 => {
+        match self.draws.below(20) {
+            0..5 => {
                 self.running[index].kill();
                 self.replace(index);
-                "kills"
+                self.count("kills");
             }
-            4..8 => {
+            5..10 => {
                 let time = Duration::from_millis(200 + self.draws.below(5_000));
                 self.running[index].freeze();
                 pass(time);
                 self.running[index].resume();
-                "freezes"
+                self.count("freezes");
             }
-            8 => match &self.server {
-                Some(server) => {
-                    server.stop();
-                    pass(Duration::from_millis(500 + self.draws.below(4_000)));
-                    server.begin();
-                    "database restarts"
-                }
-                None => return,
-            },
-            _ => "pauses",
-        };
-        *self.counts.entry(what).or_default() += 1;
+            10 => self.restart(),
+            11..19 => self.fail_network(index),
+            _ => self.count("pauses"),
+        }
         pass(Duration::from_millis(500 + self.draws.below(2_500)));
     }
-}
 
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn pass(time: Duration) {
-    std::thread::sleep(time);
+    fn restart(&mut self) {
+        let Some(server) = &self.server else { return };
+        server.stop();
+        pass(Duration::from_millis(500 + self.draws.below(4_000)));
+        server.begin();
+        self.count("database restarts");
+    }
+
+    fn fail_network(&mut self, index: usize) {
+        let (what, millis) = (self.draws.below(8), 50 + self.draws.below(400));
+        let Some(network) = self.networks.get(index) else { return };
+        let what = match what {
+            0 | 1 => {
+                network.isolate();
+                "black holes"
+            }
+            2 => {
+                network.hold(Way::ToServer);
+                "requests held"
+            }
+            3 => {
+                network.hold(Way::ToClient);
+                "answers held"
+            }
+            4 => {
+                network.delay(Duration::from_millis(millis));
+                "delays"
+            }
+            5 => {
+                network.cut();
+                "cuts"
+            }
+            6 => {
+                network.strand();
+                "half-open connections"
+            }
+            _ => {
+                network.refuse();
+                network.cut();
+                "cuts that last"
+            }
+        };
+        self.count(what);
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
 }
 
 /// Twenty schedules of each overlap, misfire and timing.
@@ -164,7 +228,6 @@ fn judge(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
 
 #[test]
 #[ignore = "it takes as long as it is told to: SCHEDULER_CHAOS_SECONDS"]
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
 fn chaos() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seconds = number("SCHEDULER_CHAOS_SECONDS").unwrap_or(60);

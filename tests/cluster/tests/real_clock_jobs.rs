@@ -1,32 +1,23 @@
-//! Durable jobs in real processes on SQLite: rows of the contract, each a test named after it.
+//! Durable jobs in real processes: rows of the contract, each a test named after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cluster::{Lab, Outcome, Process, Run, eventually, is_full};
+use cluster::{Lab, Outcome, Process, Run, eventually, is_full, pass, runs};
+use scheduler::store::Postgres;
+use scheduler::{Scheduler, job};
 use scheduler_sqlite::Within;
 use scheduler_sqlite::rusqlite::{Connection, Transaction, TransactionBehavior};
 use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
 
-/// Generous: the machine may be slow.
-const LIMIT: Duration = Duration::from_secs(90);
-
-const NODE: &str = env!("CARGO_BIN_EXE_node");
-
-fn runs(processes: &[&Process]) -> Vec<Run> {
-    processes.iter().flat_map(|process| process.runs()).collect()
-}
+use crate::NODE;
+use crate::support::{LIMIT, await_opened};
 
 fn runs_of(processes: &[&Process], id: JobId) -> Vec<Run> {
     let id = id.to_string();
     let mut runs: Vec<Run> = runs(processes).into_iter().filter(|run| run.job == id).collect();
     runs.sort_by_key(|run| run.began);
     runs
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn pass(time: Duration) {
-    std::thread::sleep(time);
 }
 
 #[test]
@@ -60,6 +51,42 @@ fn d7_what_was_accepted_is_run_after_a_kill() {
 fn immediate(connection: &mut Connection) -> Transaction<'_> {
     let behavior = TransactionBehavior::Immediate;
     connection.transaction_with_behavior(behavior).expect("a transaction")
+}
+
+/// For the tests of `enqueue_in`: its body is that of the program `node`.
+#[job(name = "work")]
+fn work(#[payload] _: BTreeMap<String, u64>) {}
+
+/// A transaction of the caller and the handle of the facade, which has to do with the same store.
+#[test]
+fn d8_a_job_in_a_transaction_of_the_caller_through_the_facade() {
+    let Some(lab) = Lab::on_postgres(NODE) else { return };
+    // It polls once in an hour, so that the job is found by the notification that comes with the commit.
+    let process = lab.process("a").with("poll", 3_600_000).with("lease", 15_000).start();
+    await_opened(&process, 1);
+    let (mut client, schema) = lab.client();
+    let url = lab.url();
+    let store = Postgres::builder(&url).schema(schema).connect().expect("a store");
+    let scheduler = Scheduler::builder().store(store.clone());
+    let scheduler = scheduler.set("scheduler.tasks.work.enabled", "false").spawn();
+    let scheduler = scheduler.expect("it starts");
+    let jobs = scheduler.jobs().expect("there is a store");
+    let mut transaction = client.transaction().expect("a transaction");
+    let rolled_back = work::job(BTreeMap::new());
+    let gone = rolled_back.id();
+    jobs.enqueue_in(&mut store.in_transaction(&mut transaction), rolled_back).expect("accepted");
+    transaction.rollback().expect("it is rolled back");
+    let mut transaction = client.transaction().expect("a transaction");
+    let committed = work::job(BTreeMap::new());
+    let id = committed.id();
+    jobs.enqueue_in(&mut store.in_transaction(&mut transaction), committed).expect("accepted");
+    pass(Duration::from_secs(1));
+    assert!(jobs.get(id).expect("an answer").is_none() && process.runs().is_empty());
+    transaction.commit().expect("it is committed");
+    lab.await_state(id, JobState::Done, LIMIT);
+    assert!(jobs.get(gone).expect("an answer").is_none());
+    assert_eq!(process.runs().len(), 1, "what was rolled back never ran");
+    scheduler.shutdown().expect("it stops");
 }
 
 #[test]

@@ -1,52 +1,13 @@
-//! Durable schedules in real processes on SQLite: rows of the contract, each a test named after it.
+//! Durable schedules in real processes: rows of the contract, each a test named after it.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cluster::{Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, second_of};
-use scheduler_sqlite::rusqlite::TransactionBehavior;
+use cluster::{
+    Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, pass, runs, second_of,
+};
 
-/// Generous: the machine may be slow.
-const LIMIT: Duration = Duration::from_secs(60);
-
-const NODE: &str = env!("CARGO_BIN_EXE_node");
-
-fn each_second(name: &str, more: &str) -> String {
-    format!("name={name};cron=* * * * * *{more}")
-}
-
-fn runs(processes: &[&Process]) -> Vec<Run> {
-    processes.iter().flat_map(|process| process.runs()).collect()
-}
-
-fn await_runs(processes: &[&Process], count: usize) {
-    let what = format!("{count} runs");
-    eventually(LIMIT, &what, || (runs(processes).len() >= count).then_some(()));
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn pass(time: Duration) {
-    std::thread::sleep(time);
-}
-
-/// Asserts that each tick has one run, and that none of the seconds between the first and the last is missing. A tick that
-/// no process could fire in time was skipped, and the store has counted it.
-fn assert_each_second_once(runs: &[Run], task: &str, skipped: u64) {
-    let ticks = by_tick(runs, task);
-    for (tick, runs) in &ticks {
-        assert_eq!(runs.len(), 1, "tick {tick} of {task}: {runs:?}");
-    }
-    let seconds: Vec<i64> = ticks.keys().map(|tick| second_of(*tick)).collect();
-    let (first, last) = (seconds[0], seconds[seconds.len() - 1]);
-    let expected = u64::try_from(last - first + 1).expect("ticks are sorted");
-    assert_eq!(seconds.len() as u64 + skipped, expected, "{task}: {seconds:?}, skipped {skipped}");
-}
-
-fn skipped(lab: &Lab, name: &str) -> u64 {
-    let schedules = lab.open().schedules().expect("the store answers");
-    let schedule = schedules.iter().find(|each| each.definition.name == name);
-    schedule.expect("it is registered").skips.total()
-}
+use crate::NODE;
+use crate::support::{LIMIT, assert_each_second_once, await_runs, each_second, skipped};
 
 #[test]
 fn d1_each_tick_runs_once_in_three_processes() {
@@ -334,52 +295,4 @@ fn d19_a_deploy_changes_a_schedule() {
         let back = of_all.iter().filter(|run| run.began > registered.0 + 1_000_000);
         back.clone().any(|run| second_of(run.tick) % 4 == 0).then_some(())
     });
-}
-
-#[test]
-fn d20_the_store_goes_away_and_comes_back() {
-    let lab = Lab::sqlite(NODE);
-    let start = |label| {
-        let process = lab.process(label).with("schedule", each_second("tick", ";misfire=skip"));
-        process.with("enqueue-every", 100).start()
-    };
-    let mut all = ["a", "b"].map(start);
-    await_runs(&[&all[0], &all[1]], 30);
-    let accepted = |all: &[Process; 2]| -> BTreeSet<String> {
-        all.iter().flat_map(|process| process.notes("accepted")).map(|(_, id)| id).collect()
-    };
-    let mut connection = lab.connection();
-    let before: u64 = all.iter().map(Process::processor_ticks).sum();
-    let away = connection.transaction_with_behavior(TransactionBehavior::Exclusive);
-    let away = away.expect("the file is locked");
-    pass(length(20, 8));
-    let used = all.iter().map(Process::processor_ticks).sum::<u64>() - before;
-    let events = |all: &[Process; 2], kind: &str| {
-        all.iter().map(|process| process.notes(kind).len()).sum::<usize>()
-    };
-    // A tick of the processor's time is 10 ms: both together use less than a tenth of a processor.
-    assert!(used < length(20, 8).as_secs() * 10, "{used} ticks");
-    drop(away);
-    let at = accepted(&all).len();
-    eventually(LIMIT, "jobs are accepted again", || (accepted(&all).len() > at + 10).then_some(()));
-    assert!(events(&all, "away") >= 1 && events(&all, "back") >= 1);
-    assert!(all.iter_mut().all(|process| process.status().is_none()), "no process has ended");
-    let last = runs(&[&all[0], &all[1]]).iter().map(|run| run.tick).max().expect("ticks");
-    eventually(LIMIT, "ticks run again", || {
-        runs(&[&all[0], &all[1]]).iter().any(|run| run.tick > last).then_some(())
-    });
-    for process in &mut all {
-        process.kill();
-    }
-    let accepted = accepted(&all);
-    let mut last = lab.process("c").start();
-    // The tick of a killed process waits for one that knows its schedule.
-    lab.await_task_ended("work", LIMIT);
-    eventually(LIMIT, "it has opened a session", || last.notes("session_opened").first().cloned());
-    assert!(last.stop(LIMIT).success());
-    let stored = lab.jobs(scheduler_store::JobState::Done);
-    let stored: BTreeSet<String> = stored.iter().map(|job| job.id.to_string()).collect();
-    assert!(accepted.is_subset(&stored), "{:?}", accepted.difference(&stored).collect::<Vec<_>>());
-    let of_all = runs(&[&all[0], &all[1]]);
-    assert!(by_tick(&of_all, "tick").values().all(|runs| runs.len() == 1), "no tick runs twice");
 }

@@ -4,11 +4,17 @@
 //! Where there is no PostgreSQL, [`Server::start`] says so and returns none, and the test is to end. With
 //! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip.
 
+mod bouncer;
+mod proxy;
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+pub use bouncer::Bouncer;
+pub use proxy::{Proxy, Way};
 
 /// A server that runs until this value or the process is gone.
 #[derive(Debug)]
@@ -148,6 +154,51 @@ impl Server {
         let output = child.wait_with_output().expect("psql ends");
         assert!(output.status.success(), "psql: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Lets the server take encrypted connections, with a certificate for this name (`IP:127.0.0.1`, `DNS:localhost`).
+    /// Returns the files of the authority that has signed it, and of another one; none if there is no `openssl`, which is said
+    /// aloud.
+    ///
+    /// # Panics
+    ///
+    /// The certificate cannot be made.
+    #[must_use]
+    pub fn encrypt(&self, name: &str) -> Option<[PathBuf; 2]> {
+        if Command::new("openssl").arg("version").stdout(Stdio::null()).status().is_err() {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no `openssl` in PATH");
+            return None;
+        }
+        let script = "set -e
+            new='openssl req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1'
+            for authority in ca other; do $new -subj /CN=$authority -keyout $authority.key -out $authority.pem; done
+            $new -CA ca.pem -CAkey ca.key -subj /CN=server -addext subjectAltName=$1 -addext basicConstraints=critical,CA:FALSE \
+              -keyout data/server.key -out data/server.crt
+            chmod 600 data/server.key; chmod 755 .";
+        let mut shell = Command::new("sh");
+        as_user(&mut shell, &self.folder, self.user);
+        run(shell.args(["-c", script, "encrypt", name]).stderr(Stdio::null()));
+        let _ = self.psql("alter system set ssl = on; select pg_reload_conf();");
+        Some(["ca.pem", "other.pem"].map(|file| self.folder.join(file)))
+    }
+
+    /// Starts PgBouncer in transaction mode before the server, with three connections to it. None if it is not installed,
+    /// which is said aloud. It ends with this value.
+    ///
+    /// # Panics
+    ///
+    /// It does not start.
+    #[must_use]
+    pub fn bouncer(&self) -> Option<Bouncer> {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
+        folders.push(PathBuf::from("/usr/sbin"));
+        let Some(program) = folders.iter().map(|it| it.join("pgbouncer")).find(|it| it.is_file())
+        else {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no `pgbouncer` in PATH or /usr/sbin");
+            return None;
+        };
+        Some(Bouncer::start(&program, self))
     }
 
     /// Where the programs of PostgreSQL are.

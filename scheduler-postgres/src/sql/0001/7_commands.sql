@@ -181,3 +181,13 @@ begin
   select count(*) into v_count from gone;
   return v_count;
 end $$;
+
+-- Builds that do not understand the tables any more must not write to them: their sessions end with the migration, and they
+-- open no other (R20).
+create function {s}.end_old_sessions() returns trigger language plpgsql as $$
+begin
+  delete from {s}.session;
+  return null;
+end $$;
+create trigger meta_min_reader after update on {s}.meta for each row when (new.min_reader > old.min_reader)
+  execute function {s}.end_old_sessions();

@@ -59,7 +59,7 @@ fn write(line: &Line) {
 }
 
 fn note(kind: &str, text: &str) {
-    write(&Line::Note { kind: kind.to_owned(), text: text.replace(' ', "_") });
+    write(&Line::Note { kind: kind.to_owned(), text: text.replace([' ', '\n'], "_") });
 }
 
 fn perform(task: &str, work: &Work, run: &Run) -> Result<(), String> {
@@ -236,6 +236,11 @@ fn main() {
     if let Some(register) = options.one("register") {
         REGISTER.set(PathBuf::from(register)).expect("it is set once");
     }
+    let store = cluster::open(options.one("store").expect("--store is given"));
+    let store = store.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(2);
+    });
     let node = NodeOptions::default()
         .label(options.one("label").expect("--label is given"))
         .lease(options.millis("lease", 2_000))
@@ -243,11 +248,8 @@ fn main() {
         .reap_every(options.millis("reap", 500))
         .poll_every(options.millis("poll", 200));
     let threads = options.one("threads").map_or(4, |text| text.parse().expect("a number"));
-    let mut builder = Scheduler::builder()
-        .store_shared(cluster::open(options.one("store").expect("--store is given")))
-        .node(node)
-        .pool_size(threads)
-        .listener(hear);
+    let mut builder =
+        Scheduler::builder().store_shared(store).node(node).pool_size(threads).listener(hear);
     for text in options.all("schedule") {
         builder = with_schedule(builder, text);
     }

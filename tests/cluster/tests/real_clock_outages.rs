@@ -1,0 +1,95 @@
+//! The store goes away and comes back: its file is locked, or its server stops.
+
+use std::time::{Duration, Instant};
+
+use cluster::{Lab, Process, by_tick, eventually, is_full, length, pass, runs};
+use postgres_server::Server;
+use scheduler_sqlite::rusqlite::TransactionBehavior;
+
+use crate::NODE;
+use crate::support::{
+    LIMIT, assert_accepted_have_run, await_accepted, await_runs, each_second, skipped,
+};
+
+/// What both stores have to show, while an outage of this length takes place.
+fn outlive(lab: &Lab, all: &mut [Process; 2], time: Duration, outage: impl FnOnce()) {
+    await_runs(&[&all[0], &all[1]], 30);
+    lab.enqueue("work", r#"{"ms": 5000}"#, 1);
+    let used = |all: &[Process; 2]| all.iter().map(Process::processor_ticks).sum::<u64>();
+    let count = |all: &[Process; 2], kind: &str| -> usize {
+        all.iter().map(|process| process.notes(kind).len()).sum()
+    };
+    let (before, begun) = (used(all), Instant::now());
+    let (refused, missed) = (count(all, "refused-job"), skipped(lab, "tick"));
+    outage();
+    let (used, taken) = (used(all) - before, begun.elapsed());
+    // A tick of the processor's time is 10 ms: both together use less than a tenth of a processor.
+    assert!(used < (taken.as_secs() + 1) * 10, "{used} ticks in {taken:?}");
+    // SQLite waits for the lock for as long as a request may take.
+    if Lab::is_postgres() || is_full() {
+        assert!(count(all, "refused-job") > refused, "an enqueue ends with an error");
+    }
+    let (back, last) = (Instant::now(), runs(&[&all[0], &all[1]]).iter().map(|it| it.tick).max());
+    await_accepted(&all[0], 10);
+    await_accepted(&all[1], 10);
+    eventually(LIMIT, "ticks run again", || {
+        runs(&[&all[0], &all[1]]).iter().any(|run| Some(run.tick) > last).then_some(())
+    });
+    println!("all goes on {:?} after the outage of {taken:?}", back.elapsed());
+    assert!(count(all, "away") >= 1 && count(all, "back") >= 1);
+    assert!(all.iter_mut().all(|process| process.status().is_none()), "no process has ended");
+    // Of the ticks in the outage each but the latest is skipped, and counted.
+    let missed = skipped(lab, "tick") - missed;
+    assert!(missed + 3 >= time.as_secs(), "{missed} ticks are counted as skipped");
+    assert_accepted_have_run(lab, all);
+    let of_all = runs(&[&all[0], &all[1]]);
+    assert!(by_tick(&of_all, "tick").values().all(|runs| runs.len() == 1), "no tick runs twice");
+}
+
+#[test]
+fn d20_the_store_goes_away_and_comes_back() {
+    if Lab::is_postgres() {
+        return;
+    }
+    let lab = Lab::sqlite(NODE);
+    let mut all = ["a", "b"].map(|label| start(&lab, label, lab.store()));
+    let mut connection = lab.connection();
+    let time = length(20, 6);
+    outlive(&lab, &mut all, time, || {
+        let away = connection.transaction_with_behavior(TransactionBehavior::Exclusive);
+        let away = away.expect("the file is locked");
+        pass(time);
+        drop(away);
+    });
+}
+
+#[test]
+fn d20_the_server_stops_and_starts_again() {
+    if !Lab::is_postgres() {
+        return;
+    }
+    // One of its own, which keeps what was committed.
+    let Some(server) = Server::start_with(&["fsync=off"]) else { return };
+    let lab = Lab::postgres(NODE, &server.url());
+    let proxies = ["a", "b"].map(|_| lab.proxy());
+    let mut all = [("a", &proxies[0]), ("b", &proxies[1])]
+        .map(|(label, proxy)| start(&lab, label, &lab.store_at(proxy.port(), "")));
+    let time = length(20, 6);
+    outlive(&lab, &mut all, time, || {
+        let (begun, before) = (Instant::now(), proxies.each_ref().map(|it| it.connects()));
+        server.stop();
+        pass(time);
+        let most = 2 * (u32::try_from(begun.elapsed().as_secs()).expect("seconds") + 1);
+        for (proxy, before) in proxies.iter().zip(before) {
+            let connects = proxy.connects() - before;
+            println!("{connects} connects in {:?}", begun.elapsed());
+            assert!(connects <= most, "{connects} connects, {most} at most");
+        }
+        server.begin();
+    });
+}
+
+fn start(lab: &Lab, label: &str, store: &str) -> Process {
+    let process = lab.process(label).with("store", store).with("enqueue-every", 100);
+    process.with("schedule", each_second("tick", ";misfire=skip")).start()
+}
