@@ -84,6 +84,7 @@ pass_on! {
     prune(&Prune) -> u64;
     ---
     command(command: &Command, not_after: StoreTime) -> Commanded;
+    command_all(request: &scheduler_store::CommandAll) -> scheduler_store::CommandedAll;
     job(id: JobId) -> Option<Job>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<Job>;
     schedules() -> Vec<Schedule>;
