@@ -17,7 +17,7 @@ pub use scheduler_store::{
 pub use scheduler_postgres::{InTransaction, Postgres, Wakeup, postgres};
 #[cfg(feature = "sqlite")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
-pub use scheduler_sqlite::{OpenError, Sqlite, Within, rusqlite};
+pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, Within, rusqlite};
 
 /// An instant of a store's clock.
 ///
