@@ -308,7 +308,7 @@ fn a_command_by_filter_leaves_a_job_alone_that_is_another_by_then() {
     race.look
         .batch_execute(&format!("update \"{}\".job set state = 'parked'", race.schema))
         .expect("an update");
-    // Somebody has retried it, and it has succeeded.
+    // It was retried by hand, and has succeeded.
     race.begin("update {s}.job set state = 'done', finished_at = now() where state = 'parked'");
     let filter = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
     let retry = CommandAll { action: JobAction::Retry, filter, limit: 10, not_after: END };
