@@ -7,7 +7,8 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, Commanded, Fired, JobState, Lease, NewJob, OnBusy, Overlap, Reap, Renew, Store,
+    Command, CommandAll, Commanded, CommandedAll, Fired, JobAction, JobFilter, JobState, Lease,
+    NewJob, OnBusy, Overlap, Reap, Renew, Store,
 };
 
 use crate::support::{
@@ -297,6 +298,23 @@ fn r13_a_look_and_an_update_would_fail() {
         select from {s}.job o where o.key = job.key and o.state in ('ready', 'running'))";
     let failed = race.against_sql(server, naive);
     assert!(failed.is_err(), "it did not fail: this test sees nothing");
+}
+
+#[test]
+fn a_command_by_filter_leaves_a_job_alone_that_is_another_by_then() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    enqueue(&race.store, vec![NewJob::new(id(1), "a")]);
+    race.look
+        .batch_execute(&format!("update \"{}\".job set state = 'parked'", race.schema))
+        .expect("an update");
+    // It was retried by hand, and has succeeded.
+    race.begin("update {s}.job set state = 'done', finished_at = now() where state = 'parked'");
+    let filter = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
+    let retry = CommandAll { action: JobAction::Retry, filter, limit: 10, not_after: END };
+    let answer = race.against(move |store| store.command_all(&retry));
+    assert_eq!(answer, Ok(CommandedAll { done: 0, last: None }));
+    assert_eq!(race.state(1), JobState::Done);
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Client {
         })
     }
 
-    /// Asks for the store's clock, by the renewal of a session that nobody has.
+    /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn hear(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };

@@ -17,8 +17,8 @@ use crate::durable::{Client, Jobs};
 
 /// Several simulated processes of one program, which share a store and a clock: see [`Sim::cluster`].
 ///
-/// `cluster[0]` is the first process, as the [`Sim`] that it would be alone. They have one clock: who moves the time of one
-/// process moves it for all.
+/// `cluster[0]` is the first process, as the [`Sim`] that it would be alone. They have one clock: moving the
+/// time of one process moves it for all.
 #[must_use = "a cluster does nothing until its time is moved"]
 pub struct Cluster {
     program: Box<dyn Fn(Sim) -> Sim>,

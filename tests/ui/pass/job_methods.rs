@@ -22,7 +22,7 @@ mod mail {
 
     #[scheduled]
     impl Mailer<String> {
-        /// A mail to somebody.
+        /// A mail.
         pub(crate) fn mail(to: &str) -> Mail {
             Mail { to: to.to_owned() }
         }
