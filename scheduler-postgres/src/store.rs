@@ -306,7 +306,7 @@ impl Store for Postgres {
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
         let sql = self.sql(
-            "select * from {s}.fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+            "select * from {s}.fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
         );
         let row_sql =
             self.sql(&format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS));
@@ -324,6 +324,8 @@ impl Store for Postgres {
                 (&request.schedule, Type::TEXT),
                 (&request.rule, Type::TEXT),
                 (&At(request.seen), Type::TIMESTAMPTZ),
+                (&request.pause.map(|pause| At(pause.since)), Type::TIMESTAMPTZ),
+                (&request.pause.and_then(|pause| pause.until).map(At), Type::TIMESTAMPTZ),
                 (&At(request.cursor), Type::TIMESTAMPTZ),
                 (&next, Type::TEXT),
                 (&next_at, Type::TIMESTAMPTZ),

@@ -200,6 +200,7 @@ pub(crate) fn fire_of(
         schedule: schedule.to_owned(),
         rule: "rule".to_owned(),
         seen,
+        pause: None,
         cursor: tick,
         next: Next::Unknown,
         job: Some(TickJob { id: id(job), tick, missed: 0, run_at: tick }),

@@ -13,12 +13,7 @@ impl Tx<'_> {
             return Ok(Fired::Refused(None));
         };
         let tick = request.job.as_ref();
-        let is_paused = tick.is_some_and(|job| schedule.is_paused_at(job.tick, self.now));
-        if schedule.rule().text != request.rule
-            || schedule.cursor != request.seen
-            || request.cursor < request.seen
-            || is_paused
-        {
+        if !request.has_seen(&schedule) {
             return Ok(Fired::Refused(Some(Box::new(schedule))));
         }
         if self.now < request.cursor || tick.is_some_and(|job| self.now < job.tick) {

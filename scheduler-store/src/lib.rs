@@ -54,7 +54,9 @@ pub use request::{
     Prune, Reap, Reaped, Register, Registered, Registration, Renew, Renewed, SessionInfo, TaskRoom,
     reap_wait,
 };
-pub use schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
+pub use schedule::{
+    Definition, Next, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
+};
 pub use store::{EnqueueIn, Store, Watch};
 pub use text::{TEXT_MAX, storable};
 pub use time::{StoreTime, micros};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::id::{JobId, SessionId};
 use crate::job::{Held, Job, JobState, NewJob};
-use crate::schedule::{Definition, Next, Rule, Schedule, Skips, TickJob};
+use crate::schedule::{Definition, Next, Pause, PauseSpan, Rule, Schedule, Skips, TickJob};
 use crate::time::StoreTime;
 
 /// Opens a session.
@@ -214,6 +214,8 @@ pub struct Fire {
     pub rule: String,
     /// The cursor that was seen.
     pub seen: StoreTime,
+    /// The pause that was seen, also one that is over: it decides why ticks are skipped.
+    pub pause: Option<PauseSpan>,
     /// The cursor as it shall be, at least the one that was seen.
     pub cursor: StoreTime,
     /// When the schedule fires next.
@@ -230,6 +232,17 @@ pub struct Fire {
     pub not_after: StoreTime,
 }
 
+impl Fire {
+    /// Returns true if it was computed from this state of its schedule: from this rule, this cursor and this pause (R6).
+    #[must_use]
+    pub fn has_seen(&self, schedule: &Schedule) -> bool {
+        self.rule == schedule.rule().text
+            && self.seen == schedule.cursor
+            && self.seen <= self.cursor
+            && self.pause == schedule.pause.as_ref().map(Pause::span)
+    }
+}
+
 /// What became of a [`Fire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fired {
@@ -243,8 +256,8 @@ pub enum Fired {
     Busy,
     /// Nothing has changed: by the store's clock the tick is yet to come.
     TooEarly,
-    /// Nothing has changed: the cursor or the rule is another by now, or the tick is paused. The schedule as it is; none if
-    /// it is gone.
+    /// Nothing has changed: the cursor, the rule or the pause is another by now. The schedule as it is; none if it is
+    /// gone.
     Refused(Option<Box<Schedule>>),
     /// Nothing has changed: the session has ended.
     Ended,

@@ -126,7 +126,22 @@ pub struct Pause {
     pub reason: String,
 }
 
+/// When a [`Pause`] began, and when it ends or has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseSpan {
+    /// When it began.
+    pub since: StoreTime,
+    /// When it ends; none until it is resumed by hand.
+    pub until: Option<StoreTime>,
+}
+
 impl Pause {
+    /// When it began, and when it ends.
+    #[must_use]
+    pub fn span(&self) -> PauseSpan {
+        PauseSpan { since: self.since, until: self.until }
+    }
+
     /// Returns true if the pause holds at this instant.
     #[must_use]
     pub fn holds(&self, now: StoreTime) -> bool {
@@ -224,15 +239,6 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns true if a tick must not fire because of a pause. A single tick waits for the end of the pause; others are
-    /// skipped.
-    #[must_use]
-    pub fn is_paused_at(&self, tick: StoreTime, now: StoreTime) -> bool {
-        let is_single = matches!(self.rule().timing, Timing::Once(_) | Timing::OnceAfter(_));
-        let pause = self.pause.as_ref().filter(|pause| pause.contains(tick));
-        pause.is_some_and(|pause| pause.holds(now) || !is_single)
-    }
-
     /// A schedule that is registered now.
     #[must_use]
     pub fn new(mut definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {

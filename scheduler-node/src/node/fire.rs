@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Schedule, SessionId, Skips, StoreTime,
-    TickJob, Timing,
+    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Pause, Schedule, SessionId, Skips,
+    StoreTime, TickJob, Timing,
 };
 
 use super::state::Node;
@@ -120,6 +120,7 @@ impl Node {
             schedule: due.schedule.definition.name.clone(),
             rule,
             seen: plan.seen,
+            pause: due.schedule.pause.as_ref().map(Pause::span),
             cursor: plan.cursor,
             next: plan.next,
             job,
@@ -165,10 +166,13 @@ impl Node {
                 Fired::Busy => drop(self.follows.insert(fire.schedule.clone(), true)),
                 Fired::TooEarly => self.at.poll = self.at.poll.min(now.after(BEATEN)),
                 Fired::Refused(row) => {
-                    let row = row.filter(|row| row.cursor != fire.seen);
-                    if let Some(row) = row {
+                    let is_beaten = row.as_ref().is_some_and(|row| row.cursor != fire.seen);
+                    if let Some(row) = row.filter(|_| is_beaten) {
                         self.aim_next(row.next, now);
                         self.at.poll = self.at.poll.max(now.after(BEATEN));
+                    } else {
+                        // The rule or the pause is another one: what there is to decide has to be computed again.
+                        self.at.poll = self.at.poll.min(now.after(BEATEN));
                     }
                 }
                 Fired::Ended => self.ended(fire.session, now, effects),

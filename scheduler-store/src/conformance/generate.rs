@@ -18,7 +18,9 @@ use crate::request::{
     Close, Command, CommandAll, End, Enqueue, Finish, Fire, JobAction, JobFilter, Lease, OnBusy,
     Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
 };
-use crate::schedule::{Definition, Next, Overlap, Rule, Schedule, Skips, TickJob, Timing};
+use crate::schedule::{
+    Definition, Next, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
+};
 use crate::store::Store as _;
 use crate::time::StoreTime;
 use crate::{SessionInfo, Uuid};
@@ -283,10 +285,15 @@ impl Generator {
     fn fire(&mut self, model: &Model) -> Fire {
         let now = model.now();
         let schedule = self.schedule(model);
-        let (mut name, mut rule, mut seen) = (self.name(), String::new(), now);
+        let (mut name, mut rule, mut seen, mut pause) = (self.name(), String::new(), now, None);
         if let Some(schedule) = &schedule {
             name.clone_from(&schedule.definition.name);
             (rule, seen) = (schedule.rule().text.clone(), schedule.cursor);
+            pause = schedule.pause.as_ref().map(Pause::span);
+        }
+        if self.random.once_in(12) {
+            let until = self.random.once_in(2).then_some(now);
+            pause = pause.map(|pause| PauseSpan { until, ..pause });
         }
         if self.random.once_in(12) {
             seen = seen.after(Duration::from_micros(1));
@@ -312,6 +319,7 @@ impl Generator {
             schedule: name,
             rule,
             seen,
+            pause,
             cursor: if self.random.once_in(6) { seen } else { tick },
             next: self.next_of(now),
             job,

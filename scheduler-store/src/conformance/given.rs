@@ -9,7 +9,7 @@ use crate::request::{
     Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
     Polled, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
 };
-use crate::schedule::{Definition, Next, Overlap, Rule, Schedule, Skips, TickJob, Timing};
+use crate::schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
 use crate::store::Store;
 use crate::time::StoreTime;
 use crate::{OnLost, Payload, Priority, Uuid};
@@ -159,6 +159,7 @@ impl<T: TestStore> Given<T> {
             schedule: name.to_owned(),
             rule: schedule.rule().text.clone(),
             seen: schedule.cursor,
+            pause: schedule.pause.as_ref().map(Pause::span),
             cursor: tick,
             next: Next::Unknown,
             job: Some(TickJob { id, tick, missed: 0, run_at: tick }),

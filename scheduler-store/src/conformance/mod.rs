@@ -94,7 +94,7 @@ macro_rules! store_conformance {
             r15_a_process_that_started_earlier_does_not_register
             r16_another_calculator_computes_again_from_the_cursor
             r17_what_was_set_by_hand_outlives_a_registration
-            r18_ticks_of_a_pause_do_not_fire
+            r18_ticks_fire_by_the_pause_that_was_seen
             a_poll_tells_what_is_due
             a_definition_comes_back_as_it_was_or_is_refused
             r13_a_retry_that_would_collide_changes_nothing

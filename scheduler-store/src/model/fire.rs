@@ -14,12 +14,7 @@ impl State {
             return Fired::Refused(None);
         };
         let tick = request.job.as_ref();
-        let is_paused = tick.is_some_and(|job| schedule.is_paused_at(job.tick, now));
-        if schedule.rule().text != request.rule
-            || schedule.cursor != request.seen
-            || request.cursor < request.seen
-            || is_paused
-        {
+        if !request.has_seen(schedule) {
             return Fired::Refused(Some(Box::new(schedule.clone())));
         }
         if now < request.cursor || tick.is_some_and(|job| now < job.tick) {

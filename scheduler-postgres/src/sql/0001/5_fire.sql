@@ -1,7 +1,8 @@
--- A tick that fires: a compare-and-set on the cursor and the rule that the process computed from (R6). READ COMMITTED
+-- A tick that fires: a compare-and-set on the cursor, the rule and the pause that the process computed from (R6, R18). READ COMMITTED
 -- suffices: the row of the schedule is locked first, so that all that follows is seen as it is.
 create function {s}.fire(
-  p_session uuid, p_schedule text, p_rule text, p_seen timestamptz, p_cursor timestamptz, p_next_kind text,
+  p_session uuid, p_schedule text, p_rule text, p_seen timestamptz,
+  p_pause_since timestamptz, p_pause_until timestamptz, p_cursor timestamptz, p_next_kind text,
   p_next_at timestamptz, p_job uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_on_busy text,
   p_skipped_overlap bigint, p_skipped_missed bigint, p_skipped_paused bigint, p_claim boolean, p_not_after timestamptz)
 returns table (outcome text, {job_types}) language plpgsql volatile
@@ -19,12 +20,8 @@ begin
     when not exists (select from {s}.session s where s.id = p_session and s.lease_until > v_now) then 'ended'
     when v.name is null then 'refused'
     when coalesce(v.override_rule, v.rule) is distinct from p_rule or v.cursor_at is distinct from p_seen
+      or v.pause_since is distinct from p_pause_since or v.pause_until is distinct from p_pause_until
       or p_cursor < p_seen then 'refused'
-    -- A single tick waits for the end of a pause; others are skipped, also after it.
-    when p_tick is not null and v.pause_since < p_tick and (v.pause_until is null or p_tick < v.pause_until)
-      and (v.pause_until is null or v_now < v.pause_until
-        or (case when v.override_rule is null then v.timing else v.override_timing end) not in ('once', 'once_after'))
-      then 'refused'
     when v_now < p_cursor or v_now < p_tick then 'too_early' end;
   if outcome is not null then
     return next;
