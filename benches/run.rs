@@ -7,7 +7,7 @@
 use divan::Bencher;
 use scheduler_core::{
     Body, Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Stepped, SystemClock, Task,
-    Timer, VirtualCrew,
+    Timer, VirtualWorkers,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,14 +30,14 @@ fn at_rate(period: Duration, body: Body) -> Task<()> {
 /// Time passes, a worker takes the task, runs it, and puts it back.
 #[divan::bench(sample_count = 300, sample_size = 2_000)]
 fn one_run(bencher: Bencher<'_, '_>) {
-    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
+    let pool = builder.virtual_workers(&workers).build().expect("valid settings");
     let _task = pool.submit_task(at_rate(PERIOD, Body::new(|| ()))).expect("the pool is open");
-    crew.run_until_idle();
+    workers.run_until_idle();
     bencher.bench_local(|| {
         clock.advance(PERIOD);
-        assert_eq!(crew.step(1), Stepped::Ran);
+        assert_eq!(workers.step(1), Stepped::Ran);
     });
 }
 
@@ -84,32 +84,32 @@ impl Fire for Rate {
 /// As `one_run`, of a timer that is armed anew at each firing, without and with something in progress.
 #[divan::bench(args = [false, true], sample_count = 300, sample_size = 2_000)]
 fn one_firing(bencher: Bencher<'_, '_>, is_in_progress: bool) {
-    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
+    let pool = builder.virtual_workers(&workers).build().expect("valid settings");
     let rate = Rate { period: PERIOD, is_in_progress, fired: AtomicU32::new(0), end: None };
     let _timer = rate.start(&pool, Now::read(&clock));
-    crew.run_until_idle();
+    workers.run_until_idle();
     bencher.bench_local(|| {
         clock.advance(PERIOD);
-        assert_eq!(crew.step(1), Stepped::Ran);
+        assert_eq!(workers.step(1), Stepped::Ran);
     });
 }
 
 /// As `one_run`, among ten thousand tasks that wait.
 #[divan::bench(sample_count = 300, sample_size = 2_000)]
 fn one_run_among_many(bencher: Bencher<'_, '_>) {
-    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
+    let pool = builder.virtual_workers(&workers).build().expect("valid settings");
     for _ in 0..10_000 {
         pool.submit_task(at_rate(PERIOD * 10_000_000, Body::new(|| ()))).expect("it is open");
     }
     pool.submit_task(at_rate(PERIOD, Body::new(|| ()))).expect("the pool is open");
-    crew.run_until_idle();
+    workers.run_until_idle();
     bencher.bench_local(|| {
         clock.advance(PERIOD);
-        assert_eq!(crew.step(1), Stepped::Ran);
+        assert_eq!(workers.step(1), Stepped::Ran);
     });
 }
 
@@ -152,10 +152,10 @@ fn submit_busy(pool: &ScheduledThreadPool) -> Receiver<()> {
 /// An alarm is set and taken back, as by a run that ends within its limit.
 #[divan::bench(sample_count = 300, sample_size = 2_000)]
 fn one_alarm_taken_back(bencher: Bencher<'_, '_>) {
-    let crew = VirtualCrew::new();
+    let workers = VirtualWorkers::new();
     let clock = Arc::new(ManualClock::new());
     let builder = ScheduledThreadPool::builder().core_size(1).clock(clock);
-    let pool = builder.virtual_crew(&crew).build().expect("valid settings");
+    let pool = builder.virtual_workers(&workers).build().expect("valid settings");
     let at = scheduler_core::Tick::ZERO + PERIOD;
     bencher.bench_local(|| drop(pool.call_at(at, || ())));
 }

@@ -21,8 +21,8 @@
 
 pub use scheduler_core::pool::{
     Alarm, Begun, PoolBuilder, QueuedTask, RejectionHandler, RejectionPolicy, RunState,
-    ScheduledThreadPool, ShutdownPolicy, Sleep, Stepped, ThreadFactory, UnstartedTask, VirtualCrew,
-    VirtualRun, Wake, WorkerThread,
+    ScheduledThreadPool, ShutdownPolicy, Sleep, Stepped, ThreadFactory, UnstartedTask, VirtualRun,
+    VirtualWorkers, Wake, WorkerThread,
 };
 pub use scheduler_core::task::{
     Body, Fallible, Fire, Fired, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, Timer,

@@ -16,7 +16,7 @@ use scheduler::{Event, Listener, Run};
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{
     Body, Clock, Error, ManualClock, OnError, ScheduledThreadPool, Stepped, SystemClock, Task,
-    VirtualCrew,
+    VirtualWorkers,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,15 +88,15 @@ impl Way {
 struct Stage {
     way: Way,
     clock: ManualClock,
-    crew: VirtualCrew,
+    workers: VirtualWorkers,
     _pool: Arc<ScheduledThreadPool>,
 }
 
 impl Stage {
     fn of(way: Way) -> Self {
-        let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+        let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-        let pool = Arc::new(builder.virtual_crew(&crew).build().expect("valid settings"));
+        let pool = Arc::new(builder.virtual_workers(&workers).build().expect("valid settings"));
         let listener = way.is_heard().then(|| Arc::new(Ear) as Arc<dyn Listener>);
         let task_maker =
             BenchTask { pool: Arc::clone(&pool), clock: Arc::new(clock.clone()), listener };
@@ -118,14 +118,14 @@ impl Stage {
             Way::TaskCron | Way::TaskCronHeard => task_maker.by_cron(every_second(), nothing),
         };
         submitted.expect("the pool is open");
-        crew.run_until_idle();
-        Self { way, clock, crew, _pool: pool }
+        workers.run_until_idle();
+        Self { way, clock, workers, _pool: pool }
     }
 
     /// Time passes, the worker takes the task, runs it, and puts it back.
     fn run_once(&self) {
         self.clock.advance(self.way.period());
-        assert_eq!(self.crew.step(1), Stepped::Ran);
+        assert_eq!(self.workers.step(1), Stepped::Ran);
     }
 }
 

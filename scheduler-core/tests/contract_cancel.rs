@@ -304,7 +304,7 @@ fn ec_e7_an_interrupt_that_comes_after_the_run_reaches_nobody() {
     let stage = VirtualPool::new(1);
     let first = stage.pool.submit(|| ()).unwrap();
     let second = stage.pool.submit(|| Run::current().unwrap().is_cancelled()).unwrap();
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("there is a task") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("there is a task") };
     assert!(first.cancel_now());
     run.finish();
     assert_eq!(first.state(), TaskState::Cancelled);

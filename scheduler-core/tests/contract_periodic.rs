@@ -202,15 +202,15 @@ fn ec_c6_the_state_of_a_body_goes_with_it_from_worker_to_worker() {
     };
     stage.pool.schedule_at_fixed_rate(Duration::ZERO, ms(1), body).unwrap();
     for _ in 0..50 {
-        for worker in stage.crew.workers() {
-            let run = match stage.crew.begin(worker) {
+        for worker in stage.workers.numbers() {
+            let run = match stage.workers.begin(worker) {
                 scheduler_core::Begun::Run(run) => run,
                 other => panic!("worker {worker} had nothing to run: {other:?}"),
             };
             // While this run is in progress no other worker finds the task, however late it is.
             stage.clock.advance(ms(3));
-            for other in stage.crew.workers().into_iter().filter(|other| *other != worker) {
-                let begun = stage.crew.begin(other);
+            for other in stage.workers.numbers().into_iter().filter(|other| *other != worker) {
+                let begun = stage.workers.begin(other);
                 assert!(matches!(begun, scheduler_core::Begun::Waits(_)), "{begun:?}");
             }
             run.finish();
@@ -287,7 +287,7 @@ fn ec_c8_a_period_of_zero_is_refused_before_anything_happens() {
             assert!(error.is_argument(), "{error}");
             let stats = stage.pool.stats();
             assert_eq!((stats.queued, stats.tasks, stats.largest_pool_size), (0, 0, 0));
-            assert!(stage.crew.workers().is_empty());
+            assert!(stage.workers.numbers().is_empty());
         }
     }
 }

@@ -102,7 +102,7 @@ fn check_latched_task(name: &str, pool: &ScheduledThreadPool) {
     assert!(handle.is_done() && !handle.is_cancelled(), "{name}");
 }
 
-/// All but the virtual crew, whose task would have to wait for the thread that it runs on.
+/// All but virtual workers, whose task would have to wait for the thread that it runs on.
 #[test]
 fn ec_a9_a_pool_from_every_constructor_works() {
     let builder = ScheduledThreadPool::builder;

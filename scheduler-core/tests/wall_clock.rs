@@ -20,7 +20,7 @@ use scheduler_core::Task;
 use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::trigger::Zone;
 
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// A pool on a clock moved by hand, and the runs of its tasks: when meant, when started.
 struct House {
     clock: ManualClock,
-    crew: VirtualCrew,
+    workers: VirtualWorkers,
     pool: ScheduledThreadPool,
     /// Until when each worker rests, if nobody wakes it.
     rests: RefCell<BTreeMap<u64, Option<Tick>>>,
@@ -40,10 +40,10 @@ type Runs = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
 
 impl House {
     fn at(wall: &str) -> Self {
-        let (clock, crew) = (ManualClock::at(instant(wall)), VirtualCrew::new());
+        let (clock, workers) = (ManualClock::at(instant(wall)), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(2).clock(Arc::new(clock.clone()));
-        let pool = builder.virtual_crew(&crew).build().unwrap();
-        Self { clock, crew, pool, rests: RefCell::default() }
+        let pool = builder.virtual_workers(&workers).build().unwrap();
+        Self { clock, workers, pool, rests: RefCell::default() }
     }
 
     fn cron(&self, expression: &str) -> Runs {
@@ -70,18 +70,18 @@ impl House {
         let mut rests = self.rests.borrow_mut();
         let is_up = |worker: &u64, rests: &BTreeMap<u64, Option<Tick>>| match rests.get(worker) {
             Some(Some(until)) if *until <= self.clock.now() => true,
-            Some(_) => self.crew.is_woken(*worker),
+            Some(_) => self.workers.is_woken(*worker),
             None => true,
         };
         while let Some(worker) =
-            self.crew.workers().into_iter().find(|worker| is_up(worker, &rests))
+            self.workers.numbers().into_iter().find(|worker| is_up(worker, &rests))
         {
             rests.remove(&worker);
-            if let Stepped::Waits(until) = self.crew.step(worker) {
+            if let Stepped::Waits(until) = self.workers.step(worker) {
                 rests.insert(worker, until);
             }
         }
-        rests.retain(|worker, _| self.crew.workers().contains(worker));
+        rests.retain(|worker, _| self.workers.numbers().contains(worker));
         if !self.pool.is_terminated() {
             let next = rests.values().flatten().min().expect("somebody looks again");
             assert!(*next <= self.clock.now() + LOOK, "the next look is at {next:?}");
@@ -159,7 +159,7 @@ fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
 
     // A step for each run, one for each look at the wall clock, and some to wake each other.
     let (runs, looks) = (times.len() as u64 + 2 * 61, 2 * 60);
-    let steps = house.crew.steps();
+    let steps = house.workers.steps();
     assert!(steps <= 2 * (runs + looks), "{steps} steps for {runs} runs: something spins");
 }
 
@@ -276,25 +276,25 @@ impl<F: Fn() + Send + Sync> Trigger for Meddler<F> {
 
 #[test]
 fn a_pool_does_not_terminate_before_a_task_that_is_asked_for_its_new_time() {
-    let House { clock, crew, pool, .. } = House::at("2026-01-01T00:00:00Z");
+    let House { clock, workers, pool, .. } = House::at("2026-01-01T00:00:00Z");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let meddle = {
-        let (crew, pool, seen) = (crew.clone(), pool.clone(), Arc::clone(&seen));
+        let (workers, pool, seen) = (workers.clone(), pool.clone(), Arc::clone(&seen));
         move || {
             drop(pool.shutdown_now());
-            let other = crew.step(2);
+            let other = workers.step(2);
             seen.lock().unwrap().push((other, pool.is_terminated()));
         }
     };
     let handle = pool.schedule_with_trigger(Meddler(clock.wall(), meddle), || ()).unwrap();
     assert!(pool.prestart());
-    crew.run_until_idle();
+    workers.run_until_idle();
     pool.set_core_size(1);
-    crew.run_until_idle();
+    workers.run_until_idle();
     // One worker is to leave now, and is the one that notices the clock set back.
     clock.advance(pool.keep_alive());
     clock.step_wall(TimeDelta::seconds(-2));
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(*seen.lock().unwrap(), [(Stepped::Left, false)]);
     assert!(handle.is_cancelled() && pool.is_terminated());
 }

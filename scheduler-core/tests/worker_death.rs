@@ -26,7 +26,7 @@ use scheduler_core::Tick;
 use scheduler_core::Timer;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
@@ -209,13 +209,13 @@ fn tasks_that_are_asked_as_their_worker_dies_are_cancelled() {
 /// A virtual worker is on the thread of whoever lets it work, and that one lives on.
 #[test]
 fn a_thread_on_which_a_worker_died_in_a_run_is_in_no_run() {
-    let (crew, trap) = (VirtualCrew::new(), Arc::new(Trap::default()));
+    let (workers, trap) = (VirtualWorkers::new(), Arc::new(Trap::default()));
     let builder = ScheduledThreadPool::builder().clock(Arc::clone(&trap) as Arc<_>);
-    let pool = builder.virtual_crew(&crew).build().unwrap();
+    let pool = builder.virtual_workers(&workers).build().unwrap();
     let set = Arc::clone(&trap);
     let body = move || set.set_for.store(1, Ordering::SeqCst);
     pool.schedule_at_fixed_rate(Duration::ZERO, Duration::from_secs(3_600), body).unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| crew.step(1))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| workers.step(1))).is_err());
     assert!(Run::current().is_none());
 }
 

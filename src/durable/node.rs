@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::{Clock, VirtualCrew};
+use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Draws, TaskConfig, Tick};
 use scheduler_store::Uuid;
 
@@ -27,7 +27,7 @@ pub(crate) struct NodeSetup {
 /// What a simulated node has in place of threads and chance.
 pub(crate) struct Simulated {
     pub(crate) seed: u128,
-    pub(crate) crew: VirtualCrew,
+    pub(crate) workers: VirtualWorkers,
     /// What its process is called.
     pub(crate) label: String,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Simulated {
 #[derive(Debug)]
 pub(crate) struct Node {
     shell: Arc<Shell>,
-    simulated: Option<VirtualCrew>,
+    simulated: Option<VirtualWorkers>,
 }
 
 impl Node {
@@ -92,7 +92,7 @@ impl Node {
                 shell.nudge();
             }
         }));
-        Ok(Self { shell, simulated: simulated.map(|simulated| simulated.crew) })
+        Ok(Self { shell, simulated: simulated.map(|simulated| simulated.workers) })
     }
 
     /// Starts to claim jobs.
@@ -102,7 +102,7 @@ impl Node {
     /// A thread cannot be started.
     pub(crate) fn start(&self) -> io::Result<()> {
         match &self.simulated {
-            Some(crew) => self.shell.start_simulated(crew).map_err(io::Error::other),
+            Some(workers) => self.shell.start_simulated(workers).map_err(io::Error::other),
             None => self.shell.start_threads(),
         }
     }

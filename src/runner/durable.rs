@@ -115,8 +115,8 @@ impl Durable {
             bus: Arc::clone(launch.bus),
             pools: launch.pools.iter().map(|pool| (pool.name.clone(), pool.size)).collect(),
             simulated: launch.simulation.map(|(simulation, seed)| {
-                let SimulatedNode { crew, number, label } = simulation.node();
-                Simulated { seed: u128::from(number) << 64 | u128::from(seed), crew, label }
+                let SimulatedNode { workers, number, label } = simulation.node();
+                Simulated { seed: u128::from(number) << 64 | u128::from(seed), workers, label }
             }),
         };
         let node = Node::new(parts, &self.options, setup).map_err(StartError::of_faults)?;

@@ -228,7 +228,7 @@ fn pools(
             .listener(Arc::clone(&events));
         let builder = context.surround(builder);
         let builder = match simulation {
-            Some(simulation) => builder.virtual_crew(&simulation.crew()),
+            Some(simulation) => builder.virtual_workers(&simulation.workers()),
             None => builder,
         };
         let pool = builder.build();

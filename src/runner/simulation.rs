@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 
 use crate::inject::Call;
 use crate::observe::Listener;
@@ -13,7 +13,7 @@ use crate::observe::Listener;
 #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
 pub(crate) struct SimulatedNode {
     /// Its worker, which is not waited for: it always has something to do later.
-    pub(crate) crew: VirtualCrew,
+    pub(crate) workers: VirtualWorkers,
     /// Which node of the simulation it is. Each draws other numbers.
     pub(crate) number: u64,
     /// What its process is called.
@@ -23,7 +23,7 @@ pub(crate) struct SimulatedNode {
 /// Runs a scheduler on one thread, by a clock of its own.
 pub(crate) trait Simulation: fmt::Debug + Send + Sync {
     /// The workers of one more pool.
-    fn crew(&self) -> VirtualCrew;
+    fn workers(&self) -> VirtualWorkers;
 
     /// What the node has in place of threads and chance.
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 
 use super::moment::Moment;
 use super::record::Record;
@@ -128,13 +128,13 @@ impl Started {
 }
 
 impl Simulation for Shared {
-    fn crew(&self) -> VirtualCrew {
-        self.world.new_crew(self.life, false)
+    fn workers(&self) -> VirtualWorkers {
+        self.world.new_workers(self.life, false)
     }
 
     fn node(&self) -> SimulatedNode {
         SimulatedNode {
-            crew: self.world.new_crew(self.life, true),
+            workers: self.world.new_workers(self.life, true),
             number: self.life as u64,
             label: format!("process-{}", self.process),
         }

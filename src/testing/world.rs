@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::{Epoch, Gate};
-use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualCrew, VirtualRun};
+use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
 use crate::sync::{Mutex, MutexGuard};
 
@@ -19,8 +19,8 @@ use super::runtime::Driver;
 use super::script::TaskScript;
 use crate::run::BoxFuture;
 
-/// The most waits of one run on the clock, which stands still for all others. The run may wait for something that cannot
-/// happen.
+/// The most waits of one run on the clock, which stands still for all others. The run may wait for something that
+/// cannot happen.
 const WAITS_MAX: u64 = 10_000;
 
 /// How long a simulation without a limit waits for a future that no timer wakes.
@@ -48,7 +48,7 @@ enum Next {
 /// The clock and the workers of a simulation.
 pub(super) struct World {
     clock: ManualClock,
-    crews: Mutex<Arc<Vec<Crew>>>,
+    pools: Mutex<Arc<Vec<PoolWorkers>>>,
     lives: Lives,
     /// Runs whose bodies have been executed, by the end of their time, and then by their order.
     busy: Mutex<BTreeMap<(Tick, u64), Busy>>,
@@ -68,8 +68,8 @@ type Scripts = BTreeMap<(usize, Arc<str>), Arc<TaskScript>>;
 
 /// The workers of a pool.
 #[derive(Clone)]
-struct Crew {
-    workers: VirtualCrew,
+struct PoolWorkers {
+    workers: VirtualWorkers,
     life: usize,
     /// True for the worker of a node, which always has something to do later.
     is_of_node: bool,
@@ -77,7 +77,7 @@ struct Crew {
 
 /// A worker that is busy until its run's time is over.
 struct Busy {
-    crew: usize,
+    pool: usize,
     life: usize,
     worker: u64,
     run: VirtualRun,
@@ -101,7 +101,7 @@ impl World {
     pub(super) fn new(start: DateTime<Utc>) -> Arc<Self> {
         Arc::new(Self {
             clock: ManualClock::at(start),
-            crews: Mutex::default(),
+            pools: Mutex::default(),
             lives: Lives::default(),
             busy: Mutex::default(),
             order: AtomicU64::new(0),
@@ -141,10 +141,10 @@ impl World {
     }
 
     /// Workers for one more pool of a life, or for its node, for which [`is_idle`](Self::is_idle) does not wait.
-    pub(super) fn new_crew(&self, life: usize, is_of_node: bool) -> VirtualCrew {
-        let workers = VirtualCrew::new();
-        let crew = Crew { workers: workers.clone(), life, is_of_node };
-        Arc::make_mut(&mut *lock(&self.crews)).push(crew);
+    pub(super) fn new_workers(&self, life: usize, is_of_node: bool) -> VirtualWorkers {
+        let workers = VirtualWorkers::new();
+        let pool = PoolWorkers { workers: workers.clone(), life, is_of_node };
+        Arc::make_mut(&mut *lock(&self.pools)).push(pool);
         workers
     }
 
@@ -183,10 +183,11 @@ impl World {
     /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
         let is_out = |life| self.lives.is_out(life);
-        let is_empty =
-            |crew: &Crew| crew.is_of_node || is_out(crew.life) || crew.workers.next_due().is_none();
+        let is_empty = |pool: &PoolWorkers| {
+            pool.is_of_node || is_out(pool.life) || pool.workers.next_due().is_none()
+        };
         lock(&self.busy).values().all(|busy| is_out(busy.life))
-            && self.crews().iter().all(is_empty)
+            && self.pools().iter().all(is_empty)
             && !self.driver.has_pending()
     }
 
@@ -217,19 +218,20 @@ impl World {
         true
     }
 
-    /// Makes a free worker run a due task. If there is none, returns when a run ends or a task with a free worker is due.
+    /// Makes a free worker run a due task. If there is none, returns when a run ends or a task with a free worker is
+    /// due.
     fn work_once(&self) -> Next {
-        let (now, crews) = (self.clock.now(), self.crews());
+        let (now, pools) = (self.clock.now(), self.pools());
         let is_awake = |life: usize| !self.lives.is_frozen(life, now);
         let busy = lock(&self.busy);
         let first = busy.iter().find(|(_, busy)| is_awake(busy.life));
         let first = first.map(|((end, _), _)| *end);
         drop(busy);
         let mut next = first.into_iter().chain(self.lives.next_thaw(now)).min();
-        for (index, crew) in crews.iter().enumerate().filter(|(_, crew)| is_awake(crew.life)) {
-            let Some(due) = crew.workers.next_due() else { continue };
-            let Some(worker) = self.free_worker(index, crew) else { continue };
-            if due <= now && self.begin(crew, index, worker) {
+        for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| is_awake(pool.life)) {
+            let Some(due) = pool.workers.next_due() else { continue };
+            let Some(worker) = self.free_worker(index, pool) else { continue };
+            if due <= now && self.begin(pool, index, worker) {
                 return Next::Happened;
             }
             next = Some(next.map_or(due, |next| next.min(due)));
@@ -241,12 +243,12 @@ impl World {
     fn work_all(&self) -> bool {
         let mut has_happened = false;
         let now = self.clock.now();
-        for (index, crew) in self.crews().iter().enumerate() {
-            if self.lives.is_frozen(crew.life, now) {
+        for (index, pool) in self.pools().iter().enumerate() {
+            if self.lives.is_frozen(pool.life, now) {
                 continue;
             }
-            for worker in crew.workers.workers() {
-                has_happened |= !self.is_busy(index, worker) && self.begin(crew, index, worker);
+            for worker in pool.workers.numbers() {
+                has_happened |= !self.is_busy(index, worker) && self.begin(pool, index, worker);
             }
         }
         has_happened
@@ -259,24 +261,24 @@ impl World {
         self.work_all()
     }
 
-    fn free_worker(&self, index: usize, crew: &Crew) -> Option<u64> {
-        crew.workers.workers().into_iter().find(|worker| !self.is_busy(index, *worker))
+    fn free_worker(&self, index: usize, pool: &PoolWorkers) -> Option<u64> {
+        pool.workers.numbers().into_iter().find(|worker| !self.is_busy(index, *worker))
     }
 
-    fn crews(&self) -> Arc<Vec<Crew>> {
-        Arc::clone(&lock(&self.crews))
+    fn pools(&self) -> Arc<Vec<PoolWorkers>> {
+        Arc::clone(&lock(&self.pools))
     }
 
-    fn begin(&self, crew: &Crew, index: usize, worker: u64) -> bool {
+    fn begin(&self, pool: &PoolWorkers, index: usize, worker: u64) -> bool {
         self.inside.enter();
-        let begun = crew.workers.begin(worker);
+        let begun = pool.workers.begin(worker);
         let length = self.inside.leave();
         match begun {
             Begun::Run(run) if run.is_pending() || length.is_zero() => run.finish(),
             Begun::Run(run) => {
                 let end = self.clock.now() + length;
                 let order = self.order.fetch_add(1, RELAXED);
-                let busy = Busy { crew: index, life: crew.life, worker, run };
+                let busy = Busy { pool: index, life: pool.life, worker, run };
                 lock(&self.busy).insert((end, order), busy);
             }
             Begun::Waits(_) => return false,
@@ -285,8 +287,8 @@ impl World {
         true
     }
 
-    fn is_busy(&self, crew: usize, worker: u64) -> bool {
-        lock(&self.busy).values().any(|busy| busy.crew == crew && busy.worker == worker)
+    fn is_busy(&self, pool: usize, worker: u64) -> bool {
+        lock(&self.busy).values().any(|busy| busy.pool == pool && busy.worker == worker)
     }
 
     /// Advances to `to`, or until a future is woken.

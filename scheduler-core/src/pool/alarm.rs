@@ -26,13 +26,13 @@ impl ScheduledThreadPool {
     /// been made.
     ///
     /// ```
-    /// use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, VirtualCrew};
+    /// use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, VirtualWorkers};
     /// use std::{sync::Arc, sync::mpsc, time::Duration};
     ///
-    /// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    /// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     /// let pool = ScheduledThreadPool::builder()
     ///     .clock(Arc::new(clock.clone()))
-    ///     .virtual_crew(&crew)
+    ///     .virtual_workers(&workers)
     ///     .build()?;
     /// let (sender, receiver) = mpsc::channel();
     /// let second = Duration::from_secs(1);
@@ -40,7 +40,7 @@ impl ScheduledThreadPool {
     /// let late = pool.call_at(clock.now() + second * 2, || unreachable!("it is taken back"));
     /// drop(late);
     /// clock.advance(second * 3);
-    /// crew.run_until_idle();
+    /// workers.run_until_idle();
     /// assert_eq!(receiver.try_recv(), Ok("now"));
     /// # drop(early);
     /// # Ok::<(), scheduler_core::Error>(())

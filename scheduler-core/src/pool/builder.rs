@@ -22,7 +22,7 @@ use super::shutdown::ShutdownPolicy;
 use super::threads::StdThreads;
 use super::threads::ThreadFactory;
 use super::threads::Threads;
-use super::virtual_crew::VirtualCrew;
+use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
 use crate::error::Error;
 use crate::error::Failure;
@@ -203,8 +203,8 @@ impl PoolBuilder {
     }
 
     /// Lets a test take the steps of the workers by hand instead of starting threads.
-    pub fn virtual_crew(mut self, crew: &VirtualCrew) -> Self {
-        self.starter = Some(Arc::new(crew.clone()));
+    pub fn virtual_workers(mut self, workers: &VirtualWorkers) -> Self {
+        self.starter = Some(Arc::new(workers.clone()));
         self
     }
 

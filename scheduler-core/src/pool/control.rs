@@ -239,14 +239,14 @@ impl ScheduledThreadPool {
         started
     }
 
-    /// What starts the threads of workers; none for a virtual crew.
+    /// What starts the threads of workers; none for virtual workers.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
         let starter: Arc<dyn Any + Send + Sync> = self.shell().starter();
         starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
     }
 
-    /// Changes what starts the threads of workers from now on. No effect on a virtual crew.
+    /// Changes what starts the threads of workers from now on. No effect on virtual workers.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
         if self.thread_factory().is_some() {
             self.shell().replace_starter(Arc::new(Threads(Arc::new(factory))));

@@ -22,7 +22,7 @@
 // |---|---|---|---|
 // | core | `step`, `entry`, `queues`, `ready`, `staging`, `activity`, `workers`, `lateness`, `wake_ups`, `staffing`, `intake`, `removal`, `shutdown`, `ending`, `core` | what is queued, who works, what may run | a clock, a thread, user code; it takes the locks of `ready` and `staging` only |
 // | shell | `shared_worker`, `locked`, `shell`, `stepping`, `effects`, `wake` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_crew`, and the public methods, from `executor` on | threads, user code | looks into the core |
+// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | looks into the core |
 //
 // # The way of a task
 //
@@ -75,7 +75,7 @@ mod threads;
 mod time_limit;
 mod timer;
 mod unstarted;
-mod virtual_crew;
+mod virtual_workers;
 mod wake;
 mod wake_ups;
 mod worker;
@@ -93,8 +93,8 @@ pub use shutdown::ShutdownPolicy;
 pub use threads::ThreadFactory;
 pub use threads::WorkerThread;
 pub use unstarted::UnstartedTask;
-pub use virtual_crew::Begun;
-pub use virtual_crew::Stepped;
-pub use virtual_crew::VirtualCrew;
-pub use virtual_crew::VirtualRun;
+pub use virtual_workers::Begun;
+pub use virtual_workers::Stepped;
+pub use virtual_workers::VirtualRun;
+pub use virtual_workers::VirtualWorkers;
 pub use wake::Wake;

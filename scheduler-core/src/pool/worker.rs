@@ -217,31 +217,31 @@ mod tests {
     use crate::ScheduledThreadPool;
     use crate::TaskHandle;
     use crate::TaskState;
-    use crate::VirtualCrew;
+    use crate::VirtualWorkers;
     use std::sync::Mutex;
     use std::time::Duration;
 
     type Ends = Arc<Mutex<Vec<TaskState>>>;
 
-    fn pool() -> (ScheduledThreadPool, VirtualCrew, Ends) {
-        let (crew, ends) = (VirtualCrew::new(), Ends::default());
+    fn pool() -> (ScheduledThreadPool, VirtualWorkers, Ends) {
+        let (workers, ends) = (VirtualWorkers::new(), Ends::default());
         let heard = Arc::clone(&ends);
         let pool = ScheduledThreadPool::builder()
-            .virtual_crew(&crew)
+            .virtual_workers(&workers)
             .listener(move |event: &Event<'_>| {
                 if let Event::TaskEnded { state, .. } = event {
                     heard.lock().unwrap().push(*state);
                 }
             })
             .build();
-        (pool.unwrap(), crew, ends)
+        (pool.unwrap(), workers, ends)
     }
 
     #[test]
     fn the_end_of_a_task_that_the_pool_cancels_during_a_poll_is_reported_once() {
-        let (pool, crew, ends) = pool();
+        let (pool, workers, ends) = pool();
         let handle = pool.schedule_async(Duration::ZERO, std::future::pending::<()>()).unwrap();
-        let Begun::Run(run) = crew.begin(1) else { panic!("the task is due") };
+        let Begun::Run(run) = workers.begin(1) else { panic!("the task is due") };
         drop(pool.shutdown_now());
         run.finish();
         assert!(handle.is_cancelled());
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_task_that_cancels_itself_while_it_is_run_by_hand_is_reported_once() {
-        let (pool, _crew, ends) = pool();
+        let (pool, _workers, ends) = pool();
         let own: Arc<Mutex<Option<TaskHandle<()>>>> = Arc::default();
         let inside = Arc::clone(&own);
         let body = std::future::poll_fn(move |_| {

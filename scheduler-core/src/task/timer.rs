@@ -100,7 +100,7 @@ pub enum Fired {
 /// completed. No hook is called for a firing, and no event reports it.
 ///
 /// ```
-/// use scheduler_core::{Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Timer, VirtualCrew};
+/// use scheduler_core::{Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Timer, VirtualWorkers};
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use std::{sync::Arc, time::Duration};
 ///
@@ -123,17 +123,17 @@ pub enum Fired {
 ///     fn dropped(_: &Arc<Timer<Self>>) {}
 /// }
 ///
-/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+/// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
 /// let pool = ScheduledThreadPool::builder()
 ///     .clock(Arc::new(clock.clone()))
-///     .virtual_crew(&crew)
+///     .virtual_workers(&workers)
 ///     .build()?;
 /// let ticker = pool.timer("ticker", Ticker::default());
 /// let now = Now::read(&clock);
 /// ticker.arm(Due::Tick(now.tick + SECOND), now).perform();
 /// for _ in 0..3 {
 ///     clock.advance(SECOND);
-///     crew.run_until_idle();
+///     workers.run_until_idle();
 /// }
 /// assert_eq!(ticker.0.load(Ordering::Relaxed), 3);
 /// assert_eq!(ticker.due(), Some(Due::Tick(now.tick + SECOND * 4)));

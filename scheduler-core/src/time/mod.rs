@@ -49,18 +49,18 @@ pub use wall::WallTime;
 /// Implementations must be monotonic in [`now`](Self::now) across all threads.
 ///
 /// ```
-/// use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, VirtualCrew};
+/// use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, VirtualWorkers};
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+/// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
 /// let pool = ScheduledThreadPool::builder()
 ///     .clock(Arc::new(clock.clone()))
-///     .virtual_crew(&crew)
+///     .virtual_workers(&workers)
 ///     .build()?;
 /// let tomorrow = pool.schedule(Duration::from_secs(86_400), || "good morning")?;
 /// clock.advance(Duration::from_secs(86_400));
-/// crew.run_until_idle();
+/// workers.run_until_idle();
 /// assert_eq!(tomorrow.result_now()?, "good morning");
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```

@@ -95,7 +95,7 @@ fn an_alarm_that_is_dropped_during_its_call_is_made_all_the_same() {
     let (told, rung) = (Journal::new(), Journal::new());
     let stage = stage(&told);
     let alarm = stage.pool.call_at(tick(0), rung.noting(()));
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("it is due") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("it is due") };
     drop(alarm);
     run.finish();
     assert_eq!(rung.len(), 1);
@@ -119,14 +119,14 @@ fn an_alarm_rings_while_the_pool_shuts_down_as_long_as_there_is_a_run_or_a_task(
     let (stage, rung) = (VirtualPool::new(2), Journal::new());
     stage.pool.submit(|| ()).unwrap();
     let _during_run = stage.pool.call_at(tick(10), rung.noting("run"));
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("the task is due") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };
     stage.pool.schedule(ms(30), || ()).unwrap();
     stage.pool.shutdown();
     let _too_late = stage.pool.call_at(tick(31), rung.noting("never"));
     let _shutting_down = stage.pool.call_at(tick(20), rung.noting("delayed"));
     let _after = stage.pool.call_at(tick(50), rung.noting("never"));
     stage.clock.advance(ms(10));
-    assert_eq!(stage.crew.step(2), Stepped::Ran);
+    assert_eq!(stage.workers.step(2), Stepped::Ran);
     assert_eq!(rung.entries(), ["run"]);
     run.finish();
     stage.run_for(ms(10));
@@ -134,7 +134,7 @@ fn an_alarm_rings_while_the_pool_shuts_down_as_long_as_there_is_a_run_or_a_task(
     assert!(!stage.pool.is_terminated());
     stage.run_for(ms(10));
     assert!(stage.pool.is_terminated(), "nobody waits for alarms");
-    assert_eq!(stage.crew.workers(), []);
+    assert_eq!(stage.workers.numbers(), []);
     stage.run_for(ms(50));
     assert_eq!(rung.entries(), ["run", "delayed"]);
 }
@@ -145,9 +145,9 @@ fn a_worker_stays_for_an_alarm_while_another_is_busy() {
     let (stage, rung) = (VirtualPool::new(2), Journal::new());
     stage.pool.submit(|| ()).unwrap();
     let _alarm = stage.pool.call_at(tick(10), rung.noting(()));
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("the task is due") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };
     stage.pool.shutdown();
-    assert_eq!(stage.crew.step(2), Stepped::Waits(Some(tick(10))));
+    assert_eq!(stage.workers.step(2), Stepped::Waits(Some(tick(10))));
     run.finish();
     stage.run_due();
     assert!(stage.pool.is_terminated() && rung.len() == 0);
@@ -195,7 +195,7 @@ fn an_alarm_that_is_set_at_the_very_end_starts_nobody() {
     *own.lock().unwrap() = Some(stage.pool.clone());
     stage.pool.shutdown();
     assert!(stage.pool.is_terminated());
-    assert_eq!((stage.crew.workers(), Arc::strong_count(&held)), (vec![], 2));
+    assert_eq!((stage.workers.numbers(), Arc::strong_count(&held)), (vec![], 2));
     assert!(alarm.lock().unwrap().is_some());
 }
 
@@ -207,7 +207,7 @@ fn the_last_worker_stays_for_an_alarm_and_one_is_started_for_it() {
     stage.run_for(ms(100));
     assert_eq!(rung.len(), 1);
     stage.run_for(ms(1));
-    assert_eq!(stage.crew.workers(), []);
+    assert_eq!(stage.workers.numbers(), []);
 }
 
 struct Bell(Journal<()>);

@@ -137,12 +137,12 @@ fn a_future_that_is_asked_between_its_poll_and_its_suspension_is_polled_once_mor
     let (stage, seen) = (VirtualPool::new(1), Journal::new());
     let task = Task::at_fixed_rate(ms(10), pending(&seen)).name("patient");
     let handle = stage.pool.submit_task(task).unwrap();
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("the task is due") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };
     assert!(run.is_pending());
     assert_eq!((run.task_name(), run.task_id()), (Some("patient"), handle.id()));
     handle.ask_to_stop();
     run.finish();
-    let Begun::Run(run) = stage.crew.begin(1) else { panic!("the task is polled on") };
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is polled on") };
     assert!(!run.is_pending());
     run.finish();
     assert_eq!(seen.entries(), [(1, false), (1, true)]);

@@ -91,7 +91,7 @@ fn a_value_that_cannot_be_cloned_is_shown() {
 #[test]
 fn a_body_submits_to_its_pool_and_does_not_keep_it() {
     let stage = VirtualPool::new(1);
-    let VirtualPool { pool, clock, crew } = stage;
+    let VirtualPool { pool, clock, workers } = stage;
     let journal = Journal::new();
     let noted = journal.clone();
     let rate = pool.schedule_at_fixed_rate(Duration::ZERO, ms(1), move || {
@@ -100,18 +100,18 @@ fn a_body_submits_to_its_pool_and_does_not_keep_it() {
         pool.execute(move || inner.note("follow-up")).map(drop)
     });
     let rate = rate.unwrap();
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(journal.entries(), ["follow-up"]);
     drop(pool);
     assert!(rate.is_cancelled());
     clock.advance(ms(1));
-    crew.run_until_idle();
-    assert_eq!((journal.len(), crew.workers()), (1, vec![]));
+    workers.run_until_idle();
+    assert_eq!((journal.len(), workers.numbers()), (1, vec![]));
 }
 
 #[test]
 fn a_run_whose_pool_has_been_dropped_has_none() {
-    let VirtualPool { pool, crew, .. } = VirtualPool::new(1);
+    let VirtualPool { pool, workers, .. } = VirtualPool::new(1);
     let last = pool.clone();
     let handle = pool.submit(move || {
         let before = Run::current().unwrap().pool().is_some();
@@ -119,14 +119,14 @@ fn a_run_whose_pool_has_been_dropped_has_none() {
         (before, Run::current().unwrap().pool().is_some())
     });
     drop(pool);
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(handle.unwrap().result_now(), Ok((true, false)));
 }
 
 /// As "Dropping" says: to be stopped it has to be shut down.
 #[test]
 fn a_clone_that_a_recurring_body_has_captured_keeps_the_pool() {
-    let VirtualPool { pool, clock, crew } = VirtualPool::new(1);
+    let VirtualPool { pool, clock, workers } = VirtualPool::new(1);
     let (captured, journal) = (pool.clone(), Journal::new());
     let noted = journal.clone();
     let rate = pool.schedule_at_fixed_rate(Duration::ZERO, ms(1), move || {
@@ -134,11 +134,11 @@ fn a_clone_that_a_recurring_body_has_captured_keeps_the_pool() {
     });
     let rate = rate.unwrap();
     drop(pool);
-    crew.run_until_idle();
+    workers.run_until_idle();
     clock.advance(ms(1));
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(journal.entries(), [1, 1]);
     assert!(rate.cancel());
-    crew.run_until_idle();
-    assert_eq!(crew.workers(), []);
+    workers.run_until_idle();
+    assert_eq!(workers.numbers(), []);
 }

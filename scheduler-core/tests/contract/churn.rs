@@ -14,7 +14,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
 use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 
 const PENDING: usize = 20_000;
 const CANCELS: usize = 50_000;
@@ -25,7 +25,7 @@ type Journal = Arc<Mutex<Vec<(Tick, u64, Tick)>>>;
 
 struct Round {
     clock: ManualClock,
-    crew: VirtualCrew,
+    workers: VirtualWorkers,
     pool: ScheduledThreadPool,
     random: Random,
     journal: Journal,
@@ -35,14 +35,14 @@ struct Round {
 
 impl Round {
     fn new(seed: u64) -> Self {
-        let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+        let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(2);
-        let builder = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew);
+        let builder = builder.clock(Arc::new(clock.clone())).virtual_workers(&workers);
         let pool = builder.build().unwrap();
         assert_eq!(pool.prestart_all(), 2);
-        crew.run_until_idle();
+        workers.run_until_idle();
         let (random, journal) = (Random(seed), Journal::default());
-        Self { clock, crew, pool, random, journal, submitted: Vec::new() }
+        Self { clock, workers, pool, random, journal, submitted: Vec::new() }
     }
 
     /// Submits a task that is due within `limit` nanoseconds from `delay` on.
@@ -78,7 +78,7 @@ impl Round {
         for (due, _, _) in &expected {
             self.clock.advance_to(*due);
             // The one that waits for this moment, and whoever is woken by it.
-            while (1..=2).any(|worker| self.crew.step(worker) == Stepped::Ran) {}
+            while (1..=2).any(|worker| self.workers.step(worker) == Stepped::Ran) {}
         }
         expected
     }

@@ -223,7 +223,7 @@ fn a_pool_does_not_terminate_before_the_bodies_are_dropped_that_its_shutdown_can
     struct Leaves(Arc<VirtualPool>, Journal<(bool, bool)>);
     impl Drop for Leaves {
         fn drop(&mut self) {
-            self.0.crew.run_until_idle();
+            self.0.workers.run_until_idle();
             let closed = self.0.pool.close();
             let is_refused = closed.is_err_and(|error| error.is_deadlock());
             self.1.note((self.0.pool.is_terminated(), is_refused));
@@ -238,7 +238,7 @@ fn a_pool_does_not_terminate_before_the_bodies_are_dropped_that_its_shutdown_can
     }
     stage.pool.shutdown();
     assert_eq!(journal.entries(), [(false, true); 2]);
-    assert!(stage.pool.is_terminated() && stage.crew.workers().is_empty());
+    assert!(stage.pool.is_terminated() && stage.workers.numbers().is_empty());
 }
 
 /// A callback of one task may wait for another that the same shutdown cancels; a destructor is told that it cannot.

@@ -282,7 +282,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
     assert_eq!((stage.pool.stats().suspended, Arc::strong_count(&held)), (1, 3));
     // The second one has not been polled yet.
     stage.clock.advance(ms(10));
-    assert_eq!(stage.crew.step(1), Stepped::Ran);
+    assert_eq!(stage.workers.step(1), Stepped::Ran);
     assert!(stage.pool.shutdown_now().is_empty());
     assert!(handles.entries().iter().all(TaskHandle::is_cancelled));
     assert_eq!(Arc::strong_count(&held), 2);
@@ -324,7 +324,7 @@ fn ec_o9_a_timer_is_counted_but_in_no_view_and_nobody_is_told() {
     let stats = stage.pool.stats();
     assert_eq!((stats.active, stats.queued, stats.completed, stats.tasks), (0, 1, 0, 1));
     assert!(stage.pool.queue().is_empty());
-    assert_eq!(stage.crew.next_due(), Some(tick(10)));
+    assert_eq!(stage.workers.next_due(), Some(tick(10)));
     stage.pool.purge();
     stage.run_for(ms(10));
     assert_eq!((stage.pool.stats().active, stage.pool.stats().completed), (0, 1));

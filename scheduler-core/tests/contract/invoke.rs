@@ -163,15 +163,15 @@ fn ec_j3_no_member_begins_while_the_others_are_being_cancelled() {
 
 #[test]
 fn ec_j3_no_member_is_submitted_when_the_time_is_over() {
-    let VirtualPool { pool, clock, crew } = VirtualPool::new(1);
+    let VirtualPool { pool, clock, workers } = VirtualPool::new(1);
     let ran = Journal::new();
     let bodies = (0..3).map(|member| {
         clock.advance(ms(20));
-        crew.run_until_idle();
+        workers.run_until_idle();
         ran.noting(member)
     });
     let handles = pool.invoke_all_for(bodies, ms(30)).unwrap();
-    crew.run_until_idle();
+    workers.run_until_idle();
     let states: Vec<TaskState> = handles.iter().map(TaskHandle::state).collect();
     assert_eq!(states, [TaskState::Completed, TaskState::Cancelled, TaskState::Cancelled]);
     assert_eq!(ran.entries(), [0]);

@@ -13,7 +13,7 @@ use scheduler_core::ManualClock;
 use scheduler_core::Run;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::WorkerThread;
 
 #[test]
@@ -118,17 +118,17 @@ fn workers_are_numbered_from_one_and_named_after_their_pool() {
 }
 
 #[test]
-fn a_virtual_crew_counts_its_steps() {
-    let crew = VirtualCrew::new();
+fn virtual_workers_count_their_steps() {
+    let workers = VirtualWorkers::new();
     let clock = Arc::new(ManualClock::new());
-    let pool = ScheduledThreadPool::builder().core_size(1).clock(clock).virtual_crew(&crew);
+    let pool = ScheduledThreadPool::builder().core_size(1).clock(clock).virtual_workers(&workers);
     let pool = pool.build().unwrap();
-    assert_eq!(crew.steps(), 0);
+    assert_eq!(workers.steps(), 0);
     pool.submit(|| ()).unwrap();
-    let worker = crew.workers()[0];
+    let worker = workers.numbers()[0];
     for step in 1..=3 {
-        let _ = crew.step(worker);
-        assert_eq!(crew.steps(), step);
+        let _ = workers.step(worker);
+        assert_eq!(workers.steps(), step);
     }
 }
 

@@ -16,7 +16,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Stepped;
 use scheduler_core::Task;
 use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
@@ -37,7 +37,7 @@ fn pool_of_one(slack: Duration) -> VirtualPool {
 
 /// What the only worker does when it is asked.
 fn step(stage: &VirtualPool) -> Stepped {
-    stage.crew.step(1)
+    stage.workers.step(1)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_task_that_comes_while_a_worker_waits_is_served_within_its_own_slack() {
     stage.pool.schedule(ms(20), ran.noting("late")).unwrap();
     assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(23)))));
     stage.pool.schedule(ms(5), ran.noting("soon")).unwrap();
-    assert!(stage.crew.is_woken(1));
+    assert!(stage.workers.is_woken(1));
     assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
 }
 
@@ -106,16 +106,16 @@ fn who_stands_in_for_a_worker_looks_when_that_is_kept_for_longer_than_the_slack(
         stage.pool.schedule(ms(due), ran.noting(due)).unwrap();
     }
     assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(8)))));
-    assert_eq!(stage.crew.step(2), Stepped::Waits(Some(tick(ms(11)))), "not at 9");
+    assert_eq!(stage.workers.step(2), Stepped::Waits(Some(tick(ms(11)))), "not at 9");
     stage.clock.advance(ms(8));
     for _ in 0..3 {
         assert_eq!(step(&stage), Stepped::Ran);
     }
     assert_eq!(step(&stage), Stepped::Waits(Some(tick(ms(15)))), "the other one looks for 9");
-    assert!(!stage.crew.is_woken(2));
+    assert!(!stage.workers.is_woken(2));
     stage.clock.advance(ms(3));
-    assert_eq!(stage.crew.step(2), Stepped::Ran);
-    assert_eq!(stage.crew.step(2), Stepped::Waits(None), "the other one looks for 12");
+    assert_eq!(stage.workers.step(2), Stepped::Ran);
+    assert_eq!(stage.workers.step(2), Stepped::Waits(None), "the other one looks for 12");
     assert_eq!(ran.entries(), [5, 6, 7, 9]);
 }
 
@@ -125,21 +125,22 @@ fn no_task_is_later_than_twice_the_slack_where_others_are_long() {
     let stage = pool_of(4, ms(3));
     let started = Journal::new();
     for due in [5, 5, 6, 7] {
-        let (crew, clock, started) = (stage.crew.clone(), stage.clock.clone(), started.clone());
+        let (workers, clock, started) =
+            (stage.workers.clone(), stage.clock.clone(), started.clone());
         let body = move || {
             started.note((due, clock.now()));
             let Some(next) = [2, 4, 3].get(started.entries().len() - 1).copied() else { return };
             if next == 2 {
-                assert!(!crew.is_woken(2), "it looks by itself");
+                assert!(!workers.is_woken(2), "it looks by itself");
                 clock.advance(ms(3));
             } else {
-                assert!(crew.is_woken(next), "{next}");
+                assert!(workers.is_woken(next), "{next}");
             }
-            assert_eq!(crew.step(next), Stepped::Ran);
+            assert_eq!(workers.step(next), Stepped::Ran);
         };
         stage.pool.schedule(ms(due), body).unwrap();
     }
-    let waits = [1, 2, 3, 4].map(|worker| stage.crew.step(worker));
+    let waits = [1, 2, 3, 4].map(|worker| stage.workers.step(worker));
     let expected = [Some(8), Some(11), None, None];
     assert_eq!(waits, expected.map(|until| Stepped::Waits(until.map(|until| tick(ms(until))))));
     stage.clock.advance(ms(8));
@@ -171,54 +172,55 @@ impl Clock for Slow {
 }
 
 /// Two workers whose clock is slow.
-fn slow_pool(builder: PoolBuilder) -> (ScheduledThreadPool, ManualClock, VirtualCrew) {
-    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
-    let builder = builder.core_size(2).clock(Arc::new(Slow(clock.clone()))).virtual_crew(&crew);
+fn slow_pool(builder: PoolBuilder) -> (ScheduledThreadPool, ManualClock, VirtualWorkers) {
+    let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
+    let builder =
+        builder.core_size(2).clock(Arc::new(Slow(clock.clone()))).virtual_workers(&workers);
     let pool = builder.build().unwrap();
     pool.prestart_all();
-    (pool, clock, crew)
+    (pool, clock, workers)
 }
 
 #[test]
 fn who_wakes_up_first_has_a_head_start() {
-    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    let (pool, clock, workers) = slow_pool(ScheduledThreadPool::builder());
     let ran = Journal::new();
     for due in [5, 6, 9] {
         pool.schedule(ms(due), ran.noting(due)).unwrap();
     }
-    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(5)))));
-    assert_eq!(crew.step(2), Stepped::Waits(Some(tick(ms(7)))), "not at 6");
+    assert_eq!(workers.step(1), Stepped::Waits(Some(tick(ms(5)))));
+    assert_eq!(workers.step(2), Stepped::Waits(Some(tick(ms(7)))), "not at 6");
     clock.advance(ms(5));
-    assert_eq!(crew.step(1), Stepped::Ran);
-    assert!(!crew.is_woken(2));
-    assert_eq!(crew.step(1), Stepped::Waits(Some(tick(ms(9)))), "the other one looks for 6");
+    assert_eq!(workers.step(1), Stepped::Ran);
+    assert!(!workers.is_woken(2));
+    assert_eq!(workers.step(1), Stepped::Waits(Some(tick(ms(9)))), "the other one looks for 6");
     clock.advance(ms(2));
-    assert_eq!(crew.step(2), Stepped::Ran);
+    assert_eq!(workers.step(2), Stepped::Ran);
     assert_eq!(ran.entries(), [5, 6]);
 }
 
 /// What is due sooner than anybody could wake up for it is late, unless it is so soon that the wait is spun.
 #[test]
 fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
-    let (pool, clock, crew) = slow_pool(ScheduledThreadPool::builder());
+    let (pool, clock, workers) = slow_pool(ScheduledThreadPool::builder());
     for nanos in [1_990_000, 1_700_000, 100_001, 100_000] {
         pool.schedule(Duration::from_nanos(nanos), || ()).unwrap();
         let until = if nanos == 100_000 { Duration::from_nanos(nanos) } else { ms(2) };
-        assert_eq!(crew.step(1), Stepped::Waits(Some(tick(until))), "{nanos}");
+        assert_eq!(workers.step(1), Stepped::Waits(Some(tick(until))), "{nanos}");
     }
     clock.advance(ms(2));
-    assert_eq!(crew.step(1), Stepped::Ran);
+    assert_eq!(workers.step(1), Stepped::Ran);
 }
 
 /// What is further apart than the head start has a worker each, and who waits precisely has none.
 #[test]
 fn a_head_start_ends_when_the_next_task_is_due_and_there_is_none_for_the_precise() {
     let waits = |builder, dues: [u64; 2]| {
-        let (pool, _, crew) = slow_pool(builder);
+        let (pool, _, workers) = slow_pool(builder);
         for due in dues {
             pool.schedule(ms(due), || ()).unwrap();
         }
-        [1, 2].map(|worker| crew.step(worker))
+        [1, 2].map(|worker| workers.step(worker))
     };
     let until = |dues: [u64; 2]| dues.map(|due| Stepped::Waits(Some(tick(ms(due)))));
     let builder = ScheduledThreadPool::builder;

@@ -66,7 +66,7 @@ fn ec_g1_the_factory_set_is_the_one_reported_and_the_one_used() {
 }
 
 #[test]
-fn ec_g1_a_virtual_crew_has_no_factory() {
+fn ec_g1_virtual_workers_have_no_factory() {
     let VirtualPool { pool, .. } = VirtualPool::new(1);
     assert!(pool.thread_factory().is_none());
     pool.set_thread_factory(signing("unused", &Journal::new()));

@@ -146,12 +146,12 @@ fn ec_o2_a_timer_fires_beside_itself_on_another_worker() {
         Fired::InProgress
     });
     arm(&timer, &stage.clock, due(10));
-    assert_eq!(stage.crew.workers(), [1]);
+    assert_eq!(stage.workers.numbers(), [1]);
     stage.run_due();
     stage.clock.advance(ms(10));
     let first = begin(&stage, 1);
-    assert_eq!(stage.crew.workers(), [1, 2], "one was started for the next time");
-    assert_eq!(stage.crew.step(2), Stepped::Waits(Some(tick(20))));
+    assert_eq!(stage.workers.numbers(), [1, 2], "one was started for the next time");
+    assert_eq!(stage.workers.step(2), Stepped::Waits(Some(tick(20))));
     stage.clock.advance(ms(10));
     let second = begin(&stage, 2);
     assert!(!first.is_over() && !first.is_pending() && !second.is_over());
@@ -197,25 +197,26 @@ fn ec_o2_a_sleeper_is_woken_for_the_next_time_only_if_nobody_looks_by_then() {
     stage.run_due();
     arm(&timer, &stage.clock, due(10));
     stage.run_due();
-    let (fires, sleeps) = if stage.crew.step(1) == Stepped::Waits(None) { (2, 1) } else { (1, 2) };
+    let (fires, sleeps) =
+        if stage.workers.step(1) == Stepped::Waits(None) { (2, 1) } else { (1, 2) };
     stage.clock.advance(ms(10));
     let run = begin(&stage, fires);
-    assert!(stage.crew.is_woken(sleeps));
-    assert_eq!(stage.crew.step(sleeps), Stepped::Waits(Some(tick(20))));
+    assert!(stage.workers.is_woken(sleeps));
+    assert_eq!(stage.workers.step(sleeps), Stepped::Waits(Some(tick(20))));
     run.finish();
-    let _ = stage.crew.step(fires);
+    let _ = stage.workers.step(fires);
     // There is another one now that looks at this time.
     let other = timer_with(&stage.pool, |timer, run| {
         arm_again(timer, run, ms(10));
         Fired::Done
     });
     arm(&other, &stage.clock, due(11));
-    let begins = if stage.crew.is_woken(sleeps) { sleeps } else { fires };
+    let begins = if stage.workers.is_woken(sleeps) { sleeps } else { fires };
     let waits = 3 - begins;
-    let _ = stage.crew.step(waits);
+    let _ = stage.workers.step(waits);
     stage.clock.advance(ms(1));
     let run = begin(&stage, begins);
-    assert!(!stage.crew.is_woken(waits), "it looks at 20 ms by itself");
+    assert!(!stage.workers.is_woken(waits), "it looks at 20 ms by itself");
     run.finish();
 }
 
@@ -230,7 +231,7 @@ fn ec_o2_a_pool_of_one_fires_when_its_worker_is_free() {
     stage.run_for(ms(9));
     stage.clock.advance(ms(1));
     let run = begin(&stage, 1);
-    assert_eq!(stage.crew.workers(), [1]);
+    assert_eq!(stage.workers.numbers(), [1]);
     stage.clock.advance(ms(25));
     run.finish();
     stage.run_due();
@@ -351,9 +352,9 @@ fn ec_o5_the_drop_of_a_pool_drops_its_timers_and_a_timer_outlives_it() {
     let timer = timer(&stage.pool);
     arm(&timer, &stage.clock, due(10));
     stage.run_due();
-    let VirtualPool { pool, clock, crew } = stage;
+    let VirtualPool { pool, clock, workers } = stage;
     drop(pool);
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(timer.told.entries(), [Told::Dropped]);
     let wake = timer.arm(due(20), Now::read(&clock));
     assert!(wake.is_refused());
@@ -366,7 +367,7 @@ fn ec_o5_the_drop_of_a_pool_drops_its_timers_and_a_timer_outlives_it() {
 fn ec_o5_a_timer_for_which_no_worker_can_be_had_is_dropped() {
     let stage = VirtualPool::new(1);
     let timer = timer(&stage.pool);
-    stage.crew.refuse(1);
+    stage.workers.refuse(1);
     let wake = timer.arm(due(10), Now::read(&stage.clock));
     assert!(!wake.is_refused());
     assert_eq!((timer.due(), timer.told.len()), (Some(due(10)), 0), "nothing was done yet");

@@ -19,7 +19,7 @@ use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Task;
 use scheduler_core::TaskId;
 use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
@@ -34,7 +34,7 @@ fn a_thread_executes_no_run_when_its_run_is_over() {
         let noted = seen.clone();
         stage.pool.execute(move || noted.note(number().is_some())).unwrap();
         assert_eq!(number(), None);
-        let Begun::Run(run) = stage.crew.begin(1) else { panic!("the task is due") };
+        let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };
         assert_eq!(number(), None, "its body is over");
         run.finish();
         assert_eq!(number(), None);
@@ -80,9 +80,9 @@ impl Clock for Hasty {
 #[test]
 fn a_wait_inside_a_run_leaves_nothing_in_the_task() {
     let clock = Hasty { clock: ManualClock::new(), gates: Arc::default() };
-    let crew = VirtualCrew::new();
+    let workers = VirtualWorkers::new();
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-    let pool = builder.virtual_crew(&crew).build().unwrap();
+    let pool = builder.virtual_workers(&workers).build().unwrap();
     let never = pool.schedule(Duration::from_secs(3600), || ()).unwrap();
     let body = Body::new(move || {
         Run::current().unwrap().sleep(ms(1)).unwrap();
@@ -90,7 +90,7 @@ fn a_wait_inside_a_run_leaves_nothing_in_the_task() {
     });
     let handle = pool.submit_task(Task::with_fixed_delay(ms(1), body)).unwrap();
     for _ in 0..10 {
-        crew.run_until_idle();
+        workers.run_until_idle();
         clock.clock.advance(ms(1));
     }
     assert!(!handle.is_done());

@@ -16,15 +16,15 @@ use scheduler_core::Event;
 use scheduler_core::ManualClock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 use scheduler_core::time::Epoch;
 use scheduler_core::time::Gate;
 
-/// A clock on which the first wait takes two seconds, and the second until the crew has worked.
+/// A clock on which the first wait takes two seconds, and the second until the workers has worked.
 #[derive(Debug)]
 struct Slow {
     clock: ManualClock,
-    crew: VirtualCrew,
+    workers: VirtualWorkers,
     waits: AtomicU64,
     untils: Arc<Mutex<Vec<Option<Tick>>>>,
 }
@@ -42,7 +42,7 @@ impl Clock for Slow {
         self.untils.lock().unwrap().push(until);
         match self.waits.fetch_add(1, Ordering::SeqCst) {
             0 => self.clock.advance(Duration::from_secs(2)),
-            1 => self.crew.run_until_idle(),
+            1 => self.workers.run_until_idle(),
             _ => panic!("there is nothing more to wait for"),
         }
     }
@@ -50,17 +50,17 @@ impl Clock for Slow {
 
 #[test]
 fn a_wait_for_a_task_of_another_pool_knows_no_limit_and_starves_nobody() {
-    let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+    let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     let untils: Arc<Mutex<Vec<Option<Tick>>>> = Arc::default();
     clock.advance(crate::kit::HOUR);
     let waits = AtomicU64::new(0);
-    let slow = Slow { clock, crew: crew.clone(), waits, untils: Arc::clone(&untils) };
+    let slow = Slow { clock, workers: workers.clone(), waits, untils: Arc::clone(&untils) };
     let starved = Journal::new();
     let heard = starved.clone();
     let other = ScheduledThreadPool::builder()
         .core_size(1)
         .clock(Arc::new(slow))
-        .virtual_crew(&crew)
+        .virtual_workers(&workers)
         .listener(move |event: &Event<'_>| {
             if let Event::WaitStarved { .. } = event {
                 heard.note(());

@@ -33,8 +33,8 @@ fn stage(
 }
 
 fn woken(stage: &VirtualPool) -> Vec<u64> {
-    let mut workers = stage.crew.workers();
-    workers.retain(|worker| stage.crew.is_woken(*worker));
+    let mut workers = stage.workers.numbers();
+    workers.retain(|worker| stage.workers.is_woken(*worker));
     workers
 }
 
@@ -69,7 +69,7 @@ fn the_last_worker_is_told_at_once_that_what_it_waited_for_was_cancelled() {
     stage.clock.advance(ms(20));
     assert!(handles[0].cancel());
     assert_eq!(woken(&stage), [1]);
-    assert!(matches!(stage.crew.step(1), Stepped::Left));
+    assert!(matches!(stage.workers.step(1), Stepped::Left));
     assert_eq!(left.entries(), [1]);
 }
 
@@ -80,13 +80,13 @@ fn whoever_leaves_last_of_all_tasks_wakes_the_next_who_is_to_leave() {
     stage.pool.shutdown();
     stage.run_due();
     stage.clock.advance(ms(10));
-    let busy = stage.crew.workers().into_iter().find(|worker| {
-        let begun = stage.crew.begin(*worker);
+    let busy = stage.workers.numbers().into_iter().find(|worker| {
+        let begun = stage.workers.begin(*worker);
         matches!(begun, Begun::Run(_))
     });
-    assert!(matches!(stage.crew.step(busy.expect("the task is due")), Stepped::Left));
+    assert!(matches!(stage.workers.step(busy.expect("the task is due")), Stepped::Left));
     while let [next] = woken(&stage)[..] {
-        assert!(matches!(stage.crew.step(next), Stepped::Left));
+        assert!(matches!(stage.workers.step(next), Stepped::Left));
     }
     assert_eq!(left.len(), 3);
     assert!(stage.pool.is_terminated());
@@ -100,7 +100,7 @@ fn those_who_stay_are_still_woken_when_one_has_left() {
     stage.pool.set_core_size(2);
     stage.clock.advance(ms(5));
     stage.run_due();
-    let [one, other] = stage.crew.workers()[..] else { panic!("two stay") };
+    let [one, other] = stage.workers.numbers()[..] else { panic!("two stay") };
     assert_eq!(left.entries(), [6 - one - other]);
     stage.pool.schedule(ms(2), || ()).unwrap();
     stage.pool.schedule(ms(1), || ()).unwrap();
@@ -113,12 +113,12 @@ fn an_idle_worker_is_woken_and_not_one_that_is_busy() {
     let builder = ScheduledThreadPool::builder().core_size(3);
     let (stage, _, _) = stage(builder, &[ms(10)]);
     stage.clock.advance(ms(10));
-    let Begun::Run(first) = stage.crew.begin(3) else { panic!("the task is due") };
+    let Begun::Run(first) = stage.workers.begin(3) else { panic!("the task is due") };
     stage.pool.submit(|| ()).unwrap();
-    let Begun::Run(second) = stage.crew.begin(1) else { panic!("the task is due") };
+    let Begun::Run(second) = stage.workers.begin(1) else { panic!("the task is due") };
     stage.pool.submit(|| ()).unwrap();
     assert_eq!(woken(&stage), [2]);
-    assert!(matches!(stage.crew.step(2), Stepped::Ran));
+    assert!(matches!(stage.workers.step(2), Stepped::Ran));
     drop((first, second));
 }
 
@@ -132,7 +132,7 @@ fn a_worker_that_is_refused_is_reported_and_was_not_started() {
             heard.note((*worker, (*reason).to_owned()));
         }
     }));
-    stage.crew.refuse(1);
+    stage.workers.refuse(1);
     assert!(!stage.pool.prestart());
     assert_eq!(told.len(), 1);
     assert!(told.entries()[0].1.contains("the thread factory dropped the worker"));

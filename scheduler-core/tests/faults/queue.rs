@@ -19,7 +19,7 @@ use scheduler_core::Sleep;
 use scheduler_core::TaskHandle;
 use scheduler_core::TaskId;
 use scheduler_core::UnstartedTask;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 
 /// A value whose destructor makes calls, and notes that they have returned.
 struct CallsBack {
@@ -158,7 +158,7 @@ fn f_qu1_destructors_call_back_from_a_completed_task_and_its_value() {
 
 /// What reaches a pool and does not keep it: an end of the pool in its own task would let it live for ever.
 struct Reaches {
-    crew: VirtualCrew,
+    workers: VirtualWorkers,
     /// A task that has left the pool, and one that sleeps in it.
     unstarted: Option<UnstartedTask>,
     sleep: Option<Sleep>,
@@ -170,9 +170,9 @@ struct Reaches {
 impl Drop for Reaches {
     fn drop(&mut self) {
         // Each of these takes the lock of the pool.
-        assert_eq!(self.crew.next_due(), None, "nothing waits in it any more");
-        for worker in self.crew.workers() {
-            let _ = self.crew.step(worker);
+        assert_eq!(self.workers.next_due(), None, "nothing waits in it any more");
+        for worker in self.workers.numbers() {
+            let _ = self.workers.step(worker);
         }
         if let Some(unstarted) = self.unstarted.take() {
             unstarted.run();
@@ -188,15 +188,15 @@ impl Drop for Reaches {
 
 #[test]
 fn f_qu1_destructors_call_back_from_a_pool_that_is_dropped() {
-    let VirtualPool { pool, crew, .. } = VirtualPool::new(2);
+    let VirtualPool { pool, workers, .. } = VirtualPool::new(2);
     let returned = Journal::new();
     let suspended = pool.schedule_async(Duration::ZERO, std::future::pending::<()>()).unwrap();
-    crew.run_until_idle();
+    workers.run_until_idle();
     let others: Vec<TaskHandle<u32>> = (0..10)
         .map(|_| {
             let left = pool.schedule(HOUR, || 7).unwrap();
             let value = Reaches {
-                crew: crew.clone(),
+                workers: workers.clone(),
                 unstarted: pool.remove(&left),
                 sleep: Some(pool.sleep(HOUR)),
                 other: pool.schedule(HOUR, || ()).unwrap(),

@@ -127,20 +127,20 @@ fn f_ti1_alarms_at_every_edge() {
 #[test]
 fn f_ti1_workers_of_any_number_and_refusals_of_any_count() {
     for number in [0, 1, u64::MAX - 1, u64::MAX] {
-        let crew = scheduler_core::VirtualCrew::new();
-        let builder = ScheduledThreadPool::builder().core_size(1).virtual_crew(&crew);
+        let workers = scheduler_core::VirtualWorkers::new();
+        let builder = ScheduledThreadPool::builder().core_size(1).virtual_workers(&workers);
         let pool = builder.clock(Arc::new(ManualClock::new())).build().unwrap();
-        crew.refuse(number);
+        workers.refuse(number);
         let first = pool.submit(|| 7);
         assert_eq!(first.is_err_and(|error| error.is_no_thread()), number > 0, "{number} refusals");
         assert_eq!(pool.stats().pool_size, usize::from(number == 0), "{number} refusals");
         // None of these is there: the first worker has the number 1, and is refused here.
-        assert!(!crew.is_woken(number));
-        assert!(matches!(crew.step(number), Stepped::Left));
-        assert!(matches!(crew.begin(number), Begun::Left));
-        crew.refuse(0);
+        assert!(!workers.is_woken(number));
+        assert!(matches!(workers.step(number), Stepped::Left));
+        assert!(matches!(workers.begin(number), Begun::Left));
+        workers.refuse(0);
         let handle = pool.submit(|| 7).unwrap();
-        crew.run_until_idle();
+        workers.run_until_idle();
         assert!(handle.is_done(), "{number} refusals");
     }
 }
@@ -367,9 +367,9 @@ fn is_reached(at: DateTime<Utc>, wall: DateTime<Utc>) -> bool {
 }
 
 fn check_triggers(clock: &ManualClock) {
-    let crew = scheduler_core::VirtualCrew::new();
+    let workers = scheduler_core::VirtualWorkers::new();
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
-    let pool = builder.virtual_crew(&crew).build().unwrap();
+    let pool = builder.virtual_workers(&workers).build().unwrap();
     let mut reversed = instants();
     reversed.reverse();
     let ran = Journal::new();
@@ -377,17 +377,17 @@ fn check_triggers(clock: &ManualClock) {
     let handle = pool.schedule_with_trigger(trigger, ran.noting(())).unwrap();
     let other = pool.schedule(HOUR, || ()).unwrap();
     let reached = instants().iter().filter(|at| is_reached(**at, clock.wall())).count();
-    crew.run_until_idle();
+    workers.run_until_idle();
     assert_eq!(ran.len(), reached, "at {}", clock.wall());
     drop((handle.delay(), handle.compare(&other), pool.queue()));
     for step in [TimeDelta::MIN, TimeDelta::MAX, TimeDelta::zero()] {
         clock.step_wall(step);
-        crew.run_until_idle();
+        workers.run_until_idle();
         drop((handle.delay(), handle.compare(&other), pool.queue()));
     }
     clock.suspend(Duration::MAX);
     clock.advance(Duration::MAX);
-    crew.run_until_idle();
+    workers.run_until_idle();
     drop(pool.shutdown_now());
 }
 

@@ -37,7 +37,7 @@ use scheduler_core::TaskHandle;
 use scheduler_core::Tick;
 use scheduler_core::Trigger;
 use scheduler_core::TriggerContext;
-use scheduler_core::VirtualCrew;
+use scheduler_core::VirtualWorkers;
 
 /// Locks that the thread sanitizer sees, as the engine has them in its build.
 #[cfg(tsan)]
@@ -102,7 +102,7 @@ impl ManualPool {
 pub(crate) struct VirtualPool {
     pub(crate) pool: ScheduledThreadPool,
     pub(crate) clock: ManualClock,
-    pub(crate) crew: VirtualCrew,
+    pub(crate) workers: VirtualWorkers,
 }
 
 impl VirtualPool {
@@ -111,9 +111,9 @@ impl VirtualPool {
     }
 
     pub(crate) fn build(builder: PoolBuilder) -> Self {
-        let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
-        let builder = dressed(builder).clock(Arc::new(clock.clone())).virtual_crew(&crew);
-        Self { pool: builder.build().expect("valid settings"), clock, crew }
+        let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
+        let builder = dressed(builder).clock(Arc::new(clock.clone())).virtual_workers(&workers);
+        Self { pool: builder.build().expect("valid settings"), clock, workers }
     }
 
     /// Runs whatever is due now, and says when a worker wants to look again.
@@ -121,8 +121,12 @@ impl VirtualPool {
         let watch = Watch::start();
         loop {
             watch.check("no task is due any more");
-            let steps: Vec<Stepped> =
-                self.crew.workers().into_iter().map(|worker| self.crew.step(worker)).collect();
+            let steps: Vec<Stepped> = self
+                .workers
+                .numbers()
+                .into_iter()
+                .map(|worker| self.workers.step(worker))
+                .collect();
             let waits: Option<Vec<Option<Tick>>> = steps
                 .into_iter()
                 .map(|step| if let Stepped::Waits(until) = step { Some(until) } else { None })

@@ -100,7 +100,9 @@ impl World {
         let wait = look.max(now.tick.saturating_add(self.limits.wake_up));
         let in_time = |until: u64| until <= wait;
         let looks = |worker: &Worker| match worker.mode {
-            Mode::Parked(until) => until.is_some_and(in_time) || self.crew.is_woken(worker.number),
+            Mode::Parked(until) => {
+                until.is_some_and(in_time) || self.virtual_workers.is_woken(worker.number)
+            }
             _ => false,
         };
         now.tick < lone.saturating_add(self.limits.wake_up)

@@ -2,7 +2,7 @@
 //!
 //! # What this is for
 //!
-//! The *real* pool, with a virtual crew and a manual clock, is taken through operations that a seed
+//! The *real* pool, with virtual workers and a manual clock, is taken through operations that a seed
 //! has drawn; a reference model of a hundred and fifty lines is taken through the same, and after each
 //! step both must tell the same story. A million seeds find what nobody has thought of.
 //!

@@ -189,7 +189,7 @@ impl World {
         if !is_open {
             self.reach(Corner::RejectedByPool);
         }
-        let is_deserted = is_open && self.crew.workers().is_empty();
+        let is_deserted = is_open && self.virtual_workers.numbers().is_empty();
         if is_deserted {
             self.reach(Corner::RejectedByThread);
             self.let_go(task);

@@ -10,7 +10,7 @@ use super::plant::Plant;
 use super::words::{Now, Outcome};
 use scheduler_core::{
     Clock, Event, RejectionPolicy, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask,
-    VirtualCrew,
+    VirtualWorkers,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -120,7 +120,11 @@ impl Stage {
     }
 
     /// Opens the pool that the seed has drawn.
-    pub(crate) fn open_pool(self: &Arc<Self>, settings: &Settings, crew: &VirtualCrew) {
+    pub(crate) fn open_pool(
+        self: &Arc<Self>,
+        settings: &Settings,
+        virtual_workers: &VirtualWorkers,
+    ) {
         let (hook, ear) = (Arc::clone(self), Arc::clone(self));
         let hoards = self.is_planted(Plant::HoardingQueue);
         let slack = settings.slack + u64::from(self.is_planted(Plant::LazyPool));
@@ -135,7 +139,7 @@ impl Stage {
             .rejection_policy(policy)
             .thread_name_prefix("w")
             .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
-            .virtual_crew(crew)
+            .virtual_workers(virtual_workers)
             .on_terminated(move || hook.note(Note::Terminated))
             .listener(move |event: &Event<'_>| ear.hear(event))
             .build();

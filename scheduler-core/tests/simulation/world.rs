@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
 use super::words::{Due, Now, Outcome};
 use chrono::{DateTime, TimeDelta};
-use scheduler_core::{Begun, RunState, VirtualCrew, VirtualRun};
+use scheduler_core::{Begun, RunState, VirtualRun, VirtualWorkers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) enum Mode {
     },
 }
 
-/// The limits of the crew, as the client has set them.
+/// The limits of the workers, as the client has set them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) core_size: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Limits {
 
 pub(crate) struct World {
     pub(crate) stage: Arc<Stage>,
-    pub(crate) crew: VirtualCrew,
+    pub(crate) virtual_workers: VirtualWorkers,
     pub(crate) model: Model,
     pub(crate) workers: Vec<Worker>,
     pub(crate) tallies: Vec<Tally>,
@@ -84,11 +84,11 @@ impl World {
             settings.wake_up,
         ));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
-        let crew = VirtualCrew::new();
-        stage.open_pool(settings, &crew);
+        let virtual_workers = VirtualWorkers::new();
+        stage.open_pool(settings, &virtual_workers);
         Self {
             stage,
-            crew,
+            virtual_workers,
             model: Model {
                 tasks: Vec::new(),
                 state: RunState::Running,
@@ -152,7 +152,7 @@ impl World {
                 self.check()
             }
             Op::Refuse(count) => {
-                self.crew.refuse(*count);
+                self.virtual_workers.refuse(*count);
                 Ok(())
             }
         }
@@ -169,7 +169,7 @@ impl World {
             Mode::Parked(Some(until)) if *until <= now.tick => true,
             Mode::Parked(_) => {
                 let is_deaf = self.stage.is_planted(Plant::DeafWorker) && worker.number % 2 == 1;
-                self.crew.is_woken(worker.number) && !is_deaf
+                self.virtual_workers.is_woken(worker.number) && !is_deaf
             }
             Mode::Busy { .. } => false,
         }
@@ -220,7 +220,7 @@ impl World {
 
     fn begin(&mut self, index: usize) -> Verdict {
         let (number, now) = (self.workers[index].number, self.now());
-        let begun = self.crew.begin(number);
+        let begun = self.virtual_workers.begin(number);
         self.fold(&[1, number]);
         let (before, idle_since) = (self.model.clone(), self.workers[index].idle_since);
         let (expected, surfaced, asked) = self.model.take(now);
@@ -265,7 +265,7 @@ impl World {
                     self.judge_rest(expected, until, now)?;
                 }
                 // One that was woken while it was about to rest looks again.
-                if !leaves && !self.crew.is_woken(number) {
+                if !leaves && !self.virtual_workers.is_woken(number) {
                     self.judge_patience(index, until, now)?;
                 }
                 let worker = &mut self.workers[index];
@@ -421,7 +421,7 @@ impl World {
     /// Takes note of workers that have joined.
     pub(crate) fn welcome(&mut self) {
         let known = self.workers.last().map_or(0, |worker| worker.number);
-        let new = self.crew.workers().into_iter().filter(|number| *number > known);
+        let new = self.virtual_workers.numbers().into_iter().filter(|number| *number > known);
         let new = new.map(|number| Worker { number, mode: Mode::Ready, idle_since: None });
         self.workers.extend(new);
     }

@@ -99,7 +99,7 @@ pub(crate) fn arm_again(timer: &Arc<Timer<Probe>>, run: &Run, after: Duration) {
 }
 
 pub(crate) fn begin(stage: &VirtualPool, worker: u64) -> VirtualRun {
-    match stage.crew.begin(worker) {
+    match stage.workers.begin(worker) {
         Begun::Run(run) => run,
         other => panic!("worker {worker}: {other:?}"),
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use scheduler_core::time::Gate;
-use scheduler_core::{Clock, Error, VirtualCrew};
+use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
 use scheduler_store::{End, Fence, Held, Job, JobId, Store};
 
@@ -91,9 +91,9 @@ impl Shell {
     /// # Errors
     ///
     /// There can be no such worker.
-    pub(crate) fn start_simulated(self: &Arc<Self>, crew: &VirtualCrew) -> Result<(), Error> {
+    pub(crate) fn start_simulated(self: &Arc<Self>, workers: &VirtualWorkers) -> Result<(), Error> {
         let tended: Weak<dyn Tend> = Arc::<Self>::downgrade(self);
-        drop(self.node_timer.set(NodeTimer::new(tended, &self.clock, crew)?));
+        drop(self.node_timer.set(NodeTimer::new(tended, &self.clock, workers)?));
         self.tend();
         self.rearm();
         Ok(())
@@ -151,8 +151,8 @@ impl Shell {
         first.map_or((Tick::MAX, None), |(wake, channel)| (wake, Some(channel)))
     }
 
-    /// Ends the threads, whatever the node still wants: the store does not answer, or a run does not end. Nobody renews the
-    /// lease any more, so that runs in progress are lost.
+    /// Ends the threads, whatever the node still wants: the store does not answer, or a run does not end. Nobody renews
+    /// the lease any more, so that runs in progress are lost.
     pub(crate) fn give_up(&self) {
         self.end_threads();
         let left: Vec<Claimed> = self.runs().values().filter_map(Weak::upgrade).collect();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use scheduler_core::{
-    Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualCrew,
+    Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualWorkers,
 };
 
 /// What the timer steps.
@@ -25,10 +25,10 @@ impl NodeTimer {
     pub(super) fn new(
         tended: Weak<dyn Tend>,
         clock: &Arc<dyn Clock>,
-        crew: &VirtualCrew,
+        workers: &VirtualWorkers,
     ) -> Result<Self, Error> {
         let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
-        let pool = Arc::new(pool.virtual_crew(crew).build()?);
+        let pool = Arc::new(pool.virtual_workers(workers).build()?);
         let timer = pool.timer("scheduler-node", Step(tended));
         Ok(Self { _pool: pool, timer })
     }

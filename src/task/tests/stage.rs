@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{
-    Begun, Clock, ManualClock, ScheduledThreadPool, Tick, VirtualCrew, VirtualRun,
+    Begun, Clock, ManualClock, ScheduledThreadPool, Tick, VirtualRun, VirtualWorkers,
 };
 
 use crate::inject::Call;
@@ -52,7 +52,7 @@ pub(super) struct Stage {
     pub(super) firings: u64,
     /// Whether somebody listens.
     pub(super) is_heard: bool,
-    crew: VirtualCrew,
+    virtual_workers: VirtualWorkers,
     /// How long the body that has just been called takes.
     called: Arc<Mutex<Option<Duration>>>,
     in_progress: BTreeMap<u64, (Tick, VirtualRun)>,
@@ -71,13 +71,13 @@ impl Stage {
     }
 
     pub(super) fn with_workers(workers: usize) -> Self {
-        let (clock, crew) = (ManualClock::at(start()), VirtualCrew::new());
+        let (clock, virtual_workers) = (ManualClock::at(start()), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(workers);
-        let pool = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew).build();
+        let pool = builder.clock(Arc::new(clock.clone())).virtual_workers(&virtual_workers).build();
         let pool = Arc::new(pool.expect("valid settings"));
         pool.prestart_all();
         let (log, called, in_progress) = <_>::default();
-        Self { clock, pool, log, firings: 0, is_heard: true, crew, called, in_progress }
+        Self { clock, pool, log, firings: 0, is_heard: true, virtual_workers, called, in_progress }
     }
 
     /// A plain task, each attempt of which goes as `play` returns.
@@ -179,11 +179,11 @@ impl Stage {
             }
             let mut next = self.in_progress.values().map(|(end, _)| *end).min();
             let mut has_run = false;
-            for worker in self.crew.workers() {
+            for worker in self.virtual_workers.numbers() {
                 if self.in_progress.contains_key(&worker) {
                     continue;
                 }
-                match self.crew.begin(worker) {
+                match self.virtual_workers.begin(worker) {
                     Begun::Run(run) => {
                         has_run = true;
                         self.firings += 1;

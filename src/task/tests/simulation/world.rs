@@ -17,8 +17,8 @@ use scheduler_core::Clock;
 use scheduler_core::ManualClock;
 use scheduler_core::ScheduledThreadPool;
 use scheduler_core::Tick;
-use scheduler_core::VirtualCrew;
 use scheduler_core::VirtualRun;
+use scheduler_core::VirtualWorkers;
 
 use crate::sync::Mutex;
 use crate::sync::MutexGuard;
@@ -45,7 +45,7 @@ pub(super) struct World {
     pub(super) clock: ManualClock,
     pub(super) tasks: Vec<Subject>,
     pool: Arc<ScheduledThreadPool>,
-    crew: VirtualCrew,
+    virtual_workers: VirtualWorkers,
     /// Workers that have nothing to do.
     free: Vec<u64>,
     /// Runs whose bodies have been executed, by the end of their time.
@@ -89,17 +89,17 @@ pub(super) fn lock(checker: &Mutex<Checker>) -> MutexGuard<'_, Checker> {
 
 impl World {
     pub(super) fn new(start: DateTime<Utc>, workers: usize) -> Self {
-        let (clock, crew) = (ManualClock::at(start), VirtualCrew::new());
+        let (clock, virtual_workers) = (ManualClock::at(start), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(workers);
-        let pool = builder.clock(Arc::new(clock.clone())).virtual_crew(&crew).build();
+        let pool = builder.clock(Arc::new(clock.clone())).virtual_workers(&virtual_workers).build();
         let pool = Arc::new(pool.expect("valid settings"));
         pool.prestart_all();
-        let free = crew.workers();
+        let free = virtual_workers.numbers();
         Self {
             clock,
             tasks: Vec::new(),
             pool,
-            crew,
+            virtual_workers,
             free,
             busy: BTreeMap::new(),
             takes: Arc::default(),
@@ -168,7 +168,7 @@ impl World {
     /// The workers may have changed.
     fn refresh(&mut self) {
         let busy: Vec<u64> = self.busy.values().map(|(worker, _)| *worker).collect();
-        self.free = self.crew.workers();
+        self.free = self.virtual_workers.numbers();
         self.free.retain(|worker| !busy.contains(worker));
         self.is_news = true;
     }
@@ -187,7 +187,7 @@ impl World {
             if now >= end {
                 return;
             }
-            let due = if self.free.is_empty() { None } else { self.crew.next_due() };
+            let due = if self.free.is_empty() { None } else { self.virtual_workers.next_due() };
             let over = self.busy.keys().next().map(|(end, _)| *end);
             let next = due.into_iter().chain(over).min().unwrap_or(Tick::MAX);
             self.clock.advance_to(next.min(end).max(now));
@@ -220,13 +220,13 @@ impl World {
 
     fn begin_one(&mut self) -> bool {
         let Some(worker) = self.free.last().copied() else { return false };
-        let is_due = self.crew.next_due().is_some_and(|due| due <= self.clock.now());
+        let is_due = self.virtual_workers.next_due().is_some_and(|due| due <= self.clock.now());
         is_due
             && (self.begin(worker) || self.free.clone().into_iter().any(|other| self.begin(other)))
     }
 
     fn begin(&mut self, worker: u64) -> bool {
-        match self.crew.begin(worker) {
+        match self.virtual_workers.begin(worker) {
             Begun::Run(run) => {
                 let takes = Duration::from_nanos(self.takes.swap(0, Relaxed));
                 if takes.is_zero() || run.is_pending() {
@@ -315,7 +315,7 @@ impl World {
         for (_, run) in std::mem::take(&mut self.busy).into_values() {
             run.finish();
         }
-        while self.crew.workers().into_iter().any(|worker| self.begin(worker)) {}
+        while self.virtual_workers.numbers().into_iter().any(|worker| self.begin(worker)) {}
     }
 
     /// What is wrong, with which task.

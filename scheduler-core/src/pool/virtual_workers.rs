@@ -27,24 +27,24 @@ use crate::time::Tick;
 /// deterministically.
 ///
 /// ```
-/// use scheduler_core::{ManualClock, ScheduledThreadPool, VirtualCrew};
+/// use scheduler_core::{ManualClock, ScheduledThreadPool, VirtualWorkers};
 /// use std::{sync::Arc, time::Duration};
 ///
-/// let (clock, crew) = (ManualClock::new(), VirtualCrew::new());
+/// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
 /// let pool = ScheduledThreadPool::builder()
 ///     .clock(Arc::new(clock.clone()))
-///     .virtual_crew(&crew)
+///     .virtual_workers(&workers)
 ///     .build()?;
 /// let handle = pool.schedule(Duration::from_secs(60), || "a minute later")?;
-/// crew.run_until_idle();
+/// workers.run_until_idle();
 /// assert!(!handle.is_done());
 /// clock.advance(Duration::from_secs(60));
-/// crew.run_until_idle();
+/// workers.run_until_idle();
 /// assert_eq!(handle.result_now()?, "a minute later");
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct VirtualCrew {
+pub struct VirtualWorkers {
     /// Workers of a pool that exists; the pool owns them.
     workers: Arc<Mutex<BTreeMap<WorkerNumber, Rest>>>,
     shell: Arc<Mutex<Option<Weak<Shell>>>>,
@@ -71,7 +71,7 @@ pub enum Stepped {
     Left,
 }
 
-impl VirtualCrew {
+impl VirtualWorkers {
     /// No workers yet; to be given to one pool.
     #[must_use]
     pub fn new() -> Self {
@@ -80,7 +80,7 @@ impl VirtualCrew {
 
     /// The numbers of the workers, smallest first.
     #[must_use]
-    pub fn workers(&self) -> Vec<u64> {
+    pub fn numbers(&self) -> Vec<u64> {
         self.workers.lock().keys().copied().collect()
     }
 
@@ -165,7 +165,7 @@ impl VirtualCrew {
         let mut is_idle = false;
         while !is_idle {
             is_idle = true;
-            for worker in self.workers() {
+            for worker in self.numbers() {
                 is_idle &= matches!(self.step(worker), Stepped::Waits(_));
             }
         }
@@ -201,7 +201,7 @@ impl VirtualCrew {
     }
 }
 
-impl StartWorker for VirtualCrew {
+impl StartWorker for VirtualWorkers {
     fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
         WorkerThread::new(name, number, shell).start(|worker| {
             self.join(worker);
@@ -210,22 +210,22 @@ impl StartWorker for VirtualCrew {
     }
 }
 
-impl fmt::Debug for VirtualCrew {
+impl fmt::Debug for VirtualWorkers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualCrew").field("workers", &self.workers()).finish_non_exhaustive()
+        f.debug_struct("VirtualWorkers").field("workers", &self.numbers()).finish_non_exhaustive()
     }
 }
 
 /// The answer of a virtual worker that was asked to begin a run.
 ///
 /// ```
-/// use scheduler_core::{Begun, ScheduledThreadPool, VirtualCrew};
+/// use scheduler_core::{Begun, ScheduledThreadPool, VirtualWorkers};
 ///
-/// let crew = VirtualCrew::new();
-/// let pool = ScheduledThreadPool::builder().virtual_crew(&crew).build()?;
+/// let workers = VirtualWorkers::new();
+/// let pool = ScheduledThreadPool::builder().virtual_workers(&workers).build()?;
 /// let answer = pool.submit(|| 6 * 7)?;
-/// let worker = crew.workers()[0];
-/// if let Begun::Run(run) = crew.begin(worker) {
+/// let worker = workers.numbers()[0];
+/// if let Begun::Run(run) = workers.begin(worker) {
 ///     run.finish(); // the worker is busy until then
 /// }
 /// assert_eq!(answer.result_now()?, 42);
@@ -313,97 +313,100 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn pool() -> (ScheduledThreadPool, VirtualCrew) {
-        let crew = VirtualCrew::new();
+    fn pool() -> (ScheduledThreadPool, VirtualWorkers) {
+        let workers = VirtualWorkers::new();
         let clock = Arc::new(ManualClock::new());
         let builder = ScheduledThreadPool::builder().core_size(1).clock(clock);
-        (builder.virtual_crew(&crew).build().unwrap(), crew)
+        (builder.virtual_workers(&workers).build().unwrap(), workers)
     }
 
     #[test]
     fn a_worker_is_woken_by_a_nearer_task_and_until_its_first_step() {
-        let (pool, crew) = pool();
+        let (pool, workers) = pool();
         pool.schedule(SECOND * 10, || {}).unwrap();
-        assert!(crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 10)));
+        assert!(workers.is_woken(1));
+        assert_eq!(workers.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 10)));
         pool.schedule(SECOND * 20, || {}).unwrap();
-        assert!(!crew.is_woken(1));
+        assert!(!workers.is_woken(1));
         pool.schedule(SECOND * 5, || {}).unwrap();
-        assert!(crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 5)));
-        assert!(!crew.is_woken(1));
-        assert!(!crew.is_woken(2));
+        assert!(workers.is_woken(1));
+        assert_eq!(workers.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 5)));
+        assert!(!workers.is_woken(1));
+        assert!(!workers.is_woken(2));
     }
 
     #[test]
     fn a_worker_that_stayed_as_the_only_one_leaves_when_it_is_no_longer() {
-        let (crew, clock) = (VirtualCrew::new(), ManualClock::new());
+        let (workers, clock) = (VirtualWorkers::new(), ManualClock::new());
         let builder = ScheduledThreadPool::builder().core_size(2).keep_alive(SECOND);
         let builder = builder.core_may_time_out(true).clock(Arc::new(clock.clone()));
-        let pool = builder.virtual_crew(&crew).build().unwrap();
+        let pool = builder.virtual_workers(&workers).build().unwrap();
         let pending = pool.schedule(SECOND * 60, || {}).unwrap();
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 60)));
+        assert_eq!(workers.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND * 60)));
         let short = pool.schedule(Duration::ZERO, || {}).unwrap();
-        assert_eq!(crew.step(2), Stepped::Ran);
-        assert!(short.is_done() && crew.is_woken(1));
-        assert_eq!(crew.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND)));
+        assert_eq!(workers.step(2), Stepped::Ran);
+        assert!(short.is_done() && workers.is_woken(1));
+        assert_eq!(workers.step(1), Stepped::Waits(Some(Tick::ZERO + SECOND)));
         clock.advance(SECOND);
-        assert_eq!(crew.step(1), Stepped::Left);
+        assert_eq!(workers.step(1), Stepped::Left);
         assert!(pending.cancel());
-        crew.run_until_idle();
+        workers.run_until_idle();
         clock.advance(SECOND);
-        crew.run_until_idle();
-        assert_eq!(crew.workers(), []);
+        workers.run_until_idle();
+        assert_eq!(workers.numbers(), []);
     }
 
     #[test]
     fn the_next_due_time_is_that_of_either_clock() {
-        let (crew, clock) = (VirtualCrew::new(), ManualClock::new());
-        assert_eq!(crew.next_due(), None);
+        let (workers, clock) = (VirtualWorkers::new(), ManualClock::new());
+        assert_eq!(workers.next_due(), None);
         let builder = ScheduledThreadPool::builder().clock(Arc::new(clock.clone()));
-        let pool = builder.virtual_crew(&crew).build().unwrap();
+        let pool = builder.virtual_workers(&workers).build().unwrap();
         let hourly: crate::trigger::CronTrigger = crate::trigger::CronTrigger::new(
             "0 0 * * * *".parse().unwrap(),
             crate::trigger::Zone::UTC,
         );
         pool.schedule_with_trigger(hourly, || {}).unwrap();
-        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 3_600));
+        assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 3_600));
         clock.suspend(SECOND * 600);
-        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 3_000));
+        assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 3_000));
         pool.schedule(SECOND * 2_000, || {}).unwrap();
-        assert_eq!(crew.next_due(), Some(Tick::ZERO + SECOND * 2_000));
+        assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 2_000));
     }
 
     #[test]
     fn a_refused_worker_is_wanted_again_at_the_next_submission() {
-        let (pool, crew) = pool();
-        crew.refuse(1);
+        let (pool, workers) = pool();
+        workers.refuse(1);
         assert!(pool.schedule(Duration::ZERO, || {}).unwrap_err().is_no_thread());
-        assert_eq!((crew.workers().len(), pool.stats().pool_size, pool.stats().queued), (0, 0, 0));
+        assert_eq!(
+            (workers.numbers().len(), pool.stats().pool_size, pool.stats().queued),
+            (0, 0, 0)
+        );
         let second = pool.schedule(Duration::ZERO, || {}).unwrap();
-        crew.run_until_idle();
+        workers.run_until_idle();
         assert!(second.is_done());
     }
 
     #[test]
     fn the_workers_of_a_pool_that_is_gone_have_left() {
-        let (pool, crew) = pool();
+        let (pool, workers) = pool();
         let handle = pool.schedule(SECOND, || {}).unwrap();
         drop(pool);
-        crew.run_until_idle();
-        assert_eq!(crew.workers(), []);
+        workers.run_until_idle();
+        assert_eq!(workers.numbers(), []);
         assert!(handle.is_cancelled());
     }
 
     #[test]
     fn a_run_that_is_dropped_has_ended() {
-        let (pool, crew) = pool();
+        let (pool, workers) = pool();
         let handle = pool.submit(|| 42).unwrap();
-        let Begun::Run(run) = crew.begin(1) else { panic!("the task is due") };
+        let Begun::Run(run) = workers.begin(1) else { panic!("the task is due") };
         assert!(!handle.is_done());
         drop(run);
         assert_eq!(handle.result_now().unwrap(), 42);
-        crew.run_until_idle();
+        workers.run_until_idle();
         assert_eq!(pool.stats().active, 0);
     }
 }
