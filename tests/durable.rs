@@ -319,6 +319,18 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
 }
 
 #[test]
+fn a_durable_task_that_is_disabled_is_enabled_by_its_settings_only() -> Checked {
+    let (scheduler, jobs, _) = started(&[("tasks.nightly.enabled", "false")])?;
+    let nightly = scheduler.tasks().get("nightly")?;
+    assert_eq!(nightly.snapshot().state, scheduler::TaskState::Disabled);
+    let refused = nightly.enable().expect_err("its schedule is not registered").to_string();
+    assert!(refused.contains("`enabled = true` in its settings"), "{refused}");
+    assert_eq!(nightly.snapshot().state, scheduler::TaskState::Disabled);
+    assert!(jobs.schedules()?.is_empty());
+    Ok(())
+}
+
+#[test]
 fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked {
     let (scheduler, _, model) = started(&[])?;
     let jobs = scheduler.tasks().jobs()?;

@@ -209,7 +209,8 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended or has no rule, when its attributes are faulty, or when the scheduler is stopping.
+    /// When the task has ended, has no rule or is durable, when its attributes are faulty, or when the scheduler is
+    /// stopping.
     pub fn enable(&self) -> Result<(), ControlError> {
         self.tasks.enable(&self.control)
     }

@@ -355,7 +355,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// The task has ended, its attributes are faulty, or it has no rule; or the scheduler is stopping.
+    /// The task has ended, its attributes are faulty, it has no rule or is durable; or the scheduler is stopping.
     pub(crate) fn enable(&self) -> Result<(), ControlError> {
         let (ticker, stopping) = (&self.ticker, || ControlError::stopping(self.name()));
         let pool = ticker.pool.upgrade().ok_or_else(stopping)?;
@@ -368,8 +368,14 @@ impl Control {
         if !ticker.faults.is_empty() {
             return Err(ControlError::faulty(&ticker.name, &ticker.faults));
         }
-        if matches!(state.rule, Rule::None) {
-            return Err(ControlError::without_rule(&ticker.name));
+        match state.rule {
+            Rule::None => return Err(ControlError::without_rule(&ticker.name)),
+            // Its schedule was not registered.
+            Rule::Job => {
+                let why = "it is durable, and enabled when the process starts: by `enabled = true` in its settings";
+                return Err(ControlError::refused(&ticker.name, why));
+            }
+            _ => {}
         }
         state.end = None;
         drop(state);
