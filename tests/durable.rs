@@ -171,8 +171,10 @@ fn a_schedule_for_each_customer_is_put_changed_and_removed() -> Checked {
     assert_eq!(jobs.get(id)?.expect("it is there").task, "send-invoice");
     jobs.resume("customer-7")?;
     jobs.reschedule("customer-7", Schedule::fixed_rate("1h"))?;
-    let rule = jobs.schedules()?[0].rule().text.clone();
-    assert_eq!(rule, r#"{"fixed_rate":"1h"}"#);
+    let rule = jobs.schedules()?[0].rule().clone();
+    assert_eq!(rule.text, r#"{"fixed_rate":"1h"}"#);
+    let hour = Duration::from_secs(3600);
+    assert_eq!(rule.timing, Timing::Rate { first: hour, period: hour }, "as for a task in memory");
     jobs.reset("customer-7")?;
     assert!(jobs.schedules()?[0].rule().text.contains("Europe/Berlin"));
     jobs.remove("customer-7")?;

@@ -97,6 +97,8 @@ impl Jobs {
 
     /// Gives a schedule another rule, from now on, until the code has another one or [`reset`](Self::reset) is called.
     ///
+    /// A rate or delay without an initial delay starts after one period.
+    ///
     /// ```no_run
     /// use scheduler::{Jobs, JobsError, Schedule};
     ///
@@ -113,7 +115,9 @@ impl Jobs {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(JobsError::refused(why));
         }
-        let (_, rule) = self.planned(schedule, rule, false)?;
+        let mut planned = self.planned(schedule, rule)?;
+        planned.rule = planned.rule.taking_over();
+        let rule = rule_in_store(&planned, false)?;
         self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: Some(rule) })
     }
 
@@ -155,7 +159,8 @@ impl Jobs {
         }
         self.complete(&mut job);
         let new = job.to_new().map_err(JobsError::refused)?;
-        let (planned, rule) = self.planned(name, schedule, true)?;
+        let planned = self.planned(name, schedule)?;
+        let rule = rule_in_store(&planned, true)?;
         let Some(own) = definition_of(&planned) else { return Err(no_rule()) };
         let definition = Definition {
             task: new.task,
@@ -187,20 +192,17 @@ impl Jobs {
         Ok(())
     }
 
-    fn planned(
-        &self,
-        name: &str,
-        schedule: Schedule,
-        is_dynamic: bool,
-    ) -> Result<(Planned, StoredRule), JobsError> {
+    fn planned(&self, name: &str, schedule: Schedule) -> Result<Planned, JobsError> {
         let Some(rules) = self.inner.rules.get() else {
             return Err(JobsError::refused("the scheduler has not started".to_owned()));
         };
-        let planned = rules(name, schedule.durable()).map_err(JobsError::refused)?;
-        let rule = planned.stored.as_ref().and_then(|stored| rule_of(&planned, stored, is_dynamic));
-        let rule = rule.ok_or_else(no_rule)?;
-        Ok((planned, rule))
+        rules(name, schedule.durable()).map_err(JobsError::refused)
     }
+}
+
+fn rule_in_store(planned: &Planned, is_dynamic: bool) -> Result<StoredRule, JobsError> {
+    let stored = planned.stored.as_ref();
+    stored.and_then(|stored| rule_of(planned, stored, is_dynamic)).ok_or_else(no_rule)
 }
 
 fn no_rule() -> JobsError {

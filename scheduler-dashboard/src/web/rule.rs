@@ -43,15 +43,8 @@ impl Written {
         task: &TaskControl,
         count: usize,
     ) -> Result<(Schedule, Value), Problem> {
-        let period = self.fixed_rate.clone().or_else(|| self.fixed_delay.clone());
-        let has_delay = self.initial_delay.is_some();
-        let (zone, mut schedule) = self.schedule(app, task)?;
-        let mut preview = seen(task, &schedule, count)?;
-        // As for a task in memory: the first fire time comes after one period, and not at once.
-        if let Some(period) = period.filter(|_| task.is_durable() && !has_delay) {
-            schedule = schedule.initial_delay(period);
-            preview = seen(task, &schedule, count)?;
-        }
+        let (zone, schedule) = self.schedule(app, task)?;
+        let preview = seen(task, &schedule, count)?;
         Ok((schedule, view::preview(&preview, zone)))
     }
 
