@@ -85,7 +85,8 @@ impl NodeOptions {
         self
     }
 
-    /// The queues whose jobs this process runs; all by default.
+    /// The queues whose jobs this process runs; all by default. With none it runs no jobs: it enqueues, and fires ticks that
+    /// others run.
     pub fn queues<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.queues = Some(names.into_iter().map(Into::into).collect());
         self
