@@ -4,6 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export RUSTDOCFLAGS="-D warnings"
-cargo doc --workspace --no-deps
 cargo doc --workspace --all-features --no-deps
 cargo doc --workspace --all-features --no-deps --document-private-items

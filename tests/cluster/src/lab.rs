@@ -13,7 +13,7 @@ use scheduler_store::{
 };
 use tempfile::TempDir;
 
-use crate::process::ProcessBuilder;
+use crate::process::{Process, ProcessBuilder};
 
 /// A store of its own for one test, in a folder that is removed at the end.
 #[derive(Debug)]
@@ -184,6 +184,28 @@ impl Lab {
         let connection = connection.expect("the file opens");
         connection.busy_timeout(Duration::from_secs(10)).expect("a timeout can be set");
         connection
+    }
+
+    /// Freezes a process between its transactions: one that is frozen within a transaction keeps the lock of a SQLite file,
+    /// and all others wait for it.
+    ///
+    /// # Panics
+    ///
+    /// If it is within a transaction each time, for 30 seconds.
+    pub fn freeze(&self, process: &Process) {
+        let is_locked = || {
+            let connection = self.connection();
+            connection.busy_timeout(Duration::from_millis(500)).expect("a timeout can be set");
+            connection.execute_batch("begin immediate; rollback").is_err()
+        };
+        eventually(Duration::from_secs(30), "a moment without a transaction", || {
+            process.freeze();
+            if self.store.starts_with("sqlite:") && is_locked() {
+                process.resume();
+                return None;
+            }
+            Some(())
+        });
     }
 
     /// Enqueues jobs of a task with this payload, and returns their identities.

@@ -108,7 +108,7 @@ impl Chaos {
             }
             5..10 => {
                 let time = Duration::from_millis(200 + self.draws.below(5_000));
-                self.running[index].freeze();
+                self.lab.freeze(&self.running[index]);
                 pass(time);
                 self.running[index].resume();
                 self.count("freezes");

@@ -158,7 +158,7 @@ fn d11_a_late_outcome_is_refused() {
     let first = lab.process("a").start();
     let id = lab.enqueue("work", r#"{"ms": 4000, "stubborn": true}"#, 1)[0];
     eventually(LIMIT, "it runs", || (first.runs().len() == 1).then_some(()));
-    first.freeze();
+    lab.freeze(&first);
     let second = lab.process("b").start();
     eventually(LIMIT, "the other takes it", || (!second.runs().is_empty()).then_some(()));
     lab.command(&Command::Cancel { job: id });

@@ -152,7 +152,7 @@ fn d6_a_frozen_process_loses_its_job_and_goes_on_under_a_new_session() {
     let first = eventually(LIMIT, "a run begins", || runs(&[&all[0], &all[1]]).first().cloned());
     let holder = all.iter().position(|process| process.label() == first.process).expect("one");
     let (frozen, other) = (&all[holder], &all[1 - holder]);
-    frozen.freeze();
+    lab.freeze(frozen);
     pass(Duration::from_secs(6));
     let taken = eventually(LIMIT, "the other takes over", || other.runs().first().cloned());
     assert!(taken.fence > first.fence);
@@ -184,6 +184,7 @@ fn d16_ticks_missed_while_no_process_ran() {
     assert!(first.stop(LIMIT).success());
     let outage = length(10, 5);
     pass(outage);
+    let restart = second_of(cluster::wall_at(cluster::boot_micros()));
     let second = start("b");
     let count = |task: &str| second.runs().iter().filter(|run| run.task == task).count();
     eventually(LIMIT, "all run again", || {
@@ -198,7 +199,14 @@ fn d16_ticks_missed_while_no_process_ran() {
     let once = first_after("once")[0].missed;
     assert!(once + 2 >= outage.as_secs(), "it sees how many were missed: {once}");
     assert_eq!(lag("all"), 1, "the first missed one runs first");
-    let ticks: Vec<i64> = by_tick(&second.runs(), "all").keys().map(|it| second_of(*it)).collect();
+    // A later tick may come during a run that takes long on a busy machine, and is skipped as an overlap.
+    let caught_up = || {
+        let ticks = by_tick(&second.runs(), "all").into_keys().map(second_of);
+        ticks.filter(|tick| *tick < restart).collect::<Vec<_>>()
+    };
+    let ticks = eventually(LIMIT, "all missed ticks run", || {
+        Some(caught_up()).filter(|ticks| ticks.len() + 1 >= outage.as_secs() as usize)
+    });
     assert!(ticks.windows(2).all(|pair| pair[1] == pair[0] + 1), "each, in order: {ticks:?}");
     assert!(lag("some") > 1 && lag("some") <= missed, "only the young ones: {}", lag("some"));
 }
