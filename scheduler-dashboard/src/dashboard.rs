@@ -61,7 +61,8 @@ impl Dashboard {
         self
     }
 
-    /// Adds an operator, who may do everything, with a token of at least 16 bytes. The name stands in the list of actions.
+    /// Adds an operator, who may do everything, with a token of at least 16 bytes. The name stands in the list of
+    /// actions.
     ///
     /// ```
     /// use scheduler_dashboard::Dashboard;
@@ -116,9 +117,9 @@ impl Dashboard {
         self
     }
 
-    /// Answers to this name, too, such as `ops.example.com` or `ops.example.com:8443`; without a port with any. Loopback
-    /// names and the address of [`serve`](Self::serve) are allowed anyway. Other names are refused, which stops DNS
-    /// rebinding.
+    /// Answers to this name, too, such as `ops.example.com` or `ops.example.com:8443`; without a port with any.
+    /// Loopback names and the address of [`serve`](Self::serve) are allowed anyway. Other names are refused, which
+    /// stops DNS rebinding.
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.options.hosts.push(host.into());
         self
@@ -137,14 +138,14 @@ impl Dashboard {
         self
     }
 
-    /// How long a task with the tag `critical` may go without success before `/readyz` says `DOWN`. By default twice the
-    /// longest time between its next fire times, its longest run, and a minute.
+    /// How long a task with the tag `critical` may go without success before `/readyz` says `DOWN`. By default twice
+    /// the longest time between its next fire times, its longest run, and a minute.
     pub fn critical_grace(mut self, grace: Duration) -> Self {
         self.options.grace = Some(grace);
         self
     }
 
-    /// Changes the texts of errors, notes, pauses and payloads before anybody sees them.
+    /// Changes the texts of errors, notes, pauses and payloads before they are shown.
     ///
     /// ```
     /// use scheduler_dashboard::Dashboard;
@@ -156,7 +157,8 @@ impl Dashboard {
         self
     }
 
-    /// Decides which visitors see the payloads of the jobs of a task. By default operators see them, and viewers do not.
+    /// Decides which visitors see the payloads of the jobs of a task. By default operators see them, and viewers do
+    /// not.
     ///
     /// ```
     /// use scheduler_dashboard::{Dashboard, Role};
@@ -173,8 +175,8 @@ impl Dashboard {
         self
     }
 
-    /// Shows nobody the values of these fields of payloads, wherever they are in one, in capital or small letters. A payload
-    /// that is no JSON is hidden as a whole then. [`redact`](Self::redact) sees what is left.
+    /// Hides the values of these fields of payloads from all visitors, wherever they are in one, in capital or small
+    /// letters. A payload that is no JSON is hidden as a whole then. [`redact`](Self::redact) sees what is left.
     pub fn hide_payload_fields<N: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = N>,

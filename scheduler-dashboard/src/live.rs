@@ -1,8 +1,9 @@
 //! Live updates: server-sent events for each watcher, bounded in number, in rate and in what waits for a slow one.
 //!
-//! While a client watches, and for half a minute after, a pump looks four times a second which tasks have changed, and sends
-//! their rows, once, to all watchers. A watcher that has not read its last messages is dropped: its browser connects again,
-//! says which update it has seen last, and gets those that came since, or a whole list if they are not kept any more.
+//! While a client watches, and for half a minute after, a pump looks four times a second which tasks have changed, and
+//! sends their rows, once, to all watchers. A watcher that has not read its last messages is dropped: its browser
+//! connects again, says which update it has seen last, and gets those that came since, or a whole list if they are not
+//! kept any more.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -27,7 +28,7 @@ const BEAT: Duration = Duration::from_millis(250);
 /// Every so many beats a watcher is told the time, so that it knows that the connection lives.
 const BEATS_PER_TICK: u32 = 60;
 
-/// For how many beats the pump goes on when nobody watches, so that one who comes again misses nothing.
+/// For how many beats the pump goes on without a stream, so that a client that reconnects misses nothing.
 const BEATS_ALONE: u32 = 120;
 /// Every so many beats the store is asked for its schedules.
 const BEATS_PER_LOOK: u32 = 8;
@@ -36,8 +37,8 @@ const BEATS_PER_LOOK: u32 = 8;
 const TRIES_MAX: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
-/// Returns a stream of events, which begins with all tasks, or with what came since the update `seen`; `None` if too many
-/// watch.
+/// Returns a stream of events, which begins with all tasks, or with what came since the update `seen`; `None` if too
+/// many watch.
 pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response> {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
     if app.hub.lock().is_full() {
@@ -89,7 +90,7 @@ fn rows(app: &App) -> Vec<Value> {
     app.list().iter().map(|task| view::row(app, task)).collect()
 }
 
-/// Sends what has changed, until nobody has watched for a while.
+/// Sends what has changed, until there has been no stream for a while.
 async fn pump(app: Arc<App>) {
     let app = Pumping(app);
     let (mut beats, mut next_update, mut watched): (u32, u32, u32) = (0, 0, 0);
@@ -125,8 +126,8 @@ async fn pump(app: Arc<App>) {
     }
 }
 
-/// Ends the streams if the pump panics, in code of the program that redacts a text or describes a trigger: then browsers
-/// connect again, which starts another pump.
+/// Ends the streams if the pump panics, in code of the program that redacts a text or describes a trigger: then
+/// browsers connect again, which starts another pump.
 struct Pumping(Arc<App>);
 
 impl Drop for Pumping {

@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) on_action: Option<Arc<OnAction>>,
     /// Who sees the payloads of the jobs of which task.
     pub(crate) shows_payload: Arc<ShowsPayload>,
-    /// Fields of payloads that nobody sees.
+    /// Fields of payloads that are hidden from all visitors.
     pub(crate) hidden_fields: Vec<String>,
 }
 

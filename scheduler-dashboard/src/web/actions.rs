@@ -138,7 +138,7 @@ pub(crate) async fn pause(
     by: Extension<Caller>,
     body: Bytes,
 ) -> Done {
-    let act = PauseBody::read(&body)?.pause(who(&by).name())?;
+    let act = read::<PauseBody>(&body)?.pause(who(&by).name())?;
     done(app, name, by, act).await
 }
 
@@ -197,10 +197,6 @@ fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem
 }
 
 impl PauseBody {
-    fn read(body: &Bytes) -> Result<Self, Problem> {
-        read(body)
-    }
-
     fn pause(&self, who: &str) -> Result<Act, Problem> {
         let note = self.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
         let until = match (&self.until, self.for_ms) {
@@ -244,7 +240,7 @@ pub(crate) async fn pause_many(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Answer {
-    let body = PauseBody::read(&body)?;
+    let body: PauseBody = read(&body)?;
     let act = body.pause(who(&by).name())?;
     many(&app, by, body.tasks(&app)?, act).await
 }
@@ -255,7 +251,7 @@ pub(crate) async fn resume_many(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Answer {
-    let tasks = PauseBody::read(&body)?.tasks(&app)?;
+    let tasks = read::<PauseBody>(&body)?.tasks(&app)?;
     many(&app, by, tasks, Act::Resume).await
 }
 
@@ -309,7 +305,8 @@ async fn on_schedules(
         let mut changed = 0;
         for (name, text) in &changes {
             let done = act.clone().on_schedule(jobs, name);
-            // The store may have done what it did not answer. It is noted here, as nobody may wait for the answer any more.
+            // The store may have done what it did not answer. It is noted here, because the visitor may be gone before
+            // the answer.
             if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
                 note(&noted, &by, name, &act, text.as_deref());
             }

@@ -147,7 +147,8 @@ async fn act(
     let ask = move |jobs: &Jobs| -> Result<Option<(Job, bool)>, JobsError> {
         let Some(job) = jobs.get(id)? else { return Ok(None) };
         let done = act(jobs, id);
-        // The store may have done what it did not answer. It is noted here, because nobody may wait for the answer any more.
+        // The store may have done what it did not answer. It is noted here, because the visitor may be gone before the
+        // answer.
         if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
             let what = What { action, task: &job.task, job: Some(id), note: None };
             noted.note((&who(&caller), caller.from), what);

@@ -201,7 +201,7 @@ fn a_stream_that_comes_again_goes_on_after_the_last_event_it_has_seen() {
     stream.row("a", |row| row["counters"]["runs"] == 1);
     let seen = stream.1.clone();
     drop((stream, other));
-    // Nobody watches, and what changes is kept all the same.
+    // Without a stream, what changes is kept all the same.
     eventually(|| (served.get("/api/v1/info").json()["streams"]["open"] == 0).then_some(()));
     served.task("b").run_now().unwrap();
     served.scheduler.wait_for("b", scheduler::runs(1), LIMIT).unwrap();

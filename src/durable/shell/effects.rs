@@ -151,8 +151,8 @@ impl Shell {
         first.map_or((Tick::MAX, None), |(wake, channel)| (wake, Some(channel)))
     }
 
-    /// Ends the threads, whatever the node still wants: the store does not answer, or a run does not end. Nobody renews
-    /// the lease any more, so that runs in progress are lost.
+    /// Ends the threads, whatever the node still wants: the store does not answer, or a run does not end. No thread
+    /// renews the lease any more, so that runs in progress are lost.
     pub(crate) fn give_up(&self) {
         self.end_threads();
         let left: Vec<Claimed> = self.runs().values().filter_map(Weak::upgrade).collect();

@@ -1,5 +1,5 @@
-//! Random kills, freezes, failures of the network and restarts of the database over four processes, twenty schedules and a
-//! stream of jobs, judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
+//! Random kills, freezes, failures of the network and restarts of the database over four processes, twenty schedules
+//! and a stream of jobs, judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -227,7 +227,7 @@ fn judge(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
 }
 
 #[test]
-#[ignore = "it takes as long as it is told to: SCHEDULER_CHAOS_SECONDS"]
+#[ignore = "it takes SCHEDULER_CHAOS_SECONDS"]
 fn chaos() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seconds = number("SCHEDULER_CHAOS_SECONDS").unwrap_or(60);
