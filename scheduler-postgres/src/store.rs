@@ -234,14 +234,11 @@ impl Store for Postgres {
     }
 
     fn close(&self, request: &Close) -> Result<(), StoreError> {
-        let sql = self.sql("select {s}.close($1, $2, $3, $4)");
+        let sql = self.sql("select {s}.close($1, $2)");
         let request = request.clone();
-        let (ids, fences) = columns(&request.give_back);
         self.shared.claims.call(Again::Once, move |connection| {
             let params: Params<'_> = &[
                 (&request.session.as_uuid(), Type::UUID),
-                (&ids, Type::UUID_ARRAY),
-                (&fences, Type::INT8_ARRAY),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
             connection.query_typed(&sql, params).map(drop)
@@ -585,8 +582,4 @@ impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Postgres").field(&self.shared.options.described).finish()
     }
-}
-
-fn columns(held: &[Held]) -> (Vec<Uuid>, Vec<i64>) {
-    held.iter().map(|held| (held.job.as_uuid(), long(held.fence.0))).unzip()
 }

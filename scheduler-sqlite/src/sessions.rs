@@ -70,8 +70,8 @@ impl Tx<'_> {
     }
 
     pub(crate) fn close(&self, request: &Close) -> rusqlite::Result<()> {
-        for held in &request.give_back {
-            self.end_claim(request.session, *held, &End::GiveBack)?;
+        for held in self.held(request.session)? {
+            self.end_claim(request.session, held, &End::GiveBack)?;
         }
         self.delete_session(request.session)?;
         Ok(())

@@ -70,13 +70,15 @@ pub struct Renewed {
     pub others: Vec<Lease>,
 }
 
-/// Ends a session: gives back what never began, then deletes the session, in one transaction (R7).
+/// Ends a session none of whose runs is without an outcome: gives back what it still holds, then deletes it, in one
+/// transaction (R7).
+///
+/// What it still holds never began: it was claimed by a request that was given up. Those jobs are ready again, and the
+/// claim does not count as an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Close {
     /// The session.
     pub session: SessionId,
-    /// Jobs whose run never began: they are ready again, and the claim does not count as an attempt.
-    pub give_back: Vec<Held>,
     /// When the request expires.
     pub not_after: StoreTime,
 }

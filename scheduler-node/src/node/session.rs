@@ -152,16 +152,14 @@ impl Node {
         self.due.clear();
         let waiting = self.hand.waiting(|_| true);
         self.withdraw(&waiting, now, effects);
-        if !self.config.safeguards.hold(Safeguard::R7) {
-            self.finishes.retain(|finish| finish.end != scheduler_store::End::GiveBack);
-        }
     }
 
-    /// The session ends when nothing of it is left; then the node has stopped.
+    /// The session ends when each of its runs has its outcome; then the node has stopped.
     pub(super) fn close_request(&self, session: SessionId, now: Tick) -> Option<Request> {
-        let is_over = self.hand.is_empty() && self.finishes.is_empty() && self.doubt.is_none();
+        let is_over = self.hand.is_empty() && self.finishes.is_empty() && self.doubt.is_none()
+            || !self.config.safeguards.hold(Safeguard::R7);
         let not_after = self.not_after(now).filter(|_| is_over)?;
-        Some(Request::Close(Close { session, give_back: Vec::new(), not_after }))
+        Some(Request::Close(Close { session, not_after }))
     }
 
     pub(super) fn stopped(&mut self, effects: &mut Vec<Effect>) {

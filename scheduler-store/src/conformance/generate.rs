@@ -188,11 +188,7 @@ impl Generator {
     }
 
     fn close(&mut self, model: &Model) -> Close {
-        let session = self.session(model);
-        let mut give_back = model.held(session).unwrap_or_default();
-        let keep = self.random.below(3);
-        give_back.retain(|held| held.fence.0 % 3 >= keep);
-        Close { session, give_back, not_after: self.not_after(model.now()) }
+        Close { session: self.session(model), not_after: self.not_after(model.now()) }
     }
 
     fn timing(&mut self, now: StoreTime) -> Timing {

@@ -50,6 +50,7 @@ macro_rules! store_conformance {
             r2_a_request_that_comes_too_late_changes_nothing
             r5_a_session_ends_when_it_is_replaced
             r7_a_close_gives_back_what_never_began
+            r7_a_close_of_a_session_that_has_ended_does_nothing
             r8_r9_a_reap_ends_only_what_it_saw
             r10_a_reap_finds_jobs_whose_session_is_gone
             a_lost_job_runs_again_until_it_has_been_lost_too_often

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::given::{Given, LEASE, SECOND, held, session};
+use super::given::{Given, LEASE, SECOND, session};
 use super::test_store::TestStore;
 use crate::error::{Refusal, StoreError};
 use crate::job::{JobState, NewJob, OnLost};
@@ -42,7 +42,7 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     let too_late = StoreError::Refused(Refusal::TooLate);
     let poll = Poll { not_after: late, ..given.poll_of(id, &["a"]) };
     assert_eq!(given.ask().poll(&poll), Err(too_late.clone()));
-    let close = Close { session: id, give_back: Vec::new(), not_after: late };
+    let close = Close { session: id, not_after: late };
     assert_eq!(given.ask().close(&close), Err(too_late.clone()));
     let renew = Renew { session: id, lease: LEASE, not_after: late };
     assert_eq!(given.ask().renew(&renew), Err(too_late.clone()));
@@ -71,18 +71,31 @@ pub fn r5_a_session_ends_when_it_is_replaced<T: TestStore>() {
     assert_eq!(given.finish(former, claimed.held(), End::Done), Finished::Lost);
 }
 
-/// Jobs that never began are ready again with the attempts that they had, and the session is gone.
+/// What a session holds at its close is ready again with the attempts that it had, and the session is gone.
 pub fn r7_a_close_gives_back_what_never_began<T: TestStore>() {
     let (given, id) = Given::<T>::session();
-    let (first, second) = (given.job_of(1, "a"), given.job_of(2, "a"));
+    let jobs =
+        [given.job_of(1, "a"), given.job_of(2, "a"), given.job_of(3, "b"), given.job_of(4, "a")];
+    let other = given.open_for(2, LEASE, None);
+    given.claim(other, "b");
     let claimed = given.poll(id, &["a"]).jobs;
-    let give_back = vec![claimed[0].held(), held(2, 999)];
-    let request = Close { session: id, give_back, not_after: given.in_time() };
-    given.ask().close(&request).unwrap();
-    assert_eq!((given.state(first), given.job(first).attempt), (JobState::Ready, 0));
-    assert_eq!(given.state(second), JobState::Running, "its fence was another");
+    given.finish(id, claimed[0].held(), End::Done);
+    given.ask().close(&Close { session: id, not_after: given.in_time() }).unwrap();
+    let ready = (JobState::Ready, 0);
+    let expected = [(JobState::Done, 1), ready, (JobState::Running, 1), ready];
+    assert_eq!(jobs.map(|job| (given.state(job), given.job(job).attempt)), expected);
     assert!(!given.renew(id).is_alive);
-    assert_eq!(given.ask().sessions().unwrap(), []);
+    assert_eq!(given.ask().sessions().unwrap().len(), 1);
+}
+
+/// A session that has ended gives nothing back: its runs may be in progress.
+pub fn r7_a_close_of_a_session_that_has_ended_does_nothing<T: TestStore>() {
+    let (given, former) = Given::<T>::session();
+    let job = given.job_of(1, "a");
+    given.claim(former, "a");
+    given.open_for(2, LEASE, Some(former));
+    given.ask().close(&Close { session: former, not_after: given.in_time() }).unwrap();
+    assert_eq!(given.state(job), JobState::Running);
 }
 
 /// A session that was renewed since it was seen lives on.

@@ -42,8 +42,8 @@ impl State {
     }
 
     pub(super) fn close(&mut self, request: &Close, now: StoreTime) {
-        for held in &request.give_back {
-            self.end_claim(request.session, *held, &End::GiveBack, now);
+        for held in self.held(request.session) {
+            self.end_claim(request.session, held, &End::GiveBack, now);
         }
         self.sessions.remove(&request.session);
     }

@@ -84,15 +84,21 @@ begin
   end loop;
 end $$;
 
-create function {s}.close(p_session uuid, p_jobs uuid[], p_fences bigint[], p_not_after timestamptz)
+-- Gives back what the session holds: none of that began (R7).
+create function {s}.close(p_session uuid, p_not_after timestamptz)
 returns void language plpgsql volatile as $$
+declare
+  v_jobs uuid[];
+  v_fences bigint[];
+  v_count integer;
 begin
   perform {s}.in_time(p_not_after);
-  if cardinality(p_jobs) > 0 then
+  select array_agg(j.id), array_agg(j.fence), count(*) into v_jobs, v_fences, v_count
+  from {s}.job j where j.state = 'running' and j.session = p_session;
+  if v_count > 0 then
     perform {s}.finish(
-      array_fill(p_session, array[cardinality(p_jobs)]), p_jobs, p_fences, array_fill('give_back'::text, array[cardinality(p_jobs)]),
-      array_fill(0::bigint, array[cardinality(p_jobs)]), array_fill(null::text, array[cardinality(p_jobs)]),
-      array_fill(0::bigint, array[cardinality(p_jobs)]));
+      array_fill(p_session, array[v_count]), v_jobs, v_fences, array_fill('give_back'::text, array[v_count]),
+      array_fill(0::bigint, array[v_count]), array_fill(null::text, array[v_count]), array_fill(0::bigint, array[v_count]));
     perform {s}.nudge();
   end if;
   delete from {s}.session where id = p_session;
