@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::Depth;
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -143,6 +144,18 @@ const POOL_ACTIVE: Metric =
     ("scheduler_pool_active_threads", "gauge", "Threads of a pool that execute a task.");
 const POOL_QUEUED: Metric =
     ("scheduler_pool_queued_tasks", "gauge", "Tasks that wait for their due time or for a thread.");
+const STORE_UP: Metric =
+    ("scheduler_store_up", "gauge", "1 if the store of durable jobs has answered, otherwise 0.");
+const JOBS: Metric = (
+    "scheduler_jobs",
+    "gauge",
+    "Jobs of the whole cluster that are due, become due later, are running or parked.",
+);
+const OLDEST: Metric = (
+    "scheduler_jobs_oldest_due_seconds",
+    "gauge",
+    "How long the job has waited that has been due for longest, or 0.",
+);
 const BUILD: Metric = ("scheduler_build_info", "gauge", "1, with the version of the dashboard.");
 const LOST: Metric =
     ("scheduler_dashboard_lost_events_total", "counter", "Events that came too fast to be kept.");
@@ -171,8 +184,8 @@ const EXECUTORS: [Metric; 6] = [
     ("executor_completed_tasks_total", "counter", "Executions that have ended."),
 ];
 
-/// All metrics.
-pub(crate) fn text(app: &App) -> String {
+/// All metrics. Of the store, if there is one, `depths` is its answer, or none if it has not answered.
+pub(crate) fn text(app: &App, depths: Option<&[Depth]>) -> String {
     let mut text = Text::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -183,6 +196,10 @@ pub(crate) fn text(app: &App) -> String {
     for task in crate::health::critical(app) {
         text.gauge(&CRITICAL, &task.name, f64::from(task.is_up));
     }
+    if app.store().is_ok() {
+        text.put(&STORE_UP, &Line { suffix: "", labels: &[], value: f64::from(depths.is_some()) });
+    }
+    depths.into_iter().flatten().for_each(|depth| put_jobs(&mut text, depth));
     let (watching, _) = app.hub.counts();
     for (metric, value) in [(&LOST, app.recorder.lost()), (&WATCHERS, watching as u64)] {
         text.put(metric, &Line { suffix: "", labels: &[], value: value as f64 });
@@ -234,6 +251,22 @@ fn put_task(text: &mut Text, app: &App, task: &TaskSnapshot) {
         text.histogram(&DURATION, name, &tally.took);
         text.histogram(&LATENESS, name, &tally.late);
     }
+}
+
+fn put_jobs(text: &mut Text, depth: &Depth) {
+    let (queue, task) = (("queue", &*depth.queue), ("task", &*depth.task));
+    let counts = [
+        ("due", depth.due),
+        ("later", depth.later),
+        ("running", depth.running),
+        ("parked", depth.parked),
+    ];
+    for (state, count) in counts {
+        let labels = &[queue, task, ("state", state)];
+        text.put(&JOBS, &Line { suffix: "", labels, value: count as f64 });
+    }
+    let value = depth.oldest.unwrap_or_default().as_secs_f64();
+    text.put(&OLDEST, &Line { suffix: "", labels: &[queue, task], value });
 }
 
 /// What Spring shows of one method. Several tasks may have the same function.

@@ -101,6 +101,14 @@ impl Store {
         }
     }
 
+    /// Asks the store for what an answer can be without.
+    pub(crate) async fn ask_briefly<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Jobs) -> Result<R, JobsError> + Send + 'static,
+    ) -> Option<R> {
+        timeout(PATIENCE, self.ask(question)).await.ok()?.ok()
+    }
+
     /// What is known of the schedule of a durable task.
     pub(crate) fn known(&self, task: &str) -> Known {
         let schedules = self.lock();

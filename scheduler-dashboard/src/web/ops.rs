@@ -8,6 +8,7 @@ use axum::extract::{OriginalUri, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use scheduler::Jobs;
 use serde_json::{Value, json};
 
 use super::guard::Caller;
@@ -31,7 +32,12 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: Header
 
 /// `GET /metrics`, `GET /actuator/prometheus`
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], prometheus::text(&app)).into_response()
+    let depths = match app.store() {
+        Ok(store) => store.ask_briefly(Jobs::depths).await,
+        Err(_) => None,
+    };
+    let text = prometheus::text(&app, depths.as_deref());
+    ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 
 /// `GET /healthz`

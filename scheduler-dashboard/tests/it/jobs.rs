@@ -13,7 +13,7 @@ use crate::live::Stream;
 use crate::support::*;
 
 #[job(name = "mail")]
-fn mail(#[payload] letter: Value) -> Result<(), String> {
+pub(crate) fn mail(#[payload] letter: Value) -> Result<(), String> {
     match letter {
         Value::Object(letter) if letter["fails"] == true => Err("mailbox full: hunter2".to_owned()),
         _ => Ok(()),
@@ -25,7 +25,7 @@ fn durable() -> Schedule {
 }
 
 /// A program with a store, in which a job was parked.
-fn with_store(
+pub(crate) fn with_store(
     dashboard: &Dashboard,
     store: &Moody,
     tasks: impl FnOnce(Builder) -> Builder,
@@ -35,12 +35,12 @@ fn with_store(
     serve(dashboard, builder.store(store.clone()).node(node))
 }
 
-fn jobs(served: &Served) -> Jobs {
+pub(crate) fn jobs(served: &Served) -> Jobs {
     served.scheduler.jobs().expect("a store")
 }
 
 /// Enqueues a job that fails, and waits until it is parked.
-fn parked(served: &Served) -> String {
+pub(crate) fn parked(served: &Served) -> String {
     let jobs = jobs(served);
     let job = mail::job(json!({ "fails": true, "iban": "DE02", "to": "ada" })).key("mail-1");
     let id = job.id();

@@ -8,6 +8,8 @@ use std::time::Duration;
 use scheduler::{Run, Schedule, failures, successes};
 
 use crate::api::eventually;
+use crate::away::{Mood, Moody};
+use crate::jobs::{jobs, mail, parked, with_store};
 use crate::support::*;
 
 /// The samples of a page, by name and labels.
@@ -110,6 +112,37 @@ fn a_critical_task_that_does_not_succeed_makes_the_program_unready() {
     served.stop();
 }
 
+#[test]
+fn jobs_are_counted_and_a_store_that_does_not_answer_is_noticed() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    parked(&served);
+    let later = mail::job(serde_json::json!(null)).after(Duration::from_secs(60)).queue("later");
+    jobs(&served).enqueue(later).unwrap();
+    let ask = || samples(&served.get("/metrics").body);
+    let found = ask();
+    let value = |queue: &str, state: &str| {
+        found[&format!(r#"scheduler_jobs{{queue="{queue}",task="mail",state="{state}"}}"#)]
+    };
+    assert_eq!((value("default", "parked"), value("default", "due")), (1.0, 0.0));
+    assert_eq!((value("later", "later"), value("later", "running")), (1.0, 0.0));
+    let oldest = r#"scheduler_jobs_oldest_due_seconds{queue="later",task="mail"}"#;
+    assert_eq!((found[oldest], found["scheduler_store_up"]), (0.0, 1.0));
+    for mood in [Mood::IsStuck, Mood::IsAway] {
+        store.set(mood);
+        let found = ask();
+        assert_eq!(found["scheduler_store_up"], 0.0);
+        assert!(!found.keys().any(|name| name.starts_with("scheduler_jobs")), "{found:?}");
+    }
+    store.set(Mood::Answers);
+    assert_eq!(ask()["scheduler_store_up"], 1.0);
+    served.stop();
+    let served = serve(&dashboard(), builder());
+    let found = samples(&served.get("/metrics").body);
+    assert!(!found.contains_key("scheduler_store_up"), "there is no store");
+    served.stop();
+}
+
 /// The names in an expression that are those of metrics of this project.
 fn metrics_in(expression: &str) -> Vec<String> {
     let words = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
@@ -134,9 +167,11 @@ fn texts(value: &serde_json::Value, key: &str, found: &mut Vec<String>) {
 #[test]
 fn what_grafana_and_the_alerts_ask_for_exists() {
     let failing = Schedule::fixed_rate("1ms").tags(["critical"]).max_runs(3);
-    let builder = builder().task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {});
-    let served = serve(&dashboard(), builder);
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        builder.task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {})
+    });
     served.scheduler.wait_for("t", failures(3), LIMIT).unwrap();
+    parked(&served);
     let known = eventually(|| {
         let text = served.get("/metrics").body;
         let names = samples(&text).into_keys().map(|key| key.split('{').next().unwrap().to_owned());
