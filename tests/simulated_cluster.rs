@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scheduler::store::{JobFilter, JobState};
 use scheduler::testing::*;
-use scheduler::{EventKind, Outcome, Run, StoreEvent, job, scheduled};
+use scheduler::{EventKind, Misfire, Outcome, Run, Schedule, StoreEvent, job, scheduled};
 
 #[scheduled(cron = "0 */10 * * * *", zone = "UTC", name = "report", durable)]
 fn report() {}
@@ -174,6 +174,23 @@ fn a_restart_forgets_all_but_the_store() {
     assert_eq!(cluster[1].get::<AtomicU32>().load(SeqCst), 0);
     assert_eq!(cluster[1].starts("count"), []);
     assert_eq!(cluster.starts("count").len(), 1, "the cluster knows earlier lives");
+}
+
+#[test]
+fn a_schedule_that_is_data_keeps_its_misfire_policy_when_it_gets_another_rule() {
+    let mut cluster = Sim::cluster(START, 1, |sim| sim.task(count).manage(AtomicU32::new(0)));
+    let jobs = cluster.jobs();
+    let skipping = Schedule::cron("0 0 * * * *").zone("UTC").misfire(Misfire::Skip);
+    jobs.put("data", skipping, count::job(1)).expect("it is stored");
+    cluster.advance(minutes(1));
+    jobs.reschedule("data", Schedule::cron("0 */30 * * * *").zone("UTC")).expect("it is stored");
+    cluster.kill(0);
+    cluster.advance(hours(2));
+    cluster.restart(0);
+    cluster.advance(minutes(1));
+    assert_eq!(cluster.starts("count"), [], "what was missed is skipped");
+    cluster.advance(minutes(25));
+    assert_eq!(cluster.starts("count").len(), 1);
 }
 
 #[test]

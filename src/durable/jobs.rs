@@ -53,7 +53,7 @@ pub struct Jobs {
 const BATCH: u32 = 1_000;
 
 /// What plans a schedule that code gives while the program runs, under a name.
-pub(crate) type Rules = Box<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
+pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
 
 pub(super) struct Inner {
     pub(super) client: Client,
@@ -82,6 +82,17 @@ impl Jobs {
     /// Says what makes rules of schedules.
     pub(crate) fn know_rules(&self, rules: Rules) {
         drop(self.inner.rules.set(rules));
+    }
+
+    /// Knows what another one knows.
+    pub(crate) fn know_as(&self, other: &Self) {
+        let Inner { tasks, rules, calendars, .. } = &*other.inner;
+        if let Some((tasks, calendars)) = tasks.get().zip(calendars.get()) {
+            self.know_tasks(tasks.clone(), calendars.clone());
+        }
+        if let Some(rules) = rules.get() {
+            self.know_rules(Arc::clone(rules));
+        }
     }
 
     /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.

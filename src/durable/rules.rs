@@ -58,7 +58,9 @@ impl Rules for TextRules {
     fn policy(&self, schedule: &Schedule) -> Policy {
         let rule = self.rule(&schedule.rule().text);
         let in_code = self.policies.get(&schedule.definition.name);
-        let misfires = in_code.or(rule.as_deref().map(TextRule::misfires));
+        // A rule that was set by hand says nothing of them.
+        let made_with = self.rule(&schedule.definition.rule.text);
+        let misfires = in_code.or(made_with.as_deref().map(TextRule::misfires));
         let window = misfires.and_then(|it| it.window).unwrap_or(Duration::MAX);
         Policy {
             misfire: match misfires.map(|it| it.policy) {

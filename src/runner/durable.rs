@@ -99,7 +99,7 @@ impl Durable {
         let Some((client, jobs)) = &self.known else { return Ok(()) };
         let all = Arc::downgrade(&launch.tasks.all);
         drop(launch.tasks.all.jobs.set(jobs.clone()));
-        jobs.know_rules(Box::new(move |name, schedule| plan(&all, name, schedule)));
+        jobs.know_rules(Arc::new(move |name, schedule| plan(&all, name, schedule)));
         let control = |name: &Arc<str>| made.iter().find(|task| task.control.name() == name);
         let (mut tasks, mut schedules) = (Vec::new(), Vec::new());
         for planned in std::mem::take(&mut self.planned) {

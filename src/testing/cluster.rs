@@ -93,6 +93,7 @@ impl Sim {
             let begun = cluster.begin(process);
             cluster.processes.push(begun);
         }
+        cluster.jobs.know_as(&cluster.processes[0].sim.jobs());
         cluster
     }
 }
