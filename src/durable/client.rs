@@ -15,7 +15,7 @@ use crate::observe::catch;
 use crate::sync::Mutex;
 
 /// How long after it was sent a request is still executed (R2).
-const EXPIRES_AFTER: Duration = Duration::from_secs(10);
+pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
 
 /// Is called when something was enqueued.
 pub(crate) type Nudge = Arc<dyn Fn() + Send + Sync>;

@@ -27,7 +27,7 @@ pub enum EnqueueError {
     /// The store has not accepted them, and will not.
     NotAccepted(Unsent),
     /// The store did not answer: it may have accepted them, or may accept them for the next ten seconds. Sending the same
-    /// jobs again does no harm.
+    /// jobs again does no harm, for as long as [jobs that have ended are kept](crate::NodeOptions::keep_done).
     Unknown(Unsent),
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use scheduler_node::Config;
 use scheduler_store::NAME_MAX;
 
+use super::client::EXPIRES_AFTER;
 use crate::settings::NodeSettings;
 
 /// How this process takes part in the work that its [store](crate::Builder::store) keeps.
@@ -104,14 +105,16 @@ impl NodeOptions {
         self
     }
 
-    /// How long jobs are kept that are done or cancelled; a day by default, and at least twice the
+    /// How long jobs are kept that are done or cancelled; a day by default, and at least 20 seconds and twice the
     /// [limit of an answer](Self::answer_limit) (R2).
+    ///
+    /// A job that is enqueued again after that is another job.
     pub fn keep_done(mut self, time: Duration) -> Self {
         self.keep_done = Some(time);
         self
     }
 
-    /// How long parked jobs are kept; 30 days by default.
+    /// How long parked jobs are kept; 30 days by default, with the same minimum.
     pub fn keep_parked(mut self, time: Duration) -> Self {
         self.keep_parked = Some(time);
         self
@@ -174,8 +177,10 @@ impl NodeOptions {
             keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
             ..default
         };
-        config.keep_done =
-            self.keep_done.unwrap_or(config.keep_done).max(config.answer_limit.saturating_mul(2));
+        // What is asked again has to find what it did before (R2).
+        let least = config.answer_limit.max(EXPIRES_AFTER).saturating_mul(2);
+        config.keep_done = self.keep_done.unwrap_or(config.keep_done).max(least);
+        config.keep_parked = config.keep_parked.max(least);
         let faults = self.faults(&config);
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
@@ -238,6 +243,17 @@ mod tests {
         assert_eq!((config.workers, &*config.label), (4, "shop"));
         let short = NodeOptions::default().lease(Duration::from_secs(2)).config(4, "shop");
         assert_eq!(short.expect("no faults").answer_limit, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn r2_jobs_that_have_ended_are_kept_while_a_caller_may_send_them_again() {
+        let (none, long) = (Duration::ZERO, Duration::from_secs(15));
+        let brief = NodeOptions::default().keep_done(none).keep_parked(none);
+        for (options, least) in [(brief.clone(), 20), (brief.lease(long).answer_limit(long), 30)] {
+            let config = options.config(1, "shop").expect("no faults");
+            let least = Duration::from_secs(least);
+            assert_eq!((config.keep_done, config.keep_parked), (least, least));
+        }
     }
 
     #[test]

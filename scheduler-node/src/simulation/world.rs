@@ -217,8 +217,8 @@ impl World {
         let patience = self.setup.lease / 4;
         let wish = &mut self.wishes[index];
         let first = *wish.first_sent.get_or_insert(self.now);
-        // What is asked again later than that may have been pruned by then (R2).
-        let last = u64::try_from((patience * 2).as_nanos()).unwrap_or(0);
+        // What is asked again later than that may arrive when the job was pruned (R2).
+        let last = u64::try_from(patience.as_nanos()).unwrap_or(0);
         if wish.is_done || self.now - first > last {
             return;
         }

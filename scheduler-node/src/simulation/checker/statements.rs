@@ -101,7 +101,10 @@ impl Checker {
                     session.renewed = now;
                 }
             }
-            (Request::Close(close), Answer::Close) => self.ends(close.session, Ended::Closed),
+            (Request::Close(close), Answer::Close) => {
+                self.ends(close.session, Ended::Closed);
+                self.given_back(close.session, model, store_now);
+            }
             (Request::Register(register), Answer::Register(registered)) if registered.is_alive => {
                 self.registered((by.0, by.1), register);
             }
@@ -217,6 +220,23 @@ impl Checker {
         self.must(is_open && is_holder, || format!("{name} was finished by one who had lost it"));
         if !state.is_unfinished() {
             self.over(finish.held.job, model, store_now);
+        }
+    }
+
+    /// A session gives back what it holds; a job that was to be cancelled ends with that.
+    fn given_back(&mut self, session: SessionId, model: &Model, store_now: StoreTime) {
+        let held = self.jobs.iter_mut().filter(|(_, facts)| facts.holder == Some(session));
+        let held: Vec<JobId> = held
+            .map(|(job, facts)| {
+                facts.holder = None;
+                *job
+            })
+            .collect();
+        for job in held {
+            let state = model.job(job).ok().flatten().map(|job| job.state);
+            if state.is_some_and(|state| !state.is_unfinished()) {
+                self.over(job, model, store_now);
+            }
         }
     }
 
