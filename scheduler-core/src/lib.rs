@@ -40,51 +40,16 @@ pub mod time;
 pub mod trigger;
 mod unwind;
 
-pub use error::Error;
-pub use error::Failure;
-pub use observe::Event;
-pub use observe::Listener;
-pub use observe::PoolStats;
-pub use pool::Alarm;
-pub use pool::Begun;
-pub use pool::PoolBuilder;
-pub use pool::QueuedTask;
-pub use pool::RejectionHandler;
-pub use pool::RejectionPolicy;
-pub use pool::RunState;
-pub use pool::ScheduledThreadPool;
-pub use pool::ShutdownPolicy;
-pub use pool::Sleep;
-pub use pool::Stepped;
-pub use pool::ThreadFactory;
-pub use pool::UnstartedTask;
-pub use pool::VirtualRun;
-pub use pool::VirtualWorkers;
-pub use pool::Wake;
-pub use pool::WorkerThread;
-pub use task::Body;
-pub use task::Fallible;
-pub use task::Fire;
-pub use task::Fired;
-pub use task::OnError;
-pub use task::OnceBody;
-pub use task::OnceFutureBody;
-pub use task::Run;
-pub use task::Task;
-pub use task::TaskHandle;
-pub use task::TaskId;
-pub use task::TaskReturn;
-pub use task::TaskState;
-pub use task::Timer;
-pub use task::fallible;
-pub use time::Clock;
-pub use time::Due;
-pub use time::ManualClock;
-pub use time::Now;
-pub use time::SystemClock;
-pub use time::Tick;
-pub use time::WallTime;
-pub use trigger::MisfirePolicy;
-pub use trigger::NextFireTime;
-pub use trigger::Trigger;
-pub use trigger::TriggerContext;
+pub use error::{Error, Failure};
+pub use observe::{Event, Listener, PoolStats};
+pub use pool::{
+    Alarm, Begun, PoolBuilder, QueuedTask, RejectionHandler, RejectionPolicy, RunState,
+    ScheduledThreadPool, ShutdownPolicy, Sleep, Stepped, ThreadFactory, UnstartedTask, VirtualRun,
+    VirtualWorkers, Wake, WorkerThread,
+};
+pub use task::{
+    Body, Fallible, Fire, Fired, OnError, OnceBody, OnceFutureBody, Run, Task, TaskHandle, TaskId,
+    TaskReturn, TaskState, Timer, fallible,
+};
+pub use time::{Clock, Due, ManualClock, Now, SystemClock, Tick, WallTime};
+pub use trigger::{MisfirePolicy, NextFireTime, Trigger, TriggerContext};

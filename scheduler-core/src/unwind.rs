@@ -12,8 +12,7 @@
 
 use std::any::Any;
 use std::mem;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Failure;
 use crate::sync::assert_unlocked;
@@ -61,8 +60,7 @@ fn describe(payload: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::catch;
-    use super::drop_contained;
+    use super::{catch, drop_contained};
     use std::panic::panic_any;
 
     struct Bomb;

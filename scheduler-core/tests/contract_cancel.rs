@@ -4,35 +4,15 @@ mod kit;
 
 use std::fs;
 use std::hint::spin_loop;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::CAP;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::NANO;
-use kit::Pending;
-use kit::Random;
-use kit::VirtualPool;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Begun;
-use scheduler_core::Event;
-use scheduler_core::PoolBuilder;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use kit::{
+    Blocker, CAP, HOUR, Journal, ManualPool, Mutex, NANO, Pending, Random, VirtualPool, capped,
+    eventually, ms, value_of, wedge,
+};
+use scheduler_core::{Begun, Event, PoolBuilder, Run, ScheduledThreadPool, TaskHandle, TaskState};
 
 /// A builder of a pool that keeps cancelled tasks, as the JDK's does by default.
 fn keeping_cancelled(core_size: usize) -> PoolBuilder {

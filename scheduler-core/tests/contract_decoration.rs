@@ -22,25 +22,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::VirtualPool;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Error;
-use scheduler_core::NextFireTime;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskId;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use kit::{
+    Blocker, HOUR, Journal, ManualPool, Mutex, VirtualPool, eventually, ms, value_of, wedge,
+};
+use scheduler_core::{
+    Error, NextFireTime, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId, Trigger,
+    TriggerContext,
+};
 
 /// What a decorator has seen: for each task how often its steps were run.
 #[derive(Clone, Default)]

@@ -4,40 +4,18 @@ mod kit;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::CAP;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::NANO;
-use kit::Pending;
-use kit::Random;
-use kit::VirtualPool;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Error;
-use scheduler_core::Failure;
-use scheduler_core::ManualClock;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::fallible;
+use kit::{
+    Blocker, CAP, HOUR, Journal, Latch, ManualPool, NANO, Pending, Random, VirtualPool, capped,
+    eventually, ms, value_of, wedge,
+};
+use scheduler_core::{
+    Error, Failure, ManualClock, Run, ScheduledThreadPool, Task, TaskHandle, TaskState, fallible,
+};
 
 const FAR: Duration = Duration::from_secs(10 * 3600);
 

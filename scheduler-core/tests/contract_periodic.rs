@@ -4,35 +4,18 @@ mod kit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::NANO;
-use kit::Pending;
-use kit::VirtualPool;
-use kit::capped;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::Error;
-use scheduler_core::ManualClock;
-use scheduler_core::MisfirePolicy;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::Tick;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use chrono::{DateTime, Utc};
+use kit::{
+    HOUR, Journal, ManualPool, Mutex, NANO, Pending, VirtualPool, capped, eventually, ms, value_of,
+};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{
+    Body, Clock, Error, ManualClock, MisfirePolicy, ScheduledThreadPool, Task, TaskHandle,
+    TaskState, Tick,
+};
 
 /// The two ways to recur on the monotonic clock.
 #[derive(Clone, Copy, Debug)]

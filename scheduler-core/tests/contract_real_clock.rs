@@ -6,33 +6,17 @@
 
 mod kit;
 
-use std::fs;
-use std::io;
-use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use std::{fs, io, thread};
 
-use kit::Blocker;
-use kit::CAP;
-use kit::Journal;
-use kit::Latch;
-use kit::NANO;
-use kit::Random;
-use kit::capped;
-use kit::check_pairs;
-use kit::eventually;
-use kit::ms;
-use kit::submit_pairs;
-use kit::wedge;
-use scheduler_core::Clock;
-use scheduler_core::Error;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::SystemClock;
-use scheduler_core::TaskHandle;
-use scheduler_core::Tick;
-use scheduler_core::WorkerThread;
+use kit::{
+    Blocker, CAP, Journal, Latch, NANO, Random, capped, check_pairs, eventually, ms, submit_pairs,
+    wedge,
+};
+use scheduler_core::{
+    Clock, Error, PoolBuilder, ScheduledThreadPool, SystemClock, TaskHandle, Tick, WorkerThread,
+};
 
 /// The periods, in milliseconds, that are tried one after the other where a machine may be too slow.
 const LADDER: [u64; 7] = [1, 3, 9, 27, 81, 243, 729];

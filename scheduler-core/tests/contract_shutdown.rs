@@ -3,33 +3,16 @@
 mod kit;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::NANO;
-use kit::Pending;
-use kit::await_parked;
-use kit::await_terminated;
-use kit::capped;
-use kit::close;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Clock;
-use scheduler_core::Run;
-use scheduler_core::RunState;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use kit::{
+    Blocker, HOUR, Journal, Latch, ManualPool, Mutex, NANO, Pending, await_parked,
+    await_terminated, capped, close, eventually, ms, value_of, wedge,
+};
+use scheduler_core::{
+    Clock, Run, RunState, ScheduledThreadPool, ShutdownPolicy, TaskHandle, TaskState,
+};
 
 const HOUR_10: Duration = Duration::from_secs(36_000);
 

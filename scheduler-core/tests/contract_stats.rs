@@ -4,24 +4,14 @@ mod kit;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kit::Blocker;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Pending;
-use kit::Random;
-use kit::VirtualPool;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Event;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskId;
+use kit::{
+    Blocker, HOUR, Journal, ManualPool, Pending, Random, VirtualPool, eventually, ms, value_of,
+    wedge,
+};
+use scheduler_core::{Event, ScheduledThreadPool, TaskId};
 
 #[test]
 fn ec_k1_a_running_blocker_is_active() {

@@ -3,23 +3,12 @@
 mod kit;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use kit::ManualPool;
-use kit::Pending;
-use kit::Random;
-use kit::eventually;
-use kit::ms;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use kit::{ManualPool, Pending, Random, eventually, ms};
+use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, TaskHandle, TaskState};
 
 const SUBMITTERS: u64 = 8;
 const TASKS_EACH: u64 = 20_000;

@@ -3,40 +3,18 @@
 mod kit;
 
 use std::cmp::Ordering;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use kit::At;
-use kit::Blocker;
-use kit::CAP;
-use kit::HOUR;
-use kit::Journal;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::NANO;
-use kit::Pending;
-use kit::Random;
-use kit::VirtualPool;
-use kit::check_pairs;
-use kit::eventually;
-use kit::ms;
-use kit::submit_pairs;
-use kit::value_of;
-use kit::wedge;
-use scheduler_core::Clock;
-use scheduler_core::Error;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::Tick;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use chrono::{DateTime, TimeDelta, Utc};
+use kit::{
+    At, Blocker, CAP, HOUR, Journal, ManualPool, Mutex, NANO, Pending, Random, VirtualPool,
+    check_pairs, eventually, ms, submit_pairs, value_of, wedge,
+};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{
+    Clock, Error, ManualClock, ScheduledThreadPool, Task, TaskHandle, TaskState, Tick,
+};
 
 const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 

@@ -6,31 +6,18 @@ mod kit;
 use std::future::Future;
 use std::hint::spin_loop;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use kit::Journal;
-use kit::Latch;
-use kit::ManualPool;
-use kit::Mutex;
-use kit::Pending;
-use kit::Random;
-use kit::VirtualPool;
-use kit::close;
-use kit::eventually;
-use kit::ms;
-use kit::value_of;
-use scheduler_core::Clock;
-use scheduler_core::TaskHandle;
-use scheduler_core::Tick;
+use kit::{
+    Journal, Latch, ManualPool, Mutex, Pending, Random, VirtualPool, close, eventually, ms,
+    value_of,
+};
+use scheduler_core::{Clock, TaskHandle, Tick};
 
 #[test]
 fn f_as1_a_future_that_is_always_ready_to_go_on_holds_up_nobody() {

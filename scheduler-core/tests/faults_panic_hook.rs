@@ -5,10 +5,7 @@ mod kit;
 use std::panic;
 use std::sync::Arc;
 
-use kit::ManualPool;
-use kit::Mutex;
-use kit::capped;
-use kit::check_healthy;
+use kit::{ManualPool, Mutex, capped, check_healthy};
 use scheduler_core::TaskHandle;
 
 #[test]

@@ -5,24 +5,14 @@
 
 mod kit;
 
-use std::io::BufRead;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Child;
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kit::Journal;
-use kit::Pending;
-use kit::capped;
-use kit::ms;
-use scheduler_core::Clock;
-use scheduler_core::Error;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::SystemClock;
-use scheduler_core::Tick;
+use kit::{Journal, Pending, capped, ms};
+use scheduler_core::{Clock, Error, ScheduledThreadPool, SystemClock, Tick};
 
 const SIGABRT: i32 = 6;
 

@@ -6,18 +6,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeZone;
-use chrono::Utc;
-use kit::Pending;
-use kit::capped;
-use kit::ms;
-use kit::value_of;
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::SystemClock;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use chrono::{DateTime, TimeZone, Utc};
+use kit::{Pending, capped, ms, value_of};
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{Clock, ScheduledThreadPool, SystemClock};
 use scheduler_expr::CronExpression;
 
 /// How much of a processor a brief answer takes: as the rows say, and more in a build that is not optimized. What

@@ -5,13 +5,9 @@
 #![cfg(target_os = "linux")]
 
 use chrono::TimeDelta;
-use scheduler_core::Body;
-use scheduler_core::NextFireTime;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use scheduler_core::{
+    Body, NextFireTime, ScheduledThreadPool, Task, TaskHandle, Trigger, TriggerContext,
+};
 use std::fs;
 use std::time::Duration;
 

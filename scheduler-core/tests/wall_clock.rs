@@ -3,26 +3,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::NextFireTime;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::Task;
-use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{
+    Clock, ManualClock, NextFireTime, Run, ScheduledThreadPool, Stepped, Task, Tick, Trigger,
+    TriggerContext, VirtualWorkers,
+};
 
 /// No wait for the wall clock is longer than this without a look at it.
 const LOOK: Duration = Duration::from_millis(500);

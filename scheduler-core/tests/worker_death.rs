@@ -1,34 +1,16 @@
 //! A worker whose thread dies is replaced. Nothing of the user's can kill one but a clock that panics.
 
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::Due;
-use scheduler_core::Event;
-use scheduler_core::Fire;
-use scheduler_core::Fired;
-use scheduler_core::ManualClock;
-use scheduler_core::NextFireTime;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::Timer;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{
+    Clock, Due, Event, Fire, Fired, ManualClock, NextFireTime, Now, Run, ScheduledThreadPool, Tick,
+    Timer, Trigger, TriggerContext, VirtualWorkers,
+};
 
 /// A clock that panics once: at a wait, or when it is asked what time it is.
 #[derive(Debug, Default)]

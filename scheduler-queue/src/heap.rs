@@ -4,9 +4,7 @@
 //! Each slab slot knows where its key stands in the heap, so an item can be removed without a
 //! search. Four children instead of two halve the depth: fewer cache lines per sift.
 
-use crate::delay_queue::DelayQueue;
-use crate::delay_queue::Key;
-use crate::delay_queue::Ticket;
+use crate::delay_queue::{DelayQueue, Key, Ticket};
 
 const ARITY: usize = 4;
 
@@ -190,9 +188,7 @@ impl<T> DelayQueue<T> for HeapQueue<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::delay_queue::DelayQueue;
-    use crate::delay_queue::Key;
-    use crate::delay_queue::Ticket;
+    use crate::delay_queue::{DelayQueue, Key, Ticket};
     use crate::heap::HeapQueue;
     use proptest::prelude::*;
 

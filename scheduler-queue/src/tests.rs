@@ -1,7 +1,6 @@
 //! What both queues promise of the item after the first.
 
-use crate::delay_queue::DelayQueue;
-use crate::delay_queue::Key;
+use crate::delay_queue::{DelayQueue, Key};
 use crate::heap::HeapQueue;
 use crate::wheel::WheelQueue;
 

@@ -33,13 +33,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use crate::error::Failure;
-use crate::task::Run;
-use crate::task::TaskId;
-use crate::task::TaskState;
+use crate::task::{Run, TaskId, TaskState};
 use crate::unwind::catch;
 
 pub use stats::PoolStats;

@@ -1,9 +1,7 @@
 //! What a worker runs: one published word, which only the worker itself writes.
 
 use super::shutdown::Kind;
-use crate::sync::AtomicBool;
-use crate::sync::AtomicU64;
-use crate::sync::Ordering;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// What a worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

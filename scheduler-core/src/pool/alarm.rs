@@ -3,16 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
-use crate::task::Task;
-use crate::task::TaskHandle;
-use crate::time::Due;
-use crate::time::Tick;
+use crate::task::{Task, TaskHandle};
+use crate::time::{Due, Tick};
 
 impl ScheduledThreadPool {
     /// Has a worker make a call at a time of the pool's clock, unless the answer is dropped before.

@@ -2,37 +2,25 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Weak;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::control::check_keep_alive;
 use super::core::Core;
-use super::executor::Owner;
-use super::executor::RejectionPolicy;
-use super::executor::ScheduledThreadPool;
+use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
 use super::lateness::Lateness;
-use super::shell::Parts;
-use super::shell::Shell;
-use super::shell::StartWorker;
+use super::shell::{Parts, Shell, StartWorker};
 use super::shutdown::ShutdownPolicy;
-use super::threads::StdThreads;
-use super::threads::ThreadFactory;
-use super::threads::Threads;
+use super::threads::{StdThreads, ThreadFactory, Threads};
 use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
-use crate::error::Error;
-use crate::error::Failure;
-use crate::observe::Announcer;
-use crate::observe::Listener;
+use crate::error::{Error, Failure};
+use crate::observe::{Announcer, Listener};
 use crate::sync::Mutex;
-use crate::task::Run;
-use crate::task::TaskId;
-use crate::time::Clock;
-use crate::time::SystemClock;
+use crate::task::{Run, TaskId};
+use crate::time::{Clock, SystemClock};
 
 /// Builds a [`ScheduledThreadPool`].
 ///

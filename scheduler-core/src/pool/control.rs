@@ -4,22 +4,15 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::executor::RejectionPolicy;
-use super::executor::ScheduledThreadPool;
-use super::shutdown::RunState;
-use super::shutdown::ShutdownPolicy;
-use super::threads::ThreadFactory;
-use super::threads::Threads;
+use super::executor::{RejectionPolicy, ScheduledThreadPool};
+use super::shutdown::{RunState, ShutdownPolicy};
+use super::threads::{ThreadFactory, Threads};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
-use crate::task::AnyTask;
-use crate::task::Run;
-use crate::task::TaskHandle;
-use crate::task::TaskId;
 use crate::task::run::Interruptible;
-use crate::time::Due;
-use crate::time::Now;
+use crate::task::{AnyTask, Run, TaskHandle, TaskId};
+use crate::time::{Due, Now};
 
 /// A task that waits in the queue, as a [snapshot](ScheduledThreadPool::queue) shows it.
 ///

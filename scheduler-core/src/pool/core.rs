@@ -7,27 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::activity::Running;
-use super::entry::Entry;
-use super::entry::disarmed;
+use super::entry::{Entry, disarmed};
 use super::lateness::Lateness;
 use super::queues::Queues;
 use super::ready::Ready;
-use super::shutdown::Kind;
-use super::shutdown::RunState;
-use super::shutdown::ShutdownPolicy;
-use super::shutdown::may_run;
-use super::step::Done;
-use super::step::Effects;
-use super::step::Item;
-use super::step::Submitter;
-use super::step::Take;
-use super::workers::WorkerNumber;
-use super::workers::Workers;
+use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
+use super::step::{Done, Effects, Item, Submitter, Take};
+use super::workers::{WorkerNumber, Workers};
 use crate::observe::PoolStats;
 use crate::sync::planted;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::time::{Due, Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]

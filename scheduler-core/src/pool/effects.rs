@@ -4,16 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::entry::AnyItem;
-use super::locked::Later;
-use super::locked::Starts;
+use super::locked::{Later, Starts};
 use super::shared_worker::SharedWorker;
 use super::shell::Shell;
 use super::step::Rare;
 use super::workers::WorkerNumber;
-use crate::task::TaskState;
-use crate::task::current;
-use crate::task::run::Cancelled;
-use crate::task::run::Verdict;
+use crate::task::run::{Cancelled, Verdict};
+use crate::task::{TaskState, current};
 use crate::time::Now;
 
 impl Shell {

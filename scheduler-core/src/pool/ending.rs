@@ -1,12 +1,8 @@
 //! How the core ends: what is dropped, what is handed out, and when nothing is left.
 
 use super::core::Core;
-use super::shutdown::Kind;
-use super::shutdown::RunState;
-use super::shutdown::ShutdownPolicy;
-use super::shutdown::may_run;
-use super::step::Effects;
-use super::step::Item;
+use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
+use super::step::{Effects, Item};
 use crate::sync::planted;
 use crate::time::Now;
 

@@ -6,11 +6,9 @@ use super::queues::Placed;
 use super::shutdown::Kind;
 use super::staging::Place;
 use super::step::Item;
-use crate::task::AnyTask;
-use crate::task::Header;
+use crate::task::{AnyTask, Header};
 use crate::time::Due;
-use scheduler_queue::Key;
-use scheduler_queue::Ticket;
+use scheduler_queue::{Key, Ticket};
 
 /// A task in the queue.
 #[derive(Debug)]

@@ -9,8 +9,7 @@ use super::shutdown::RunState;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::sync::Mutex;
-use crate::unwind::catch;
-use crate::unwind::drop_contained;
+use crate::unwind::{catch, drop_contained};
 
 /// A pool of threads that runs tasks at their time.
 ///

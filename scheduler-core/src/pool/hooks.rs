@@ -4,11 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Failure;
-use crate::observe::Announcer;
-use crate::observe::Event;
-use crate::task::Run;
-use crate::task::TaskId;
+use crate::observe::{Announcer, Event};
 use crate::task::slot::Around;
+use crate::task::{Run, TaskId};
 use crate::unwind::catch;
 
 type Before = Arc<dyn Fn(&Run) + Send + Sync>;

@@ -5,21 +5,12 @@
 //! queue, so it cannot begin; the core knows only how many there are, and does not end before they are back.
 
 use super::core::Core;
-use super::entry::Entry;
-use super::entry::disarmed;
-use super::shutdown::Kind;
-use super::shutdown::RunState;
-use super::shutdown::may_run;
-use super::staging::MayStage;
-use super::staging::Newcomer;
-use super::staging::Place;
-use super::step::Effects;
-use super::step::Item;
-use super::step::Submitter;
+use super::entry::{Entry, disarmed};
+use super::shutdown::{Kind, RunState, may_run};
+use super::staging::{MayStage, Newcomer, Place};
+use super::step::{Effects, Item, Submitter};
 use crate::sync::planted;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::time::{Due, Now, Tick};
 use scheduler_queue::Ticket;
 
 impl<I: Item> Core<I> {

@@ -6,16 +6,9 @@ use std::time::Duration;
 use super::executor::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
-use crate::task::OnceBody;
-use crate::task::Run;
-use crate::task::Task;
-use crate::task::TaskHandle;
-use crate::task::TaskState;
 use crate::task::run::Interruptible;
-use crate::time::Clock;
-use crate::time::Due;
-use crate::time::Gate;
-use crate::time::Tick;
+use crate::task::{OnceBody, Run, Task, TaskHandle, TaskState};
+use crate::time::{Clock, Due, Gate, Tick};
 
 /// Handles that are cancelled when the call that made them ends early.
 struct Members<T: Send + Sync + 'static> {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::time::Tick;
-use crate::time::is_brief;
+use crate::time::{Tick, is_brief};
 
 /// How much later than a due time a worker may look at the queue.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::entry::AnyItem;
-use super::entry::Entry;
+use super::entry::{AnyItem, Entry};
 use super::shared_worker::SharedWorker;
-use super::staging::MayStage;
-use super::staging::Staged;
-use super::step::Effects;
-use super::step::Rare;
+use super::staging::{MayStage, Staged};
+use super::step::{Effects, Rare};
 use super::workers::WorkerNumber;
 
 pub(super) struct Locked {

@@ -9,21 +9,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ready::Front;
-use super::ready::Ready;
-use super::ready::Wall;
-use super::staging::Newcomer;
-use super::staging::Place;
+use super::ready::{Front, Ready, Wall};
+use super::staging::{Newcomer, Place};
 use crate::sync::planted;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
-use crate::time::WallTime;
-use scheduler_queue::DelayQueue;
-use scheduler_queue::HeapQueue;
-use scheduler_queue::Key;
-use scheduler_queue::Ticket;
-use scheduler_queue::WheelQueue;
+use crate::time::{Due, Now, Tick, WallTime};
+use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
 
 /// After at most this long a wait for a wall-clock instant looks at the wall clock again.
 pub(crate) const WALL_CHECK: Duration = Duration::from_millis(500);

@@ -23,16 +23,9 @@
 use std::time::Duration;
 
 use super::staging::MayStage;
-use crate::sync::Apart;
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
-use crate::sync::Ordering;
-use crate::sync::UnexploredU64;
-use crate::sync::planted;
-use crate::time::Now;
-use crate::time::Tick;
-use scheduler_queue::Key;
-use scheduler_queue::Line;
+use crate::sync::{Apart, Mutex, MutexGuard, Ordering, UnexploredU64, planted};
+use crate::time::{Now, Tick};
+use scheduler_queue::{Key, Line};
 
 /// By how much the wall clock has to be set back to be noticed, in nanoseconds. Within less than that
 /// the fire times have been served.

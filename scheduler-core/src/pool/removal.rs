@@ -3,8 +3,7 @@
 use super::core::Core;
 use super::shutdown::RunState;
 use super::staging::Place;
-use super::step::Effects;
-use super::step::Item;
+use super::step::{Effects, Item};
 use crate::time::Now;
 
 impl<I: Item> Core<I> {

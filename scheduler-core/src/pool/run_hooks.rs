@@ -7,16 +7,10 @@ use super::shell::Shell;
 use crate::error::Failure;
 use crate::observe::Event;
 use crate::sync::planted;
-use crate::task::Home;
-use crate::task::Run;
-use crate::task::TaskState;
-use crate::task::current;
-use crate::task::run::RunObserver;
-use crate::task::run::Verdict;
+use crate::task::run::{RunObserver, Verdict};
 use crate::task::state::Suspend;
-use crate::time::Now;
-use crate::time::Tick;
-use crate::time::WallTime;
+use crate::task::{Home, Run, TaskState, current};
+use crate::time::{Now, Tick, WallTime};
 
 impl RunObserver for Shell {
     fn now(&self) -> Now {

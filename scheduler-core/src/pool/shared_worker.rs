@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use super::activity::Activity;
 use super::entry::AnyItem;
-use crate::sync::Mutex;
-use crate::sync::planted;
+use crate::sync::{Mutex, planted};
 use crate::task::current::ShownTask;
 use crate::time::Gate;
 

@@ -5,50 +5,26 @@
 //! unresolved, and no body is left, when another thread sees the pool terminated.
 
 use std::any::Any;
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::activity::Activity;
-use super::activity::Running;
+use super::activity::{Activity, Running};
 use super::core::Core;
-use super::entry::AnyItem;
-use super::entry::Entry;
-use super::entry::disarmed;
+use super::entry::{AnyItem, Entry, disarmed};
 use super::hooks::Hooks;
 use super::locked::Locked;
 use super::ready::Ready;
 use super::shared_worker::SharedWorker;
 use super::shutdown::RunState;
 use super::staging::Staging;
-use super::step::Done;
-use super::step::Effects;
-use super::step::Take;
+use super::step::{Done, Effects, Take};
 use super::workers::WorkerNumber;
 use crate::error::Failure;
-use crate::observe::Announcer;
-use crate::observe::Event;
-use crate::sync::Apart;
-use crate::sync::AtomicU64;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
-use crate::sync::UnexploredU64;
-use crate::sync::planted;
-use crate::task::AnyTask;
-use crate::task::Header;
-use crate::task::Home;
-use crate::task::Link;
-use crate::task::Run;
-use crate::task::TaskId;
-use crate::task::TaskState;
+use crate::observe::{Announcer, Event};
+use crate::sync::{Apart, AtomicU64, Mutex, Ordering, UnexploredU64, planted};
 use crate::task::arena::Arena;
-use crate::task::current;
-use crate::time::Clock;
-use crate::time::Due;
-use crate::time::Epoch;
-use crate::time::Gate;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::task::{AnyTask, Header, Home, Link, Run, TaskId, TaskState, current};
+use crate::time::{Clock, Due, Epoch, Gate, Now, Tick};
 use crate::unwind::drop_contained;
 use scheduler_queue::Key;
 

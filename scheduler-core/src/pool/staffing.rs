@@ -2,8 +2,7 @@
 
 use super::core::Core;
 use super::shutdown::RunState;
-use super::step::Effects;
-use super::step::Item;
+use super::step::{Effects, Item};
 
 impl<I: Item> Core<I> {
     /// Starts workers up to the core size, at most `limit`.

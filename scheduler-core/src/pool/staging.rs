@@ -14,13 +14,9 @@
 use std::mem;
 use std::time::Duration;
 
-use crate::sync::AtomicU64;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
-use crate::sync::planted;
+use crate::sync::{AtomicU64, Mutex, Ordering, planted};
 use crate::time::Tick;
-use scheduler_queue::Key;
-use scheduler_queue::Ticket;
+use scheduler_queue::{Key, Ticket};
 
 /// After so many staged tasks their submitter puts them into the queue, so that they take little room
 /// while the workers sleep for long, and so that submitters take their turn at the pool's lock. So many removals

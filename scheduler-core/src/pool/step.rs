@@ -2,8 +2,7 @@
 
 use super::staging::Place;
 use super::workers::WorkerNumber;
-use crate::time::Due;
-use crate::time::Tick;
+use crate::time::{Due, Tick};
 use scheduler_queue::Ticket;
 
 /// What the core has to know of a task.

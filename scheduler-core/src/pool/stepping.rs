@@ -1,26 +1,17 @@
 //! A step of the core: take the lock, collect what is staged, call the core, unlock, perform the effects.
 
 use super::core::Core;
-use super::entry::AnyItem;
-use super::entry::Entry;
-use super::entry::place_of;
-use super::locked::Later;
-use super::locked::Locked;
-use super::locked::Starts;
+use super::entry::{AnyItem, Entry, place_of};
+use super::locked::{Later, Locked, Starts};
 use super::queues::is_due;
 use super::shell::Shell;
 use super::shutdown::Kind;
-use super::staging::MayStage;
-use super::staging::Newcomer;
-use super::staging::Staged;
+use super::staging::{MayStage, Newcomer, Staged};
 use super::step::Effects;
 use crate::error::Error;
-use crate::sync::MutexGuard;
-use crate::sync::planted;
-use crate::task::Header;
-use crate::task::TaskId;
-use crate::time::Due;
-use crate::time::Now;
+use crate::sync::{MutexGuard, planted};
+use crate::task::{Header, TaskId};
+use crate::time::{Due, Now};
 use scheduler_queue::Ticket;
 
 impl Shell {

@@ -7,27 +7,16 @@ use super::core::Core;
 use super::entry::AnyItem;
 use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
-use super::step::Effects;
-use super::step::Submitter;
+use super::step::{Effects, Submitter};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
-use crate::task::Body;
-use crate::task::Header;
-use crate::task::Link;
-use crate::task::OnceBody;
-use crate::task::OnceFutureBody;
-use crate::task::Task;
-use crate::task::TaskHandle;
-use crate::task::TaskId;
-use crate::task::TaskReturn;
-use crate::task::Traits;
 use crate::task::cell::TaskCell;
-use crate::task::slot::Around;
-use crate::task::slot::Work;
-use crate::task::steps::Once;
-use crate::task::steps::Steps;
-use crate::time::Due;
-use crate::time::Now;
+use crate::task::slot::{Around, Work};
+use crate::task::steps::{Once, Steps};
+use crate::task::{
+    Body, Header, Link, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, TaskReturn, Traits,
+};
+use crate::time::{Due, Now};
 use crate::trigger::Trigger;
 
 impl ScheduledThreadPool {

@@ -4,27 +4,16 @@ use std::time::Duration;
 
 use super::activity::Running;
 use super::core::Core;
-use super::entry::Entry;
-use super::entry::disarmed;
+use super::entry::{Entry, disarmed};
 use super::lateness::Lateness;
-use super::shutdown::Kind;
-use super::shutdown::ShutdownPolicy;
-use super::staging::Newcomer;
-use super::staging::Place;
-use super::step::Done;
-use super::step::Effects;
-use super::step::Item;
-use super::step::Submitter;
-use super::step::Take;
+use super::shutdown::{Kind, ShutdownPolicy};
+use super::staging::{Newcomer, Place};
+use super::step::{Done, Effects, Item, Submitter, Take};
 use super::workers::Workers;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
-use crate::time::WallTime;
+use crate::time::{Due, Now, Tick, WallTime};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scheduler_queue::Key;
-use scheduler_queue::Ticket;
+use scheduler_queue::{Key, Ticket};
 
 /// A task that is nothing but its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,16 +1,12 @@
 //! The threads of workers, which a factory starts.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
-use std::thread;
+use std::{fmt, io, thread};
 
-use super::shell::Shell;
-use super::shell::StartWorker;
+use super::shell::{Shell, StartWorker};
 use super::worker;
 use super::workers::WorkerNumber;
-use crate::sync::AtomicBool;
-use crate::sync::Ordering;
+use crate::sync::{AtomicBool, Ordering};
 use crate::unwind::catch;
 
 /// Starts the threads of a pool's workers.

@@ -5,11 +5,8 @@ use std::time::Duration;
 use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
 use crate::error::Error;
-use crate::task::OnceBody;
-use crate::task::Task;
-use crate::task::TaskHandle;
-use crate::time::Due;
-use crate::time::Tick;
+use crate::task::{OnceBody, Task, TaskHandle};
+use crate::time::{Due, Tick};
 
 impl ScheduledThreadPool {
     /// Runs a task as soon as possible, and cancels it if it has not ended within `limit`.

@@ -4,29 +4,18 @@ use std::any::Any;
 use std::mem;
 use std::sync::Arc;
 
-use super::entry::AnyItem;
-use super::entry::place_of;
+use super::entry::{AnyItem, place_of};
 use super::executor::ScheduledThreadPool;
 use super::shell::Shell;
 use super::shutdown::Kind;
 use super::submit::make_handle;
 use super::wake::Wake;
 use crate::observe::Event;
-use crate::task::AnyTask;
-use crate::task::Fire;
-use crate::task::Header;
-use crate::task::OnError;
-use crate::task::Rhythm;
-use crate::task::Run;
-use crate::task::Task;
-use crate::task::TaskHandle;
-use crate::task::TaskId;
-use crate::task::Timer;
-use crate::task::Traits;
 use crate::task::slot::Around;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::task::{
+    AnyTask, Fire, Header, OnError, Rhythm, Run, Task, TaskHandle, TaskId, Timer, Traits,
+};
+use crate::time::{Due, Now, Tick};
 use crate::unwind::drop_contained;
 
 impl ScheduledThreadPool {

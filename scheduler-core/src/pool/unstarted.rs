@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::entry::AnyItem;
 use super::shell::Shell;
 use super::worker;
-use crate::task::TaskHandle;
-use crate::task::TaskId;
+use crate::task::{TaskHandle, TaskId};
 
 /// A task that left its pool before it could run: drained, removed or rejected.
 ///

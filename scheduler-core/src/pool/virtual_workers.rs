@@ -2,24 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use super::shared_worker::SharedWorker;
-use super::shell::Shell;
-use super::shell::StartWorker;
+use super::shell::{Shell, StartWorker};
 use super::step::Done;
 use super::threads::WorkerThread;
 use super::worker;
 use super::workers::WorkerNumber;
-use crate::sync::AtomicU64;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
-use crate::task::TaskId;
-use crate::task::run;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::run::Held;
-use crate::time::Epoch;
-use crate::time::Tick;
+use crate::task::{TaskId, run};
+use crate::time::{Epoch, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
 ///
@@ -307,8 +301,7 @@ impl fmt::Debug for VirtualRun {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::ManualClock;
-    use crate::ScheduledThreadPool;
+    use crate::{ManualClock, ScheduledThreadPool};
     use std::time::Duration;
 
     const SECOND: Duration = Duration::from_secs(1);

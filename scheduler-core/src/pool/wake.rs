@@ -1,8 +1,7 @@
 //! What is left to do after a timer was armed or disarmed, when the caller has released its locks.
 
-use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use super::locked::Later;
 use super::shared_worker::SharedWorker;

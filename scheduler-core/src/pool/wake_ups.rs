@@ -3,12 +3,9 @@
 use super::core::Core;
 use super::lateness::Lateness;
 use super::shutdown::RunState;
-use super::step::Effects;
-use super::step::Item;
-use super::workers::WakeUps;
-use super::workers::WorkerNumber;
-use crate::time::Now;
-use crate::time::Tick;
+use super::step::{Effects, Item};
+use super::workers::{WakeUps, WorkerNumber};
+use crate::time::{Now, Tick};
 
 impl<I: Item> Core<I> {
     /// Ensures that a worker looks at the queue when its first task is due.

@@ -8,21 +8,12 @@ use std::sync::Arc;
 use super::entry::AnyItem;
 use super::shared_worker::SharedWorker;
 use super::shell::Shell;
-use super::step::Done;
-use super::step::Take;
+use super::step::{Done, Take};
 use super::workers::WorkerNumber;
 use crate::task::current;
-use crate::task::current::AsWorker;
-use crate::task::current::ShownTask;
-use crate::task::run::Claim;
-use crate::task::run::Held;
-use crate::task::run::Ran;
-use crate::task::run::Rest;
-use crate::task::run::RunObserver;
-use crate::task::run::Verdict;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::task::current::{AsWorker, ShownTask};
+use crate::task::run::{Claim, Held, Ran, Rest, RunObserver, Verdict};
+use crate::time::{Due, Now, Tick};
 
 /// What a worker has done in one step.
 pub(super) enum Step {
@@ -211,13 +202,7 @@ pub(super) fn run_outside(shell: &Arc<Shell>, task: &AnyItem) {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::Begun;
-    use crate::Event;
-    use crate::Run;
-    use crate::ScheduledThreadPool;
-    use crate::TaskHandle;
-    use crate::TaskState;
-    use crate::VirtualWorkers;
+    use crate::{Begun, Event, Run, ScheduledThreadPool, TaskHandle, TaskState, VirtualWorkers};
     use std::sync::Mutex;
     use std::time::Duration;
 

@@ -10,8 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::activity::Activity;
-use super::activity::Running;
+use super::activity::{Activity, Running};
 use crate::sync::planted;
 use crate::time::Tick;
 

@@ -5,9 +5,7 @@
 
 #![allow(dead_code, reason = "the kit of the tests uses another part than the engine")]
 
-use std::sync::LockResult;
-use std::sync::TryLockError;
-use std::sync::TryLockResult;
+use std::sync::{LockResult, TryLockError, TryLockResult};
 use std::time::Duration;
 
 pub(crate) use parking_lot::MutexGuard;

@@ -8,19 +8,13 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
-use super::Header;
-use super::Link;
 use super::cell::TaskCell;
-use super::current;
-use super::header::TaskId;
-use super::header::Traits;
+use super::header::{TaskId, Traits};
 use super::run::AnyTask;
 use super::slot::Work;
 use super::steps::Steps;
-use crate::sync::Apart;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
-use crate::sync::UnexploredU64;
+use super::{Header, Link, current};
+use crate::sync::{Apart, Mutex, Ordering, UnexploredU64};
 use crate::time::Due;
 
 /// The most tasks of one type that are kept. A model checker has nothing to find in them: they have no other owner.

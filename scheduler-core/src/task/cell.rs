@@ -4,52 +4,22 @@ use std::any::Any;
 use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::task::Wake;
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
-use super::Header;
-use super::Home;
-use super::current;
-use super::header::EVERY_RUN;
-use super::header::TaskId;
-use super::header::Traits;
+use super::header::{EVERY_RUN, TaskId, Traits};
 use super::rhythm::LastRun;
-use super::run::AnyTask;
-use super::run::Begun;
-use super::run::Cancelled;
-use super::run::Claim;
-use super::run::Entry;
-use super::run::Held;
-use super::run::Ran;
-use super::run::Rest;
-use super::run::Run;
-use super::run::RunObserver;
-use super::run::Verdict;
-use super::slot::Ended;
-use super::slot::Slot;
-use super::slot::Tried;
-use super::slot::Work;
-use super::slot::discard;
-use super::slot::unit;
-use super::state;
-use super::state::Begin;
-use super::state::Cancel;
-use super::state::End;
-use super::state::Suspend;
-use super::state::TaskState;
-use super::steps::Step;
-use super::steps::Steps;
-use super::waiters::Waiter;
-use super::waiters::notify;
+use super::run::{
+    AnyTask, Begun, Cancelled, Claim, Entry, Held, Ran, Rest, Run, RunObserver, Verdict,
+};
+use super::slot::{Ended, Slot, Tried, Work, discard, unit};
+use super::state::{Begin, Cancel, End, Suspend, TaskState};
+use super::steps::{Step, Steps};
+use super::waiters::{Waiter, notify};
+use super::{Header, Home, current, state};
 use crate::error::Failure;
-use crate::sync::Mutex;
-use crate::sync::OnceLock;
-use crate::sync::planted;
-use crate::time::Due;
-use crate::time::Gate;
-use crate::time::Now;
-use crate::unwind::catch;
-use crate::unwind::drop_contained;
+use crate::sync::{Mutex, OnceLock, planted};
+use crate::time::{Due, Gate, Now};
+use crate::unwind::{catch, drop_contained};
 
 /// A task whose value is of type `T`, with its body in place: one allocation for both.
 ///

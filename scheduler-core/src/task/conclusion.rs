@@ -3,25 +3,14 @@
 use super::cell::TaskCell;
 use super::current;
 use super::rhythm::LastRun;
-use super::run::Run;
-use super::run::RunObserver;
-use super::run::Verdict;
-use super::slot::Outcome;
-use super::slot::Slot;
-use super::slot::Tried;
-use super::slot::Work;
-use super::slot::discard;
-use super::slot::unit;
-use super::state::End;
-use super::state::Settle;
-use super::state::TaskState;
-use super::steps::Step;
-use super::steps::Steps;
+use super::run::{Run, RunObserver, Verdict};
+use super::slot::{Outcome, Slot, Tried, Work, discard, unit};
+use super::state::{End, Settle, TaskState};
+use super::steps::{Step, Steps};
 use super::waiters::notify;
 use crate::error::Failure;
 use crate::sync::MutexGuard;
-use crate::time::Due;
-use crate::time::Now;
+use crate::time::{Due, Now};
 
 /// How a task ends that has no further due time.
 fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {

@@ -1,13 +1,10 @@
 //! The run that a thread executes, and whether others can find it.
 
-use std::cell::Cell;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::header::Header;
-use super::header::TaskId;
-use super::run::AnyTask;
-use super::run::Run;
+use super::header::{Header, TaskId};
+use super::run::{AnyTask, Run};
 use crate::sync::local;
 
 local! {

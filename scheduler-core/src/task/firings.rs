@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::sync::AtomicBool;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::time::Gate;
 
 /// The firings of one timer.

@@ -5,27 +5,18 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::Home;
 use super::cell::Awaited;
-use super::current;
 use super::header::TaskId;
-use super::run::AnyTask;
-use super::run::Interruptible;
-use super::run::Run;
+use super::run::{AnyTask, Interruptible, Run};
 use super::slot::Ended;
 use super::state::TaskState;
-use super::waiters::Waiter;
-use super::waiters::notify;
-use crate::error::Error;
-use crate::error::Failure;
-use crate::time::Clock;
-use crate::time::Gate;
-use crate::time::Now;
-use crate::time::Tick;
+use super::waiters::{Waiter, notify};
+use super::{Home, current};
+use crate::error::{Error, Failure};
+use crate::time::{Clock, Gate, Now, Tick};
 use crate::unwind::catch;
 
 /// How long a task may be due without a worker before another that waits for it is reported.

@@ -3,13 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Home;
-use super::Link;
 use super::rhythm::Rhythm;
 use super::spec::OnError;
-use crate::sync::AtomicU64;
-use crate::sync::Ordering;
-use crate::sync::UnexploredU64;
+use super::{Home, Link};
+use crate::sync::{AtomicU64, Ordering, UnexploredU64};
 use crate::time::Tick;
 use scheduler_queue::Ticket;
 

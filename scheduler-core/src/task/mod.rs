@@ -55,32 +55,22 @@ mod timer;
 pub(crate) mod waiters;
 
 use std::any::Any;
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 pub use handle::TaskHandle;
-pub(crate) use header::Header;
 pub use header::TaskId;
-pub(crate) use header::Traits;
-pub use once::Fallible;
-pub use once::OnceBody;
-pub use once::OnceFutureBody;
-pub use once::fallible;
+pub(crate) use header::{Header, Traits};
+pub use once::{Fallible, OnceBody, OnceFutureBody, fallible};
 pub(crate) use rhythm::Rhythm;
 pub(crate) use run::AnyTask;
 pub use run::Run;
-pub use spec::Body;
-pub use spec::OnError;
-pub use spec::Task;
+pub use spec::{Body, OnError, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
-pub use timer::Fire;
-pub use timer::Fired;
-pub use timer::Timer;
+pub use timer::{Fire, Fired, Timer};
 
 use crate::error::Failure;
-use crate::time::Clock;
-use crate::time::Due;
+use crate::time::{Clock, Due};
 
 /// The way from a task to its pool, while that exists. Tasks share it; its count of shares has a cache
 /// line of its own.

@@ -4,11 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::error::Failure;
-use crate::time::Due;
-use crate::time::Now;
-use crate::time::WallTime;
-use crate::trigger::FireTimes;
-use crate::trigger::MisfirePolicy;
+use crate::time::{Due, Now, WallTime};
+use crate::trigger::{FireTimes, MisfirePolicy};
 
 /// The rule by which a task fires again.
 pub(crate) enum Rhythm {

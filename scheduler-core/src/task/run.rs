@@ -7,22 +7,14 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::header::Header;
-use super::header::TaskId;
+use super::header::{Header, TaskId};
 use super::rhythm::LastRun;
-use super::state::Suspend;
-use super::state::TaskState;
-use super::waiters::Waiter;
-use super::waiters::notify;
-use crate::error::Error;
-use crate::error::Failure;
-use crate::time::Due;
-use crate::time::Gate;
-use crate::time::Now;
-use crate::time::Tick;
+use super::state::{Suspend, TaskState};
+use super::waiters::{Waiter, notify};
+use crate::error::{Error, Failure};
+use crate::time::{Due, Gate, Now, Tick};
 
 /// One run of a task: which one it is, when it was meant to start, and whether it shall stop.
 ///

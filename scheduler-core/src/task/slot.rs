@@ -5,12 +5,9 @@ use std::any::Any;
 use super::Header;
 use super::rhythm::LastRun;
 use super::state::StateMachine;
-use super::steps::Step;
-use super::steps::Steps;
-use super::waiters::Waiter;
-use super::waiters::Waiters;
-use crate::error::Error;
-use crate::error::Failure;
+use super::steps::{Step, Steps};
+use super::waiters::{Waiter, Waiters};
+use crate::error::{Error, Failure};
 use crate::time::Due;
 use crate::unwind::catch_drop;
 

@@ -5,20 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::once::OnceBody;
-use super::once::OnceFutureBody;
+use super::once::{OnceBody, OnceFutureBody};
 use super::rhythm::Rhythm;
-use super::steps::Once;
-use super::steps::OnceFuture;
-use super::steps::Repeat;
-use super::steps::RepeatFuture;
-use super::steps::Steps;
-use super::steps::TaskReturn;
+use super::steps::{Once, OnceFuture, Repeat, RepeatFuture, Steps, TaskReturn};
 use crate::error::Error;
 use crate::time::Tick;
-use crate::trigger::FireTimes;
-use crate::trigger::MisfirePolicy;
-use crate::trigger::Trigger;
+use crate::trigger::{FireTimes, MisfirePolicy, Trigger};
 
 /// What happens to a recurring task whose run panicked or returned an error.
 ///

@@ -3,9 +3,7 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use super::once::OnceBody;
 use crate::error::Failure;

@@ -7,38 +7,21 @@ use std::any::Any;
 use std::fmt;
 use std::hint::black_box;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use super::current;
 use super::firings::Firings;
-use super::header::Header;
-use super::header::TaskId;
+use super::header::{Header, TaskId};
 use super::rhythm::LastRun;
-use super::run::AnyTask;
-use super::run::Begun;
-use super::run::Cancelled;
-use super::run::Claim;
-use super::run::Entry;
-use super::run::Held;
-use super::run::Ran;
-use super::run::Rest;
-use super::run::Run;
-use super::run::RunObserver;
-use super::run::Verdict;
-use super::slot::Around;
-use super::slot::discard;
-use super::state::Suspend;
-use super::state::TaskState;
+use super::run::{
+    AnyTask, Begun, Cancelled, Claim, Entry, Held, Ran, Rest, Run, RunObserver, Verdict,
+};
+use super::slot::{Around, discard};
+use super::state::{Suspend, TaskState};
 use crate::error::Failure;
-use crate::sync::AtomicBool;
-use crate::sync::AtomicU64;
-use crate::sync::Ordering;
-use crate::time::Due;
-use crate::time::Gate;
-use crate::time::Now;
-use crate::time::Tick;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::time::{Due, Gate, Now, Tick};
 use crate::unwind::catch;
 use scheduler_queue::Ticket;
 

@@ -1,9 +1,8 @@
 //! The waiters that are notified when a task ends: blocked threads, wakers of awaiting futures, callbacks.
 
-use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
+use std::{fmt, mem};
 
 use super::state::TaskState;
 use crate::sync::planted;

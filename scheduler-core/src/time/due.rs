@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::Clock;
-use super::Tick;
-use super::WallTime;
+use super::{Clock, Tick, WallTime};
 
 /// One reading of both clocks.
 ///

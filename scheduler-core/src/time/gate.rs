@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sync::AtomicU64;
-use crate::sync::Condvar;
-use crate::sync::Mutex;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// What a waiter saw of a [`Gate`] before it looked at what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

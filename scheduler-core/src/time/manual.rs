@@ -4,18 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
+use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Clock;
-use super::Epoch;
-use super::Gate;
-use super::Now;
-use super::Tick;
-use super::WallTime;
-use crate::sync::Mutex;
-use crate::sync::planted;
+use super::{Clock, Epoch, Gate, Now, Tick, WallTime};
+use crate::sync::{Mutex, planted};
 
 /// A clock for tests: time stands still until it is moved.
 ///
@@ -210,9 +202,7 @@ impl fmt::Debug for ManualClock {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::ManualClock;
-    use crate::time::Clock;
-    use crate::time::Gate;
-    use crate::time::Tick;
+    use crate::time::{Clock, Gate, Tick};
     use chrono::TimeDelta;
     use std::sync::Arc;
     use std::time::Duration;

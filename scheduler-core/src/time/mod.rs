@@ -32,13 +32,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-pub use due::Due;
-pub use due::Now;
-pub use gate::Epoch;
-pub use gate::Gate;
+pub use due::{Due, Now};
+pub use gate::{Epoch, Gate};
 pub use manual::ManualClock;
 pub use system::SystemClock;
 pub use tick::Tick;

@@ -9,20 +9,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
-use super::Clock;
-use super::Epoch;
-use super::Gate;
-use super::Now;
-use super::Tick;
-use super::WallTime;
-use super::is_brief;
-use super::tick;
-use crate::sync::Ordering;
-use crate::sync::UnexploredU64;
-use crate::sync::local;
+use super::{Clock, Epoch, Gate, Now, Tick, WallTime, is_brief, tick};
+use crate::sync::{Ordering, UnexploredU64, local};
 
 /// The clocks of the operating system; the epoch is the moment of creation.
 ///
@@ -250,16 +240,8 @@ impl Clock for SystemClock {
 
 #[cfg(test)]
 mod tests {
-    use super::LAST_LOOK;
-    use super::LOOK_IS_GOOD_FOR;
-    use super::Look;
-    use super::SystemClock;
-    use super::count;
-    use super::learned;
-    use crate::time::Clock;
-    use crate::time::Gate;
-    use crate::time::Tick;
-    use crate::time::WallTime;
+    use super::{LAST_LOOK, LOOK_IS_GOOD_FOR, Look, SystemClock, count, learned};
+    use crate::time::{Clock, Gate, Tick, WallTime};
     use std::cell::Cell;
     use std::sync::Arc;
     use std::time::Duration;

@@ -3,9 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use super::Trigger;
-use super::TriggerContext;
 use super::history::FireHistory;
+use super::{Trigger, TriggerContext};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::WallTime;
@@ -138,9 +137,7 @@ fn after_run(scheduled: WallTime, started: WallTime, now: WallTime) -> TriggerCo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trigger::CronTrigger;
-    use crate::trigger::NextFireTime;
-    use crate::trigger::Zone;
+    use crate::trigger::{CronTrigger, NextFireTime, Zone};
 
     fn every_ten_seconds() -> FireTimes {
         FireTimes::new(CronTrigger::new("*/10 * * * * *".parse().unwrap(), Zone::UTC))

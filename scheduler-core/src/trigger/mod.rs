@@ -29,8 +29,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 pub use cron::CronTrigger;
 pub(crate) use fire_times::FireTimes;

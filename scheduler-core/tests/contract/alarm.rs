@@ -3,23 +3,11 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
+use std::task::{Context, Poll, Wake};
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Begun;
-use scheduler_core::Event;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::TaskState;
-use scheduler_core::Tick;
+use crate::kit::{HOUR, Journal, Mutex, VirtualPool, ms};
+use scheduler_core::{Begun, Event, Run, ScheduledThreadPool, Stepped, TaskState, Tick};
 
 fn tick(millis: u64) -> Tick {
     Tick::ZERO + ms(millis)

@@ -4,19 +4,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Begun;
-use scheduler_core::Body;
-use scheduler_core::OnError;
-use scheduler_core::Run;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use crate::kit::{HOUR, Journal, ManualPool, Mutex, VirtualPool, ms};
+use scheduler_core::{Begun, Body, OnError, Run, Task, TaskHandle, TaskState};
 
 fn current() -> Run {
     Run::current().expect("this is a task")

@@ -2,17 +2,8 @@
 
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Error;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::fallible;
+use crate::kit::{HOUR, Journal, VirtualPool, ms};
+use scheduler_core::{Error, Run, ScheduledThreadPool, Task, TaskHandle, TaskState, fallible};
 
 type Parsed = Result<u32, std::num::ParseIntError>;
 

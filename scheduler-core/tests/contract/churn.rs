@@ -6,15 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::Mutex;
-use crate::kit::Random;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::TaskHandle;
-use scheduler_core::Tick;
-use scheduler_core::VirtualWorkers;
+use crate::kit::{Mutex, Random};
+use scheduler_core::{
+    Clock, ManualClock, ScheduledThreadPool, Stepped, TaskHandle, Tick, VirtualWorkers,
+};
 
 const PENDING: usize = 20_000;
 const CANCELS: usize = 50_000;

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Begun;
-use scheduler_core::Stepped;
-use scheduler_core::Tick;
+use crate::kit::{Journal, VirtualPool, ms};
+use scheduler_core::{Begun, Stepped, Tick};
 
 #[test]
 fn who_makes_the_call_of_an_alarm_is_not_active() {

@@ -1,30 +1,14 @@
 //! What a task is made of is dropped before its end is seen, in whatever way it ends.
 
-use std::future::pending;
-use std::future::ready;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::future::{pending, ready};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::kit::At;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::capped;
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::Event;
-use scheduler_core::Failure;
-use scheduler_core::NextFireTime;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::fallible;
+use crate::kit::{At, HOUR, Journal, VirtualPool, capped};
+use scheduler_core::{
+    Body, Clock, Event, Failure, NextFireTime, Run, ScheduledThreadPool, ShutdownPolicy, Task,
+    TaskHandle, TaskState, Trigger, TriggerContext, fallible,
+};
 
 /// What is captured by a body: when it is dropped it notes how others see its task.
 struct Token {

@@ -1,40 +1,16 @@
 //! The firings of timers: asked to stop, panicking, going on as futures, counted.
 
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::await_terminated;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::timers::Told;
-use crate::timers::arm;
-use crate::timers::arm_again;
-use crate::timers::begin;
-use crate::timers::due;
-use crate::timers::probe_with;
-use crate::timers::tick;
-use crate::timers::timer_with;
-use scheduler_core::Due;
-use scheduler_core::Event;
-use scheduler_core::Fire;
-use scheduler_core::Fired;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::RunState;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::Tick;
-use scheduler_core::Timer;
+use crate::kit::{HOUR, Journal, ManualPool, Mutex, VirtualPool, await_terminated, eventually, ms};
+use crate::timers::{Told, arm, arm_again, begin, due, probe_with, tick, timer_with};
+use scheduler_core::{
+    Due, Event, Fire, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Task, TaskHandle,
+    Tick, Timer,
+};
 
 #[test]
 fn ec_o6_each_firing_is_asked_to_stop_for_itself() {

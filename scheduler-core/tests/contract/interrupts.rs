@@ -2,19 +2,11 @@
 //! it does not keep those whose run is over.
 
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use crate::kit::Journal;
-use crate::kit::Latch;
-use crate::kit::ManualPool;
-use crate::kit::await_terminated;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::value_of;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
+use crate::kit::{Journal, Latch, ManualPool, await_terminated, eventually, ms, value_of};
+use scheduler_core::{Run, ScheduledThreadPool};
 
 fn await_stop(run: &Run) {
     eventually("the run is asked to stop", || run.is_cancelled());

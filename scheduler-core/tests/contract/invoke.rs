@@ -2,23 +2,11 @@
 
 use std::time::Duration;
 
-use crate::kit::Blocker;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::NANO;
-use crate::kit::Pending;
-use crate::kit::VirtualPool;
-use crate::kit::await_parked;
-use crate::kit::await_terminated;
-use crate::kit::capped;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::wedge;
-use scheduler_core::Error;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use crate::kit::{
+    Blocker, Journal, ManualPool, NANO, Pending, VirtualPool, await_parked, await_terminated,
+    capped, eventually, ms, wedge,
+};
+use scheduler_core::{Error, Run, ScheduledThreadPool, TaskHandle, TaskState};
 
 /// A body among others of another type.
 type Boxed<T> = Box<dyn FnOnce() -> T + Send>;

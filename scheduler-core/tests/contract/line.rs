@@ -1,12 +1,6 @@
 //! What a worker takes that goes from one task to the next, while others submit: always the first.
 
-use crate::kit::At;
-use crate::kit::Blocker;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::ms;
-use crate::kit::wedge;
+use crate::kit::{At, Blocker, HOUR, Journal, ManualPool, ms, wedge};
 use chrono::TimeDelta;
 use scheduler_core::Clock;
 

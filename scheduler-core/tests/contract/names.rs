@@ -4,17 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Body;
-use scheduler_core::ManualClock;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::WorkerThread;
+use crate::kit::{HOUR, Journal, VirtualPool, ms};
+use scheduler_core::{
+    Body, ManualClock, Run, ScheduledThreadPool, Task, VirtualWorkers, WorkerThread,
+};
 
 #[test]
 fn a_handle_and_what_is_drained_tell_the_name_that_was_given() {

@@ -1,12 +1,7 @@
 //! One-shots with options, which look like recurring tasks from within, and are none.
 
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::OnError;
-use scheduler_core::Task;
-use scheduler_core::TaskState;
-use scheduler_core::fallible;
+use crate::kit::{Journal, VirtualPool, ms};
+use scheduler_core::{OnError, Task, TaskState, fallible};
 
 #[test]
 fn a_one_shot_that_returns_an_error_has_failed_though_a_recurring_task_would_go_on() {

@@ -5,24 +5,11 @@ use std::thread;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::await_terminated;
-use crate::kit::close;
-use crate::kit::ms;
-use crate::kit::value_of;
-use crate::kit::wedge;
-use scheduler_core::Error;
-use scheduler_core::NextFireTime;
-use scheduler_core::RejectionPolicy;
-use scheduler_core::RunState;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::UnstartedTask;
+use crate::kit::{Journal, ManualPool, Mutex, await_terminated, close, ms, value_of, wedge};
+use scheduler_core::{
+    Error, NextFireTime, RejectionPolicy, RunState, ScheduledThreadPool, Task, TaskHandle, Trigger,
+    TriggerContext, UnstartedTask,
+};
 
 /// A trigger that fires a second after it is asked.
 #[derive(Debug)]

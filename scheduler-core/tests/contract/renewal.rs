@@ -5,23 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::Latch;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::await_terminated;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::value_of;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::NextFireTime;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
+use crate::kit::{
+    HOUR, Journal, Latch, ManualPool, Mutex, await_terminated, eventually, ms, value_of,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::{Clock, NextFireTime, ScheduledThreadPool, Trigger, TriggerContext};
 
 /// A trigger of one instant that does something each time it is asked.
 struct Asked<F>(DateTime<Utc>, F);

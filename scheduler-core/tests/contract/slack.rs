@@ -3,22 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::Task;
-use scheduler_core::Tick;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use crate::kit::{Journal, VirtualPool, ms};
+use chrono::{DateTime, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{
+    Body, Clock, ManualClock, PoolBuilder, ScheduledThreadPool, Stepped, Task, Tick, VirtualWorkers,
+};
 
 fn tick(after: Duration) -> Tick {
     Tick::ZERO + after

@@ -1,34 +1,19 @@
 //! The contract of threads: factories, hooks, the death of workers (EC-G).
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::{io, thread};
 
-use crate::kit::Blocker;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::await_terminated;
-use crate::kit::capped;
-use crate::kit::close;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::wedge;
-use scheduler_core::Body;
-use scheduler_core::Event;
-use scheduler_core::Failure;
-use scheduler_core::OnError;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskState;
-use scheduler_core::ThreadFactory;
-use scheduler_core::WorkerThread;
+use crate::kit::{
+    Blocker, Journal, ManualPool, Mutex, VirtualPool, await_terminated, capped, close, eventually,
+    ms, wedge,
+};
+use scheduler_core::{
+    Body, Event, Failure, OnError, Run, ScheduledThreadPool, Task, TaskState, ThreadFactory,
+    WorkerThread,
+};
 
 /// A factory that names itself in a journal whenever it starts a worker.
 fn signing(name: &'static str, journal: &Journal<&'static str>) -> impl ThreadFactory + use<> {

@@ -2,27 +2,11 @@
 
 use std::time::Duration;
 
-use crate::kit::Blocker;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::Latch;
-use crate::kit::ManualPool;
-use crate::kit::NANO;
-use crate::kit::Pending;
-use crate::kit::VirtualPool;
-use crate::kit::await_parked;
-use crate::kit::await_terminated;
-use crate::kit::capped;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::value_of;
-use crate::kit::wedge;
-use scheduler_core::Error;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use crate::kit::{
+    Blocker, HOUR, Journal, Latch, ManualPool, NANO, Pending, VirtualPool, await_parked,
+    await_terminated, capped, eventually, ms, value_of, wedge,
+};
+use scheduler_core::{Error, Run, ScheduledThreadPool, ShutdownPolicy, TaskHandle, TaskState};
 
 /// A body that sleeps for an hour, and notes whether it was interrupted.
 fn sleeper(woken: &Journal<bool>) -> impl FnOnce() + Send + use<> {

@@ -1,32 +1,12 @@
 //! Timers: armed and disarmed, fired beside themselves, told of set clocks and of the end.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use crate::timers::Probe;
-use crate::timers::Told;
-use crate::timers::arm;
-use crate::timers::arm_again;
-use crate::timers::begin;
-use crate::timers::due;
-use crate::timers::probe_with;
-use crate::timers::tick;
-use crate::timers::timer;
-use crate::timers::timer_with;
-use scheduler_core::Clock;
-use scheduler_core::Due;
-use scheduler_core::Fired;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::RunState;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::Timer;
-use scheduler_core::Wake;
+use crate::kit::{HOUR, Journal, VirtualPool, ms};
+use crate::timers::{Probe, Told, arm, arm_again, begin, due, probe_with, tick, timer, timer_with};
+use scheduler_core::{
+    Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer, Wake,
+};
 
 #[test]
 fn ec_o1_a_timer_fires_once_at_the_time_it_is_armed_for() {

@@ -1,27 +1,12 @@
 //! Timers that threads arm, disarm and fire at the same time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::Random;
-use crate::kit::await_terminated;
-use crate::kit::close;
-use crate::kit::eventually;
-use scheduler_core::Due;
-use scheduler_core::Fire;
-use scheduler_core::Fired;
-use scheduler_core::ManualClock;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::Tick;
-use scheduler_core::Timer;
-use scheduler_core::Wake;
+use crate::kit::{ManualPool, Mutex, Random, await_terminated, close, eventually};
+use scheduler_core::{Due, Fire, Fired, ManualClock, Now, Run, Tick, Timer, Wake};
 
 /// Each time is armed once, so that how often it fires tells how often that arming has.
 #[derive(Default)]

@@ -1,27 +1,14 @@
 //! What a run leaves behind on its thread and in its task: nothing.
 
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::kit::Journal;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Begun;
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskId;
-use scheduler_core::Tick;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use crate::kit::{Journal, Mutex, VirtualPool, ms};
+use chrono::{DateTime, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{
+    Begun, Body, Clock, ManualClock, Run, ScheduledThreadPool, Task, TaskId, Tick, VirtualWorkers,
+};
 
 fn number() -> Option<TaskId> {
     Run::with_current(Run::task_id)

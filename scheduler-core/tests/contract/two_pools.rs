@@ -1,24 +1,13 @@
 //! A task of one pool that waits for a task of another: the times of one are none of the other's.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::kit::Journal;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::Event;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::VirtualWorkers;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use crate::kit::{Journal, Mutex, VirtualPool, ms};
+use chrono::{DateTime, Utc};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{Clock, Event, ManualClock, ScheduledThreadPool, Tick, VirtualWorkers};
 
 /// A clock on which the first wait takes two seconds, and the second until the workers has worked.
 #[derive(Debug)]

@@ -2,16 +2,8 @@
 
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use crate::kit::ms;
-use scheduler_core::Begun;
-use scheduler_core::Event;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::TaskHandle;
+use crate::kit::{HOUR, Journal, VirtualPool, ms};
+use scheduler_core::{Begun, Event, PoolBuilder, ScheduledThreadPool, Stepped, TaskHandle};
 
 /// A pool whose workers have come to rest, its tasks, and the workers that have left it.
 fn stage(

@@ -1,28 +1,14 @@
 //! The contract of workers: how many there are, and when they come and go (EC-F).
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::{io, thread};
 
-use crate::kit::Blocker;
-use crate::kit::CAP;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::NANO;
-use crate::kit::VirtualPool;
-use crate::kit::capped;
-use crate::kit::ms;
-use crate::kit::value_of;
-use crate::kit::wedge;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::WorkerThread;
+use crate::kit::{
+    Blocker, CAP, HOUR, Journal, ManualPool, NANO, VirtualPool, capped, ms, value_of, wedge,
+};
+use scheduler_core::{PoolBuilder, ScheduledThreadPool, TaskHandle, TaskState, WorkerThread};
 
 fn sized(core_size: usize) -> PoolBuilder {
     ScheduledThreadPool::builder().core_size(core_size)

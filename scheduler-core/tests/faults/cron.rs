@@ -1,11 +1,7 @@
 //! Faults of fire times (F-CR2): expressions that never fire, or hardly ever, and zones that are none.
 
-use chrono::DateTime;
-use chrono::Datelike;
-use chrono::TimeZone;
-use chrono::Utc;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use chrono::{DateTime, Datelike, TimeZone, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone};
 
 fn years() -> [DateTime<Utc>; 4] {
     [1, 2026, 2096, 9999].map(|year| Utc.with_ymd_and_hms(year, 1, 1, 0, 0, 0).unwrap())

@@ -1,37 +1,18 @@
 //! Faults of the executor (F-EX): refused threads, ends and waits inside tasks, hostile names.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{io, thread};
 
-use crate::kit::Blocker;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::Latch;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::NANO;
-use crate::kit::await_parked;
-use crate::kit::capped;
-use crate::kit::check_healthy;
-use crate::kit::close;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::threads_named;
-use crate::kit::value_of;
-use scheduler_core::Body;
-use scheduler_core::Error;
-use scheduler_core::Event;
-use scheduler_core::PoolBuilder;
-use scheduler_core::RunState;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
-use scheduler_core::TaskHandle;
-use scheduler_core::WorkerThread;
+use crate::kit::{
+    Blocker, HOUR, Journal, Latch, ManualPool, Mutex, NANO, await_parked, capped, check_healthy,
+    close, eventually, ms, threads_named, value_of,
+};
+use scheduler_core::{
+    Body, Error, Event, PoolBuilder, RunState, ScheduledThreadPool, Task, TaskHandle, WorkerThread,
+};
 
 /// A stack that no system can give: the thread is refused with the system's own error.
 const IMPOSSIBLE_STACK: usize = 1 << 46;

@@ -1,37 +1,20 @@
 //! Faults of user code that panics, and of bad triggers (F-PA).
 
-use std::fmt;
-use std::panic::AssertUnwindSafe;
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, panic_any};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{fmt, thread};
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::Latch;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::VirtualPool;
-use crate::kit::await_parked;
-use crate::kit::capped;
-use crate::kit::check_healthy;
-use crate::kit::eventually;
-use crate::kit::ms;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::Event;
-use scheduler_core::Failure;
-use scheduler_core::NextFireTime;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::WorkerThread;
+use crate::kit::{
+    HOUR, Journal, Latch, ManualPool, Mutex, VirtualPool, await_parked, capped, check_healthy,
+    eventually, ms,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::{
+    Clock, Event, Failure, NextFireTime, ScheduledThreadPool, TaskHandle, Trigger, TriggerContext,
+    WorkerThread,
+};
 
 /// A value that panics when it is dropped, with a payload that does so, too.
 struct Bomb;

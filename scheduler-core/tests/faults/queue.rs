@@ -3,23 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::VirtualPool;
-use crate::kit::await_terminated;
-use crate::kit::capped;
-use crate::kit::check_healthy;
-use crate::kit::eventually;
-use crate::kit::value_of;
-use scheduler_core::Event;
-use scheduler_core::RejectionPolicy;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Sleep;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskId;
-use scheduler_core::UnstartedTask;
-use scheduler_core::VirtualWorkers;
+use crate::kit::{
+    HOUR, Journal, ManualPool, VirtualPool, await_terminated, capped, check_healthy, eventually,
+    value_of,
+};
+use scheduler_core::{
+    Event, RejectionPolicy, ScheduledThreadPool, Sleep, TaskHandle, TaskId, UnstartedTask,
+    VirtualWorkers,
+};
 
 /// A value whose destructor makes calls, and notes that they have returned.
 struct CallsBack {

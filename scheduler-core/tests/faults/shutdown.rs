@@ -3,32 +3,15 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::task::Context;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use crate::kit::Blocker;
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::Pending;
-use crate::kit::await_parked;
-use crate::kit::await_terminated;
-use crate::kit::capped;
-use crate::kit::eventually;
-use crate::kit::ms;
-use crate::kit::value_of;
-use crate::kit::wedge;
-use scheduler_core::Event;
-use scheduler_core::PoolBuilder;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use crate::kit::{
+    Blocker, HOUR, Journal, ManualPool, Mutex, Pending, await_parked, await_terminated, capped,
+    eventually, ms, value_of, wedge,
+};
+use scheduler_core::{Event, PoolBuilder, Run, ScheduledThreadPool, TaskHandle, TaskState};
 
 /// Ends a pool from wherever it is, and notes how many tasks are returned.
 fn end(pool: &ScheduledThreadPool, returned: &Journal<usize>) {

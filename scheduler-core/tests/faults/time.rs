@@ -4,37 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::HOUR;
-use crate::kit::Journal;
-use crate::kit::ManualPool;
-use crate::kit::Mutex;
-use crate::kit::Pending;
-use crate::kit::VirtualPool;
-use crate::kit::capped;
-use crate::kit::close;
-use crate::kit::eventually;
-use crate::kit::value_of;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Begun;
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::MisfirePolicy;
-use scheduler_core::NextFireTime;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::SystemClock;
-use scheduler_core::Task;
-use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::WallTime;
+use crate::kit::{
+    HOUR, Journal, ManualPool, Mutex, Pending, VirtualPool, capped, close, eventually, value_of,
+};
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::Gate;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{
+    Begun, Body, Clock, ManualClock, MisfirePolicy, NextFireTime, Run, ScheduledThreadPool,
+    Stepped, SystemClock, Task, Tick, Trigger, TriggerContext, WallTime,
+};
 use scheduler_expr::CronExpression;
 
 const DURATIONS: [Duration; 12] = [

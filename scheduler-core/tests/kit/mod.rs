@@ -17,27 +17,16 @@
 #![allow(dead_code, reason = "each test file uses its own part of the kit")]
 
 use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::mpsc;
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::NextFireTime;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Stepped;
-use scheduler_core::SystemClock;
-use scheduler_core::TaskHandle;
-use scheduler_core::Tick;
-use scheduler_core::Trigger;
-use scheduler_core::TriggerContext;
-use scheduler_core::VirtualWorkers;
+use chrono::{DateTime, Utc};
+use scheduler_core::{
+    Clock, ManualClock, NextFireTime, PoolBuilder, ScheduledThreadPool, Stepped, SystemClock,
+    TaskHandle, Tick, Trigger, TriggerContext, VirtualWorkers,
+};
 
 /// Locks that the thread sanitizer sees, as the engine has them in its build.
 #[cfg(tsan)]
@@ -46,9 +35,8 @@ mod locks;
 #[cfg(not(tsan))]
 use std::sync as locks;
 
-use locks::Condvar;
 pub(crate) use locks::Mutex;
-use locks::MutexGuard;
+use locks::{Condvar, MutexGuard};
 
 /// How long any wait may take, in real time.
 pub(crate) const CAP: Duration = Duration::from_secs(10);

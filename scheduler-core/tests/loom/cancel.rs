@@ -4,17 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loom::thread;
-use scheduler_core::Event;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskState;
+use scheduler_core::{Event, Run, ScheduledThreadPool, TaskState};
 
-use crate::kit::Counter;
-use crate::kit::HOUR;
-use crate::kit::build;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::stop;
+use crate::kit::{Counter, HOUR, build, builder, models, stop};
 
 models! {
     l3_one_of_two_cancels_or_the_worker_wins: cancel_against_take, with "L3" says "two of them";

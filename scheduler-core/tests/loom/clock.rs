@@ -3,16 +3,10 @@
 use std::sync::Arc;
 
 use loom::thread;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::Tick;
 use scheduler_core::time::Gate;
+use scheduler_core::{Clock, ManualClock, Tick};
 
-use crate::kit::build;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::ms;
-use crate::kit::stop;
+use crate::kit::{build, builder, models, ms, stop};
 
 models! {
     l14_a_wait_ends_when_its_time_has_come: moved_in_two_steps, with "L14" says "deadlock";

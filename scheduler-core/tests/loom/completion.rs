@@ -3,22 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Wake;
-use std::task::Waker;
+use std::task::{Context, Poll, Wake, Waker};
 
 use loom::thread;
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
 use scheduler_core::time::Gate;
+use scheduler_core::{Clock, SystemClock, TaskHandle, TaskState};
 
-use crate::kit::Counter;
-use crate::kit::models;
-use crate::kit::pool;
-use crate::kit::stop;
+use crate::kit::{Counter, models, pool, stop};
 
 models! {
     l6_a_blocked_wait_ends: blocked,

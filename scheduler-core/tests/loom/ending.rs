@@ -5,13 +5,7 @@ use std::time::Duration;
 use loom::thread;
 use scheduler_core::Run;
 
-use crate::kit::Counter;
-use crate::kit::HOUR;
-use crate::kit::Latch;
-use crate::kit::build;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::pool;
+use crate::kit::{Counter, HOUR, Latch, build, builder, models, pool};
 
 models! {
     l9_one_terminator_wherever_the_last_end_is_dropped: last_end, with "L9" says "terminates once";

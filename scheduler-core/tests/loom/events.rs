@@ -7,14 +7,12 @@ use std::time::Duration;
 use loom::sync::Mutex;
 use loom::thread;
 
-use crate::kit::Counter;
-use crate::kit::models;
+use crate::kit::{Counter, models};
 
 #[path = "../../../src/observe/queue.rs"]
 mod queue;
 
-use queue::Next;
-use queue::Priority;
+use queue::{Next, Priority};
 
 type Queue = queue::Queue<Event>;
 
@@ -33,8 +31,7 @@ struct Event {
 
 /// What the queue is built on.
 mod platform {
-    pub(super) use loom::sync::Mutex;
-    pub(super) use loom::sync::MutexGuard;
+    pub(super) use loom::sync::{Mutex, MutexGuard};
     use std::sync::LockResult;
     use std::time::Duration;
 

@@ -1,20 +1,15 @@
 //! The waker of a future against the poll that is in progress, and against a cancel.
 
-use std::future::Future;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use loom::sync::Mutex;
 use loom::thread;
 use scheduler_core::TaskState;
 
-use crate::kit::Counter;
-use crate::kit::models;
-use crate::kit::pool;
-use crate::kit::stop;
+use crate::kit::{Counter, models, pool, stop};
 
 models! {
     l12_a_wake_during_a_poll_is_kept: wake_against_poll, with "L12" says "deadlock";

@@ -4,23 +4,14 @@
 use std::env;
 use std::io::Write;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::Once;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::PoolBuilder;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::SystemClock;
-use scheduler_core::Tick;
-use scheduler_core::WorkerThread;
 use scheduler_core::time::Gate;
+use scheduler_core::{Clock, PoolBuilder, ScheduledThreadPool, SystemClock, Tick, WorkerThread};
 
-use crate::times::Hand;
-use crate::times::Still;
+use crate::times::{Hand, Still};
 
 /// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
 const PREEMPTIONS: usize = 3;

@@ -1,22 +1,12 @@
 //! What is due stands in line, and workers take it without the lock of the pool.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loom::thread;
 use scheduler_core::Run;
 
-use crate::kit::Counter;
-use crate::kit::HOUR;
-use crate::kit::Latch;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::ms;
-use crate::kit::pool;
-use crate::kit::pool_at_rest;
-use crate::kit::staged;
-use crate::kit::stop;
+use crate::kit::{Counter, HOUR, Latch, builder, models, ms, pool, pool_at_rest, staged, stop};
 
 models! {
     l16_what_became_due_before_is_taken_before: in_order, with "L16 limit" says "in order";

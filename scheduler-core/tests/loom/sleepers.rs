@@ -3,15 +3,9 @@
 use std::time::Duration;
 
 use loom::thread;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
+use scheduler_core::{ScheduledThreadPool, TaskHandle, TaskState};
 
-use crate::kit::Counter;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::ms;
-use crate::kit::pool_at_rest;
+use crate::kit::{Counter, builder, models, ms, pool_at_rest};
 use crate::times::Hand;
 
 models! {

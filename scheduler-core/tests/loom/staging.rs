@@ -3,18 +3,9 @@
 use std::time::Duration;
 
 use loom::thread;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::TaskHandle;
+use scheduler_core::{ScheduledThreadPool, ShutdownPolicy, TaskHandle};
 
-use crate::kit::Counter;
-use crate::kit::HOUR;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::ms;
-use crate::kit::pool_at_rest;
-use crate::kit::staged;
-use crate::kit::stop;
+use crate::kit::{Counter, HOUR, builder, models, ms, pool_at_rest, staged, stop};
 use crate::times::Hand;
 
 models! {

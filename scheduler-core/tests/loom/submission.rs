@@ -5,13 +5,7 @@ use std::time::Duration;
 use loom::thread;
 use scheduler_core::ShutdownPolicy;
 
-use crate::kit::Counter;
-use crate::kit::HOUR;
-use crate::kit::build;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::pool;
-use crate::kit::stop;
+use crate::kit::{Counter, HOUR, build, builder, models, pool, stop};
 
 models! {
     l1_an_earlier_head_wakes_the_leader: earlier_head,

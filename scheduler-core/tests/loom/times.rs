@@ -4,16 +4,11 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use loom::sync::Mutex;
-use loom::sync::atomic::AtomicU64;
-use loom::sync::atomic::Ordering;
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
-use scheduler_core::Tick;
-use scheduler_core::time::Epoch;
-use scheduler_core::time::Gate;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::{Clock, SystemClock, Tick};
 
 use crate::kit::PLANT;
 

@@ -2,13 +2,7 @@
 
 use loom::thread;
 
-use crate::kit::Latch;
-use crate::kit::builder;
-use crate::kit::models;
-use crate::kit::ms;
-use crate::kit::pool_at_rest;
-use crate::kit::staged;
-use crate::kit::stop;
+use crate::kit::{Latch, builder, models, ms, pool_at_rest, staged, stop};
 
 models! {
     l5_a_busy_worker_hands_the_lead_over: hand_over, with "L5" says "deadlock";

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_core::Body;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Task;
+use scheduler_core::{Body, Clock, ManualClock, ScheduledThreadPool, Task};
 
 use super::watch::Watches;
 

@@ -19,24 +19,15 @@ mod watch;
 use std::env;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::ShutdownPolicy;
-use scheduler_core::SystemClock;
-use scheduler_core::Tick;
-use scheduler_core::WorkerThread;
-use shuttle::Config;
-use shuttle::Runner;
+use scheduler_core::{
+    Clock, ManualClock, ScheduledThreadPool, ShutdownPolicy, SystemClock, Tick, WorkerThread,
+};
 use shuttle::rand::Rng;
-use shuttle::scheduler::PctScheduler;
-use shuttle::scheduler::RandomScheduler;
-use shuttle::scheduler::Scheduler;
-use shuttle::thread;
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner, thread};
 
 use clients::Client;
 use watch::Watches;

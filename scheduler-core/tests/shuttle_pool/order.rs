@@ -1,14 +1,10 @@
 //! A scene of many workers that take what is due, one task after the other: in its order, whoever takes it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::TaskHandle;
-use scheduler_core::WorkerThread;
+use scheduler_core::{ManualClock, ScheduledThreadPool, TaskHandle, WorkerThread};
 use shuttle::rand::Rng;
 use shuttle::scheduler::RandomScheduler;
 use shuttle::sync::Mutex;

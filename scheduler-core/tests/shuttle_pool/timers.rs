@@ -1,26 +1,14 @@
 //! A scene of timers: two workers fire them, clients arm and disarm them, and the pool ends meanwhile.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::Due;
-use scheduler_core::Fire;
-use scheduler_core::Fired;
-use scheduler_core::ManualClock;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::Timer;
-use scheduler_core::WorkerThread;
+use scheduler_core::{
+    Clock, Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Tick, Timer, WorkerThread,
+};
 use shuttle::rand::Rng;
-use shuttle::scheduler::PctScheduler;
-use shuttle::scheduler::RandomScheduler;
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 
 #[test]

@@ -1,22 +1,12 @@
 //! What has happened to each task, and what must have when the pool is over.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use scheduler_core::Clock;
-use scheduler_core::Event;
-use scheduler_core::Listener;
-use scheduler_core::ManualClock;
-use scheduler_core::TaskHandle;
-use scheduler_core::TaskState;
-use scheduler_core::Tick;
-use scheduler_core::UnstartedTask;
+use scheduler_core::{
+    Clock, Event, Listener, ManualClock, TaskHandle, TaskState, Tick, UnstartedTask,
+};
 use shuttle::thread;
 
 /// What the body of one task has seen. Its atomics are no points at which shuttle switches.

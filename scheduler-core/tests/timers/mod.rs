@@ -1,19 +1,10 @@
 //! A timer that notes what it is told, for the tests of timers.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use crate::kit::Journal;
-use crate::kit::VirtualPool;
-use scheduler_core::Begun;
-use scheduler_core::Due;
-use scheduler_core::Fire;
-use scheduler_core::Fired;
-use scheduler_core::ManualClock;
-use scheduler_core::Now;
-use scheduler_core::Run;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::Timer;
-use scheduler_core::VirtualRun;
+use crate::kit::{Journal, VirtualPool};
+use scheduler_core::{
+    Begun, Due, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualRun,
+};
 use std::sync::Arc;
 use std::time::Duration;
 

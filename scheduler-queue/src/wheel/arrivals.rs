@@ -5,8 +5,7 @@
 //! most time-outs are, never reaches a bucket.
 
 use super::entry::Entry;
-use super::far::BUCKET_MAX;
-use super::far::Far;
+use super::far::{BUCKET_MAX, Far};
 use super::ring::Home;
 use super::slab::Slab;
 use super::work;

@@ -2,12 +2,9 @@
 //!
 //! `SCHEDULER_QUEUE_PENDING` says how many items are pending.
 
-use super::WheelQueue;
 use super::far::BUCKET_MAX;
-use super::work;
-use crate::delay_queue::DelayQueue;
-use crate::delay_queue::Key;
-use crate::delay_queue::Ticket;
+use super::{WheelQueue, work};
+use crate::delay_queue::{DelayQueue, Key, Ticket};
 
 /// So many entries are looked at or moved in one call at most. A bucket that is split is read, taken out, put
 /// into others and noted, and what is first in it then is taken out again.

@@ -4,14 +4,10 @@
 //! this takes a bounded time, and nothing that is far is sorted: most of it is cancelled before its
 //! time comes near.
 
-use super::bucket::Blocks;
-use super::bucket::Bucket;
+use super::bucket::{Blocks, Bucket};
 use super::entry::Entry;
 use super::near::LOAD_MAX;
-use super::ring::Held;
-use super::ring::Home;
-use super::ring::Ring;
-use super::ring::shift_for;
+use super::ring::{Held, Home, Ring, shift_for};
 use super::slab::Slab;
 use super::work;
 use crate::delay_queue::Key;

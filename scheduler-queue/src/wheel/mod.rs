@@ -44,19 +44,13 @@ mod slab;
 mod tests;
 mod work;
 
-use crate::delay_queue::DelayQueue;
-use crate::delay_queue::Key;
-use crate::delay_queue::Ticket;
+use crate::delay_queue::{DelayQueue, Key, Ticket};
 use arrivals::Arrivals;
-use entry::Entry;
-use entry::rank_of;
-use far::BUCKET_MAX;
-use far::Far;
-use near::Near;
-use near::Side;
+use entry::{Entry, rank_of};
+use far::{BUCKET_MAX, Far};
+use near::{Near, Side};
 use ring::Home;
-use slab::Place;
-use slab::Slab;
+use slab::{Place, Slab};
 
 /// The delay queue as an exact wheel; see the essay of the room.
 #[derive(Debug)]

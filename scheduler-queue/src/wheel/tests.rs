@@ -1,9 +1,7 @@
 //! The wheel against the heap: in all that can be seen they have to agree.
 
 use super::WheelQueue;
-use crate::delay_queue::DelayQueue;
-use crate::delay_queue::Key;
-use crate::delay_queue::Ticket;
+use crate::delay_queue::{DelayQueue, Key, Ticket};
 use crate::heap::HeapQueue;
 use proptest::prelude::*;
 
