@@ -7,11 +7,8 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::engine::Clock;
-use scheduler::engine::SystemClock;
+use scheduler::engine::{Clock, SystemClock};
+use scheduler::{Builder, Schedule, Scheduler};
 
 /// How many calls are measured, of each kind.
 const CALLS: usize = 2_000;

@@ -7,8 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use divan::Bencher;
-use divan::black_box;
+use divan::{Bencher, black_box};
 use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
 
 fn main() {

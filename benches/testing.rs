@@ -3,13 +3,9 @@
 //! The promises: a year of a weekday's nine o'clock in Berlin in less than a millisecond, and a simulated
 //! year of 100 mixed tasks in less than a second.
 
-use divan::Bencher;
-use divan::black_box;
+use divan::{Bencher, black_box};
 use scheduler::Schedule;
-use scheduler::testing::Sim;
-use scheduler::testing::days;
-use scheduler::testing::minutes;
-use scheduler::testing::schedule;
+use scheduler::testing::{Sim, days, minutes, schedule};
 
 fn main() {
     divan::main();

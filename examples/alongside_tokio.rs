@@ -10,15 +10,9 @@
 
 use std::time::Duration;
 
-use scheduler::Run;
-use scheduler::Scheduler;
-use scheduler::Shutdown;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::{Run, Scheduler, Shutdown, runs, scheduled};
 use tokio::sync::Mutex;
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A future: waits for a message or for the end, then for a timer of Tokio.
 #[scheduled(initial_delay = "0s")]

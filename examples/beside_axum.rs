@@ -13,19 +13,14 @@
 //! The variable `PORT` gives another port.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Path;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::routing::post;
-use scheduler::Scheduler;
-use scheduler::Tasks;
-use scheduler::scheduled;
+use axum::routing::{get, post};
+use scheduler::{Scheduler, Tasks, scheduled};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -98,8 +93,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// returns waits for the next of them.
 #[cfg(unix)]
 fn signals() -> std::io::Result<impl AsyncFnMut()> {
-    use tokio::signal::unix::SignalKind;
-    use tokio::signal::unix::signal;
+    use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move || {

@@ -7,13 +7,10 @@
 //!
 //! Look at the banner: there are two shops, so each method is two tasks, which run by themselves.
 
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use scheduler::Scheduler;
-use scheduler::scheduled;
-use scheduler::successes;
+use scheduler::{Scheduler, scheduled, successes};
 
 struct Shop {
     city: &'static str,

@@ -8,12 +8,7 @@
 
 use std::time::Duration;
 
-use scheduler::Pause;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::Tasks;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::{Pause, Schedule, Scheduler, Tasks, runs, scheduled};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -25,8 +25,7 @@
 //! ```
 
 use scheduler::scheduled;
-use scheduler::testing::ScheduleOf;
-use scheduler::testing::schedule_of;
+use scheduler::testing::{ScheduleOf, schedule_of};
 
 #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
 fn report() {}

@@ -12,12 +12,7 @@
 
 use std::time::Duration;
 
-use scheduler::Run;
-use scheduler::Scheduler;
-use scheduler::Shutdown;
-use scheduler::StartError;
-use scheduler::Stopped;
-use scheduler::scheduled;
+use scheduler::{Run, Scheduler, Shutdown, StartError, Stopped, scheduled};
 
 /// Asks, and leaves the rest to the next run.
 #[scheduled(fixed_delay = "1m")]

@@ -26,11 +26,8 @@
 
 use std::time::Duration;
 
-use scheduler::TaskSnapshot;
-use scheduler::scheduled;
-use scheduler::testing::Sim;
-use scheduler::testing::millis;
-use scheduler::testing::secs;
+use scheduler::testing::{Sim, millis, secs};
+use scheduler::{TaskSnapshot, scheduled};
 
 #[scheduled(fixed_rate = "1s")]
 fn plain() {}

@@ -12,12 +12,7 @@
 use std::thread;
 use std::time::Duration;
 
-use scheduler::Pool;
-use scheduler::Run;
-use scheduler::Scheduler;
-use scheduler::Stopped;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::{Pool, Run, Scheduler, Stopped, runs, scheduled};
 
 #[scheduled(fixed_rate = "100ms")]
 fn tick() {

@@ -20,8 +20,7 @@
 use std::time::Duration;
 
 use scheduler::scheduled;
-use scheduler::testing::Sim;
-use scheduler::testing::millis;
+use scheduler::testing::{Sim, millis};
 
 #[scheduled(fixed_rate = "1s")]
 fn at_a_rate() {}

@@ -9,15 +9,10 @@
 #![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use scheduler::Run;
-use scheduler::Scheduler;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::{Run, Scheduler, runs, scheduled};
 
 /// Shared by all tasks, so what changes in it stands in a `Mutex`.
 struct Orders(Mutex<VecDeque<&'static str>>);

@@ -2,11 +2,9 @@
 //!
 //! The program is what such a crate looks like; its tests are below.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use scheduler::Scheduler;
-use scheduler::scheduled;
+use scheduler::{Scheduler, scheduled};
 
 /// Keeps the sessions of users.
 #[derive(Debug, Default)]

@@ -5,12 +5,8 @@
 //! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test -p tests a_day`, and
 //! review the difference.
 
-use scheduler::Attribute;
-use scheduler::Pause;
-use scheduler::Pool;
-use scheduler::Schedule;
-use scheduler::scheduled;
 use scheduler::testing::*;
+use scheduler::{Attribute, Pause, Pool, Schedule, scheduled};
 
 /// Runs into summer time: there is no 02:30 on this day.
 #[scheduled(cron = "0 30 2 * * *", zone = "Europe/Berlin", dst_gap = "run_after")]

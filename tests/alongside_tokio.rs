@@ -1,13 +1,9 @@
 //! The scheduler next to a Tokio `main`.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use scheduler::Scheduler;
-use scheduler::scheduled;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::mpsc::unbounded_channel;
+use scheduler::{Scheduler, scheduled};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 static RUNS: OnceLock<UnboundedSender<&'static str>> = OnceLock::new();
 

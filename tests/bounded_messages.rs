@@ -1,8 +1,7 @@
 //! How much a scheduler says at most: of one task of each kind, and of all tasks together.
 
-use scheduler::Attribute;
-use scheduler::Schedule;
 use scheduler::testing::*;
+use scheduler::{Attribute, Schedule};
 
 fn sim() -> Sim {
     Sim::at("2026-01-01T00:00:00Z").pool_size(2)

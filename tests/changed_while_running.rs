@@ -3,20 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::iter::successors;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::random::Random;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler::Attribute;
-use scheduler::Cause;
-use scheduler::Pause;
-use scheduler::Run;
-use scheduler::Schedule;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler::testing::Sim;
+use scheduler::{Attribute, Cause, Pause, Run, Schedule};
 use scheduler_core::trigger::CronTrigger;
 
 const NAMES: [&str; 3] = ["fetch", "purge", "report"];

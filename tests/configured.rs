@@ -1,22 +1,12 @@
 //! Settings and pools, as a user of the builder meets them.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use scheduler::Attribute;
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Pool;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
+use scheduler::{Attribute, Builder, ManualClock, Pool, Schedule, Scheduler, scheduled, tasks};
 
 type Said = Arc<Mutex<Vec<String>>>;
 

@@ -1,18 +1,9 @@
 //! A running scheduler that is told what to do, by its holder and by its own tasks.
 
-use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::Tasks;
-use scheduler::runs;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::{Builder, ManualClock, Run, Schedule, Scheduler, Tasks, runs, scheduled, tasks};
 
 const THREADS: usize = 2;
 

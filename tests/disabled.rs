@@ -1,23 +1,14 @@
 //! Tasks that are disabled: listed, refused, and enabled while the scheduler runs.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use scheduler::Attribute;
-use scheduler::ControlError;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::RuleKind;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::TaskState;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
 use scheduler::testing::*;
+use scheduler::{
+    Attribute, ControlError, Event, EventKind, RuleKind, Schedule, Scheduler, TaskState, runs,
+    scheduled,
+};
 
 #[scheduled(fixed_rate = "10s", enabled = "${purge.enabled:false}", name = "purge")]
 fn purge() {}

@@ -1,12 +1,8 @@
 //! A dry run is printed to stdout, by whatever the program logs, with all that is to be warned of.
 
-use std::process::Command;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use scheduler::Builder;
-use scheduler::Scheduler;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::{Builder, Scheduler, scheduled, tasks};
 
 const CHILD: &str = "TEST_OF_THE_DRY_RUN";
 

@@ -3,26 +3,16 @@
 //! What is expected is computed in numbers that are wide enough: a result that wraps, as it would without
 //! overflow checks, is another value.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use crate::panics::panics;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler::ControlError;
-use scheduler::ManualClock;
-use scheduler::Pause;
-use scheduler::Pool;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::TaskState;
-use scheduler::runs;
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler::testing::*;
+use scheduler::{
+    ControlError, ManualClock, Pause, Pool, Run, Schedule, Scheduler, TaskState, runs,
+};
 
 const DURATIONS: [Duration; 12] = [
     Duration::ZERO,

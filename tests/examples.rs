@@ -6,25 +6,14 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Lines;
-use std::io::Read;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Child;
-use std::process::ChildStderr;
-use std::process::ChildStdout;
-use std::process::Command;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
+use std::{fs, thread};
 
-use crate::watchdog::signal;
-use crate::watchdog::watch;
+use crate::watchdog::{signal, watch};
 
 /// An example that runs.
 struct Running {

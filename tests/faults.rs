@@ -1,18 +1,11 @@
 //! Faults of a program (F-PA3, F-SD2): listeners that are no good, and runs that do not end.
 
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
+use scheduler::{Event, EventKind, ManualClock, Schedule, Scheduler};
 
 /// How long a test waits for what happens on another thread.
 const CAP: Duration = Duration::from_secs(10);

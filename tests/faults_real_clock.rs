@@ -1,22 +1,12 @@
 //! Faults of a program by the clocks of the system and of the processor (F-PA3, F-CF1), with generous bounds.
 #![cfg(target_os = "linux")]
 
-use std::fs;
-use std::iter;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
+use std::{fs, iter};
 
-use scheduler::Clock;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::SystemClock;
 use scheduler::engine::Tick;
+use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock};
 
 /// Held by whoever measures, since what one test uses is part of what another one sees.
 fn alone() -> MutexGuard<'static, ()> {

@@ -5,28 +5,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use log::LevelFilter;
-use log::Log;
-use metrics::Counter;
-use metrics::Gauge;
-use metrics::Histogram;
-use metrics::Key;
-use metrics::KeyName;
-use metrics::Recorder;
-use metrics::SharedString;
-use metrics::Unit;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
+use log::{LevelFilter, Log};
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Recorder, SharedString, Unit};
+use scheduler::{ManualClock, Schedule, Scheduler};
 use tracing::Subscriber;
-use tracing::field::Field;
-use tracing::field::Visit;
-use tracing::span::Attributes;
-use tracing::span::Id;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
 
 #[path = "fixtures/hostile_names.rs"]
 mod hostile_names;

@@ -1,20 +1,11 @@
 //! Arguments of scheduled functions and methods, as a user of the builder sees them.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::Clock;
-use scheduler::ManualClock;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::Shutdown;
-use scheduler::State;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::{
+    Builder, Clock, ManualClock, Run, Schedule, Scheduler, Shutdown, State, scheduled, tasks,
+};
 
 /// What the tasks have done, in order.
 #[derive(Clone, Default)]

@@ -3,15 +3,12 @@
 #[path = "fixtures/logger.rs"]
 mod logger;
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use log::LevelFilter;
 use logger::NOTES;
-use scheduler::ManualClock;
-use scheduler::Scheduler;
-use scheduler::scheduled;
+use scheduler::{ManualClock, Scheduler, scheduled};
 
 #[scheduled(fixed_rate = "10s", name = "tick")]
 fn tick() -> Result<(), &'static str> {

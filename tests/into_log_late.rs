@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use log::LevelFilter;
 use logger::NOTES;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
+use scheduler::{ManualClock, Schedule, Scheduler};
 
 #[test]
 fn further_successes_are_logged_once_that_is_said() {

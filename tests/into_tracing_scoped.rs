@@ -1,18 +1,10 @@
 //! A subscriber of the starting thread alone hears what the scheduler says, also of other threads.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::tasks;
-use tracing::Event;
-use tracing::Metadata;
-use tracing::Subscriber;
-use tracing::span::Attributes;
-use tracing::span::Id;
-use tracing::span::Record;
+use scheduler::{ManualClock, Schedule, Scheduler, tasks};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 /// The levels of what it is told, and on which thread.
 #[derive(Clone, Default)]

@@ -1,19 +1,10 @@
 //! Listeners of the program: what they hear, in which order, and that they hurt nobody.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::ManualClock;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::{Event, EventKind, ManualClock, Run, Schedule, Scheduler, scheduled, tasks};
 
 #[scheduled(fixed_rate = "10s", initial_delay = "10s", name = "poll")]
 fn poll() -> Result<(), String> {

@@ -1,30 +1,15 @@
 //! Very many tasks, and tasks that come and go: what it costs, which stay in the list, which names are free.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use scheduler::AddError;
-use scheduler::Builder;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::ManualClock;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::TaskControl;
-use scheduler::TaskState;
-use scheduler::Tasks;
-use scheduler::engine::Clock;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::SystemClock;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
-use scheduler::runs;
-use scheduler::tasks;
+use scheduler::engine::{Clock, NextFireTime, SystemClock, Trigger, TriggerContext};
 use scheduler::testing::Sim;
+use scheduler::{
+    AddError, Builder, Event, EventKind, ManualClock, Run, Schedule, Scheduler, TaskControl,
+    TaskState, Tasks, runs, tasks,
+};
 
 fn builder() -> Builder {
     let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());

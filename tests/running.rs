@@ -1,15 +1,10 @@
 //! Annotated functions under a clock that is moved by hand: what runs, when, and what is said.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Scheduler;
-use scheduler::scheduled;
+use scheduler::{Builder, ManualClock, Scheduler, scheduled};
 
 static TICKS: AtomicU32 = AtomicU32::new(0);
 static SWEEPS: AtomicU32 = AtomicU32::new(0);

@@ -1,19 +1,10 @@
 //! A function for messages that does not return: no task, no stop and no drop waits for it.
 
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::Clock;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::tasks;
+use scheduler::{Builder, Clock, ManualClock, Schedule, Scheduler, tasks};
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const CAP: Duration = Duration::from_secs(60);

@@ -6,26 +6,14 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 
-use std::fs;
-use std::sync::Arc;
-use std::sync::RwLock;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicI64;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::{Arc, RwLock, mpsc};
 use std::time::Duration;
+use std::{fs, thread};
 
-use scheduler::Counters;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::Tasks;
-use scheduler::engine::Clock;
-use scheduler::engine::ScheduledThreadPool;
-use scheduler::engine::SystemClock;
-use scheduler::engine::Tick;
+use scheduler::engine::{Clock, ScheduledThreadPool, SystemClock, Tick};
+use scheduler::{Counters, Run, Schedule, Scheduler, Tasks};
 
 /// Plain tasks and async ones, each with its period: 5,000 fire times a second of each kind.
 const KINDS: [(u64, u64, bool); 2] = [(50, 10, false), (10, 2, true)];

@@ -4,21 +4,12 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::task::Context;
-use std::task::Waker;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::scheduled;
-use scheduler::tasks;
+use scheduler::{Builder, ManualClock, Schedule, Scheduler, scheduled, tasks};
 
 #[path = "fixtures/hostile_names.rs"]
 mod hostile_names;

@@ -1,14 +1,9 @@
 //! A pool that is too small says so, and names the task that holds it.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::Scheduler;
+use scheduler::{Builder, ManualClock, Schedule, Scheduler};
 
 /// What is warned of where a task keeps the only thread for 12 seconds, and `tick` is due after 2.
 fn warnings(keep: impl FnOnce(Builder, Box<dyn Fn() + Send + Sync>) -> Builder) -> Vec<String> {

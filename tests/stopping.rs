@@ -2,26 +2,13 @@
 
 use std::fmt;
 use std::fmt::Write;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::mpsc;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::RecvTimeoutError;
-use std::task::Context;
-use std::task::Wake;
-use std::task::Waker;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::said::builder;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Pool;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::TaskControl;
-use scheduler::Tasks;
-use scheduler::runs;
+use scheduler::{Event, EventKind, Pool, Run, Schedule, Scheduler, TaskControl, Tasks, runs};
 
 /// Far longer than anything takes here.
 const LIMIT: Duration = Duration::from_secs(60);

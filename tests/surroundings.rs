@@ -3,18 +3,12 @@
 
 use std::future::Future as _;
 use std::pin::pin;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use hostile as _;
 use hostile_2021 as _;
 use hostile_2024 as _;
-use scheduler::__private::Call;
-use scheduler::__private::Entry;
-use scheduler::__private::TaskResult;
-use scheduler::__private::alone;
-use scheduler::__private::entries;
+use scheduler::__private::{Call, Entry, TaskResult, alone, entries};
 
 /// The functions of a crate, by their names in it.
 fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {

@@ -3,23 +3,15 @@
 mod panics;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use panics::panics;
-use scheduler::Attribute;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Pause;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::SkipReason;
-use scheduler::StopReason;
-use scheduler::runs;
-use scheduler::scheduled;
 use scheduler::testing::*;
+use scheduler::{
+    Attribute, Event, EventKind, Pause, Run, Schedule, Scheduler, SkipReason, StopReason, runs,
+    scheduled,
+};
 
 #[scheduled(fixed_rate = "10s")]
 #[scheduled(cron = "0 0 3 * * *", zone = "Europe/Berlin")]

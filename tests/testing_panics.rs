@@ -3,19 +3,12 @@
 mod panics;
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use panics::panics;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::TaskState;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::TriggerContext;
-use scheduler::scheduled;
+use scheduler::engine::{NextFireTime, TriggerContext};
 use scheduler::testing::*;
+use scheduler::{Event, EventKind, Run, Schedule, TaskState, scheduled};
 
 #[scheduled(fixed_rate = "1h")]
 fn wrong() {

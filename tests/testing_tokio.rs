@@ -1,7 +1,6 @@
 //! Tokio's time in a simulation.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scheduler::Schedule;

@@ -1,23 +1,12 @@
 //! Async tasks that use Tokio: timers, sockets and `spawn`, with and without a runtime around them.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::Builder;
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Run;
-use scheduler::Schedule;
-use scheduler::Scheduler;
-use scheduler::tasks;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
-use tokio::net::TcpStream;
+use scheduler::{Builder, Event, EventKind, Run, Schedule, Scheduler, tasks};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// How long a test waits for something that will happen, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,11 +3,8 @@
 
 use std::sync::Arc;
 
-use scheduler::Attribute;
-use scheduler::EventKind;
-use scheduler::RuleKind;
-use scheduler::Schedule;
 use scheduler::testing::*;
+use scheduler::{Attribute, EventKind, RuleKind, Schedule};
 
 fn failing(times: usize) -> Sim {
     let mut sim = Sim::at("2026-01-01T00:00:00Z").define("x", Schedule::fixed_rate("1s"), |_| {});

@@ -1,19 +1,12 @@
 //! Triggers of the program that fail, end or describe themselves, on a simulated scheduler.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use scheduler::Event;
-use scheduler::EventKind;
-use scheduler::Schedule;
-use scheduler::TaskState;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
+use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
 use scheduler::testing::*;
+use scheduler::{Event, EventKind, Schedule, TaskState};
 
 /// A trigger that answers as a closure does, and keeps when it was asked, in seconds from the start.
 struct Asked<F> {

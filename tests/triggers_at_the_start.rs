@@ -1,20 +1,12 @@
 //! Triggers of the program when the scheduler starts: each is asked once, before anything runs.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::said::Said;
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler::Builder;
-use scheduler::ManualClock;
-use scheduler::Schedule;
-use scheduler::TaskState;
-use scheduler::engine::NextFireTime;
-use scheduler::engine::Trigger;
-use scheduler::engine::TriggerContext;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
+use scheduler::{Builder, ManualClock, Schedule, TaskState};
 
 fn start() -> DateTime<Utc> {
     "2026-03-27T07:59:00Z".parse().unwrap()

@@ -8,8 +8,7 @@
 //! One virtual worker on a clock that is moved by hand, so that no thread waits and no clock of the
 //! operating system is read.
 
-use divan::Bencher;
-use divan::black_box;
+use divan::{Bencher, black_box};
 use scheduler::__private::BenchTask;
 use scheduler::Zone;
 use scheduler::{Event, Listener, Run};

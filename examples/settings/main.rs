@@ -13,9 +13,7 @@
 
 use std::time::Duration;
 
-use scheduler::Scheduler;
-use scheduler::runs;
-use scheduler::scheduled;
+use scheduler::{Scheduler, runs, scheduled};
 
 #[scheduled(cron = "0 0 9 * * *", zone = "${report.zone:UTC}")]
 fn report() {}

@@ -1,10 +1,9 @@
 //! The listener, and its builder.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use std::{fmt, io};
 
 use scheduler::{Clock, Event, EventKind, Listener, Outcome, SystemClock};
 

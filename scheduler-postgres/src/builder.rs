@@ -1,9 +1,8 @@
 //! How a store is opened.
 
-use std::fmt;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{fmt, thread};
 
 use scheduler_store::StoreError;
 use tokio_postgres::Config;

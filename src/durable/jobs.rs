@@ -85,6 +85,7 @@ impl Jobs {
     }
 
     /// Knows what another one knows.
+    #[cfg(feature = "testing")]
     pub(crate) fn know_as(&self, other: &Self) {
         let Inner { tasks, rules, calendars, .. } = &*other.inner;
         if let Some((tasks, calendars)) = tasks.get().zip(calendars.get()) {

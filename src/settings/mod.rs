@@ -81,8 +81,7 @@ pub(crate) use text::{is_bare, visible, word};
 use file::Layer;
 use file::{ARRAY, Content, Line};
 use key::{SEPARATOR, fold, tails};
-use merge::Texts;
-use merge::Values;
+use merge::{Texts, Values};
 use names::Names;
 use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
@@ -91,8 +90,7 @@ use schema::{FILE, FILE_VARIABLE};
 use source::{Raw, Valued, origins};
 use tasks::Overrides;
 use text::either;
-use variables::PREFIX;
-use variables::Variables;
+use variables::{PREFIX, Variables};
 
 /// Where to look for settings.
 #[derive(Debug)]

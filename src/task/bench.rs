@@ -3,18 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::Clock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::control::Control;
 use super::rule::Rule;
 use super::ticker::Parts;
 use crate::inject::Call;
-use crate::observe::BusBuilder;
-use crate::observe::Listener;
-use crate::observe::TaskFacts;
+use crate::observe::{BusBuilder, Listener, TaskFacts};
 use crate::run::Run;
 
 /// Starts scheduled tasks for benchmarks.

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::Due;
-use scheduler_core::Now;
-use scheduler_core::Tick;
-use scheduler_core::WallTime;
 use scheduler_core::trigger::CronTrigger;
+use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::jitter::Chance;
-use super::jitter::Draw;
+use super::jitter::{Chance, Draw};
 use super::policy::Policy;
 use super::rule::Rule;
 use super::served::Served;

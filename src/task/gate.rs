@@ -7,10 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::observe::Failure;
-use crate::observe::Outcome;
-use crate::observe::TaskFacts;
-use crate::observe::catch;
+use crate::observe::{Failure, Outcome, TaskFacts, catch};
 use crate::run::{Run, RunInfo, TaskError};
 
 /// How long the async gates of a run may take.

@@ -4,16 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use scheduler_core::Clock;
 
 use super::error::ControlError;
 use crate::notice::{Notice, block_on};
-use crate::observe::RunRecord;
-use crate::observe::TaskState;
+use crate::observe::{RunRecord, TaskState};
 
 /// How a manual run ended; an error if it did not start.
 type Ended = Result<RunRecord, ControlError>;

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Due;
-use scheduler_core::Now;
-use scheduler_core::Tick;
-use scheduler_core::WallTime;
+use chrono::{DateTime, Utc};
+use scheduler_core::{Due, Now, Tick, WallTime};
 
 /// A pause of a task.
 #[derive(Clone, Debug)]

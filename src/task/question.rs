@@ -2,12 +2,8 @@
 
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::Now;
-use scheduler_core::Tick;
-use scheduler_core::TriggerContext;
-use scheduler_core::WallTime;
+use chrono::{DateTime, Utc};
+use scheduler_core::{Now, Tick, TriggerContext, WallTime};
 
 use super::fire_times::FireTime;
 

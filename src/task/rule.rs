@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use scheduler_core::Trigger;
-use scheduler_core::WallTime;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{Trigger, WallTime};
 
-use crate::observe::RuleKind;
-use crate::observe::catch;
+use crate::observe::{RuleKind, catch};
 use crate::settings::visible;
 
 /// When a task fires.

@@ -4,23 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::Due;
-use scheduler_core::Now;
-use scheduler_core::Tick;
+use scheduler_core::{Due, Now, Tick};
 
 use super::claimed::WaitingJobs;
 use super::gate::Permits;
 use super::manual::Promise;
-use super::planner::Planner;
-use super::planner::Start;
+use super::planner::{Planner, Start};
 use super::rule::Rule;
 use crate::inject::Call;
 use crate::notice::Wakers;
-use crate::observe::Event;
-use crate::observe::Failure;
-use crate::observe::History;
-use crate::observe::TaskFacts;
-use crate::observe::TaskState;
+use crate::observe::{Event, Failure, History, TaskFacts, TaskState};
 use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::control::Control;
 use super::error::ControlError;
 use super::state::State;
 use crate::notice::block_on;
-use crate::observe::Counters;
-use crate::observe::TaskState;
+use crate::observe::{Counters, TaskState};
 
 /// What is waited for: see [`runs`], [`successes`] and [`failures`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

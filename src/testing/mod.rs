@@ -38,23 +38,13 @@ pub use crate::assert_outcomes;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use cluster::Cluster;
-pub use fire_times::FireTimes;
-pub use fire_times::ScheduleOf;
-pub use fire_times::schedule;
-pub use fire_times::schedule_of;
-pub use lengths::days;
-pub use lengths::hours;
-pub use lengths::millis;
-pub use lengths::minutes;
-pub use lengths::secs;
-pub use moment::IntoMoment;
-pub use moment::Moment;
-pub use moment::moment;
+pub use fire_times::{FireTimes, ScheduleOf, schedule, schedule_of};
+pub use lengths::{days, hours, millis, minutes, secs};
+pub use moment::{IntoMoment, Moment, moment};
 pub use outcomes::Expected;
 #[doc(hidden)]
 pub use outcomes::check_outcomes;
-pub use plan::check_wiring;
-pub use plan::plan;
+pub use plan::{check_wiring, plan};
 pub use sample_events::sample_events;
 pub use sim::Sim;
 

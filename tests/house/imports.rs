@@ -1,7 +1,6 @@
 //! Which file uses which: the imports and paths of a crate, parsed.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use syn::visit::Visit;

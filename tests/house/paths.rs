@@ -4,8 +4,7 @@
 //! the document, from the root, or from the sources of a crate.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::layers;
 

@@ -1,8 +1,7 @@
 //! The source files of the workspace, for tests that read them.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A source file.
 pub(crate) struct Source {

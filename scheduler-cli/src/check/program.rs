@@ -1,10 +1,9 @@
 //! What cargo builds, and of which sources of the workspace.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use serde_json::Value;
 

@@ -14,10 +14,9 @@
 mod accept;
 mod stalled;
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
+use std::{fmt, io};
 
 use axum::Router;
 use tokio::net::{TcpListener, TcpSocket};

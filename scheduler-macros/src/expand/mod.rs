@@ -24,8 +24,7 @@ pub(crate) use task::Task;
 use crate::check::{self, Argument, Name, Owner, Plan};
 use crate::item;
 use own_type::without_self;
-use task::Names;
-use task::path;
+use task::{Names, path};
 
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {

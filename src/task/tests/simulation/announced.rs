@@ -1,7 +1,6 @@
 //! What was shown as the next start: it is what comes, as long as nobody does anything.
 
-use chrono::DateTime;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use super::times::Answer;
 use crate::observe::SkipReason;

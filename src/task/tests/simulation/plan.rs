@@ -5,22 +5,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::trigger::CronTrigger;
-use scheduler_core::trigger::DstGap;
-use scheduler_core::trigger::DstOverlap;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::trigger::{CronTrigger, DstGap, DstOverlap};
 
-use super::runs::Act;
-use super::runs::End;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
+use super::runs::{Act, End};
 use crate::task::tests::random::Random;
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use crate::task::{Policy, Retry, Rule};
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

@@ -2,25 +2,16 @@
 //! planted, which the checkers have to find.
 #![expect(clippy::print_stderr, reason = "a failing seed has to be told to whoever runs the test")]
 
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 
 use super::super::specification::setting;
-use super::plan::Op;
-use super::plan::Plan;
-use super::plan::Spec;
-use super::world::Plant;
-use super::world::World;
-use super::world::lock;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::SkipReason;
-use crate::observe::TaskSnapshot;
-use crate::task::Policy;
-use crate::task::Rule;
+use super::plan::{Op, Plan, Spec};
+use super::world::{Plant, World, lock};
+use crate::observe::{Event, EventKind, SkipReason, TaskSnapshot};
+use crate::task::{Policy, Rule};
 use scheduler_expr::Overlap;
 
 /// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.

@@ -4,15 +4,9 @@ use std::time::Duration;
 
 use scheduler_core::Now;
 
-use super::times::Answer;
-use super::times::Nanos;
-use super::times::nanos;
-use super::times::tick;
-use crate::observe::Counters;
-use crate::observe::Outcome;
-use crate::observe::StopReason;
-use crate::run::Cause;
-use crate::run::RunInfo;
+use super::times::{Answer, Nanos, nanos, tick};
+use crate::observe::{Counters, Outcome, StopReason};
+use crate::run::{Cause, RunInfo};
 use crate::task::Policy;
 
 /// How an attempt goes.

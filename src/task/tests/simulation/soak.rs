@@ -5,27 +5,17 @@
 //! `SCHEDULER_SOAK_SEED=27`, instead, simulates one world.
 #![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
 
-use std::fs;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
-use scheduler_core::Tick;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::{Clock, SystemClock, Tick};
 
 use super::super::specification::setting;
-use super::plan::Op;
-use super::plan::Spec;
-use super::plan::draw_trigger;
-use super::world::World;
-use super::world::lock;
-use crate::task::Policy;
-use crate::task::Retry;
-use crate::task::Rule;
+use super::plan::{Op, Spec, draw_trigger};
+use super::world::{World, lock};
 use crate::task::tests::random::Random;
+use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::OnError;
 
 /// How many runs start unless `SCHEDULER_SOAK_FIRINGS` says otherwise, as `ci/simulation.sh` does.

@@ -3,43 +3,26 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Begun;
-use scheduler_core::Clock;
-use scheduler_core::ManualClock;
-use scheduler_core::ScheduledThreadPool;
-use scheduler_core::Tick;
-use scheduler_core::VirtualRun;
-use scheduler_core::VirtualWorkers;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::{
+    Begun, Clock, ManualClock, ScheduledThreadPool, Tick, VirtualRun, VirtualWorkers,
+};
 
-use crate::sync::Mutex;
-use crate::sync::MutexGuard;
+use crate::sync::{Mutex, MutexGuard};
 
 use super::super::stage::facts;
 use super::checker::Checker;
-use super::plan::Op;
-use super::plan::Spec;
-use super::runs::Act;
-use super::runs::End;
+use super::plan::{Op, Spec};
+use super::runs::{Act, End};
 use crate::inject::Call;
-use crate::observe::BusBuilder;
-use crate::observe::Event;
-use crate::observe::TaskSnapshot;
-use crate::run::Run;
-use crate::run::TaskError;
-use crate::run::TaskResult;
-use crate::task::Control;
-use crate::task::Parts;
-use crate::task::Policy;
-use crate::task::Rule;
+use crate::observe::{BusBuilder, Event, TaskSnapshot};
+use crate::run::{Run, TaskError, TaskResult};
+use crate::task::{Control, Parts, Policy, Rule};
 
 pub(super) struct World {
     pub(super) clock: ManualClock,

@@ -1,18 +1,14 @@
 //! What a seed stands for: a task, and what happens to it.
 
-use std::num::NonZeroU32;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use super::model::MILLI;
-use super::model::Nanos;
-use super::model::SECOND;
+use super::model::{MILLI, Nanos, SECOND};
 use super::rules::Rule;
 use super::wall_of;
 use crate::task::policy::Policy;
 use crate::task::tests::random::Random;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use scheduler_expr::{Misfire, Overlap};
 
 /// Whether the wall clock is set meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

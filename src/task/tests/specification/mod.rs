@@ -34,16 +34,11 @@ mod rules;
 mod ticker;
 mod world;
 
-use chrono::DateTime;
-use chrono::TimeDelta;
-use chrono::Utc;
-use scheduler_core::Clock;
-use scheduler_core::SystemClock;
+use chrono::{DateTime, TimeDelta, Utc};
+use scheduler_core::{Clock, SystemClock};
 
-use self::history::Clocks;
-use self::history::History;
-use self::world::Compared;
-use self::world::run_history;
+use self::history::{Clocks, History};
+use self::world::{Compared, run_history};
 use super::stage::start;
 
 /// An instant of the wall clock.

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::planted::Bug;
-use super::rules::Coming;
-use super::rules::Rule;
+use super::rules::{Coming, Rule};
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::task::jitter::Chance;
 use crate::task::policy::Policy;
-use scheduler_expr::Misfire;
-use scheduler_expr::Overlap;
+use scheduler_expr::{Misfire, Overlap};
 
 /// Nanoseconds since the start, on either clock.
 pub(super) type Nanos = i64;

@@ -1,7 +1,6 @@
 //! Bugs that are planted in the specification: each has to be noticed.
 
-use super::history::Clocks;
-use super::history::History;
+use super::history::{Clocks, History};
 use super::world::run_history;
 
 /// What the specification gets wrong.

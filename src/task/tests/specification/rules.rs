@@ -4,13 +4,9 @@ use std::time::Duration;
 
 use scheduler_core::WallTime;
 
-use super::model::Instant;
-use super::model::Item;
-use super::model::Nanos;
-use super::model::SECOND;
+use super::model::{Instant, Item, Nanos, SECOND};
 use super::wall_of;
-use crate::task::jitter::Chance;
-use crate::task::jitter::Draw;
+use crate::task::jitter::{Chance, Draw};
 use crate::task::rule::Rule as Written;
 use crate::task::tests::stage;
 

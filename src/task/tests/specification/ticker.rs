@@ -4,26 +4,15 @@ use std::time::Duration;
 
 use scheduler_core::Tick;
 
-use super::history::Clocks;
-use super::history::History;
-use super::history::Op;
-use super::model::Nanos;
-use super::model::Specification;
-use super::model::Started;
-use super::nanos_of;
-use super::setting;
-use super::wall_of;
-use super::world::Answer;
-use super::world::Group;
-use super::world::groups;
-use super::world::same;
+use super::history::{Clocks, History, Op};
+use super::model::{Nanos, Specification, Started};
+use super::world::{Answer, Group, groups, same};
+use super::{nanos_of, setting, wall_of};
 use crate::observe::EventKind;
-use crate::run::Cause;
-use crate::run::Run;
+use crate::run::{Cause, Run};
 use crate::task::Control;
 use crate::task::jitter::Chance;
-use crate::task::tests::stage::Goes;
-use crate::task::tests::stage::Stage;
+use crate::task::tests::stage::{Goes, Stage};
 
 struct Pair<'a> {
     history: &'a History,

@@ -3,26 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use scheduler_core::Due;
-use scheduler_core::Now;
-use scheduler_core::Tick;
-use scheduler_core::WallTime;
+use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::history::Clocks;
-use super::history::History;
-use super::history::Op;
-use super::model::Nanos;
-use super::model::Specification;
-use super::model::Started;
-use super::nanos_of;
+use super::history::{Clocks, History, Op};
+use super::model::{Nanos, Specification, Started};
 use super::planted::Bug;
-use super::wall_of;
+use super::{nanos_of, wall_of};
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::task::jitter::Chance;
-use crate::task::planner::Planner;
-use crate::task::planner::Skip;
-use crate::task::planner::Start;
+use crate::task::planner::{Planner, Skip, Start};
 use crate::task::rule::Rule;
 
 /// How many steps a preview is compared for.

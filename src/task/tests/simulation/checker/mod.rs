@@ -13,34 +13,16 @@ mod others;
 
 use std::time::Duration;
 
-use chrono::DateTime;
-use chrono::Utc;
-use scheduler_core::ManualClock;
-use scheduler_core::Now;
+use chrono::{DateTime, Utc};
+use scheduler_core::{ManualClock, Now};
 
 use super::announced::Announced;
-use super::runs::Act;
-use super::runs::Live;
-use super::runs::Tally;
-use super::times::Answer;
-use super::times::Nanos;
-use super::times::Times;
-use super::times::nanos;
-use super::times::tick;
-use super::times::tick_of;
-use super::times::wall;
-use crate::observe::Event;
-use crate::observe::EventKind;
-use crate::observe::SkipReason;
-use crate::observe::TaskSnapshot;
-use crate::observe::TaskState;
-use crate::run::Cause;
-use crate::run::RunInfo;
-use crate::task::Policy;
-use crate::task::Rule;
-use scheduler_expr::Misfire;
-use scheduler_expr::OnError;
-use scheduler_expr::Overlap;
+use super::runs::{Act, Live, Tally};
+use super::times::{Answer, Nanos, Times, nanos, tick, tick_of, wall};
+use crate::observe::{Event, EventKind, SkipReason, TaskSnapshot, TaskState};
+use crate::run::{Cause, RunInfo};
+use crate::task::{Policy, Rule};
+use scheduler_expr::{Misfire, OnError, Overlap};
 
 #[derive(Debug)]
 pub(super) struct Checker {
