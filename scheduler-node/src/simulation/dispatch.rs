@@ -143,12 +143,7 @@ impl World {
                 let is_hung = self.processes[process].is_hung && channel == Channel::Store;
                 if !is_hung {
                     let sender = Sender::Node { process, life, channel, request };
-                    self.send(Message {
-                        sender,
-                        sent: self.now,
-                        is_repeated: false,
-                        what: What::Node(what),
-                    });
+                    self.send(Message { sender, sent: self.now, what: What::Node(what) });
                     self.at(at, Event::Deadline { process, life, request });
                 }
             }

@@ -18,8 +18,6 @@ pub(super) enum Sender {
 pub(super) struct Message {
     pub(super) sender: Sender,
     pub(super) sent: u64,
-    /// True if the network sends it again.
-    pub(super) is_repeated: bool,
     pub(super) what: What,
 }
 

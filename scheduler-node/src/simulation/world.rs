@@ -132,9 +132,8 @@ impl World {
             // No driver opens a session twice by itself.
             1 if !matches!(message.what, What::Node(Request::Open(_))) => {
                 let late = self.very_late();
-                let twice = Box::new(Message { is_repeated: true, ..*message });
-                self.after(latency, Event::Reach(twice.clone()));
-                self.after(latency + late, Event::Reach(twice));
+                self.after(latency, Event::Reach(message.clone()));
+                self.after(latency + late, Event::Reach(message));
             }
             _ => {
                 let late = self.very_late();
@@ -239,7 +238,7 @@ impl World {
             Wanted::Command(command) => What::Command(command.clone(), not_after),
         };
         let sender = Sender::Client { wish: index };
-        self.send(Message { sender, sent: self.now, is_repeated: false, what });
+        self.send(Message { sender, sent: self.now, what });
         self.after(nanos(patience) * 9 / 10, Event::Wish(index));
     }
 

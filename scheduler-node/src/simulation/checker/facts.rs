@@ -15,7 +15,6 @@ use crate::tick::Tick;
 pub(in super::super) struct Checker {
     pub(super) fault: Option<String>,
     pub(super) now: u64,
-    pub(super) is_repeated: bool,
     pub(super) answer_limit: Duration,
     pub(super) is_poison: bool,
     pub(super) was_set: bool,
@@ -73,8 +72,6 @@ pub(super) struct JobFacts {
     pub(super) is_exclusive: bool,
     pub(super) last_run: Option<usize>,
     pub(super) is_deleted: bool,
-    /// Claimed by a statement that was repeated, of which its process cannot know.
-    pub(super) is_repeated: bool,
     pub(super) was_retried: bool,
     pub(super) is_of_tick: bool,
 }

@@ -16,7 +16,7 @@ use crate::tick::Tick;
 impl Checker {
     /// A statement is about to be executed.
     pub(in super::super) fn before(&mut self, message: &Message, model: &Model, now: u64) {
-        (self.now, self.is_repeated) = (now, message.is_repeated);
+        self.now = now;
         self.frozen = None;
         let reason = if self.is_of_ended(message) {
             Some("a session that has ended")
@@ -187,9 +187,7 @@ impl Checker {
             let run = &self.runs[run];
             !run.is_done || self.sessions.get(&run.session).is_none_or(|it| it.ended.is_some())
         });
-        let is_repeated = self.is_repeated;
         let facts = self.job(job.id);
-        facts.is_repeated = is_repeated;
         let (fence, is_over) = (facts.fence, facts.is_over);
         facts.is_of_tick = job.origin.as_ref().is_some_and(|origin| origin.tick.is_some());
         (facts.fence, facts.holder) = (job.fence, Some(session));
@@ -267,11 +265,11 @@ impl Checker {
         }
         for job in &reaped.jobs {
             let facts = self.job(job.id);
-            let (holder, is_repeated) = (facts.holder.take(), facts.is_repeated);
+            let holder = facts.holder.take();
             let grows = std::mem::replace(&mut facts.fence, job.fence) < job.fence;
             self.must(grows, || format!("the fence of {} does not grow", short(job.id)));
             let how = holder.and_then(|holder| self.sessions.get(&holder)?.ended);
-            self.must(how != Some(Ended::Closed) || is_repeated, || {
+            self.must(how != Some(Ended::Closed), || {
                 format!("{} was lost by a process that stopped in order", short(job.id))
             });
             let is_innocent = job.task != POISON && job.lost >= 3;
