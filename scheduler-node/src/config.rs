@@ -18,7 +18,7 @@ pub struct Config {
     pub lease: Duration,
     /// How often the lease is renewed; a third of it if none is given.
     pub renew_every: Option<Duration>,
-    /// How often dead sessions are looked for.
+    /// How often jobs are looked for that run without a session (R10). What a dead session held is taken over at once.
     pub reap_every: Duration,
     /// How often the store is asked for work when nothing is known to be due.
     pub poll_every: Duration,
@@ -75,7 +75,7 @@ impl Default for Config {
             build: String::new(),
             lease: Duration::from_secs(15),
             renew_every: None,
-            reap_every: Duration::from_secs(5),
+            reap_every: Duration::from_secs(15),
             poll_every: Duration::from_secs(1),
             prune_every: Duration::from_secs(60),
             compare_every: Duration::from_secs(60),

@@ -24,7 +24,7 @@ struct Seen {
 }
 
 impl Others {
-    /// A renewal that was sent and answered at these instants has shown all leases.
+    /// A poll that was sent and answered at these instants has shown all leases.
     pub(crate) fn observe(&mut self, leases: &[Lease], sent: Tick, arrived: Tick) {
         let former = std::mem::take(&mut self.seen);
         self.seen.extend(leases.iter().map(|lease| {

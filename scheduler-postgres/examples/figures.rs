@@ -163,6 +163,7 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         limit: batch,
         abandon_limit: 1,
         lost_limit: 1,
+        with_leases: false,
         not_after: StoreTime::MAX,
     };
     let mut mine = 0;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use postgres::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
-    Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, Lease, OnBusy, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule,
-    SessionId, SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+    Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open, Opened,
+    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId,
+    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -204,10 +204,8 @@ impl Store for Postgres {
         let sql = self.sql(
             "with t as materialized (select {s}.in_time($3) as now),
              mine as (update {s}.session set lease_until = {s}.after({s}.clock(), $2), renewals = renewals + 1
-               from t where id = $1 and lease_until > {s}.clock() and {s}.clock() <= $3 returning id),
-             others as (select array_agg(id order by id) as ids, array_agg(renewals order by id) as marks,
-               array_agg(lease_until <= t.now order by id) as ends from {s}.session, t where id <> $1)
-             select t.now, exists (select from mine), ids, marks, ends from t, others",
+               from t where id = $1 and lease_until > {s}.clock() and {s}.clock() <= $3 returning id)
+             select t.now, exists (select from mine) from t",
         );
         let request = request.clone();
         self.shared.leases.call(Again::Once, move |connection| {
@@ -219,17 +217,7 @@ impl Store for Postgres {
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ],
             )?;
-            let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
-            let marks: Vec<i64> = row.try_get::<_, Option<_>>(3)?.unwrap_or_default();
-            let ends: Vec<bool> = row.try_get::<_, Option<_>>(4)?.unwrap_or_default();
-            let others = ids.into_iter().zip(marks).zip(ends).map(|((id, mark), has_run_out)| {
-                Lease { session: SessionId::from_uuid(id), mark, has_run_out }
-            });
-            Ok(Renewed {
-                now: row.try_get::<_, At>(0)?.0,
-                is_alive: row.try_get(1)?,
-                others: others.collect(),
-            })
+            Ok(Renewed { now: row.try_get::<_, At>(0)?.0, is_alive: row.try_get(1)? })
         })
     }
 
@@ -268,7 +256,7 @@ impl Store for Postgres {
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        let sql = self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let sql = self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
         let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
@@ -279,7 +267,8 @@ impl Store for Postgres {
         let queues: Option<Vec<String>> =
             queues.map(|queues| queues.iter().map(ToString::to_string).collect());
         let is_relaxed = self.shared.options.is_relaxed;
-        let Poll { session, limit, abandon_limit, lost_limit, not_after, .. } = *request;
+        let Poll { session, limit, abandon_limit, lost_limit, with_leases, not_after, .. } =
+            *request;
         let (mut polled, due) = self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
@@ -291,6 +280,7 @@ impl Store for Postgres {
                 (&i64::from(lost_limit), Type::INT8),
                 (&At(not_after), Type::TIMESTAMPTZ),
                 (&is_relaxed, Type::BOOL),
+                (&with_leases, Type::BOOL),
             ];
             read_poll(&connection.rows(&sql, params)?)
         })?;

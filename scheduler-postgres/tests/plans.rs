@@ -28,7 +28,7 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
     for tasks in ["array['a']", "array['a', 'b', 'c', 'd']"] {
         let mut transaction = client.transaction().expect("a transaction");
         let poll = format!(
-            "select * from {schema}.poll({}, {tasks}, array_fill(100::bigint, array[cardinality({tasks})]), null, 100, 1, 1, 'infinity', false)",
+            "select * from {schema}.poll({}, {tasks}, array_fill(100::bigint, array[cardinality({tasks})]), null, 100, 1, 1, 'infinity', false, false)",
             uuid(1)
         );
         let claimed = transaction.query(&poll, &[]).expect("a poll").len() as i64 - 1;
@@ -56,7 +56,7 @@ fn a_claim_may_be_undone_by_a_crash_unless_the_job_must_not_run_twice() {
     let mut poll = |task: &str, is_relaxed: bool| {
         let mut transaction = client.transaction().expect("a transaction");
         let poll = format!(
-            "select * from {}.poll({}, array['{task}'], array[1::bigint], null, 1, 1, 1, 'infinity', {is_relaxed})",
+            "select * from {}.poll({}, array['{task}'], array[1::bigint], null, 1, 1, 1, 'infinity', {is_relaxed}, false)",
             store.schema(),
             uuid(1)
         );

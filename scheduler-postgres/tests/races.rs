@@ -8,7 +8,7 @@ use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
     Command, CommandAll, Commanded, CommandedAll, Fired, JobAction, JobFilter, JobState, Lease,
-    NewJob, OnBusy, Overlap, Reap, Renew, Store,
+    NewJob, OnBusy, Overlap, Poll, Reap, Store,
 };
 
 use crate::support::{
@@ -114,15 +114,15 @@ fn claim_into_a_dead_session(server: &Server, reap_now: impl FnOnce(&mut Race, L
     let (me, other) = (open(&race.store, 1), open(&race.store, 2));
     enqueue(&race.store, vec![NewJob::new(id(1), "a")]);
     race.begin(&format!(
-        "select * from {{s}}.poll({}, array['a'], array[1::bigint], null, 1, 1, 1, 'infinity', false)",
+        "select * from {{s}}.poll({}, array['a'], array[1::bigint], null, 1, 1, 1, 'infinity', false, false)",
         uuid(1)
     ));
     let end =
         format!("update {}.session set lease_until = now() where id = {}", race.schema, uuid(1));
     race.look.execute(&end, &[]).expect("the lease ends");
-    let renew = Renew { session: other, lease: SECOND * 3_600, not_after: END };
-    let others = race.store.renew(&renew).expect("leases").others;
-    let lease = *others.iter().find(|lease| lease.session == me).expect("the lease");
+    let poll = Poll { with_leases: true, ..poll_of(other, "a", 0) };
+    let leases = race.store.poll(&poll).expect("leases").leases;
+    let lease = *leases.iter().find(|lease| lease.session == me).expect("the lease");
     assert!(lease.has_run_out);
     reap_now(&mut race, lease);
     race.one.batch_execute("commit").expect("the claim is committed");

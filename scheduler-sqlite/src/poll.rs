@@ -15,10 +15,14 @@ use crate::tx::Tx;
 
 impl Tx<'_> {
     pub(crate) fn poll(&self, request: &Poll, shared: &Shared) -> rusqlite::Result<Polled> {
-        if !self.is_alive(request.session)? {
-            return Ok(Polled { now: self.now, ..Polled::default() });
+        let mut polled = Polled { now: self.now, ..Polled::default() };
+        if request.with_leases {
+            polled.leases = self.leases(request.session)?;
         }
-        let mut polled = Polled { now: self.now, is_alive: true, ..Polled::default() };
+        polled.is_alive = self.is_alive(request.session)?;
+        if !polled.is_alive {
+            return Ok(polled);
+        }
         self.park_damaged(&mut polled.damaged)?;
         self.repair()?;
         let rooms: BTreeMap<&str, u32> =

@@ -61,12 +61,16 @@ impl Tx<'_> {
                 self.since_boot.saturating_add(micros(request.lease)),
             ],
         )?;
-        let others = self.all(
+        Ok(Renewed { now: self.now, is_alive: renewed > 0 })
+    }
+
+    /// The leases of all other sessions.
+    pub(crate) fn leases(&self, session: SessionId) -> rusqlite::Result<Vec<Lease>> {
+        self.all(
             "SELECT id, renewals, boot <> ?2 OR lease_until <= ?3 FROM scheduler_session WHERE id <> ?1 ORDER BY id",
-            params![request.session.as_uuid().into_bytes(), self.boot_id, self.since_boot],
+            params![session.as_uuid().into_bytes(), self.boot_id, self.since_boot],
             |row| Ok(Lease { session: session_at(row, 0)?, mark: row.get(1)?, has_run_out: row.get(2)? }),
-        )?;
-        Ok(Renewed { now: self.now, is_alive: renewed > 0, others })
+        )
     }
 
     pub(crate) fn close(&self, request: &Close) -> rusqlite::Result<()> {

@@ -11,7 +11,7 @@ use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
 use scheduler_store::conformance::{TestStore as _, definition};
 use scheduler_store::{
     Command as Order, Commanded, End, Enqueue, Enqueued, Finish, Finished, JobFilter, JobState,
-    NewJob, Reap, Refusal, Register, Renew, Store, StoreError,
+    NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
 };
 
 fn raw(folder: &Folder) -> rusqlite::Connection {
@@ -270,12 +270,11 @@ fn r8_a_lease_of_before_a_restart_has_run_out_for_ever() {
     drop(store);
     clock.restart("second");
     let store = builder.open().unwrap();
-    let renew = |session| {
-        store.renew(&Renew { session, lease: Duration::from_secs(9), not_after: END }).unwrap()
-    };
-    assert!(!renew(session).is_alive);
+    let renew = Renew { session, lease: Duration::from_secs(9), not_after: END };
+    assert!(!store.renew(&renew).unwrap().is_alive);
     let other = open(&store, 2);
-    let dead = renew(other).others;
+    let poll = Poll { with_leases: true, ..poll_of(other, "a", 0) };
+    let dead = store.poll(&poll).unwrap().leases;
     assert!(dead[0].has_run_out);
     let reap = Reap { dead, max_lost: 3, spread: Duration::ZERO, draw: 1, not_after: END };
     let reaped = store.reap(&reap).unwrap();

@@ -60,14 +60,12 @@ pub struct Lease {
 }
 
 /// Whether a lease was renewed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renewed {
     /// The store's clock.
     pub now: StoreTime,
     /// True if the session lives; false if it has ended for ever.
     pub is_alive: bool,
-    /// The leases of all other sessions, in the order of their identities.
-    pub others: Vec<Lease>,
 }
 
 /// Ends a session none of whose runs is without an outcome: gives back what it still holds, then deletes it, in one
@@ -148,6 +146,8 @@ pub struct Poll {
     /// How many of them may have been lost before: one at most, so that a job that kills its process takes no others
     /// with it (R14).
     pub lost_limit: u32,
+    /// True to also return the leases of all other sessions.
+    pub with_leases: bool,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -170,6 +170,9 @@ pub struct Polled {
     pub next_tick: Option<StoreTime>,
     /// Jobs of this session that are to be cancelled, by identity.
     pub cancels: Vec<Held>,
+    /// The leases of all other sessions, in the order of their identities, if they were asked for; also if the own one has
+    /// ended.
+    pub leases: Vec<Lease>,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<Damage>,
 }

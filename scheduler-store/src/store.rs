@@ -33,7 +33,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The store does not answer, or the request came too late.
     fn open(&self, request: &Open) -> Result<Opened, StoreError>;
 
-    /// Renews a lease that has not run out, and returns the leases of the others.
+    /// Renews a lease that has not run out.
     ///
     /// # Errors
     ///

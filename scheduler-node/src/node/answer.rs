@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, Job, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
-    StoreError, StoreTime, TaskRoom, Timing,
+    DueSchedule, Job, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered,
+    SessionId, StoreError, StoreTime, TaskRoom, Timing,
 };
 
 use super::state::{InFlight, Node, Phase};
@@ -80,14 +80,16 @@ impl Node {
                 self.opened(open, opened, flight.sent, now, effects);
             }
             (Request::Renew(renew), Answer::Renew(renewed)) => {
-                self.renewed(flight, renew, &renewed, now, effects);
+                self.renewed(flight, renew, renewed, now, effects);
             }
             (Request::Close(_), Answer::Close) => self.stopped(effects),
             (Request::Register(register), Answer::Register(registered)) => {
                 self.registered(register, &registered, now, effects);
             }
-            (Request::Poll(poll), Answer::Poll(polled)) => {
+            (Request::Poll(poll), Answer::Poll(mut polled)) => {
+                let leases = poll.with_leases.then(|| std::mem::take(&mut polled.leases));
                 self.polled(poll, polled, now, effects);
+                self.see_leases(leases, flight.sent, now);
             }
             (Request::Fire(fires), Answer::Fire(fired, error)) => {
                 self.fired(fires, fired, now, effects);
@@ -216,6 +218,21 @@ impl Node {
         self.aim_tick(polled.next_tick);
         if self.session() == Some(poll.session) {
             self.have_to_decide(polled.due, now, effects);
+        }
+    }
+
+    /// Polls again when a session may be dead by then; takes over what dead ones held.
+    fn see_leases(&mut self, leases: Option<Vec<Lease>>, sent: Tick, now: Tick) {
+        if let Some(leases) = leases {
+            self.others.observe(&leases, sent, now);
+            self.at.leases = sent.after(self.config.poll_every / 2);
+            if !self.others.dead(self.config.lease, self.config.safeguards).is_empty() {
+                self.at.reap = now;
+            }
+        }
+        if let Some(at) = self.others.look_at(self.config.lease) {
+            self.at.leases = self.at.leases.min(at);
+            self.at.poll = self.at.poll.min(at.max(now));
         }
     }
 

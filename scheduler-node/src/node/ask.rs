@@ -100,7 +100,7 @@ impl Node {
             return Some(fire);
         }
         if self.at.poll <= now || self.may_claim_more() {
-            return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config)));
+            return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config), now));
         }
         if self.at.reap <= now {
             self.at.reap = now.after(self.draws.about(self.config.reap_every));
@@ -121,7 +121,7 @@ impl Node {
         now: Tick,
     ) -> Option<Request> {
         if !self.hand.is_empty() && self.at.poll <= now {
-            return Some(self.poll_request(session, not_after, 0));
+            return Some(self.poll_request(session, not_after, 0, now));
         }
         self.close_request(session, now)
     }
@@ -144,7 +144,13 @@ impl Node {
         room > 0 && (self.is_hungry && is_free || self.short.iter().any(has_thread))
     }
 
-    fn poll_request(&mut self, session: SessionId, not_after: StoreTime, limit: u32) -> Request {
+    fn poll_request(
+        &mut self,
+        session: SessionId,
+        not_after: StoreTime,
+        limit: u32,
+        now: Tick,
+    ) -> Request {
         self.is_nudged = false;
         let (mut abandon_limit, mut lost_limit) =
             (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
@@ -158,6 +164,7 @@ impl Node {
             limit,
             abandon_limit,
             lost_limit,
+            with_leases: self.at.leases <= now,
             not_after,
         })
     }

@@ -120,11 +120,10 @@ impl Node {
         &mut self,
         flight: &InFlight,
         renew: &Renew,
-        renewed: &Renewed,
+        renewed: Renewed,
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        self.others.observe(&renewed.others, flight.sent, now);
         let Some(session) = self.session.as_mut().filter(|session| session.id == renew.session)
         else {
             return;
@@ -135,12 +134,7 @@ impl Node {
         }
         let valid_until = flight.sent.after(self.config.valid_for());
         session.valid_until = session.valid_until.max(valid_until);
-        let regular = flight.sent.after(self.config.renew_every());
-        let look_at = self.others.look_at(self.config.lease).unwrap_or(regular);
-        session.renew_at = regular.min(look_at.max(now));
-        if !self.others.dead(self.config.lease, self.config.safeguards).is_empty() {
-            self.at.reap = now;
-        }
+        session.renew_at = flight.sent.after(self.config.renew_every());
     }
 
     pub(super) fn stop(&mut self, now: Tick, effects: &mut Vec<Effect>) {

@@ -68,6 +68,8 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Times {
     pub(super) poll: Tick,
+    /// See the leases of the others with the next poll.
+    pub(super) leases: Tick,
     pub(super) fire: Tick,
     pub(super) reap: Tick,
     pub(super) prune: Tick,
@@ -107,6 +109,7 @@ impl Node {
     pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, draws: Draws, now: Tick) -> Self {
         let at = Times {
             poll: now,
+            leases: now,
             fire: Tick::MAX,
             reap: now.after(config.reap_every),
             prune: now.after(config.prune_every),

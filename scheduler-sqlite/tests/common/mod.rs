@@ -145,6 +145,7 @@ pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
         limit,
         abandon_limit: limit,
         lost_limit: limit,
+        with_leases: false,
         not_after: END,
     }
 }

@@ -265,6 +265,7 @@ impl Generator {
             limit: self.small(),
             abandon_limit: self.small(),
             lost_limit: self.small(),
+            with_leases: self.random.once_in(2),
             not_after: self.not_after(model.now()),
         }
     }
@@ -367,12 +368,7 @@ impl Generator {
 
     fn reap(&mut self, model: &Model) -> Reap {
         let now = model.now();
-        let asker = Renew {
-            session: SessionId::from_uuid(Uuid::max()),
-            lease: Duration::ZERO,
-            not_after: StoreTime::MAX,
-        };
-        let mut dead = model.renew(&asker).map_or(Vec::new(), |renewed| renewed.others);
+        let mut dead = model.state().leases(SessionId::from_uuid(Uuid::max()), now);
         let is_strict = self.random.once_in(2);
         dead.retain(|lease| lease.has_run_out || !is_strict);
         // As it was seen before the session was renewed.

@@ -96,6 +96,7 @@ impl<T: TestStore> Given<T> {
             limit: 100,
             abandon_limit: 100,
             lost_limit: 100,
+            with_leases: false,
             not_after: self.in_time(),
         }
     }
@@ -181,10 +182,16 @@ impl<T: TestStore> Given<T> {
         self.ask().reap(&request).unwrap()
     }
 
+    /// The leases of all sessions but one.
+    pub(super) fn leases(&self, session: SessionId) -> Vec<Lease> {
+        let poll = Poll { with_leases: true, ..self.poll_of(session, &[]) };
+        self.ask().poll(&poll).unwrap().leases
+    }
+
     /// The lease of a session as another one sees it.
     pub(super) fn lease_of(&self, session: SessionId) -> Lease {
-        let others = self.renew(SessionId::from_uuid(Uuid::max())).others;
-        others.into_iter().find(|lease| lease.session == session).expect("the session is open")
+        let all = self.leases(SessionId::from_uuid(Uuid::max()));
+        all.into_iter().find(|lease| lease.session == session).expect("the session is open")
     }
 }
 

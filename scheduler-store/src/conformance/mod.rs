@@ -55,7 +55,7 @@ macro_rules! store_conformance {
             r10_a_reap_finds_jobs_whose_session_is_gone
             a_lost_job_runs_again_until_it_has_been_lost_too_often
             an_abandoned_job_does_not_run_again
-            a_renewal_tells_the_leases_of_the_others
+            a_poll_shows_the_leases_of_the_others
             the_label_of_a_session_is_kept_without_nul
             what_one_process_does_another_one_sees
             r3_the_same_job_sent_twice_is_accepted_once

@@ -170,19 +170,20 @@ pub fn an_abandoned_job_does_not_run_again<T: TestStore>() {
 }
 
 /// The leases of the others come in the order of their identities, with a mark that changes with each renewal.
-pub fn a_renewal_tells_the_leases_of_the_others<T: TestStore>() {
+pub fn a_poll_shows_the_leases_of_the_others<T: TestStore>() {
     let mut given = Given::<T>::store();
     let (long, short) = (given.open_for(3, LEASE * 9, None), given.open_for(2, LEASE, None));
     let own = given.open_for(1, LEASE * 9, None);
-    let before = given.renew(own).others;
+    let before = given.leases(own);
     assert_eq!(before.iter().map(|lease| lease.session).collect::<Vec<_>>(), [short, long]);
     given.renew(short);
     given.wait(LEASE);
-    let after = given.renew(own).others;
+    let after = given.leases(own);
     let run_out = |lease: &Lease| lease.has_run_out;
     assert_eq!(after.iter().map(run_out).collect::<Vec<_>>(), [true, false]);
     assert_ne!(before[0].mark, after[0].mark);
     assert_eq!(before[1].mark, after[1].mark);
+    assert_eq!(given.poll(own, &[]).leases, [], "not asked for");
 }
 
 /// What people call a process is kept as every store can keep it.

@@ -11,8 +11,12 @@ use crate::time::StoreTime;
 
 impl State {
     pub(super) fn poll(&mut self, request: &Poll, now: StoreTime) -> Polled {
+        let leases = match request.with_leases {
+            true => self.leases(request.session, now),
+            false => Vec::new(),
+        };
         if !self.is_alive(request.session, now) {
-            return Polled { now, ..Polled::default() };
+            return Polled { now, leases, ..Polled::default() };
         }
         self.repair(now);
         let jobs = self.choose(request, now);
@@ -49,6 +53,7 @@ impl State {
             next_job: later.map(|job| job.run_at).min(),
             next_tick: known.iter().filter_map(|schedule| schedule.decides_after(now)).min(),
             cancels: cancels.map(Job::held).collect(),
+            leases,
             damaged: Vec::new(),
         }
     }

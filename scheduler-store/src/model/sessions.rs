@@ -32,13 +32,18 @@ impl State {
             row.lease_until = now.after(request.lease);
             row.renewals += 1;
         }
-        let others = self.sessions.iter().filter(|(id, _)| **id != request.session);
-        let others = others.map(|(id, row)| Lease {
+        Renewed { now, is_alive }
+    }
+
+    /// The leases of all other sessions.
+    pub(crate) fn leases(&self, session: SessionId, now: StoreTime) -> Vec<Lease> {
+        let others = self.sessions.iter().filter(|(id, _)| **id != session);
+        let lease = |(id, row): (&SessionId, &SessionRow)| Lease {
             session: *id,
             mark: row.renewals,
             has_run_out: row.lease_until <= now,
-        });
-        Renewed { now, is_alive, others: others.collect() }
+        };
+        others.map(lease).collect()
     }
 
     pub(super) fn close(&mut self, request: &Close, now: StoreTime) {

@@ -121,13 +121,20 @@ fn f_lk2_only_the_holder_releases_a_job() {
             .expect("open");
         id
     };
-    let claim = |session| -> Held {
-        let tasks = [TaskRoom { task: "send".into(), room: 1 }].into();
-        let (queues, limit) = (None, 1);
-        let poll =
-            Poll { session, tasks, queues, limit, abandon_limit: 1, lost_limit: 1, not_after: END };
-        store.poll(&poll).expect("an answer").jobs[0].held()
+    let poll = |session, limit| {
+        let poll = Poll {
+            session,
+            tasks: [TaskRoom { task: "send".into(), room: 1 }].into(),
+            queues: None,
+            limit,
+            abandon_limit: 1,
+            lost_limit: 1,
+            with_leases: true,
+            not_after: END,
+        };
+        store.poll(&poll).expect("an answer")
     };
+    let claim = |session| -> Held { poll(session, 1).jobs[0].held() };
     let finish = |session, held| {
         let finish = Finish { session, held, end: End::Done };
         store.finish(&[finish]).expect("an answer")[0]
@@ -141,13 +148,8 @@ fn f_lk2_only_the_holder_releases_a_job() {
     assert_eq!(store.job(held.job).expect("an answer").expect("a job").state, JobState::Running);
     // It expires, and another one takes it.
     let lease = cluster::eventually(crate::support::LIMIT, "its lease ends", || {
-        let renew = scheduler_store::Renew {
-            session: second,
-            lease: Duration::from_secs(600),
-            not_after: END,
-        };
-        let others = store.renew(&renew).expect("an answer").others;
-        others.into_iter().find(|lease| lease.session == first && lease.has_run_out)
+        let leases = poll(second, 0).leases;
+        leases.into_iter().find(|lease| lease.session == first && lease.has_run_out)
     });
     let dead = vec![lease];
     let reap =

@@ -149,10 +149,10 @@ end $$;
 
 create function {s}.poll(
   p_session uuid, p_tasks text[], p_rooms bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
-  p_not_after timestamptz, p_is_relaxed boolean)
+  p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean)
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
-  cancel_jobs uuid[], cancel_fences bigint[], {job_types})
+  cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], {job_types})
 language plpgsql volatile set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -162,6 +162,10 @@ begin
   now := {s}.in_time(p_not_after);
   is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
   is_answer := false;
+  if p_with_leases then
+    select array_agg(id order by id), array_agg(renewals order by id), array_agg(lease_until <= poll.now order by id)
+    into leases, marks, are_over from {s}.session where id <> p_session;
+  end if;
   if is_alive then
     for v_schedule in
       select name from {s}.schedule where waiting_id is not null or next_kind = 'job' order by name
@@ -173,7 +177,7 @@ begin
     if p_limit > 0 then
       return query
       select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
-        null::bigint[], {job_columns}
+        null::bigint[], null::uuid[], null::bigint[], null::boolean[], {job_columns}
       from {s}.claim(p_session, poll.now, p_tasks, p_rooms, p_queues, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
       if found and p_is_relaxed and not exists (
