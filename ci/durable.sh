@@ -4,6 +4,7 @@
 #   ci/durable.sh lives [10000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
 #   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model
 #   ci/durable.sh processes [brief]         the contract with real processes on both stores, in its full length
+#   ci/durable.sh ticks [SECONDS]           how soon each tick of a schedule starts in four processes: a measurement
 #   ci/durable.sh chaos [SECONDS [SEED]]     random kills, freezes, failures of the network and restarts of PostgreSQL, judged
 #                                           from the journals
 #
@@ -28,6 +29,11 @@ step_processes() {
   done
 }
 
+step_ticks() {
+  SCHEDULER_TICK_SECONDS="${1:-300}" SCHEDULER_CLUSTER_STORE="${SCHEDULER_CLUSTER_STORE:-postgres}" \
+    cargo test --release -p cluster --test cluster -- --ignored --nocapture how_soon
+}
+
 step_chaos() {
   SCHEDULER_CLUSTER_STORE=postgres SCHEDULER_CHAOS_SECONDS="${1:-1800}" SCHEDULER_CHAOS_SEED="${2:-1}" \
     cargo test --release -p cluster --test cluster -- --ignored --nocapture chaos
@@ -38,6 +44,7 @@ case "${1:-}" in
     step_lives
     step_differential
     step_processes
+    step_ticks
     step_chaos
     ;;
   *) "step_$1" "${@:2}" ;;

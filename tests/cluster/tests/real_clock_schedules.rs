@@ -27,6 +27,39 @@ fn d1_each_tick_runs_once_in_three_processes() {
     assert_each_second_once(&of_all, "tick", skipped(&lab, "tick"));
 }
 
+/// A figure, not a limit: the machine decides how soon a process gets a processor.
+#[test]
+#[ignore = "a measurement: `ci/durable.sh ticks`"]
+fn how_soon_ticks_start_in_four_processes() {
+    let Some(lab) = Lab::new(NODE) else { return };
+    let seconds = std::env::var("SCHEDULER_TICK_SECONDS").ok();
+    let seconds = seconds.map_or(60, |text| text.parse().expect("a number of seconds"));
+    let start = |label| {
+        let process = lab.process(label).with("schedule", each_second("tick", ""));
+        // The defaults of the library.
+        process.with("lease", "15000").with("renew", "5000").with("poll", "1000").start()
+    };
+    let all = ["a", "b", "c", "d"].map(start);
+    let all: Vec<&Process> = all.iter().collect();
+    await_runs(&all, 5);
+    let before = runs(&all).len();
+    pass(Duration::from_secs(seconds));
+    let mut of_all = runs(&all);
+    assert_each_second_once(&of_all, "tick", skipped(&lab, "tick"));
+    of_all.sort_by_key(|run| run.tick);
+    let mut late: Vec<i64> =
+        of_all[before..].iter().map(|run| cluster::wall_at(run.began) - run.tick).collect();
+    late.sort_unstable();
+    let at = |percent: usize| late[(late.len() - 1) * percent / 100];
+    println!(
+        "{} ticks, each once; from the tick to the start p50 {} µs, p99 {} µs, at most {} µs",
+        late.len(),
+        at(50),
+        at(99),
+        at(100)
+    );
+}
+
 /// The library that gives a process a wrong wall clock, where it is installed.
 fn fake_time() -> Option<String> {
     let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
