@@ -119,7 +119,17 @@ impl Server {
     ///
     /// It does not stop.
     pub fn stop(&self) {
-        run(self.pg_ctl().args(["-w", "-m", "immediate", "stop"]));
+        let stop = self.pg_ctl().args(["-w", "-m", "immediate", "stop"]).output();
+        let stop = stop.expect("the program starts");
+        let said = String::from_utf8_lossy(&stop.stderr);
+        assert!(stop.status.success(), "no stop: {said}the log of the server:\n{}", self.log());
+    }
+
+    /// The end of what the server has logged.
+    fn log(&self) -> String {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
     /// Executes a script by `psql`, and returns what it prints.
