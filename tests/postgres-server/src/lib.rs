@@ -81,8 +81,13 @@ impl Server {
         ];
         run(command(&programs, "initdb", &folder, user).args(args));
         let janitor = janitor(&programs, &folder, user);
-        let defaults =
-            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
+        let defaults = [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "max_connections=200",
+            // A client that comes while the server stops, and then says nothing, keeps it for so many seconds.
+            "authentication_timeout=10",
+        ];
         let settings = defaults.iter().chain(settings).map(ToString::to_string).collect();
         let server = Self { programs, folder, port, user, settings, janitor };
         server.begin();
