@@ -7,7 +7,5 @@ cd "$(dirname "$0")/.."
 cargo fmt --all --check
 cargo clippy -p scheduler --all-targets -- -D warnings
 cargo clippy --workspace --all-targets --all-features -- -D warnings
-# Compiled with a flag of its own, which has its own target folder.
-RUSTFLAGS="--cfg scheduler_bench" cargo clippy -p benches --bench conduct --target-dir target/bench -- -D warnings
 # Those that `cargo test` does not run are not among all targets.
 cargo clippy -p tests --test soak_real_clock -p ui --test ui -- -D warnings

@@ -22,7 +22,7 @@ pub use crate::inject::Call;
 use crate::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
 use crate::run::Shutdown;
 pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
-#[cfg(scheduler_bench)]
+#[cfg(feature = "__bench")]
 pub use crate::task::BenchTask;
 
 /// The managed value behind a parameter `&T`.

@@ -32,7 +32,7 @@
 //! The runner makes [`Parts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
 
 mod attempt;
-#[cfg(scheduler_bench)]
+#[cfg(feature = "__bench")]
 mod bench;
 #[cfg(feature = "durable")]
 mod claimed;
@@ -69,7 +69,7 @@ mod transition;
 mod upcoming;
 mod wait;
 
-#[cfg(scheduler_bench)]
+#[cfg(feature = "__bench")]
 pub use bench::BenchTask;
 pub(crate) use control::{Control, NotBegun};
 pub use error::ControlError;

@@ -1,4 +1,4 @@
-//! The ways to run, and their costs.
+//! What a scheduled task costs beyond the bare engine, for a run that does nothing: `cargo bench -p benches --bench conduct`.
 //!
 //! First a table in which all ways to run take turns in
 //! one process, so that whatever else the machine does hurts all of them alike: the minimum and the
@@ -10,8 +10,7 @@
 
 use divan::{Bencher, black_box};
 use scheduler::__private::BenchTask;
-use scheduler::Zone;
-use scheduler::{Event, Listener, Run};
+use scheduler::{Event, Listener, Run, Zone};
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{
     Body, Clock, Error, ManualClock, OnError, ScheduledThreadPool, Stepped, SystemClock, Task,
@@ -23,7 +22,7 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATIONS: divan::AllocProfiler = divan::AllocProfiler::system();
 
-pub(crate) fn main() {
+fn main() {
     // Not if the command line names a bench, a test or a list.
     if std::env::args().skip(1).all(|argument| argument == "--bench") {
         compare();
