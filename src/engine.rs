@@ -1,7 +1,7 @@
 //! The thread pool without annotations: the crate `scheduler-core`.
 //!
 //! Use it for work that has no name and no policies: delays and timeouts that a program makes by the thousand,
-//! calls whose result someone waits for, a `ScheduledThreadPoolExecutor` in code that comes from Java. It knows no
+//! calls whose result is waited for, a `ScheduledThreadPoolExecutor` in code that comes from Java. It knows no
 //! settings, no retries and no messages. For anything that people name, configure or watch, use
 //! [`scheduled`](macro@crate::scheduled) or [`Builder::task`](crate::Builder::task).
 //!

@@ -97,7 +97,7 @@ impl Task {
     }
 }
 
-/// Which body ran, when, and whether somebody wanted it.
+/// Which body ran, when, and whether it was run by hand.
 type Started = (u64, DateTime<Utc>, bool);
 
 struct Model {

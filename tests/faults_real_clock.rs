@@ -8,7 +8,7 @@ use std::{fs, iter};
 use scheduler::engine::Tick;
 use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock};
 
-/// Held by whoever measures, since what one test uses is part of what another one sees.
+/// Held while a test measures, since what one test uses is part of what another one sees.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

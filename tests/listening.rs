@@ -80,7 +80,7 @@ fn check_dropped(dropped: &mpsc::Receiver<()>) {
 }
 
 #[test]
-fn runs_that_somebody_keeps_keep_neither_a_removed_task_nor_a_listener() {
+fn runs_that_are_kept_keep_neither_a_removed_task_nor_a_listener() {
     let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
     let (of_listener, listener_dropped) = mpsc::channel::<()>();
     let (of_task, task_dropped) = mpsc::channel::<()>();

@@ -4,7 +4,7 @@
 //!
 //! `SCHEDULER_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --nocapture`
 #![cfg(target_os = "linux")]
-#![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
+#![expect(clippy::print_stderr, reason = "the test prints figures")]
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};

@@ -156,7 +156,7 @@ fn a_removed_task_whose_run_is_cut_off_is_heard_to_end() {
 }
 
 #[test]
-fn listeners_are_let_go_of_when_the_scheduler_is_over_whoever_looks_at_its_tasks_still() {
+fn listeners_are_dropped_when_the_scheduler_is_over_although_its_tasks_are_still_held() {
     let (builder, _said) = builder();
     let (events, heard) = mpsc::channel();
     let scheduler = builder

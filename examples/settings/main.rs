@@ -1,4 +1,4 @@
-//! Whoever runs the program can change its schedules, and see where each value comes from.
+//! Settings change the schedules of a program, which shows where each value comes from.
 //!
 //! ```sh
 //! cargo run -p examples --example settings

@@ -515,7 +515,7 @@ fn ec_d11_a_race_of_cancel_and_completion_tells_once() {
         let won = cancel.join();
         let end = if won { TaskState::Cancelled } else { TaskState::Completed };
         assert_eq!(handle.state(), end, "round {round}");
-        // Whoever ends the task tells; the worker may be about to.
+        // The thread that ends the task reports it; the worker may be about to.
         told.await_len(2);
         eventually("the waker is called", || wakes.count() == 1);
         value_of(&stage.pool.submit(|| ()).unwrap());

@@ -308,7 +308,7 @@ fn a_task_that_comes_while_all_work_runs_before_later_ones() {
         pool.schedule(ms(due), move || order.note(due)).unwrap()
     };
     let handles = [submit(20), submit(30)];
-    assert_eq!(pool.queue().len(), 2, "whoever looks at the queue finds them there");
+    assert_eq!(pool.queue().len(), 2, "they are found in the queue");
     let rest = [submit(25), submit(10), submit(20)];
     clock.advance(ms(40));
     let last = pool.submit(|| ()).unwrap();

@@ -127,7 +127,7 @@ impl Drop for Pipe {
 fn f_cr2_no_file_that_a_zone_names_is_opened() {
     let pipe = Pipe::new();
     let path = pipe.0.clone();
-    // Who opens a pipe to write waits until somebody opens it to read.
+    // Who opens a pipe to write waits until a reader opens it.
     let opened = Pending::start(move || fs::OpenOptions::new().write(true).open(path).map(drop));
     let up = "../".repeat(40);
     let absolute = pipe.0.to_str().expect("a text").to_owned();
@@ -135,7 +135,7 @@ fn f_cr2_no_file_that_a_zone_names_is_opened() {
         let asked = name.clone();
         capped(move || asked.parse::<Zone>().map(drop)).expect_err(&name);
     }
-    assert!(opened.is_blocked(), "somebody has opened {absolute}");
+    assert!(opened.is_blocked(), "a client has opened {absolute}");
     drop(fs::File::open(&pipe.0).unwrap());
     opened.join().unwrap();
 

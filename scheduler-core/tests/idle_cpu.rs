@@ -54,7 +54,7 @@ fn pool(submit: impl Fn(&ScheduledThreadPool, u64) -> TaskHandle<()>) -> Schedul
 }
 
 /// Waits, through the pool, until its workers have come to rest, and then for the time to be judged: again where that
-/// was too much, since a machine that is shared counts some of what others do to whoever was about to sleep. A pool
+/// was too much, since a machine that is shared counts some of what others do to a thread that was about to sleep. A pool
 /// that is busy is so each time.
 fn idle_time(pool: &ScheduledThreadPool) -> Duration {
     let never = pool.schedule(Duration::MAX, || {}).expect("the pool takes tasks");

@@ -72,7 +72,7 @@ impl House {
         }
         rests.retain(|worker, _| self.workers.numbers().contains(worker));
         if !self.pool.is_terminated() {
-            let next = rests.values().flatten().min().expect("somebody looks again");
+            let next = rests.values().flatten().min().expect("a worker looks again");
             assert!(*next <= self.clock.now() + LOOK, "the next look is at {next:?}");
         }
     }

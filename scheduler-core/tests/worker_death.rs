@@ -188,7 +188,7 @@ fn tasks_that_are_asked_as_their_worker_dies_are_cancelled() {
     }
 }
 
-/// A virtual worker is on the thread of whoever lets it work, and that one lives on.
+/// A virtual worker is on the thread that steps it, and that one lives on.
 #[test]
 fn a_thread_on_which_a_worker_died_in_a_run_is_in_no_run() {
     let (workers, trap) = (VirtualWorkers::new(), Arc::new(Trap::default()));

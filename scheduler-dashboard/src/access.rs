@@ -39,7 +39,7 @@ impl Role {
     }
 }
 
-/// Somebody who uses the dashboard: a name for the list of actions, and a role.
+/// A user of the dashboard: a name for the list of actions, and a role.
 ///
 /// ```
 /// use scheduler_dashboard::{Role, Visitor};
@@ -54,13 +54,13 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Somebody who may do everything.
+    /// A user who may do everything.
     #[must_use]
     pub fn operator(name: &str) -> Self {
         Self { name: name.into(), role: Role::Operator }
     }
 
-    /// Somebody who may only look.
+    /// A user who may only look.
     #[must_use]
     pub fn viewer(name: &str) -> Self {
         Self { name: name.into(), role: Role::Viewer }

@@ -14,7 +14,7 @@ use crate::value::{At, Params};
 
 /// Locks schedules, lets a step change them, and writes those that have changed, all in one transaction.
 ///
-/// READ COMMITTED suffices: the advisory lock keeps out whoever may make a schedule, and the row locks those that change
+/// READ COMMITTED suffices: the advisory lock keeps out others that may make a schedule, and the row locks those that change
 /// one; what the step needs is read after both.
 pub(crate) fn change_locked<R: Send + 'static>(
     lane: &Lane,

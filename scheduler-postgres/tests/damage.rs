@@ -32,7 +32,7 @@ fn damaged_rows_are_refused_or_read_and_the_others_run() {
             format!("update {}.job set {change} where id = {}", store.schema(), uuid(number));
         assert_eq!(client.batch_execute(&update).is_ok(), is_taken, "{change}");
     }
-    // Somebody has removed the checks.
+    // The checks were removed by hand.
     let checks = ["state", "attempt", "lost", "priority"];
     for check in checks {
         let drop = format!("alter table {}.job drop constraint job_{check}_check", store.schema());

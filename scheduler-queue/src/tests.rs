@@ -4,7 +4,7 @@ use crate::delay_queue::{DelayQueue, Key};
 use crate::heap::HeapQueue;
 use crate::wheel::WheelQueue;
 
-/// A deputy waits for the item after the first: where it is not at hand, somebody has to be woken for it.
+/// A deputy waits for the item after the first: where it is not at hand, a worker has to be woken for it.
 fn check_second(queue: &mut impl DelayQueue<u64>, dues: &[u64]) {
     for (sequence, due) in (0..).zip(dues) {
         queue.push(Key { due: *due, sequence }, sequence);

@@ -207,7 +207,7 @@ impl Wake for Bell {
 }
 
 #[test]
-fn a_sleep_ends_at_its_time_and_wakes_whoever_polled_it_last() {
+fn a_sleep_ends_at_its_time_and_wakes_the_task_that_polled_it_last() {
     let stage = VirtualPool::new(1);
     let (first, last) = (Journal::new(), Journal::new());
     let mut sleep = pin!(stage.pool.sleep(ms(10)));

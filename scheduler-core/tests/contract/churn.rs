@@ -72,7 +72,7 @@ impl Round {
         expected.sort_unstable();
         for (due, _, _) in &expected {
             self.clock.advance_to(*due);
-            // The one that waits for this moment, and whoever is woken by it.
+            // The worker that waits for this moment, and the one that is woken by it.
             while (1..=2).any(|worker| self.workers.step(worker) == Stepped::Ran) {}
         }
         expected

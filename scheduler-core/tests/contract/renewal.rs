@@ -63,7 +63,7 @@ fn a_trigger_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
     });
     entered.wait();
     assert_eq!(value_of(&stage.pool.submit(|| 7).unwrap()), 7);
-    // The other worker leads: what comes later finds somebody, too.
+    // The other worker leads: what comes later finds a worker, too.
     let later = stage.pool.schedule(HOUR, || 8).unwrap();
     stage.await_parked(1);
     stage.clock.advance(HOUR);

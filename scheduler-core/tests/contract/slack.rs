@@ -47,7 +47,7 @@ fn what_is_due_within_the_slack_shares_one_wake_up_and_keeps_its_order() {
 }
 
 #[test]
-fn nothing_runs_before_it_is_due_whoever_is_awake() {
+fn nothing_runs_before_it_is_due_whichever_worker_is_awake() {
     let stage = pool_of_one(ms(3));
     let ran = Journal::new();
     stage.pool.schedule(ms(5), ran.noting("first")).unwrap();

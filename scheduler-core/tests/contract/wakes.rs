@@ -66,7 +66,7 @@ fn the_last_worker_is_told_at_once_that_what_it_waited_for_was_cancelled() {
 }
 
 #[test]
-fn whoever_leaves_last_of_all_tasks_wakes_the_next_who_is_to_leave() {
+fn the_last_of_all_tasks_to_leave_wakes_the_next_that_is_to_leave() {
     let builder = ScheduledThreadPool::builder().core_size(3);
     let (stage, _, left) = stage(builder, &[ms(10)]);
     stage.pool.shutdown();

@@ -311,7 +311,7 @@ fn f_ex4_an_unlimited_wait_for_a_task_that_cannot_start_is_reported() {
     await_parked(&clock, 1);
     clock.advance(HOUR);
     assert_eq!(starved.entries(), [("a".to_owned(), "b".to_owned())], "once");
-    // Whoever hears it can help: here with a second worker.
+    // A listener can help: here with a second worker.
     assert!(!a.is_done());
     pool.set_core_size(2);
     assert_eq!(value_of(&a).unwrap(), 7);

@@ -1,5 +1,5 @@
 //! Exploring a model, judging its twin, and the pools of models.
-#![expect(clippy::print_stderr, reason = "what was explored is told to whoever runs the models")]
+#![expect(clippy::print_stderr, reason = "the models print what was explored")]
 
 use std::env;
 use std::io::Write;

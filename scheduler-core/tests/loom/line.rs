@@ -14,7 +14,7 @@ models! {
         with "L16 limit" says "in order";
     l16_a_run_that_was_taken_from_the_line_is_asked_to_stop: stop_of_a_run,
         with "L16 note" says "deadlock";
-    l16_whoever_is_to_look_counts_what_stands_in_line: two_that_meet,
+    l16_the_worker_that_is_to_look_counts_what_stands_in_line: two_that_meet,
         with "L16 look" says "deadlock";
     l16_what_is_put_in_line_while_its_worker_begins_to_wait_is_run: put_in_line,
         with "L16 parks" says "deadlock", with "L16 late" says "deadlock";
@@ -22,7 +22,7 @@ models! {
 }
 
 /// A worker is at a task. One is in the queue that becomes due meanwhile, and another one in line that is due since
-/// then, while somebody looks at the queue.
+/// then, while a worker looks at the queue.
 fn in_order() {
     let (pool, clock) = pool_at_rest(1, builder(1));
     let (ran, free) = (Arc::new(Mutex::new(Vec::new())), Latch::default());

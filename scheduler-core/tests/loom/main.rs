@@ -19,7 +19,7 @@
 //! | L8 | a smaller pool, and a task that comes and is taken | `workers` |
 //! | L9 | the last end of a pool being dropped, and a running task that holds one | `ending` |
 //! | L10 | `shutdown_now`, and workers taking what it hands out; `shutdown`, and what it cancels | `ending` |
-//! | L11 | tasks and removals that are staged, and whoever sees to them, or closes the pool | `staging` |
+//! | L11 | tasks and removals that are staged, and the worker that takes them in, or a close of the pool | `staging` |
 //! | L12 | wake, poll and cancel of a future | `futures` |
 //! | L13 | events, a slow listener, and a flush | `events` |
 //! | L14 | a clock being moved, and a wait being registered at it | `clock` |

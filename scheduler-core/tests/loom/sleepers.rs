@@ -24,7 +24,7 @@ fn sleeper(pool: &ScheduledThreadPool, dropped: &Counter) -> TaskHandle<i32> {
     pool.schedule_async(Duration::ZERO, body).unwrap()
 }
 
-/// The time of whoever sleeps comes while the pool is shut down.
+/// The time of a sleeper comes while the pool is shut down.
 fn closed() {
     let dropped = Counter::default();
     let (pool, clock) = pool_at_rest(1, builder(1));

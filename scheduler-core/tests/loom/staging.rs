@@ -1,4 +1,4 @@
-//! What is staged, against whoever sees to it, and against the end.
+//! What is staged, against the worker that takes it in, and against the end.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::kit::{Latch, builder, models, ms, pool_at_rest, staged, stop};
 
 models! {
     l5_a_busy_worker_hands_the_lead_over: hand_over, with "L5" says "deadlock";
-    l5_somebody_is_woken_for_a_task_that_comes_while_the_leader_takes_one: late,
+    l5_a_worker_is_woken_for_a_task_that_comes_while_the_leader_takes_one: late,
         with "L5 late" says "deadlock";
     l7_a_worker_that_leaves_strands_no_task: time_out, with "L7" says "deadlock";
     l8_a_smaller_pool_keeps_its_lead: shrink, with "L8" says "deadlock";
@@ -60,7 +60,7 @@ fn time_out() {
 }
 
 /// A pool of two becomes one of one. The worker that leaves first has been idle since 0 ms, the other
-/// since 5 ms; whoever waits for the task, and whether one leaves before the task is taken or while that
+/// since 5 ms; the worker that waits for the task, and whether one leaves before the task is taken or while that
 /// happens, it runs when it is due, at 12 ms.
 fn shrink() {
     let (pool, clock) = pool_at_rest(2, builder(2).keep_alive(ms(10)));

@@ -8,7 +8,7 @@ use super::watch::Watches;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Someone who uses the pool.
+/// A user of the pool.
 #[derive(Clone, Copy)]
 pub(super) enum Client {
     /// Submits tasks that run once, and cancels every third.

@@ -9,7 +9,7 @@
 //!
 //! Assert inside a task or a listener, where the engine would contain the panic: a watch notes, and is
 //! judged at the end, on the thread of the scene.
-#![expect(clippy::print_stderr, reason = "what was sampled is told to whoever runs the test")]
+#![expect(clippy::print_stderr, reason = "the test prints what was sampled")]
 
 mod clients;
 mod order;

@@ -1,5 +1,5 @@
 //! Many seeds on two threads; a failing one is shortened, and told with the command that replays it.
-#![expect(clippy::print_stderr, reason = "a failing seed has to be told to whoever runs the test")]
+#![expect(clippy::print_stderr, reason = "the test prints a failing seed")]
 
 use super::op::Op;
 use super::plan::Plan;

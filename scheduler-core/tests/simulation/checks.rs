@@ -113,7 +113,7 @@ impl World {
         })
     }
 
-    /// Whoever has to act next is told, or waits for the right time.
+    /// The worker that has to act next is notified, or waits for the right time.
     fn check_liveness(&self) -> Verdict {
         if self.model.state >= RunState::Stopping {
             return Ok(());
@@ -133,7 +133,7 @@ impl World {
             _ => None,
         });
         let first_look = untils.min().unwrap_or(u64::MAX);
-        // Whoever is at work may have looked, and been given something long.
+        // A worker that is awake may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let Limits { slack, wake_up, .. } = self.limits;
         let head_start = wake_up.saturating_mul(4).max(slack);

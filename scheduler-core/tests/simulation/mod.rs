@@ -34,7 +34,7 @@
 //! | I5 | a cancellation says that it won exactly if the body does not start any more |
 //! | I6 | fire times are those of the grid, or of the end of the run before |
 //! | I7 | all counters are those of the model, and each submission has its worker |
-//! | I8 | whatever is due is taken by a worker that is free, and somebody waits for what is next, for no longer than the pool's slack; who is idle for too long leaves |
+//! | I8 | what is due is taken by a worker that is free, and a worker waits for what is next, for no longer than the pool's slack; who is idle for too long leaves |
 //! | I9 | a body is dropped once, as soon as its task has ended; the pool terminates exactly if nothing is left |
 //! | I10 | the fire times of a trigger go forward |
 //! | I11 | a final state stays; the run state goes forward |

@@ -307,7 +307,7 @@ impl World {
         if outcome == Outcome::Pending { Ok(()) } else { self.judge_finish(task, outcome, now) }
     }
 
-    /// Steps whoever has a reason to, until nobody has; runs stay in progress.
+    /// Steps each worker that has a reason to act, until none has; runs stay in progress.
     fn settle(&mut self) -> Verdict {
         let steps_max =
             20 + 4 * (self.workers.len() + self.limits.core_size) + self.model.tasks.len();

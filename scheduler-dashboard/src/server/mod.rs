@@ -1,6 +1,6 @@
 //! A small server for the dashboard alone: one thread with its own Tokio runtime.
 //!
-//! The thread of the dashboard runs no task, and no task runs on it. Whoever connects can take a bounded part of it: at
+//! The thread of the dashboard runs no task, and no task runs on it. A client can take a bounded part of it: at
 //! most 256 connections, a deadline for the head of a request and one for each write, and no more than 16 KiB of a head.
 //! When a connection comes that is one too many, the one is closed that has waited longest without a request.
 //!

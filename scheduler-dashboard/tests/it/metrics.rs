@@ -108,7 +108,7 @@ fn a_critical_task_that_does_not_succeed_makes_the_program_unready() {
     assert_eq!(ask("/healthz").status, 200);
     assert_eq!(samples(&ask("/metrics").body)[r#"scheduler_task_up{task="bad"}"#], 0.0);
     served.task("bad").pause().unwrap();
-    assert_eq!(ask("/readyz").status, 200, "somebody has decided that it does not run");
+    assert_eq!(ask("/readyz").status, 200, "a person has decided that it does not run");
     served.stop();
 }
 

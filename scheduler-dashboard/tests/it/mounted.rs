@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use crate::support::*;
 
-/// Somebody whom the program knows.
+/// A user whom the program knows.
 #[derive(Clone)]
 struct User(String);
 

@@ -272,7 +272,7 @@ impl Small {
         self.state = model.state();
     }
 
-    /// The time moves to where somebody looks again.
+    /// The time moves to the next look of a process.
     fn time_passes(&mut self) {
         let wakes = self.nodes.iter().flatten().flat_map(|node| {
             [node.wake(Channel::Store), node.wake(Channel::Lease)].into_iter().flatten()

@@ -1,6 +1,6 @@
 //! Many seeds; one that fails is shortened, and told with the command that replays it. And bugs that are
 //! planted, which the checkers have to find.
-#![expect(clippy::print_stderr, reason = "a failing seed has to be told to whoever runs the test")]
+#![expect(clippy::print_stderr, reason = "the test prints a failing seed")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

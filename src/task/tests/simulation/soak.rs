@@ -3,7 +3,7 @@
 //! `SCHEDULER_SOAK_FIRINGS=1000000000 cargo test --release --lib soak -- --nocapture` is the deep tier;
 //! two worlds are simulated at once, and each is followed by another when it is three years old.
 //! `SCHEDULER_SOAK_SEED=27`, instead, simulates one world.
-#![expect(clippy::print_stderr, reason = "figures are for whoever runs the test")]
+#![expect(clippy::print_stderr, reason = "the test prints figures")]
 
 use std::time::Duration;
 use std::{fs, thread};

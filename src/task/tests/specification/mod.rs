@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! A seed says which rule and policies a task has, how long its runs take, and what happens to it: time passes, no worker
-//! takes a step for a while, somebody pauses, resumes, runs or reschedules it, the wall clock is set. The specification goes
+//! takes a step for a while, it is paused, resumed, run or rescheduled by hand, the wall clock is set. The specification goes
 //! through that one step of time after the other, and keeps every fire time by itself. After each transition both have to
 //! agree: what starts, for which fire time; what is skipped, and for what; what is refused; when a worker has to look; what
 //! is shown as next; whether the task is over.
@@ -13,7 +13,7 @@
 //! | `history` | what a seed stands for |
 //! | `model` | what one task does |
 //! | `rules` | its fire times, one after the other |
-//! | `world` | the planner beside it, also where clocks are set: somebody looks at every step there |
+//! | `world` | the planner beside it, also where clocks are set: every step is looked at there |
 //! | `ticker` | the ticker on virtual workers beside it |
 //! | `planted` | bugs of the specification, each of which has to be noticed |
 //!
@@ -25,7 +25,7 @@
 //!
 //! Not at all. `SCHEDULER_SIM_SEEDS=2000000 cargo test --release -p scheduler --lib specification -- --nocapture` compares
 //! more seeds, from `SCHEDULER_SIM_FIRST` on.
-#![expect(clippy::print_stderr, reason = "how much was compared is for whoever runs many seeds")]
+#![expect(clippy::print_stderr, reason = "how much was compared is printed for runs of many seeds")]
 
 mod history;
 mod model;

@@ -161,7 +161,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// While clocks are set somebody looks at every step: of several unseen steps nobody can tell which they were.
+    /// While clocks are set every step is looked at: of several unseen steps it is unknown which they were.
     fn look_if_set(&mut self) -> Answer {
         if self.history.clocks == Clocks::GoOn {
             return Ok(());

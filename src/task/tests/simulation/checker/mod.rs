@@ -7,7 +7,7 @@
 //!
 //! # What it must never do
 //!
-//! Panic: it keeps the first thing that is wrong, and whoever runs the world asks for it.
+//! Panic: it keeps the first thing that is wrong, and the world asks for it.
 
 mod others;
 

@@ -12,7 +12,7 @@ impl Checker {
         }
     }
 
-    /// Somebody resumes the task, of which it was shown what would come then.
+    /// The task, of which it was shown what would come then, is resumed.
     pub(in super::super) fn will_resume(&mut self, would_run_at: Option<DateTime<Utc>>) {
         let now = wall(&self.now());
         self.announced.show(would_run_at, now, None);
