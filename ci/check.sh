@@ -8,4 +8,4 @@ cargo fmt --all --check
 cargo clippy -p scheduler --all-targets -- -D warnings
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 # Those that `cargo test` does not run are not among all targets.
-cargo clippy -p tests --test soak_real_clock -p ui --test ui -- -D warnings
+cargo clippy --workspace --all-features --test soak_real_clock --test ui -- -D warnings

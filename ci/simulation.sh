@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
 SCHEDULER_SIM_SEEDS="${1:-1000000}" cargo test --release -p scheduler-core --test simulation -- --nocapture
 SCHEDULER_SIM_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=1000000 \
   cargo test --release -p scheduler --lib simulation:: -- --nocapture
-SCHEDULER_SIM_SEEDS=200000 cargo test --release -p scheduler --lib specification:: -- --nocapture
+SCHEDULER_SIM_SEEDS=100000 cargo test --release -p scheduler --lib specification:: -- --nocapture
 PROPTEST_CASES=512 cargo test --release -p scheduler-core --test cron_properties
