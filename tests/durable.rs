@@ -437,7 +437,7 @@ fn settings_of_the_node_count_more_than_the_code() -> Checked {
     assert_eq!(line("scheduler.node.poll-every"), "500ms scheduler.toml:3");
     assert_eq!(line("scheduler.node.queues"), "mail, default scheduler.toml:4");
     assert_eq!(line("scheduler.node.label"), "code builder.node(…)");
-    assert_eq!(line("scheduler.node.reap-every"), "5s default");
+    assert_eq!(line("scheduler.node.reap-every"), "15s default");
     let clock = SystemClock::new();
     let model = Model::with_clock(move || store::store_time(clock.wall()));
     let builder = Scheduler::builder().environment([("SCHEDULER_NODE_LABEL", "web-1")]);
