@@ -58,7 +58,8 @@ impl NodeOptions {
         self
     }
 
-    /// How often this process looks for others that died; every 5 seconds by default.
+    /// How often this process looks for jobs that run without a session, which only a lost statement leaves; every 15 seconds
+    /// by default. What a dead process held is taken over at once.
     pub fn reap_every(mut self, period: Duration) -> Self {
         self.reap_every = Some(period);
         self
