@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The documentation, for users and with private items, without a warning.
+# The documentation without a warning; `ci/docs.sh private` with private items.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export RUSTDOCFLAGS="-D warnings"
-cargo doc --workspace --all-features --no-deps
-cargo doc --workspace --all-features --no-deps --document-private-items
+case "${1:-public}" in
+  public) cargo doc --workspace --all-features --no-deps ;;
+  private) cargo doc --workspace --all-features --no-deps --document-private-items ;;
+  *) echo "usage: $0 [public|private]" >&2; exit 2 ;;
+esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Combinations of features, each built without a warning: none and each by itself, or with
+# Combinations of features, each without a warning of rustc or clippy: none and each by itself, or with
 # `ci/features.sh deep` all of them. (All at once is what the other jobs build.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 features=(tokio tracing log metrics testing serde durable)
 export RUSTFLAGS="-D warnings"
 # Other flags, and so other artefacts, than those of everything else.
-check=(cargo check --quiet --target-dir target/features)
+check=(cargo clippy --quiet --target-dir target/features)
 
 check() {
   printf '%s\n' "$*"

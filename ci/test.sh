@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, those of the documentation included, with all features. Then those of the crate and of whole programs
-# without any feature, and those of the facade without Tokio.
+# without any feature, and those with async bodies without Tokio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,8 @@ cluster >"$log" 2>&1 &
 cluster=$!
 cargo test -p scheduler --lib
 cargo test -p programs
-cargo test -p tests --no-default-features
+async=(a_day annotated controlled facade injected running starting testing testing_panics)
+cargo test -p tests --no-default-features "${async[@]/#/--test=}"
 if ! wait "$cluster"; then
   cat "$log"
   exit 1

@@ -241,7 +241,10 @@ fn d16_ticks_missed_while_no_process_ran() {
         Some(caught_up()).filter(|ticks| ticks.len() + 1 >= outage.as_secs() as usize)
     });
     assert!(ticks.windows(2).all(|pair| pair[1] == pair[0] + 1), "each, in order: {ticks:?}");
-    assert!(lag("some") > 1 && lag("some") <= missed, "only the young ones: {}", lag("some"));
+    let some = &first_after("some")[0];
+    assert!(second_of(some.tick) + 3 >= restart, "only the young ones: {some:?}");
+    let age = cluster::wall_at(some.began) - some.tick;
+    assert!(age >= 1_000_000, "one that was missed: {age} µs");
 }
 
 #[test]
@@ -262,17 +265,19 @@ fn d17_overlap_in_all_processes() {
     let of = |task: &str| -> Vec<Run> {
         runs(&all).into_iter().filter(|run| run.task == task).collect()
     };
-    assert_eq!(is_overlapping(&of("skips")), None);
-    assert_eq!(is_overlapping(&of("queues")), None);
-    assert!(is_overlapping(&of("allows")).is_some(), "runs are beside each other");
-    let skips = lab.open().schedules().expect("the store answers");
+    eventually(LIMIT, "runs are beside each other", || is_overlapping(&of("allows")));
     let counted = |name: &str| {
-        let schedule = skips.iter().find(|it| it.definition.name == name).expect("registered");
+        let schedules = lab.open().schedules().expect("the store answers");
+        let schedule = schedules.iter().find(|it| it.definition.name == name).expect("registered");
         schedule.skips.overlap
     };
-    assert!(counted("skips") > 0 && counted("queues") > 0);
+    eventually(LIMIT, "overlaps are skipped", || {
+        (counted("skips") > 0 && counted("queues") > 0).then_some(())
+    });
+    assert_eq!(is_overlapping(&of("skips")), None);
+    assert_eq!(is_overlapping(&of("queues")), None);
     assert_eq!(counted("allows"), 0);
-    assert_each_second_once(&of("allows"), "allows", 0);
+    assert_each_second_once(&of("allows"), "allows", skipped(&lab, "allows"));
 }
 
 #[test]
