@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, those of the documentation included, with all features. Then those of the crate and of whole programs
-# without any feature, and those with async bodies without Tokio.
+# without any feature, but for simulations, and those with async bodies without Tokio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ cluster() {
 log=$(mktemp)
 cluster >"$log" 2>&1 &
 cluster=$!
-cargo test -p scheduler --lib
+cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
 cargo test -p programs
 async=(a_day annotated controlled facade injected running starting testing testing_panics)
 cargo test -p tests --no-default-features "${async[@]/#/--test=}"
