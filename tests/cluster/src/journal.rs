@@ -109,7 +109,7 @@ impl Journal {
         Ok(Self { file: Mutex::new(file) })
     }
 
-    /// Writes a line, in one call, so that a kill never leaves half of one.
+    /// Writes a line, in one call.
     ///
     /// # Panics
     ///
@@ -120,7 +120,8 @@ impl Journal {
         file.write_all(text.as_bytes()).expect("the journal can be written");
     }
 
-    /// Reads the lines of a journal with their times.
+    /// Reads the lines of a journal with their times. Without a line feed the last one does not count: its process was
+    /// killed as it wrote it, or writes it now.
     ///
     /// # Panics
     ///
@@ -128,7 +129,8 @@ impl Journal {
     #[must_use]
     pub fn read(path: &Path) -> Vec<(i64, Line)> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let lines = text.lines().map(|line| {
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let lines = whole.lines().map(|line| {
             let (at, rest) = line.split_once(' ').expect("a time and the rest");
             (at.parse().expect("a time"), rest.parse().expect("a line"))
         });
@@ -203,5 +205,23 @@ impl FromStr for Line {
             ["note", kind, text] => Self::Note { kind: kind.to_owned(), text: text.to_owned() },
             _ => return Err(bad()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_line_does_not_count() {
+        let path = std::env::temp_dir().join(format!("half-a-line-{}.journal", std::process::id()));
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("it can be written");
+            Journal::read(&path).len()
+        };
+        let (one, half) = ("7 note kind text\n", "8 begin work 01a2");
+        let lengths = [read(""), read(half), read(one), read(&format!("{one}{half}"))];
+        std::fs::remove_file(&path).expect("it exists");
+        assert_eq!(lengths, [0, 0, 1, 1]);
     }
 }
