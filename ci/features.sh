@@ -6,13 +6,10 @@ cd "$(dirname "$0")/.."
 
 # `sqlite`, `postgres` and `tls` only add a store to `durable`.
 features=(tokio tracing log metrics testing serde durable)
-export RUSTFLAGS="-D warnings"
-# Other flags, and so other artefacts, than those of everything else.
-check=(cargo clippy --quiet --target-dir target/features)
 
 check() {
   printf '%s\n' "$*"
-  "${check[@]}" "$@"
+  cargo clippy --quiet "$@" -- -D warnings
 }
 
 case "${1:-quick}" in
