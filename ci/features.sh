@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 
 # `sqlite`, `postgres` and `tls` only add a store to `durable`.
 features=(tokio tracing log metrics testing serde durable)
+crates=(scheduler-expr scheduler-core scheduler-store scheduler-node)
 
 check() {
   printf '%s\n' "$*"
@@ -20,6 +21,7 @@ case "${1:-quick}" in
     done
     ;;
   deep)
+    crates+=(scheduler-queue scheduler-macros scheduler-dashboard)
     for ((set = 0; set < 1 << ${#features[@]}; set++)); do
       chosen=()
       for i in "${!features[@]}"; do
@@ -31,6 +33,6 @@ case "${1:-quick}" in
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
 # By themselves, without what the facade switches on.
-for crate in scheduler-queue scheduler-core scheduler-expr scheduler-macros scheduler-store scheduler-node scheduler-dashboard; do
+for crate in "${crates[@]}"; do
   check -p "$crate"
 done

@@ -18,7 +18,7 @@ cluster=$!
 cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
 cargo test -p programs
 async=(a_day annotated controlled facade injected running starting testing testing_panics)
-cargo test -p tests --no-default-features "${async[@]/#/--test=}"
+cargo test -p tests --no-default-features "${async[@]/#/--test=}" -- --skip examples:: --skip many_tasks::
 if ! wait "$cluster"; then
   cat "$log"
   exit 1
