@@ -9,21 +9,19 @@ use std::process::Command;
 /// The release of rustc whose messages are in the `.stderr` files.
 const PINNED: &str = "rustc 1.95.";
 
+/// All in one call, so that the library is built once.
 #[test]
-fn mistakes_have_their_messages() {
+fn mistakes_have_their_messages_and_correct_annotations_compile_and_run() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("pass/*.rs");
     let version = rustc_version();
     if version.starts_with(PINNED) {
-        return trybuild::TestCases::new().compile_fail("fail/*.rs");
+        return cases.compile_fail("fail/*.rs");
     }
     // Not `eprintln!`, which is hidden when a test passes.
     let line =
         format!("nothing was compared: the messages are those of {PINNED}x, not of {version}\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
-}
-
-#[test]
-fn correct_annotations_compile_and_run() {
-    trybuild::TestCases::new().pass("pass/*.rs");
 }
 
 /// The compiler that trybuild will use: rustup and cargo agree on it for this process.
