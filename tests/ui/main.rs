@@ -11,7 +11,7 @@ const PINNED: &str = "rustc 1.95.";
 
 /// All in one call, so that the library is built once.
 #[test]
-fn mistakes_have_their_messages_and_correct_annotations_compile_and_run() {
+fn mistakes_have_their_messages_and_programs_without_run() {
     let cases = trybuild::TestCases::new();
     cases.pass("pass/*.rs");
     let version = rustc_version();
