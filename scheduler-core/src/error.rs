@@ -59,9 +59,15 @@ enum Kind {
 /// assert_eq!(failure.message(), "no luck");
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
-    message: Arc<str>,
+    /// One word, so that the outcome of a run, which is rarely a failure, moves in registers.
+    text: Arc<Text>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Text {
+    message: Box<str>,
     is_panic: bool,
 }
 
@@ -72,34 +78,45 @@ impl Failure {
     /// A failure by an error that the task returned.
     #[must_use]
     pub fn from_error(message: &str) -> Self {
-        Self { message: cut(message).into(), is_panic: false }
+        Self::new(message, false)
     }
 
     /// A failure by a panic with this message.
     #[must_use]
     pub fn from_panic(message: &str) -> Self {
-        Self { message: cut(message).into(), is_panic: true }
+        Self::new(message, true)
+    }
+
+    fn new(message: &str, is_panic: bool) -> Self {
+        Self { text: Arc::new(Text { message: cut(message).into(), is_panic }) }
     }
 
     /// The text of the panic or of the returned error.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        &self.text.message
     }
 
     /// Returns true if the task panicked, rather than returned an error.
     #[must_use]
     pub fn is_panic(&self) -> bool {
-        self.is_panic
+        self.text.is_panic
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Text { message, is_panic } = &*self.text;
+        f.debug_struct("Failure").field("message", message).field("is_panic", is_panic).finish()
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_panic {
-            write!(f, "panicked: {}", self.message)
+        if self.is_panic() {
+            write!(f, "panicked: {}", self.message())
         } else {
-            f.write_str(&self.message)
+            f.write_str(self.message())
         }
     }
 }
