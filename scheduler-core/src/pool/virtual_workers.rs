@@ -6,9 +6,8 @@ use std::sync::{Arc, Weak};
 
 use super::shared_worker::SharedWorker;
 use super::shell::{Shell, StartWorker};
-use super::step::Done;
 use super::threads::WorkerThread;
-use super::worker;
+use super::worker::{self, InHand};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::run::Held;
@@ -134,17 +133,19 @@ impl VirtualWorkers {
         let present =
             worker::Worker { shell: &shell, number: worker, shared: &shared, holds: true };
         let present_as = present.enter();
+        let mut in_hand = InHand::new(&shared);
         let step = loop {
-            let step = present.step(Done::Nothing);
-            if !matches!(step, worker::Step::Ran(_)) {
+            let step = present.step(&mut in_hand);
+            if !matches!(step, worker::Step::Ran) {
                 break step;
             }
         };
+        drop(in_hand);
         drop(present_as);
         match step {
             worker::Step::Held(held) => Begun::Run(VirtualRun { shell, worker, held: Some(held) }),
             worker::Step::Waits(until) => Begun::Waits(until),
-            worker::Step::Ran(_) | worker::Step::Leaves => {
+            worker::Step::Ran | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
                 shell.worker_left(worker);
                 Begun::Left

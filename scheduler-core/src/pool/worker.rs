@@ -18,7 +18,7 @@ use crate::time::{Due, Now, Tick};
 /// What a worker has done in one step.
 pub(super) enum Step {
     /// It has run a task, or found that it had ended.
-    Ran(Done<AnyItem>),
+    Ran,
     /// It has run a task whose outcome is held back.
     Held(Box<Held>),
     Waits(Option<Tick>),
@@ -43,11 +43,11 @@ pub(super) fn work(shell: &Arc<Shell>, number: WorkerNumber) {
     let as_worker = worker.enter();
     shell.clock.sharpen();
     shell.worker_arrived(number);
-    let mut done = Done::Nothing;
+    let mut in_hand = InHand::new(&shared);
     loop {
         let seen = shared.gate.epoch();
-        match worker.step(std::mem::replace(&mut done, Done::Nothing)) {
-            Step::Ran(next) => done = next,
+        match worker.step(&mut in_hand) {
+            Step::Ran => {}
             Step::Held(_) => unreachable!("a thread holds nothing back"),
             Step::Waits(until) => {
                 shell.arena.give_away();
@@ -56,6 +56,7 @@ pub(super) fn work(shell: &Arc<Shell>, number: WorkerNumber) {
             Step::Leaves => break,
         }
     }
+    drop(in_hand);
     drop(as_worker);
     presence.leave();
 }
@@ -68,20 +69,18 @@ impl Worker<'_> {
     }
 
     /// Gives back the task that the worker has run, takes the next one, and runs it.
-    pub(super) fn step(&self, done: Done<AnyItem>) -> Step {
-        let mut in_hand = InHand { shared: self.shared, done };
+    pub(super) fn step(&self, in_hand: &mut InHand<'_>) -> Step {
         loop {
             let now = Now::read(&*self.shell.clock);
-            let may_claim =
-                matches!(in_hand.done, Done::Nothing) && self.shared.activity.is_awake();
+            let may_claim = in_hand.is_empty() && self.shared.activity.is_awake();
             if may_claim && let Some((task, armed)) = self.shell.claim(&self.shared.activity, now) {
-                return self.run(task, now, armed);
+                return self.run(task, now, armed, in_hand);
             }
             match self.shell.next(self.number, may_claim, in_hand.release(), now) {
                 Take::Wait(until) => return Step::Waits(until),
                 Take::Leave => return Step::Leaves,
                 Take::Again => {}
-                Take::Run(task, armed) => return self.run(task, now, armed),
+                Take::Run(task, armed) => return self.run(task, now, armed, in_hand),
             }
         }
     }
@@ -90,7 +89,13 @@ impl Worker<'_> {
     ///
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
-    fn run(&self, task: AnyItem, now: Now, armed: Option<Due>) -> Step {
+    fn run(
+        &self,
+        task: AnyItem,
+        now: Now,
+        armed: Option<Due>,
+        in_hand: &mut InHand<'_>,
+    ) -> Step {
         let Self { shell, shared, holds, .. } = *self;
         cancel_if_overdue(shell, &task, now);
         let is_silent = shell.is_silent;
@@ -98,17 +103,19 @@ impl Worker<'_> {
         match task.run(&claim, &**shell) {
             Ran::Nothing => {
                 shared.activity.end(false);
-                Step::Ran(Done::Nothing)
+                Step::Ran
             }
-            Ran::Over(verdict, task) => {
+            Ran::Over(Verdict::Requeue(due), task) => {
                 shared.activity.end(true);
-                if let Verdict::Requeue(due) = verdict {
-                    return Step::Ran(Done::Recurs(task, due));
-                }
-                shell.arena.spend(task);
-                Step::Ran(Done::Nothing)
+                in_hand.done = Done::Recurs(task, due);
+                Step::Ran
             }
-            Ran::Suspended => Step::Ran(Done::Nothing),
+            Ran::Over(Verdict::Ended(_), task) => {
+                shared.activity.end(true);
+                shell.arena.spend(task);
+                Step::Ran
+            }
+            Ran::Suspended => Step::Ran,
             Ran::Held(held) => {
                 shared.show_task(held.run.task());
                 Step::Held(held)
@@ -118,12 +125,21 @@ impl Worker<'_> {
 }
 
 /// A task that a worker has run and not given back: it is shown where its clock panics, so that the pool can cancel it.
-struct InHand<'a> {
+pub(super) struct InHand<'a> {
     shared: &'a SharedWorker,
     done: Done<AnyItem>,
 }
 
-impl InHand<'_> {
+impl<'a> InHand<'a> {
+    pub(super) fn new(shared: &'a SharedWorker) -> Self {
+        Self { shared, done: Done::Nothing }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        matches!(self.done, Done::Nothing)
+    }
+
     #[inline]
     fn release(&mut self) -> Done<AnyItem> {
         std::mem::replace(&mut self.done, Done::Nothing)
