@@ -69,8 +69,9 @@ impl Default for ShutdownPolicy {
     }
 }
 
-/// What the pool knows about an item of its queue.
+/// What the pool knows about an item of its queue. As wide as its neighbours, so that an entry is moved without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum Kind {
     OneShot,
     Recurring,

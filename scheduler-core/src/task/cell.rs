@@ -56,7 +56,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         due: Due,
     ) {
         self.header.renew(id, traits);
-        *self.slot.get_mut() = Slot::new(work, due);
+        self.slot.get_mut().renew(work, due);
         // It has no destructor, or there is none.
         self.value.take();
     }

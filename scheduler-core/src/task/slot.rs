@@ -140,6 +140,15 @@ impl<T, B> Slot<T, B> {
         Self { state: StateMachine::new(), is_due_by_wall, due, body: Some(body), rare }
     }
 
+    /// Makes it that of another task, in place.
+    pub(super) fn renew(&mut self, work: Work<B>, due: Due) {
+        let Work { body, around } = work;
+        self.state = StateMachine::new();
+        self.set_due(due);
+        self.body = Some(body);
+        self.rare = around.map(|around| Box::new(Rare { around: Some(around), ..Rare::default() }));
+    }
+
     /// When the task is due, or was for its present run.
     #[inline]
     pub(super) fn due(&self) -> Due {
