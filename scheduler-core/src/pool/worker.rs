@@ -89,13 +89,7 @@ impl Worker<'_> {
     ///
     /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
     /// what its user's destructors do.
-    fn run(
-        &self,
-        task: AnyItem,
-        now: Now,
-        armed: Option<Due>,
-        in_hand: &mut InHand<'_>,
-    ) -> Step {
+    fn run(&self, task: AnyItem, now: Now, armed: Option<Due>, in_hand: &mut InHand<'_>) -> Step {
         let Self { shell, shared, holds, .. } = *self;
         cancel_if_overdue(shell, &task, now);
         let is_silent = shell.is_silent;
