@@ -25,7 +25,7 @@ step_differential() {
 step_processes() {
   if [[ "${1:-}" != brief ]]; then export SCHEDULER_CLUSTER_FULL=1; fi
   for store in sqlite postgres; do
-    SCHEDULER_CLUSTER_STORE="$store" cargo test --release -p cluster -- --test-threads=8
+    SCHEDULER_CLUSTER_STORE="$store" cargo test --release -p cluster --test cluster -- --test-threads=8
   done
 }
 

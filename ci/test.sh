@@ -4,17 +4,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo test --workspace --all-features --exclude cluster
 # The contract of durable jobs with real processes, on SQLite, and on PostgreSQL where there is one. They wait most of the
 # time, and so together, and beside the others.
 cluster() {
   for store in sqlite postgres; do
-    SCHEDULER_CLUSTER_STORE="$store" cargo test -p cluster -- --test-threads=8 || return 1
+    SCHEDULER_CLUSTER_STORE="$store" cargo test --workspace --all-features --test cluster -- --test-threads=8 || return 1
   done
 }
+cargo test --workspace --all-features --no-run
 log=$(mktemp)
 cluster >"$log" 2>&1 &
 cluster=$!
+cargo test --workspace --all-features
 cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
 cargo test -p programs
 async=(a_day annotated controlled facade injected running starting testing testing_panics)

@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo test -p ui --test ui
+cargo test --workspace --all-features --test ui

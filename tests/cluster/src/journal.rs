@@ -1,4 +1,4 @@
-//! What a process ran: one line when a run begins, one when it ends, one for each event that a test judges.
+//! What a process ran: one line when a run begins, one when it ends, one for each event that a test checks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,7 +113,7 @@ impl Journal {
     ///
     /// # Panics
     ///
-    /// If it cannot be written: a test that judges by journals is void then.
+    /// If it cannot be written: a test that reads journals proves nothing then.
     pub fn write(&self, line: &Line) {
         let text = format!("{} {line}\n", boot_micros());
         let mut file = self.file.lock().expect("no writer panics");
@@ -206,6 +206,32 @@ impl FromStr for Line {
             _ => return Err(bad()),
         })
     }
+}
+
+/// The runs of a task by their tick.
+#[must_use]
+pub fn by_tick(runs: &[Run], task: &str) -> BTreeMap<i64, Vec<Run>> {
+    let mut ticks = BTreeMap::<i64, Vec<Run>>::new();
+    for run in runs.iter().filter(|run| run.task == task && run.tick != 0) {
+        ticks.entry(run.tick).or_default().push(run.clone());
+    }
+    ticks
+}
+
+/// The whole second of a tick.
+#[must_use]
+pub fn second_of(tick: i64) -> i64 {
+    tick.div_euclid(1_000_000)
+}
+
+/// Returns two runs that were in progress at the same time, if there are any. Runs that never ended do not count.
+#[must_use]
+pub fn overlapping(runs: &[Run]) -> Option<(Run, Run)> {
+    let mut runs: Vec<&Run> = runs.iter().filter(|run| run.end.is_some()).collect();
+    runs.sort_by_key(|run| run.began);
+    let found =
+        runs.windows(2).find(|pair| pair[0].end.is_some_and(|(end, _)| end > pair[1].began));
+    found.map(|pair| (pair[0].clone(), pair[1].clone()))
 }
 
 #[cfg(test)]

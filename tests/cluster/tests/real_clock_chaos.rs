@@ -1,5 +1,5 @@
 //! Random kills, freezes, failures of the network and restarts of the database over four processes, twenty schedules
-//! and a stream of jobs, judged from the journals and the store. By hand: `ci/durable.sh chaos 1800`.
+//! and a stream of jobs, checked by the journals and the store. By hand: `ci/durable.sh chaos 1800`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -188,8 +188,8 @@ fn schedules() -> Vec<String> {
     schedules
 }
 
-/// The judge: what no kill, freeze or restart may bring about.
-fn judge(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
+/// Checks what no kill, freeze or restart may bring about.
+fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
     let store = lab.open();
     for schedule in schedules() {
         let name =
@@ -256,7 +256,7 @@ fn chaos() {
     let runs: Vec<Run> = chaos.gone.iter().flat_map(Process::runs).collect();
     let accepted: BTreeSet<String> =
         chaos.gone.iter().flat_map(|process| process.notes("accepted")).map(|(_, id)| id).collect();
-    judge(&chaos.lab, &runs, &accepted);
+    check(&chaos.lab, &runs, &accepted);
     let again = runs.iter().filter(|run| run.attempt > 1).count();
     println!(
         "seed {seed}, {seconds} s: {:?}; {} runs, {again} of them again; {} jobs accepted, none lost; \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cluster::{
-    Lab, Process, Run, by_tick, eventually, is_full, is_overlapping, length, pass, runs, second_of,
+    Lab, Process, Run, by_tick, eventually, is_full, length, overlapping, pass, runs, second_of,
 };
 
 use crate::NODE;
@@ -124,7 +124,7 @@ fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
         (runs(&all).iter().filter(|run| run.end.is_some()).count() >= 2).then_some(())
     });
     let of_all = runs(&all);
-    assert_eq!(is_overlapping(&of_all), None);
+    assert_eq!(overlapping(&of_all), None);
     assert!(of_all.iter().all(|run| run.attempt == 1), "none is lost: {of_all:?}");
     let skips = all.iter().flat_map(|process| process.notes("skipped"));
     assert!(
@@ -265,7 +265,7 @@ fn d17_overlap_in_all_processes() {
     let of = |task: &str| -> Vec<Run> {
         runs(&all).into_iter().filter(|run| run.task == task).collect()
     };
-    eventually(LIMIT, "runs are beside each other", || is_overlapping(&of("allows")));
+    eventually(LIMIT, "runs are beside each other", || overlapping(&of("allows")));
     let counted = |name: &str| {
         let schedules = lab.open().schedules().expect("the store answers");
         let schedule = schedules.iter().find(|it| it.definition.name == name).expect("registered");
@@ -274,8 +274,8 @@ fn d17_overlap_in_all_processes() {
     eventually(LIMIT, "overlaps are skipped", || {
         (counted("skips") > 0 && counted("queues") > 0).then_some(())
     });
-    assert_eq!(is_overlapping(&of("skips")), None);
-    assert_eq!(is_overlapping(&of("queues")), None);
+    assert_eq!(overlapping(&of("skips")), None);
+    assert_eq!(overlapping(&of("queues")), None);
     assert_eq!(counted("allows"), 0);
     assert_each_second_once(&of("allows"), "allows", skipped(&lab, "allows"));
 }
