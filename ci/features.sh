@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Combinations of features, each without a warning of rustc or clippy: none and each by itself, or with
-# `ci/features.sh deep` all of them. (All at once is what the other jobs build.)
+# `ci/features.sh deep` all of them. (All at once is what the other jobs build.) Then the tests of the crate and of whole
+# programs without any feature, but for simulations, and those with async bodies without Tokio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,3 +37,8 @@ esac
 for crate in "${crates[@]}"; do
   check -p "$crate"
 done
+
+cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
+cargo test -p programs
+async=(a_day annotated controlled facade injected running starting testing testing_panics)
+cargo test -p tests --no-default-features "${async[@]/#/--test=}" -- --skip examples:: --skip many_tasks::

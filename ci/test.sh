@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# All tests, those of the documentation included, with all features. Then those of the crate and of whole programs
-# without any feature, but for simulations, and those with async bodies without Tokio.
+# All tests, those of the documentation included, with all features; `ci/features.sh` has those with fewer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,10 +15,6 @@ log=$(mktemp)
 cluster >"$log" 2>&1 &
 cluster=$!
 cargo test --workspace --all-features
-cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
-cargo test -p programs
-async=(a_day annotated controlled facade injected running starting testing testing_panics)
-cargo test -p tests --no-default-features "${async[@]/#/--test=}" -- --skip examples:: --skip many_tasks::
 if ! wait "$cluster"; then
   cat "$log"
   exit 1
