@@ -77,7 +77,7 @@ pub fn run_in(
             let text = error.render().to_string();
             let is_fault = error.use_stderr();
             let stream = if is_fault { &mut *around.errors } else { &mut *around.output };
-            // Nobody is left to tell that nobody reads.
+            // The reader has closed the pipe, so this cannot be reported.
             stream.write_all(text.as_bytes()).ok();
             return if is_fault { fault::UNABLE } else { fault::OK };
         }

@@ -87,7 +87,7 @@ impl App {
         self.is_local || self.options.has_public_metrics
     }
 
-    /// Notes an action, and tells the program.
+    /// Logs an action, and reports it to the program.
     pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
         let action = Action {
             at: now(),

@@ -25,7 +25,7 @@ use crate::times::instant;
 use crate::view;
 
 const BEAT: Duration = Duration::from_millis(250);
-/// Every so many beats a watcher is told the time, so that it knows that the connection lives.
+/// Every so many beats a watcher is sent the time, so that it knows that the connection lives.
 const BEATS_PER_TICK: u32 = 60;
 
 /// For how many beats the pump goes on without a stream, so that a client that reconnects misses nothing.
@@ -48,7 +48,7 @@ pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response
         return Some(response(receiver));
     }
     app.look_at_schedules().await;
-    // One that has missed something hears that it has.
+    // One that has missed something is sent that it has.
     let event = if seen.is_some() { "reset" } else { "snapshot" };
     let mut tries = 0;
     let is_pumping = loop {

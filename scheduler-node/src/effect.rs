@@ -43,7 +43,7 @@ pub enum Input {
 /// What a node wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Ask the store, and tell the answer; or [`Input::NoAnswer`] at the deadline.
+    /// Ask the store, and pass the answer on; or [`Input::NoAnswer`] at the deadline.
     Ask {
         /// The thread that asks.
         channel: Channel,

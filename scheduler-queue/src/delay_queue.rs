@@ -11,7 +11,7 @@ pub struct Key {
 
 /// The place of an item in its queue, valid until the item leaves it.
 ///
-/// The highest bit is never set by a queue: it is free for an owner of two queues to tell them apart.
+/// The highest bit is never set by a queue: an owner of two queues may use it to distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(pub(crate) u64);
 

@@ -45,7 +45,7 @@ impl Clock for SystemClock {
         wall().since(StoreTime::from_micros(0))
     }
 
-    /// Without `/proc`, the clock alone tells of a restart: it starts from zero.
+    /// Without `/proc`, the clock alone shows a restart: it starts from zero.
     #[cfg(target_os = "linux")]
     fn boot_id(&self) -> String {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -3,7 +3,7 @@
 //! # What this file is for
 //!
 //! A call becomes one transaction here. It waits for other threads and other processes until its deadline, so that no caller
-//! ever hears that the database is locked while there is time. After an error that may have left a connection
+//! ever gets the error that the database is locked while there is time. After an error that may have left a connection
 //! in doubt, it is dropped, and the next call opens another.
 
 use std::collections::HashSet;

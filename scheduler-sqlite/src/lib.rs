@@ -3,7 +3,7 @@
 //! # What this crate is for
 //!
 //! [`Sqlite`] is a [`Store`](scheduler_store::Store): it answers as [`Model`](scheduler_store::Model) does, and what it has
-//! accepted survives the process and, unless told otherwise, a loss of power.
+//! accepted survives the process and, unless configured otherwise, a loss of power.
 //!
 //! # How it works
 //!

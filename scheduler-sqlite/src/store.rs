@@ -57,7 +57,7 @@ pub struct Sqlite {
     shared: Arc<Shared>,
 }
 
-/// What a [`Sqlite`] store can be told before it opens.
+/// The options of a [`Sqlite`] store, set before it opens.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -80,7 +80,7 @@ impl Sqlite {
         Self::builder(path).open()
     }
 
-    /// A store that is to be told more.
+    /// A store whose options are to be set.
     pub fn builder(path: impl AsRef<Path>) -> Builder {
         Builder {
             path: path.as_ref().to_owned(),

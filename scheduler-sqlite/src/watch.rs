@@ -1,4 +1,4 @@
-//! What tells a process that another one has written.
+//! Notices that another process has written.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -152,7 +152,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The store does not answer.
     fn depths(&self) -> Result<Vec<Depth>, StoreError>;
 
-    /// What tells this process early that another has enqueued something; none if only polling does.
+    /// Notifies this process early that another has enqueued something; none if only polling does.
     fn watch(&self) -> Option<Box<dyn Watch>> {
         None
     }

@@ -27,7 +27,7 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The runner makes the handle before arguments are resolved, tells it of the planned tasks, and hands the parts to the node.
+//! The runner makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 
 mod client;
 mod error;

@@ -16,7 +16,7 @@ use crate::settings::word;
 use crate::unwind::drop_payload;
 
 thread_local! {
-    /// The number of calls of user code on this thread, to tell their panics from earlier ones.
+    /// The number of calls of user code on this thread, to distinguish their panics from earlier ones.
     static CALLS: Cell<u64> = const { Cell::new(0) };
     /// The number of calls at the latest panic of this thread, and its place.
     static PLACE: RefCell<Option<(u64, PanicPlace)>> = const { RefCell::new(None) };

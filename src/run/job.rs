@@ -44,7 +44,7 @@ pub(crate) enum JobEnd {
     Unrun,
 }
 
-/// Is told once how the run ended, with no lock held.
+/// Called once with how the run ended, with no lock held.
 pub(crate) type OnJobEnd = Box<dyn FnOnce(&Job, JobEnd) + Send>;
 
 /// Asks the run of a job to stop.
@@ -140,7 +140,7 @@ impl JobRun {
         drop(self.stop.set(stop));
     }
 
-    /// Tells how the run ended, unless that was told.
+    /// Reports how the run ended, unless that was reported.
     pub(crate) fn end(&self, end: JobEnd) {
         let on_end = self.on_end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(on_end) = on_end {

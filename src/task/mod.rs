@@ -1,4 +1,4 @@
-//! One scheduled task: when it runs, what becomes of runs that meet, and what one can tell it.
+//! One scheduled task: when it runs, what becomes of runs that overlap, and its commands.
 //!
 //! # What this room is for
 //!
@@ -15,7 +15,7 @@
 //! |---|---|---|---|
 //! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner`, `claimed` | fire times, policies | a clock, a lock, the user's code |
 //! | shell | `gate`, `state`, `ticker`, `effects`, `transition`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
-//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | what one can tell and ask a task | starts a run by itself |
+//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions a task answers | starts a run by itself |
 //!
 //! # What it must never do
 //!

@@ -3,7 +3,7 @@
 //! # What this room is for
 //!
 //! A client of the JSON API of `scheduler-dashboard`: it asks, and shows the answer as a table or as it came. What the
-//! program refuses is told in the program's own words.
+//! program refuses is reported in the program's own words.
 //!
 //! # What it must never do
 //!

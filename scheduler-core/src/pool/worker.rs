@@ -87,7 +87,7 @@ impl Worker<'_> {
 
     /// Runs a task that was taken from the queue.
     ///
-    /// What has ended is dropped before the pool hears of that, which may be its end; it contains by itself
+    /// What has ended is dropped before the pool learns of that, which may be its end; it contains by itself
     /// what its user's destructors do.
     fn run(&self, task: AnyItem, now: Now, armed: Option<Due>, in_hand: &mut InHand<'_>) -> Step {
         let Self { shell, shared, holds, .. } = *self;

@@ -36,7 +36,7 @@ struct Open {
     requests: Arc<AtomicUsize>,
 }
 
-/// Accepts connections until it is told to stop.
+/// Accepts connections until it is asked to stop.
 pub(super) async fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
     let mut open: VecDeque<Open> = VecDeque::new();

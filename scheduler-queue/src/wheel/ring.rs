@@ -93,7 +93,7 @@ impl Ring {
         self.start
     }
 
-    /// How many of the lowest bits this ring and its slots tell apart.
+    /// How many of the lowest bits this ring and its slots distinguish.
     pub(super) fn width(&self) -> u32 {
         width(self.shift)
     }
@@ -149,7 +149,7 @@ impl Ring {
     }
 }
 
-/// The shift of a ring that can tell two keys apart whose highest different bit is `bit`.
+/// The shift of a ring that distinguishes two keys whose highest different bit is `bit`.
 ///
 /// No digit has bits of both the due time and the sequence, so that each is made of one word.
 pub(super) fn shift_for(bit: u32) -> u32 {

@@ -9,7 +9,7 @@
 //! scheduler-node    steps the node when its time has come
 //! scheduler-store   asks the store for everything but renewals
 //! scheduler-lease   renews the lease, so that a slow claim never delays that
-//! scheduler-watch   waits for changes by other processes, if the store can tell
+//! scheduler-watch   waits for changes by other processes, if the store can report them
 //! ```
 //!
 //! # What it must never do
