@@ -18,11 +18,8 @@ esac
 export RUSTFLAGS="--cfg loom"
 export LOOM_MAX_PREEMPTIONS="${LOOM_MAX_PREEMPTIONS:-$bound}"
 
-# Debug assertions: in each interleaving, no door to user code is passed with a lock held.
 models() {
-  cargo test --release --target-dir target/loom \
-    --config 'profile.release.package.scheduler-core.debug-assertions=true' \
-    -p scheduler-core --test loom "$@"
+  cargo test --profile models --target-dir target/loom -p scheduler-core --test loom "$@"
 }
 
 if ((bound == 2)); then

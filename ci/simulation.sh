@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seeds="${1:-1000000}"
-[[ "$seeds" != quick ]] || seeds=300000
+[[ "$seeds" != quick ]] || seeds=100000
 SCHEDULER_SIM_SEEDS="$seeds" cargo test --release -p scheduler-core --test simulation -- --nocapture
 [[ "${1:-}" != quick ]] || exit 0
 cargo test --release -p scheduler-core --test contract_cancel ec_e4
