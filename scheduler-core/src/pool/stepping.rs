@@ -81,14 +81,16 @@ impl Shell {
         self.perform_later(later)
     }
 
-    /// Takes one step of the core under the lock, without collecting what is staged, and returns what is to be done
-    /// after unlocking, if anything.
+    /// Takes one step of the core under the lock, and returns what is to be done after unlocking, if anything.
+    ///
+    /// What is staged is collected first: it may come before a timer that is due at once.
     #[inline]
     pub(super) fn alter_later<R>(
         &self,
         step: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> R,
     ) -> (R, Option<Later>) {
         let (mut locked, mut effects) = (self.locked.lock(), Effects::new());
+        self.collect(&mut locked, &mut effects);
         let result = step(&mut locked.core, &mut effects);
         self.publish_may_stage(&mut locked, &mut effects);
         let is_done = effects.is_quiet() && effects.release.is_empty();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crate::kit::{HOUR, Journal, VirtualPool, ms};
 use crate::timers::{Probe, Told, arm, arm_again, begin, due, probe_with, tick, timer, timer_with};
 use scheduler_core::{
-    Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer, Wake,
+    Begun, Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer, Wake,
 };
 
 #[test]
@@ -116,6 +116,27 @@ fn ec_o1_timers_and_tasks_are_in_one_order() {
     stage.run_due();
     assert_eq!(ran.entries(), ["late", "first", "task", "second"]);
     assert!(task.is_done());
+}
+
+/// What was submitted while the worker was busy may still be staged when a timer is armed for a time that has come.
+#[test]
+fn ec_o1_a_timer_that_is_due_comes_after_tasks_that_were_due_before() {
+    let (stage, ran) = (VirtualPool::new(1), Journal::new());
+    let noting = ran.clone();
+    let timer = timer_with(&stage.pool, move |_, _| {
+        noting.note("timer");
+        Fired::Done
+    });
+    stage.pool.execute(ran.noting("first")).unwrap();
+    let Begun::Run(run) = stage.workers.begin(1) else { panic!("it is due") };
+    stage.pool.execute(ran.noting("in line")).unwrap();
+    stage.clock.advance(ms(1));
+    stage.pool.execute(ran.noting("staged")).unwrap();
+    stage.clock.advance(ms(1));
+    arm(&timer, &stage.clock, Due::Tick(stage.clock.now()));
+    run.finish();
+    stage.run_due();
+    assert_eq!(ran.entries(), ["first", "in line", "staged", "timer"]);
 }
 
 #[test]
