@@ -7,4 +7,4 @@ cd "$(dirname "$0")/.."
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 # Those that `cargo test` does not run are not among all targets.
-cargo clippy --workspace --all-features --test soak_real_clock --test ui -- -D warnings
+cargo clippy --workspace --all-features --test cluster --test soak_real_clock --test ui -- -D warnings

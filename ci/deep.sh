@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation planner lives soak scenarios clock clients cluster churn queue bounds ui fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives soak scenarios clock clients cluster churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -114,11 +114,6 @@ step_queue() {
 step_bounds() {
   named_tests -p scheduler-core --test faults_real_clock
   named_tests -p tests --test faults_real_clock
-}
-
-# What rustc prints for every mistake, with the places.
-step_ui() {
-  ci/ui.sh
 }
 
 # Each target of DEEP_FUZZ, or all, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
