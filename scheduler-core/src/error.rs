@@ -186,7 +186,8 @@ impl Error {
         matches!(self.kind, Kind::WrongState { .. })
     }
 
-    /// Returns true if the call would have waited for the very task that made it.
+    /// Returns true if the call would have waited for what cannot end before the call returns: the task or the pool
+    /// that has called it.
     #[must_use]
     pub fn is_deadlock(&self) -> bool {
         matches!(self.kind, Kind::WouldDeadlock { .. })
@@ -260,7 +261,8 @@ impl fmt::Display for Error {
             Kind::WouldDeadlock { call } => {
                 write!(
                     f,
-                    "`{call}` would wait for the very task that called it, which cannot end meanwhile"
+                    "`{call}` would wait for the task or pool that has called it, which cannot end \
+                     meanwhile"
                 )
             }
             Kind::WrongState { wanted, found } => {

@@ -446,6 +446,27 @@ fn ec_h10_dropping_the_last_end_stops_the_pool_without_waiting() {
 }
 
 #[test]
+fn ec_h10_a_close_inside_the_terminated_hook_is_an_error_on_any_thread() {
+    for core_size in [0, 1] {
+        let (seen, pool_of_hook) = (Journal::new(), Arc::new(Mutex::new(None)));
+        let (hook_seen, hook_pool) = (seen.clone(), Arc::clone(&pool_of_hook));
+        let builder =
+            ScheduledThreadPool::builder().core_size(core_size).on_terminated(move || {
+                let pool: Option<ScheduledThreadPool> = hook_pool.lock().unwrap().take();
+                let pool = pool.expect("the pool is known");
+                hook_seen
+                    .note((pool.close().unwrap_err().is_deadlock(), pool.await_termination(HOUR)));
+            });
+        let ManualPool { pool, .. } = ManualPool::build(builder);
+        *pool_of_hook.lock().unwrap() = Some(pool.clone());
+        pool.prestart_all();
+        // Without a worker the hook is called here.
+        close(&pool);
+        assert_eq!(seen.entries(), [(true, false)]);
+    }
+}
+
+#[test]
 fn ec_h11_close_waits_for_a_delayed_task_and_cancels_a_periodic_one() {
     let ManualPool { pool, clock } = ManualPool::new(1);
     let delayed = pool.schedule(ms(80), || "delayed").unwrap();

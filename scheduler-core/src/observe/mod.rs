@@ -178,7 +178,6 @@ impl<L: Listener + ?Sized> Listener for Arc<L> {
 }
 
 /// Passes each event to the listener, where there is one.
-#[derive(Clone, Default)]
 pub(crate) struct Announcer {
     listener: Option<Arc<dyn Listener>>,
 }

@@ -71,7 +71,7 @@ impl ScheduledThreadPool {
         if self.shell().waits_for_itself(run.as_ref()) {
             return self.is_terminated();
         }
-        let _interruptible = Interruptible::new(run.as_ref(), self.shell().termination_gate());
+        let _interruptible = Interruptible::new(run.as_ref(), &self.shell().termination);
         self.shell().await_termination(Some(limit), run.as_ref())
     }
 
@@ -91,7 +91,7 @@ impl ScheduledThreadPool {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();
-        let interruptible = Interruptible::new(run.as_ref(), self.shell().termination_gate());
+        let interruptible = Interruptible::new(run.as_ref(), &self.shell().termination);
         if !self.shell().await_termination(None, run.as_ref()) {
             drop(interruptible);
             drop(self.shutdown_now());
@@ -161,7 +161,7 @@ impl ScheduledThreadPool {
     /// Changes how many workers the pool keeps.
     ///
     /// When it grows, workers are started at once for tasks that wait, and others as they are needed.
-    /// When it shrinks, idle workers leave after the keep-alive time, and busy ones after their run.
+    /// When it shrinks, as many workers leave, each when it has been idle for the keep-alive time.
     /// With zero, a worker is started for waiting tasks all the same.
     #[doc(alias = "setCorePoolSize")]
     pub fn set_core_size(&self, core_size: usize) {

@@ -51,7 +51,8 @@ impl Shell {
         }
         self.arena.give_back(&mut release);
         if rare.tidy {
-            self.hooks.terminated(&self.announcer);
+            let ends = [(self.me.as_ptr().addr(), None)];
+            current::hold_up(&ends, || self.hooks.terminated(&self.announcer));
             self.locked.lock().core.terminate();
             self.termination.open();
         }

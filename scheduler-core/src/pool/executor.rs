@@ -137,7 +137,9 @@ pub enum RejectionPolicy {
     #[default]
     #[doc(alias = "AbortPolicy")]
     Abort,
-    /// The submitting thread runs the task itself, unless the pool is shut down; then it is discarded.
+    /// The submitting thread runs the task itself, unless the pool is shut down; then it is discarded. As in the JDK:
+    /// only a pool that is shut down refuses tasks, so this differs from [`Discard`](Self::Discard) only for a handler
+    /// that calls [`reject`](Self::reject).
     #[doc(alias = "CallerRunsPolicy")]
     CallerRuns,
     /// The task is cancelled; the submission returns its handle.

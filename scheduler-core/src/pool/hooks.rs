@@ -15,7 +15,7 @@ type Terminated = Arc<dyn Fn() + Send + Sync>;
 type Decorate = Arc<dyn Fn(TaskId, Option<&str>) -> Around + Send + Sync>;
 
 /// What the pool's owner wants done around runs.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Hooks {
     pub(super) before: Option<Before>,
     pub(super) after: Option<After>,

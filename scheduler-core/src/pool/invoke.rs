@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::executor::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
+use crate::task::handle::starves_at;
 use crate::task::run::Interruptible;
-use crate::task::{OnceBody, Run, Task, TaskHandle, TaskState};
+use crate::task::{AnyTask, Home, OnceBody, Run, Task, TaskHandle, TaskState};
 use crate::time::{Clock, Due, Gate, Tick};
 
 /// Handles that are cancelled when the call that made them ends early.
@@ -16,6 +17,14 @@ struct Members<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> Members<T> {
+    /// The first that waits for a worker, unless one of them has got one.
+    fn starving(&self) -> Option<Arc<dyn AnyTask>> {
+        let is_waiting = |handle: &&TaskHandle<T>| handle.state() == TaskState::Scheduled;
+        let is_any_run = self.handles.iter().any(|handle| handle.state() == TaskState::Running);
+        let waiting = if is_any_run { None } else { self.handles.iter().find(is_waiting) };
+        waiting.map(TaskHandle::task)
+    }
+
     /// Cancels those that have not ended, the last first: a worker that becomes free meanwhile does not
     /// begin another.
     fn cancel(&self) {
@@ -184,6 +193,9 @@ impl ScheduledThreadPool {
         let mut bodies = bodies.into_iter();
         let run = Run::current();
         let interruptible = Interruptible::new(run.as_ref(), &finish.gate);
+        let neighbour = run.as_ref().filter(|run| run.is_of(&**self.shell()));
+        let stops_at = run.as_ref().and_then(|run| run.deadline_in(&**self.shell()));
+        let mut starves_at = neighbour.map(|_| starves_at(&**clock, Due::Tick(clock.now())));
         loop {
             let seen = finish.gate.epoch();
             while let Some(index) = finish.pop() {
@@ -209,7 +221,14 @@ impl ScheduledThreadPool {
             if is_over(&**clock, until) {
                 return Err(Error::timeout(limit.unwrap_or_default()));
             }
-            clock.wait(&finish.gate, seen, until);
+            if let Some(run) = neighbour
+                && starves_at.take_if(|at| clock.now() >= *at).is_some()
+                && let Some(waiting) = members.starving()
+            {
+                self.shell().wait_starves(run, waiting.header());
+            }
+            let wake_ups = [until, starves_at, stops_at];
+            clock.wait(&finish.gate, seen, wake_ups.into_iter().flatten().min());
         }
     }
 }

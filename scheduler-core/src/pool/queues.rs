@@ -146,7 +146,7 @@ impl<T: Placed> Queues<T> {
             }
             (ticket, false) => {
                 let found = self.ticks.remove(ticket);
-                found.or_else(|| self.ready.lock().line.remove(place.key))
+                found.or_else(|| self.ready.alter(|line| line.remove(place.key)))
             }
         }
     }
@@ -262,7 +262,7 @@ impl<T: Placed> Queues<T> {
     /// Takes out what `leaves` picks; it is asked with whether the item is due.
     pub(crate) fn extract(&mut self, now: Now, leaves: &mut dyn FnMut(bool, &T) -> bool) -> Vec<T> {
         // What stands in line was due when it came, which may have been after this reading.
-        let mut out = self.ready.lock().line.extract(&mut |_, item| leaves(true, item));
+        let mut out = self.ready.alter(|line| line.extract(&mut |_, item| leaves(true, item)));
         if planted("L16 drain") {
             out.clear();
         }
@@ -279,7 +279,7 @@ impl<T: Placed> Queues<T> {
 
     /// Takes out everything, in no particular order.
     pub(crate) fn clear(&mut self) -> Vec<T> {
-        let mut out = self.ready.lock().line.extract(&mut |_, _| true);
+        let mut out = self.ready.alter(|line| line.extract(&mut |_, _| true));
         out.append(&mut self.ticks.extract(&mut |_, _| true));
         out.append(&mut self.walls.extract(&mut |_, _| true));
         self.note_walls();

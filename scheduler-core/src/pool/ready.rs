@@ -89,6 +89,14 @@ impl<T> Ready<T> {
         self.is_filled.store(u64::from(!front.line.is_empty()), Ordering::Relaxed);
     }
 
+    /// Takes items out of the line, at any place.
+    pub(crate) fn alter<R>(&self, alter: impl FnOnce(&mut Line<T>) -> R) -> R {
+        let mut front = self.front.lock();
+        let out = alter(&mut front.line);
+        self.note(&front);
+        out
+    }
+
     /// Returns true if nothing stands in line, as far as the calling thread knows.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

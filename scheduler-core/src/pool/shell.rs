@@ -218,11 +218,6 @@ impl Shell {
         }
     }
 
-    /// The gate that interruptible waits for the termination use.
-    pub(super) fn termination_gate(&self) -> &Arc<Gate> {
-        &self.termination
-    }
-
     pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
         Arc::clone(&self.starter.lock())
     }

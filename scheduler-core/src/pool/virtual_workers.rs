@@ -50,6 +50,14 @@ struct Rest {
     shared: Arc<SharedWorker>,
     /// None before the first step.
     seen: Option<Epoch>,
+    /// Whether it is in the middle of a run.
+    is_busy: bool,
+}
+
+/// What a worker shares, if it is free to look for work.
+enum Noticed {
+    Busy,
+    Free(Arc<SharedWorker>),
 }
 
 /// What one step of a virtual worker led to.
@@ -77,14 +85,16 @@ impl VirtualWorkers {
         self.workers.lock().keys().copied().collect()
     }
 
-    /// Returns true if the pool has woken this worker since its last step, or it has not taken a step yet.
+    /// Returns true if the pool has woken this worker since its last step, or it has not taken a step yet; false in the
+    /// middle of a run.
     ///
     /// A worker that waits has to be stepped when it is woken and when the time is reached until which
     /// it waits. It may be stepped at any other time, too.
     #[must_use]
     pub fn is_woken(&self, worker: u64) -> bool {
         let workers = self.workers.lock();
-        workers.get(&worker).is_some_and(|rest| rest.seen != Some(rest.shared.gate.epoch()))
+        let is_woken = |rest: &Rest| !rest.is_busy && rest.seen != Some(rest.shared.gate.epoch());
+        workers.get(&worker).is_some_and(is_woken)
     }
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
@@ -120,15 +130,19 @@ impl VirtualWorkers {
     /// Lets one worker take a task and execute its body, without making the outcome known yet.
     ///
     /// Until [`VirtualRun::finish`] the worker is busy and the task is running: so a run can be given
-    /// a virtual duration.
+    /// a virtual duration. Meanwhile the worker has nothing else to do: it waits.
     #[must_use]
     pub fn begin(&self, worker: u64) -> Begun {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
         let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (Some(shell), Some(shared)) = (shell, self.notice(worker)) else {
-            self.workers.lock().remove(&worker);
-            return Begun::Left;
+        let (shell, shared) = match (shell, self.notice(worker)) {
+            (_, Some(Noticed::Busy)) => return Begun::Waits(None),
+            (Some(shell), Some(Noticed::Free(shared))) => (shell, shared),
+            (None, _) | (_, None) => {
+                self.workers.lock().remove(&worker);
+                return Begun::Left;
+            }
         };
         let present =
             worker::Worker { shell: &shell, number: worker, shared: &shared, holds: true };
@@ -143,7 +157,11 @@ impl VirtualWorkers {
         drop(in_hand);
         drop(present_as);
         match step {
-            worker::Step::Held(held) => Begun::Run(VirtualRun { shell, worker, held: Some(held) }),
+            worker::Step::Held(held) => {
+                self.set_busy(worker, true);
+                let workers = self.clone();
+                Begun::Run(VirtualRun { shell, workers, worker, held: Some(held) })
+            }
             worker::Step::Waits(until) => Begun::Waits(until),
             worker::Step::Ran | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
@@ -173,12 +191,21 @@ impl VirtualWorkers {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has none.
-    fn notice(&self, worker: WorkerNumber) -> Option<Arc<SharedWorker>> {
+    /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has left.
+    fn notice(&self, worker: WorkerNumber) -> Option<Noticed> {
         let mut workers = self.workers.lock();
         let rest = workers.get_mut(&worker)?;
+        if rest.is_busy {
+            return Some(Noticed::Busy);
+        }
         rest.seen = Some(rest.shared.gate.epoch());
-        Some(Arc::clone(&rest.shared))
+        Some(Noticed::Free(Arc::clone(&rest.shared)))
+    }
+
+    fn set_busy(&self, worker: WorkerNumber, is_busy: bool) {
+        if let Some(rest) = self.workers.lock().get_mut(&worker) {
+            rest.is_busy = is_busy;
+        }
     }
 
     /// Takes a worker in, or refuses it.
@@ -191,7 +218,7 @@ impl VirtualWorkers {
         let Some(shell) = worker.shell.take() else { return };
         let Some(shared) = shell.shared_worker(worker.number) else { return };
         *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { shared, seen: None });
+        self.workers.lock().insert(worker.number, Rest { shared, seen: None, is_busy: false });
         shell.worker_arrived(worker.number);
     }
 }
@@ -230,7 +257,7 @@ impl fmt::Debug for VirtualWorkers {
 pub enum Begun {
     /// It has executed a task's body, whose outcome is not known yet.
     Run(VirtualRun),
-    /// It has nothing to do before this time, or until it is given something.
+    /// It has nothing to do before this time, or until it is given something, or until its run is finished.
     Waits(Option<Tick>),
     /// It has left the pool.
     Left,
@@ -242,6 +269,7 @@ pub enum Begun {
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
     shell: Arc<Shell>,
+    workers: VirtualWorkers,
     worker: WorkerNumber,
     /// None after the end.
     held: Option<Box<Held>>,
@@ -289,6 +317,7 @@ impl Drop for VirtualRun {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
             worker::finish(&self.shell, self.worker, *held);
+            self.workers.set_busy(self.worker, false);
         }
     }
 }

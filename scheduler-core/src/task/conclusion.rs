@@ -12,14 +12,6 @@ use crate::error::Failure;
 use crate::sync::MutexGuard;
 use crate::time::{Due, Now};
 
-/// How a task ends that has no further due time.
-fn last_outcome<T>(body: Option<&impl Steps<T>>) -> (End, Outcome<T>) {
-    match body.and_then(Steps::last_value) {
-        Some(value) => (End::Completed, Outcome::Value(value)),
-        None => (End::Failed, Outcome::Cancelled),
-    }
-}
-
 impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
     /// Ends a task whose body its worker holds.
     #[inline(always)]
@@ -62,7 +54,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
                 slot.rare().failure = Some(failure);
                 Ok(())
             }
-            Outcome::Cancelled => Ok(()),
+            Outcome::Over => Ok(()),
         };
         let state = slot.state.visible();
         let waiters = slot.rare_if_any().map(|rare| rare.waiters.take());
@@ -121,7 +113,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
             Ok(Step::Ran(result)) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(work, last, &result, now)
             }
-            Ok(Step::Ran(Ok(()))) => self.end_without_next(work),
+            Ok(Step::Ran(Ok(()))) => self.end(End::Completed, Outcome::Over, work),
             Ok(Step::Refused(failure)) | Err(failure) if self.header.rhythm().is_recurring() => {
                 self.conclude_recurring(work, last, &Err(failure), now)
             }
@@ -147,13 +139,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         }
         match self.header.rhythm().next(last, now) {
             Ok(Some(next)) => self.requeue(next, work),
-            Ok(None) => self.end_without_next(work),
+            Ok(None) => self.end(End::Completed, Outcome::Over, work),
             Err(failure) => self.end(End::Failed, Outcome::Failed(failure), work),
         }
-    }
-
-    fn end_without_next(&self, work: Work<B>) -> Verdict {
-        let (end, outcome) = last_outcome(Some(&work.body));
-        self.end(end, outcome, work)
     }
 }

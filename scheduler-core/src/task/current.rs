@@ -1,6 +1,7 @@
 //! The run that a thread executes, and whether others can find it.
 
 use std::cell::{Cell, RefCell};
+use std::mem;
 use std::sync::Arc;
 
 use super::header::{Header, TaskId};
@@ -91,9 +92,11 @@ impl Run {
 
 /// The calling thread is that of a worker of this pool while the answer lives.
 pub(crate) fn enter_as_worker(home: usize, shown: Arc<dyn ShownTask>) -> AsWorker {
-    let former = EXECUTED
-        .with(|executed| (executed.home.replace(home), executed.shown.borrow_mut().replace(shown)));
-    AsWorker { former: Some(former) }
+    EXECUTED.with(|executed| AsWorker {
+        home: executed.home.replace(home),
+        shown: executed.shown.replace(Some(shown)),
+        spent: executed.spent.take(),
+    })
 }
 
 /// Returns true if the calling thread is that of a worker of this pool.
@@ -132,17 +135,19 @@ pub(crate) fn is_worker_with(is_it: impl FnOnce(*const ()) -> bool) -> bool {
     looked.unwrap_or(false)
 }
 
-/// See [`enter_as_worker`].
+/// See [`enter_as_worker`]: what the thread was before. A task of one pool may step virtual workers of another.
 pub(crate) struct AsWorker {
-    former: Option<(usize, Option<Arc<dyn ShownTask>>)>,
+    home: usize,
+    shown: Option<Arc<dyn ShownTask>>,
+    spent: Vec<Arc<dyn AnyTask>>,
 }
 
 impl Drop for AsWorker {
     fn drop(&mut self) {
-        let (home, shown) = self.former.take().unwrap_or_default();
         drop(EXECUTED.try_with(|executed| {
-            executed.home.set(home);
-            (executed.shown.replace(shown), executed.spent.take())
+            executed.home.set(self.home);
+            let spent = executed.spent.replace(mem::take(&mut self.spent));
+            (executed.shown.replace(self.shown.take()), spent)
         }));
     }
 }
@@ -200,7 +205,7 @@ pub(super) fn show() {
 /// Calls `step` while a run is the current one, and gives its task back.
 ///
 /// The thread's share in the run is the one that is handed in, so that an outermost run costs none. A run that
-/// is `hidden` is shown when it is looked at, if at all.
+/// is `hidden` is shown when it is looked at, if at all; inside another run at once.
 #[inline]
 pub(super) fn enter<R>(
     run: Run,
@@ -221,8 +226,10 @@ pub(super) fn enter<R>(
             (result, outermost.leave())
         })
     } else {
-        let _inner = Inner::enter(run.clone());
-        (step(&run), run.into_task())
+        let inner = Inner::enter(run.clone(), is_hidden);
+        let result = step(&run);
+        drop(inner);
+        (result, run.into_task())
     }
 }
 
@@ -260,17 +267,30 @@ impl Drop for Outermost<'_> {
 }
 
 /// While it lives, the thread executes a run inside another.
-struct Inner;
+struct Inner {
+    /// Where the run is shown, if a worker executes it.
+    shown: Option<Arc<dyn ShownTask>>,
+}
 
 impl Inner {
-    fn enter(run: Run) -> Self {
-        let _ = EXECUTED.try_with(|executed| executed.inner.borrow_mut().push(run));
-        Self
+    fn enter(run: Run, is_worker: bool) -> Self {
+        let shown = EXECUTED.try_with(|executed| {
+            let shown = executed.shown.borrow().clone().filter(|_| is_worker);
+            if let Some(shown) = &shown {
+                shown.show_task(run.task());
+            }
+            executed.inner.borrow_mut().push(run);
+            shown
+        });
+        Self { shown: shown.ok().flatten() }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if let Some(shown) = &self.shown {
+            shown.clear();
+        }
         drop(EXECUTED.try_with(|executed| executed.inner.borrow_mut().pop()));
     }
 }

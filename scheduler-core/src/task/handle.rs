@@ -16,7 +16,7 @@ use super::state::TaskState;
 use super::waiters::{Waiter, notify};
 use super::{Home, current};
 use crate::error::{Error, Failure};
-use crate::time::{Clock, Gate, Now, Tick};
+use crate::time::{Clock, Due, Gate, Now, Tick};
 use crate::unwind::catch;
 
 /// How long a task may be due without a worker before another that waits for it is reported.
@@ -244,13 +244,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let clock = home.clock();
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
-        // The deadline of a run of another pool is a time of another clock; that pool enforces it.
-        let neighbour = run.filter(|run| is_home_of(home, run));
-        let mut starves_at = neighbour.map(|_| self.starves_at(clock));
-        let deadlines = [
-            self.cell.header().deadline(),
-            neighbour.map_or(Tick::MAX, |run| run.task().header().deadline()),
-        ];
+        let mut starves_at =
+            run.filter(|run| run.is_of(home)).map(|_| starves_at(&**clock, self.cell.due()));
+        let stops_at = run.and_then(|run| run.deadline_in(home));
+        let mut ends_at = Some(self.cell.header().deadline()).filter(|end| *end != Tick::MAX);
         loop {
             let seen = gate.epoch();
             if let Some(outcome) = self.cell.outcome() {
@@ -259,7 +256,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             if interruptible.is_asked_to_stop() {
                 return Err(Error::interrupted());
             }
-            if self.cell.header().is_overdue(clock.now()) {
+            // Another thread may be cancelling it already, and dropping its body.
+            if ends_at.take_if(|end| clock.now() >= *end).is_some() {
                 self.cancel_now();
                 continue;
             }
@@ -274,15 +272,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             {
                 home.wait_starves(run, self.cell.header());
             }
-            let wake_ups = [until, starves_at].into_iter().flatten().chain(deadlines);
-            clock.wait(gate, seen, wake_ups.min().filter(|look| *look != Tick::MAX));
+            let wake_ups = [until, starves_at, stops_at, ends_at];
+            clock.wait(gate, seen, wake_ups.into_iter().flatten().min());
         }
-    }
-
-    /// When a wait inside a task of the same pool, whose worker it holds, is to be reported.
-    fn starves_at(&self, clock: &Arc<dyn Clock>) -> Tick {
-        let now = Now::read(&**clock);
-        self.cell.due().as_tick(now).max(now.tick) + STARVED_AFTER
     }
 
     fn is_task_of(&self, run: &Run) -> bool {
@@ -332,8 +324,10 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     }
 }
 
-fn is_home_of(home: &dyn Home, run: &Run) -> bool {
-    run.task().header().home().is_some_and(|other| std::ptr::addr_eq(Arc::as_ptr(&other), home))
+/// When a wait for a task of the same pool is to be reported, whose worker it holds.
+pub(crate) fn starves_at(clock: &dyn Clock, due: Due) -> Tick {
+    let now = Now::read(clock);
+    due.as_tick(now).max(now.tick) + STARVED_AFTER
 }
 
 impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {

@@ -187,13 +187,14 @@ impl Header {
     }
 
     pub(crate) fn ticket(&self) -> Ticket {
-        // ORDERING: relaxed is enough, the pool's lock orders all accesses.
-        Ticket::from_bits(self.ticket.load(Ordering::Relaxed))
+        // ORDERING: acquire, see `set_ticket`.
+        Ticket::from_bits(self.ticket.load(Ordering::Acquire))
     }
 
     pub(crate) fn set_ticket(&self, ticket: Ticket) {
-        // ORDERING: relaxed is enough, the pool's lock orders all accesses.
-        self.ticket.store(ticket.to_bits(), Ordering::Relaxed);
+        // ORDERING: release, because a worker that takes a timer from the line has not the pool's lock: it reads when
+        // the timer was due before others see it disarmed, and arm it for another time. All else is ordered by that lock.
+        self.ticket.store(ticket.to_bits(), Ordering::Release);
     }
 
     /// Asks one run to stop, or [`EVERY_RUN`]. A request is never taken back; it means nothing to the

@@ -42,7 +42,7 @@ mod conclusion;
 mod control;
 pub(crate) mod current;
 mod firings;
-mod handle;
+pub(crate) mod handle;
 mod header;
 mod once;
 mod rhythm;

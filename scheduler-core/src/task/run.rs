@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::Home;
 use super::header::{Header, TaskId};
 use super::rhythm::LastRun;
 use super::state::{Suspend, TaskState};
@@ -160,6 +161,19 @@ impl Run {
     /// The run's task.
     pub(crate) fn task(&self) -> &Arc<dyn AnyTask> {
         &self.task
+    }
+
+    /// Returns true if it is a run of this pool.
+    pub(crate) fn is_of(&self, home: &dyn Home) -> bool {
+        let own = self.task.header().home();
+        own.is_some_and(|own| std::ptr::addr_eq(Arc::as_ptr(&own), home))
+    }
+
+    /// When a run of this pool is to have ended, if it has a limit. That of another pool is a time of another clock, and
+    /// that pool enforces it.
+    pub(crate) fn deadline_in(&self, home: &dyn Home) -> Option<Tick> {
+        let deadline = self.task.header().deadline();
+        (deadline != Tick::MAX && self.is_of(home)).then_some(deadline)
     }
 
     /// When the run was due, and when it has started.

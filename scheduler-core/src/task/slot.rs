@@ -17,7 +17,8 @@ pub(crate) type Around = Box<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 /// How a task ends.
 pub(super) enum Outcome<T> {
     Value(T),
-    Cancelled,
+    /// A recurring task, whose value is `()`, will not run again.
+    Over,
     Failed(Failure),
 }
 

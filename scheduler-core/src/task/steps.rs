@@ -62,11 +62,6 @@ pub(crate) trait Steps<T>: Send {
     /// Only a future asks for the waker.
     fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T>;
 
-    /// The value of a task that will never run again, where it has one.
-    fn last_value(&self) -> Option<T> {
-        None
-    }
-
     /// Returns true if nothing is left of it that could run or be dropped.
     fn is_spent(&self) -> bool {
         false
@@ -79,10 +74,6 @@ pub(crate) trait Steps<T>: Send {
 impl<T> Steps<T> for Box<dyn Steps<T>> {
     fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
         (**self).step(waker)
-    }
-
-    fn last_value(&self) -> Option<T> {
-        (**self).last_value()
     }
 
     fn is_spent(&self) -> bool {
@@ -135,10 +126,6 @@ impl<R: TaskReturn, F: FnMut() -> R + Send> Steps<()> for Repeat<F> {
     fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<()> {
         Step::Ran((self.0)().into_result())
     }
-
-    fn last_value(&self) -> Option<()> {
-        Some(())
-    }
 }
 
 /// A closure that makes a future for each run.
@@ -169,10 +156,6 @@ where
                 Step::Ran(result)
             }
         }
-    }
-
-    fn last_value(&self) -> Option<()> {
-        Some(())
     }
 
     fn abandon_run(&mut self) {

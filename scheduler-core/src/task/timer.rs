@@ -352,7 +352,7 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     fn armed(&self) -> Option<Due> {
-        // ORDERING: relaxed is enough, the pool's lock orders all accesses.
+        // ORDERING: relaxed is enough, the ticket orders the accesses.
         let Armed { is_by_wall, due } = &self.armed;
         let due =
             || Due::from_parts(is_by_wall.load(Ordering::Relaxed), due.load(Ordering::Relaxed));

@@ -82,6 +82,55 @@ fn ec_n1_a_run_that_does_not_heed_the_limit_is_cancelled_at_once_and_its_value_i
 }
 
 #[test]
+fn ec_n1_a_task_that_waits_for_the_first_of_many_is_interrupted_at_its_limit() {
+    let ManualPool { pool, clock } = ManualPool::new(1);
+    let (inner, seen) = (pool.clone(), Journal::new());
+    let noted = seen.clone();
+    let handle = pool
+        .submit_with_timeout(ms(5), move || {
+            noted.note(inner.invoke_any([|| 1]).unwrap_err().is_interrupted());
+        })
+        .unwrap();
+    await_parked(&clock, 1);
+    clock.advance(ms(5));
+    seen.await_len(1);
+    eventually("it has ended", || handle.is_done());
+    assert!(handle.is_cancelled() && seen.entries() == [true]);
+}
+
+#[test]
+fn ec_n1_a_wait_for_a_task_whose_body_is_dropped_beyond_its_limit_ends_by_its_own() {
+    let ManualPool { pool, clock } = ManualPool::new(1);
+    let (wedge, blocker) = (wedge(&pool), Blocker::new());
+    let dropped = OnDrop(Some(Box::new(blocker.body())));
+    let handle = pool.submit_with_timeout(ms(5), move || drop(dropped)).unwrap();
+    let cancelled = handle.clone();
+    let cancelling = Pending::start(move || cancelled.cancel());
+    blocker.await_started();
+    let awaited = handle.clone();
+    let waiting = Pending::start(move || awaited.wait_done_for(ms(10)));
+    await_parked(&clock, 1);
+    clock.advance(ms(5));
+    await_parked(&clock, 1);
+    clock.advance(ms(5));
+    assert!(waiting.join().unwrap_err().is_timeout());
+    blocker.release();
+    assert!(cancelling.join() && handle.is_cancelled());
+    wedge.release();
+}
+
+/// Calls what it holds when it is dropped.
+struct OnDrop(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        if let Some(call) = self.0.take() {
+            call();
+        }
+    }
+}
+
+#[test]
 fn ec_n1_a_task_that_has_not_begun_in_time_never_runs() {
     let ManualPool { pool, clock } = ManualPool::new(1);
     let (wedge, ran) = (wedge(&pool), Journal::new());

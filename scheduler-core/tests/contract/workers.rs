@@ -8,7 +8,9 @@ use std::{io, thread};
 use crate::kit::{
     Blocker, CAP, HOUR, Journal, ManualPool, NANO, VirtualPool, capped, ms, value_of, wedge,
 };
-use scheduler_core::{PoolBuilder, ScheduledThreadPool, TaskHandle, TaskState, WorkerThread};
+use scheduler_core::{
+    Begun, PoolBuilder, ScheduledThreadPool, TaskHandle, TaskState, WorkerThread,
+};
 
 fn sized(core_size: usize) -> PoolBuilder {
     ScheduledThreadPool::builder().core_size(core_size)
@@ -473,4 +475,22 @@ fn ec_f11_the_remaining_thread_serves_the_queue() {
     stage.await_parked(1);
     stage.clock.advance(HOUR);
     handles.iter().for_each(value_of);
+}
+
+#[test]
+fn a_virtual_worker_in_the_middle_of_a_run_has_nothing_to_do_until_that_is_finished() {
+    let VirtualPool { pool, workers, .. } = VirtualPool::new(1);
+    let (first, second) = (pool.submit(|| 1).unwrap(), pool.submit(|| 2).unwrap());
+    let worker = workers.numbers()[0];
+    let Begun::Run(run) = workers.begin(worker) else { panic!("a task is due") };
+    workers.run_until_idle();
+    assert!(!workers.is_woken(worker));
+    assert_eq!(pool.stats().active, 1);
+    assert!(!first.is_done() && !second.is_done());
+    pool.shutdown();
+    workers.run_until_idle();
+    run.finish();
+    workers.run_until_idle();
+    assert_eq!((first.result_now().unwrap(), second.result_now().unwrap()), (1, 2));
+    assert!(pool.is_terminated());
 }

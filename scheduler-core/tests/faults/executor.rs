@@ -215,7 +215,7 @@ fn f_ex3_a_task_cannot_wait_for_the_end_of_its_own_pool() {
         (closed.to_string(), inside.await_termination(HOUR), inside.run_state())
     });
     let (text, is_terminated, state) = value_of(&handle.unwrap());
-    assert!(text.contains("`close` would wait for the very task that called it"), "{text}");
+    assert!(text.contains("`close` would wait for the task or pool that has called it"), "{text}");
     assert_eq!((is_terminated, state), (false, RunState::Running));
     check_healthy(&pool);
 }
@@ -315,6 +315,26 @@ fn f_ex4_an_unlimited_wait_for_a_task_that_cannot_start_is_reported() {
     assert!(!a.is_done());
     pool.set_core_size(2);
     assert_eq!(value_of(&a).unwrap(), 7);
+    check_healthy(&pool);
+}
+
+#[test]
+fn f_ex4_a_wait_for_the_first_of_many_that_cannot_start_is_reported() {
+    let (ManualPool { pool, clock }, starved) = pool_noting_starvation();
+    let inside = pool.clone();
+    let a = Task::once(move || inside.invoke_any([|| 7, || 8]));
+    let a = pool.submit_task(a.name("a")).unwrap();
+    await_parked(&clock, 1);
+    clock.advance(Duration::from_secs(1) - NANO);
+    await_parked(&clock, 1);
+    assert_eq!(starved.len(), 0);
+    clock.advance(NANO);
+    starved.await_len(1);
+    await_parked(&clock, 1);
+    assert_eq!(starved.entries(), [("a".to_owned(), String::new())], "once");
+    assert!(!a.is_done());
+    pool.set_core_size(2);
+    assert!([7, 8].contains(&value_of(&a).unwrap()));
     check_healthy(&pool);
 }
 
