@@ -25,9 +25,9 @@ struct Outcome {
     notes: Vec<String>,
 }
 
-/// Runs `judge` on each line of a file and fails unless all lines pass. A judge returns a note, or
+/// Runs `check` on each line of a file and fails unless all lines pass. A check returns a note, or
 /// why the line failed.
-fn check_file(name: &str, judge: impl Fn(&Value) -> Result<Option<String>, String>) {
+fn check_file(name: &str, check: impl Fn(&Value) -> Result<Option<String>, String>) {
     let directory = std::env::var_os("SCHEDULER_CONFORMANCE").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")),
         PathBuf::from,
@@ -39,7 +39,7 @@ fn check_file(name: &str, judge: impl Fn(&Value) -> Result<Option<String>, Strin
     for (number, line) in (1..).zip(text.lines()) {
         outcome.total += 1;
         let value: Value = serde_json::from_str(line).expect("a line is a JSON object");
-        match judge(&value) {
+        match check(&value) {
             Ok(note) => outcome.notes.extend(note),
             Err(fault) => outcome.faults.push(format!("{name}:{number}: {fault}\n    {line}")),
         }

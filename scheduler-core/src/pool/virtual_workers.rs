@@ -39,19 +39,25 @@ use crate::time::{Epoch, Tick};
 #[derive(Clone, Default)]
 pub struct VirtualWorkers {
     /// Workers of a pool that exists; the pool owns them.
-    workers: Arc<Mutex<BTreeMap<WorkerNumber, Rest>>>,
+    workers: Arc<Mutex<BTreeMap<WorkerNumber, VirtualWorker>>>,
     shell: Arc<Mutex<Option<Weak<Shell>>>>,
     steps: Arc<AtomicU64>,
     refusals: Arc<AtomicU64>,
 }
 
 /// Where a virtual worker waits to be woken, and what it saw there before its last step.
-struct Rest {
+struct VirtualWorker {
     shared: Arc<SharedWorker>,
     /// None before the first step.
     seen: Option<Epoch>,
     /// Whether it is in the middle of a run.
     is_busy: bool,
+}
+
+impl VirtualWorker {
+    fn is_woken(&self) -> bool {
+        !self.is_busy && self.seen != Some(self.shared.gate.epoch())
+    }
 }
 
 /// What a worker shares, if it is free to look for work.
@@ -93,8 +99,7 @@ impl VirtualWorkers {
     #[must_use]
     pub fn is_woken(&self, worker: u64) -> bool {
         let workers = self.workers.lock();
-        let is_woken = |rest: &Rest| !rest.is_busy && rest.seen != Some(rest.shared.gate.epoch());
-        workers.get(&worker).is_some_and(is_woken)
+        workers.get(&worker).is_some_and(VirtualWorker::is_woken)
     }
 
     /// When the first of the tasks and alarms that wait in the pool is due, as its clocks go now.
@@ -194,17 +199,17 @@ impl VirtualWorkers {
     /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has left.
     fn notice(&self, worker: WorkerNumber) -> Option<Noticed> {
         let mut workers = self.workers.lock();
-        let rest = workers.get_mut(&worker)?;
-        if rest.is_busy {
+        let entry = workers.get_mut(&worker)?;
+        if entry.is_busy {
             return Some(Noticed::Busy);
         }
-        rest.seen = Some(rest.shared.gate.epoch());
-        Some(Noticed::Free(Arc::clone(&rest.shared)))
+        entry.seen = Some(entry.shared.gate.epoch());
+        Some(Noticed::Free(Arc::clone(&entry.shared)))
     }
 
     fn set_busy(&self, worker: WorkerNumber, is_busy: bool) {
-        if let Some(rest) = self.workers.lock().get_mut(&worker) {
-            rest.is_busy = is_busy;
+        if let Some(entry) = self.workers.lock().get_mut(&worker) {
+            entry.is_busy = is_busy;
         }
     }
 
@@ -218,7 +223,9 @@ impl VirtualWorkers {
         let Some(shell) = worker.shell.take() else { return };
         let Some(shared) = shell.shared_worker(worker.number) else { return };
         *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers.lock().insert(worker.number, Rest { shared, seen: None, is_busy: false });
+        self.workers
+            .lock()
+            .insert(worker.number, VirtualWorker { shared, seen: None, is_busy: false });
         shell.worker_arrived(worker.number);
     }
 }

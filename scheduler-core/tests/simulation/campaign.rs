@@ -79,7 +79,7 @@ pub(crate) fn shrink(plan: &Plan, invariant: Invariant, plant: Option<Plant>) ->
 }
 
 /// Runs one seed; the error is all there is to say about its failure.
-fn judge(seed: u64, is_twice: bool) -> Result<Played, String> {
+fn play_and_check(seed: u64, is_twice: bool) -> Result<Played, String> {
     let plan = Plan::draw(seed);
     let violation = match play(&plan, None) {
         Ok(played) if is_twice && play(&plan, None).ok() != Some(played) => {
@@ -125,14 +125,14 @@ fn setting(name: &str) -> Option<u64> {
 #[test]
 fn every_seed_keeps_every_invariant() {
     if let Some(seed) = setting("SCHEDULER_SIM_SEED") {
-        match judge(seed, true) {
+        match play_and_check(seed, true) {
             Ok(played) => eprintln!("seed {seed}: {played:?}\n{:#?}", Plan::draw(seed)),
             Err(report) => panic!("{report}"),
         }
         return;
     }
     for seed in kept() {
-        judge(seed, true).unwrap_or_else(|report| panic!("{report}"));
+        play_and_check(seed, true).unwrap_or_else(|report| panic!("{report}"));
     }
     let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
     let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(SEEDS);
@@ -164,7 +164,7 @@ fn sweep(seeds: std::ops::Range<u64>, stop: &AtomicBool) -> Result<Played, Strin
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let played = judge(seed, seed % TWICE == 0);
+        let played = play_and_check(seed, seed % TWICE == 0);
         stop.fetch_or(played.is_err(), Ordering::Relaxed);
         sum = sum.plus(played?);
     }

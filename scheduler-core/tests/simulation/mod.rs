@@ -11,7 +11,7 @@
 //! | `plan`, `op`, `prng` | what is done: a seed becomes settings and a list of operations |
 //! | `client`, `body`, `stage`, `clock` | doing it to the real pool, and writing down what is noticed |
 //! | `model`, `walls`, `words` | what should come of it |
-//! | `world`, `reflect`, `judge`, `checks`, `tally`, `verdict` | driving both, and comparing |
+//! | `world`, `reflect`, `moments`, `checks`, `tally`, `verdict` | driving both, and comparing |
 //! | `campaign`, `corners` | many seeds; shortening the one that fails; what the plans reach |
 //! | `plant`, `planted` | planted bugs: the proof that the simulation can fail |
 //!
@@ -64,8 +64,8 @@ mod checks;
 mod client;
 mod clock;
 mod corners;
-mod judge;
 mod model;
+mod moments;
 mod op;
 mod plan;
 mod plant;

@@ -17,7 +17,7 @@ impl World {
         match note {
             Note::Entered { task, number, fire_time, at } => {
                 self.fold(&[3, task as u64, number, fire_time as u64, at.tick, at.wall as u64]);
-                return self.judge_entry(task, fire_time, at);
+                return self.check_entry(task, fire_time, at);
             }
             Note::Stepped { task, outcome, lasts } => {
                 self.fold(&[4, task as u64, outcome as u64, lasts]);

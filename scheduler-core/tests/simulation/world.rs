@@ -236,7 +236,7 @@ impl World {
         match begun {
             Begun::Run(run) => {
                 let task = self.taken();
-                self.judge_take(task, expected, now)?;
+                self.check_take(task, expected, now)?;
                 self.absorb()?;
                 let (outcome, lasts) = match self.stepped {
                     Some((stepped, outcome, lasts)) if stepped == task => (outcome, lasts),
@@ -262,11 +262,11 @@ impl World {
                     self.reach(Corner::LeftToOthers);
                 } else {
                     self.model = after;
-                    self.judge_rest(expected, until, now)?;
+                    self.check_rest(expected, until, now)?;
                 }
                 // One that was woken while it was about to rest looks again.
                 if !leaves && !self.virtual_workers.is_woken(number) {
-                    self.judge_patience(index, until, now)?;
+                    self.check_patience(index, until, now)?;
                 }
                 let worker = &mut self.workers[index];
                 worker.mode = Mode::Parked(until);
@@ -274,7 +274,7 @@ impl World {
                 self.absorb()
             }
             Begun::Left => {
-                self.judge_leave(index, expected, now)?;
+                self.check_leave(index, expected, now)?;
                 if self.model.state == RunState::Running {
                     self.reach(Corner::WorkerTimedOut);
                 }
@@ -304,7 +304,7 @@ impl World {
             self.tallies[task].is_inside = false;
         }
         self.absorb()?;
-        if outcome == Outcome::Pending { Ok(()) } else { self.judge_finish(task, outcome, now) }
+        if outcome == Outcome::Pending { Ok(()) } else { self.check_finish(task, outcome, now) }
     }
 
     /// Steps each worker that has a reason to act, until none has; runs stay in progress.

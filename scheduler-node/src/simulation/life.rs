@@ -65,8 +65,7 @@ pub fn live(seed: u64, safeguards: Safeguards) -> Result<Figures, Fault> {
         }
         let unfinished = world.checker.unfinished(&world.model, world.store_now());
         if unfinished.is_empty() {
-            let store_now = world.store_now();
-            world.checker.judge(&world.model, store_now);
+            world.checker.check_all(&world.model);
             break;
         }
         if world.now > END {

@@ -63,7 +63,7 @@ impl Checker {
         unfinished.map(name).collect()
     }
 
-    pub(in super::super) fn judge(&mut self, model: &Model, _: StoreTime) {
+    pub(in super::super) fn check_all(&mut self, model: &Model) {
         let jobs = model.jobs(&JobFilter::default(), u32::MAX).unwrap_or_default();
         for job in &jobs {
             let is_right = self.job(job.id).is_over || job.state.is_unfinished();

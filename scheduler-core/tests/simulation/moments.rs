@@ -1,4 +1,4 @@
-//! The judgement of single moments: a body is entered, a task taken, a run ended, a worker rests.
+//! Checks of single moments: a body is entered, a task taken, a run ended, a worker waits.
 
 use super::corners::Corner;
 use super::verdict::{Invariant, Verdict};
@@ -8,7 +8,7 @@ use scheduler_core::{RunState, TaskState};
 
 impl World {
     /// A body was entered: not early, not twice at a time, not after its end.
-    pub(crate) fn judge_entry(&mut self, task: usize, fire_time: i64, at: Now) -> Verdict {
+    pub(crate) fn check_entry(&mut self, task: usize, fire_time: i64, at: Now) -> Verdict {
         self.runs += 1;
         let known = self.model.tasks[task];
         let is_held = known.place == Place::Held;
@@ -36,7 +36,7 @@ impl World {
     }
 
     /// What a worker has taken is what the model takes.
-    pub(crate) fn judge_take(&self, task: usize, expected: Option<usize>, now: Now) -> Verdict {
+    pub(crate) fn check_take(&self, task: usize, expected: Option<usize>, now: Now) -> Verdict {
         if Some(task) == expected {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl World {
     }
 
     /// The event of a run's end says what became of it.
-    pub(crate) fn judge_finish(&mut self, task: usize, outcome: Outcome, now: Now) -> Verdict {
+    pub(crate) fn check_finish(&mut self, task: usize, outcome: Outcome, now: Now) -> Verdict {
         let known = self.model.tasks[task];
         match (known.rhythm, known.end, known.fired, known.due) {
             (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
@@ -111,7 +111,7 @@ impl World {
     }
 
     /// A worker rests: nothing is due, and it will not wake up in vain.
-    pub(crate) fn judge_rest(
+    pub(crate) fn check_rest(
         &self,
         expected: Option<usize>,
         until: Option<u64>,
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// A worker that may leave for being idle rests no longer than its keep-alive time in all.
-    pub(crate) fn judge_patience(&self, index: usize, until: Option<u64>, now: Now) -> Verdict {
+    pub(crate) fn check_patience(&self, index: usize, until: Option<u64>, now: Now) -> Verdict {
         let since = self.idle_since(index).unwrap_or(now.tick);
         let limit = since.saturating_add(self.limits.keep_alive);
         let is_patient = until.is_none_or(|until| until > limit);
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// A worker leaves: there is no more use for it.
-    pub(crate) fn judge_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
+    pub(crate) fn check_leave(&self, index: usize, expected: Option<usize>, now: Now) -> Verdict {
         Invariant::Liveness.holds(expected.is_none(), || {
             format!("a worker leaves at {now:?}, though {expected:?} is due")
         })?;

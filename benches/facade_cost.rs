@@ -1,4 +1,4 @@
-//! What a scheduled task costs beyond the bare engine, for a run that does nothing: `cargo bench -p benches --bench conduct`.
+//! What a scheduled task costs beyond the bare engine, for a run that does nothing: `cargo bench -p benches --bench facade_cost`.
 //!
 //! First a table in which all ways to run take turns in
 //! one process, so that whatever else the machine does hurts all of them alike: the minimum and the
