@@ -16,10 +16,8 @@
 //! | `HookPanicked` | a hook, decorator or handler of the pool's owner panicked | which one, the panic |
 //!
 //! A run that is cancelled while its future is pending is over without a `RunFinished`: it has no
-//! outcome, and the `TaskEnded` of its task reports it. The limit of a
-//! [`submit_with_timeout`](crate::ScheduledThreadPool::submit_with_timeout) is a task of the pool's own,
-//! with a number and events like any other. The calls of [`Alarm`](crate::Alarm)s have none, and of those of
-//! [`Timer`](crate::Timer)s only a panic is reported.
+//! outcome, and the `TaskEnded` of its task reports it. The calls of [`Alarm`](crate::Alarm)s have no events, and of
+//! those of [`Timer`](crate::Timer)s only a panic is reported.
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
 //

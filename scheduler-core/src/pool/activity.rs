@@ -26,8 +26,7 @@ pub(crate) struct Activity {
     is_awake: AtomicBool,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::OneShot, Kind::Recurring, Kind::Resumed, Kind::TimeLimit, Kind::Alarm, Kind::Timer];
+const KINDS: [Kind; 5] = [Kind::OneShot, Kind::Recurring, Kind::Resumed, Kind::Alarm, Kind::Timer];
 
 /// The bits of a word that hold the kind.
 const KIND_BITS: u32 = 3;
@@ -109,6 +108,6 @@ mod tests {
         }
         activity.begin(Running { kind: Kind::OneShot, sequence: 0 });
         activity.end(false);
-        assert_eq!(activity.tally(), (5, false));
+        assert_eq!(activity.tally(), (4, false));
     }
 }

@@ -65,8 +65,7 @@ impl<I: Item> Core<I> {
         }
     }
 
-    /// Admits what the pool itself has made: the time limit of an admitted task, or an alarm. It is cancelled if
-    /// the pool is about to end.
+    /// Admits what the pool itself has made, such as an alarm. It is cancelled if the pool is about to end.
     pub(crate) fn admit_own(
         &mut self,
         item: I,

@@ -77,8 +77,6 @@ pub(crate) enum Kind {
     Recurring,
     /// A run in progress that wants to be polled on, or that goes on as a future.
     Resumed,
-    /// The time limit of a task; it leaves the queue together with its task, at the latest.
-    TimeLimit,
     /// A call of an [`Alarm`](super::Alarm). The pool does not wait for it when it ends.
     Alarm,
     /// A timer that is armed. The pool waits for it when it ends.
@@ -88,7 +86,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Returns true if the pool made the item, so that it never is in the hands of a user.
     pub(crate) fn is_internal(self) -> bool {
-        matches!(self, Self::Resumed | Self::TimeLimit | Self::Alarm | Self::Timer)
+        matches!(self, Self::Resumed | Self::Alarm | Self::Timer)
     }
 }
 
@@ -96,9 +94,7 @@ impl Kind {
 pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
     match (state, kind) {
         (RunState::Running, _)
-        | (RunState::ShuttingDown, Kind::Resumed | Kind::TimeLimit | Kind::Alarm | Kind::Timer) => {
-            true
-        }
+        | (RunState::ShuttingDown, Kind::Resumed | Kind::Alarm | Kind::Timer) => true,
         (RunState::ShuttingDown, Kind::OneShot) => is_due || policy.execute_delayed,
         (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
         (RunState::Stopping | RunState::Terminated, _) => false,
@@ -107,7 +103,7 @@ pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: Shutdow
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{Alarm, OneShot, Recurring, Resumed, TimeLimit, Timer};
+    use super::Kind::{Alarm, OneShot, Recurring, Resumed, Timer};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 
@@ -118,7 +114,7 @@ mod tests {
             let (is_due, continue_recurring, execute_delayed) =
                 (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
             let policy = ShutdownPolicy { continue_recurring, execute_delayed };
-            for kind in [OneShot, Recurring, Resumed, TimeLimit, Alarm, Timer] {
+            for kind in [OneShot, Recurring, Resumed, Alarm, Timer] {
                 assert!(may_run(Running, kind, is_due, policy));
                 assert!(!may_run(Stopping, kind, is_due, policy));
                 assert!(!may_run(Terminated, kind, is_due, policy));
@@ -126,7 +122,6 @@ mod tests {
             assert_eq!(may_run(ShuttingDown, OneShot, is_due, policy), is_due || execute_delayed);
             assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
             assert!(may_run(ShuttingDown, Resumed, is_due, policy));
-            assert!(may_run(ShuttingDown, TimeLimit, is_due, policy));
             assert!(may_run(ShuttingDown, Alarm, is_due, policy));
             assert!(may_run(ShuttingDown, Timer, is_due, policy));
         }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use super::executor::ScheduledThreadPool;
-use super::shutdown::Kind;
 use crate::error::Error;
 use crate::task::{OnceBody, Task, TaskHandle};
-use crate::time::{Due, Tick};
 
 impl ScheduledThreadPool {
     /// Runs a task as soon as possible, and cancels it if it has not ended within `limit`.
@@ -16,8 +14,7 @@ impl ScheduledThreadPool {
     /// later is dropped. As `submitWithTimeout` of the JDK's `ForkJoinPool`.
     ///
     /// The body and blocked waits see the end of the time at once. Callbacks and futures that await the
-    /// handle are notified by a worker: where all are busy, when the first of them is free. For that the
-    /// limit waits in the queue, which it leaves when the task has ended.
+    /// handle are notified by an [`Alarm`](crate::Alarm): where all workers are busy, when the first of them is free.
     ///
     /// ```
     /// use scheduler_core::{Run, ScheduledThreadPool};
@@ -43,23 +40,10 @@ impl ScheduledThreadPool {
         let deadline = self.shell().clock.now() + limit;
         let handle = self.submit_task(Task::once(body).deadline(deadline))?;
         if !handle.is_done() {
-            self.cancel_at(deadline, &handle);
+            let limited = handle.clone();
+            let alarm = self.call_at(deadline, move || _ = limited.cancel_now());
+            handle.on_done(move |_| drop(alarm));
         }
         Ok(handle)
-    }
-
-    fn cancel_at<T: Send + Sync + 'static>(&self, deadline: Tick, handle: &TaskHandle<T>) {
-        let limited = handle.clone();
-        let cancel = Task::once(move || {
-            limited.cancel_now();
-        });
-        let due = Due::Tick(deadline);
-        let limit = self.make_handle(self.shell().draw_id(), cancel, None, due);
-        let task = limit.task();
-        self.shell()
-            .step(|core, now, effects| core.admit_own(task, Kind::TimeLimit, due, now, effects));
-        handle.on_done(move |_| {
-            limit.cancel();
-        });
     }
 }

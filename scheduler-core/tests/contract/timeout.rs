@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use crate::kit::{
     Blocker, HOUR, Journal, Latch, ManualPool, NANO, Pending, VirtualPool, await_parked,
-    await_terminated, capped, eventually, ms, value_of, wedge,
+    await_terminated, eventually, ms, value_of, wedge,
 };
-use scheduler_core::{Error, Run, ScheduledThreadPool, ShutdownPolicy, TaskHandle, TaskState};
+use scheduler_core::{
+    Begun, Error, Run, ScheduledThreadPool, ShutdownPolicy, TaskHandle, TaskState, Tick,
+};
 
 /// A body that sleeps for an hour, and notes whether it was interrupted.
 fn sleeper(woken: &Journal<bool>) -> impl FnOnce() + Send + use<> {
@@ -161,35 +163,31 @@ fn ec_n1_a_value_that_comes_too_late_is_dropped() {
 fn ec_n2_a_task_that_ends_in_time_delivers_and_its_limit_is_gone() {
     for removes in [true, false] {
         let builder = ScheduledThreadPool::builder().core_size(2).remove_on_cancel(removes);
-        let ManualPool { pool, clock } = ManualPool::build(builder);
-        let blocker = Blocker::new();
-        let body = blocker.body();
-        let handle = pool
-            .submit_with_timeout(HOUR, move || {
-                body();
-                assert!(!Run::current().expect("inside a run").is_cancelled());
-                7
-            })
-            .unwrap();
-        blocker.await_started();
-        assert_eq!(pool.stats().queued, 1, "the limit waits");
-        blocker.release();
-        assert_eq!(value_of(&handle), 7);
-        eventually("the limit is gone", || pool.stats().queued == 0);
-        eventually("the worker is back", || pool.stats().completed == 1);
-        clock.advance(HOUR);
+        let stage = VirtualPool::build(builder);
+        let body = || {
+            assert!(!Run::current().expect("inside a run").is_cancelled());
+            7
+        };
+        let handle = stage.pool.submit_with_timeout(HOUR, body).unwrap();
+        let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };
+        assert_eq!(stage.workers.next_due(), Some(Tick::ZERO + HOUR), "the limit waits");
+        run.finish();
+        assert_eq!(handle.result_now().unwrap(), 7);
+        assert_eq!(stage.workers.next_due(), None, "the limit is gone");
+        stage.run_for(HOUR);
         assert_eq!(handle.state(), TaskState::Completed);
-        assert_eq!(pool.stats().completed, 1, "a limit that is not reached is no run");
+        assert_eq!(stage.pool.stats().completed, 1, "a limit that is not reached is no run");
     }
 }
 
 #[test]
 fn ec_n2_a_task_that_fails_in_time_is_failed() {
-    let ManualPool { pool, .. } = ManualPool::new(1);
-    let handle = pool.submit_with_timeout(HOUR, || panic!("in time")).unwrap();
-    let waiting: TaskHandle<()> = handle.clone();
-    assert!(capped(move || waiting.wait()).unwrap_err().is_failed());
-    eventually("the limit is gone", || pool.stats().queued == 0);
+    let stage = VirtualPool::new(1);
+    let handle: TaskHandle<()> =
+        stage.pool.submit_with_timeout(HOUR, || panic!("in time")).unwrap();
+    stage.run_due();
+    assert_eq!(handle.state(), TaskState::Failed);
+    assert_eq!(stage.workers.next_due(), None, "the limit is gone");
 }
 
 #[test]
@@ -214,7 +212,7 @@ fn ec_n2_limits_are_not_among_the_tasks_that_shutdown_now_returns() {
     let ManualPool { pool, .. } = ManualPool::new(1);
     let wedge = wedge(&pool);
     let handle = pool.submit_with_timeout(HOUR, || ()).unwrap();
-    assert_eq!(pool.stats().queued, 2);
+    assert_eq!(pool.stats().queued, 1, "a limit is not counted");
     let returned = pool.shutdown_now();
     assert!(returned.len() == 1 && returned[0].belongs_to(&handle));
     drop(returned);
