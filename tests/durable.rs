@@ -321,6 +321,22 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
 }
 
 #[test]
+fn the_banner_leaves_it_to_the_store_when_a_durable_task_runs() -> Checked {
+    let (sender, messages) = std::sync::mpsc::channel();
+    let builder = Scheduler::builder().environment([("PATH", "")]).store(Model::new());
+    let builder = builder.tasks(tasks![nightly, sweep]).messages(move |message| {
+        // Nobody listens after the first one.
+        drop(sender.send(message.to_string()));
+    });
+    let scheduler = builder.spawn()?;
+    let banner = messages.recv()?;
+    assert_eq!(banner.matches("  next: when the store says").count(), 2, "{banner}");
+    assert!(!banner.contains("never"), "{banner}");
+    scheduler.shutdown()?;
+    Ok(())
+}
+
+#[test]
 fn a_durable_task_that_is_disabled_is_enabled_by_its_settings_only() -> Checked {
     let (scheduler, jobs, _) = started(&[("tasks.nightly.enabled", "false")])?;
     let nightly = scheduler.tasks().get("nightly")?;

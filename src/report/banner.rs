@@ -37,6 +37,8 @@ pub(crate) struct TaskLine {
     pub(crate) next: Option<DateTime<Utc>>,
     /// Whether its trigger failed, and is asked again.
     pub(crate) has_trigger_failed: bool,
+    /// Whether a store says when it runs.
+    pub(crate) is_durable: bool,
 }
 
 /// A pool as the banner shows it.
@@ -113,6 +115,7 @@ impl Banner<'_> {
     fn next(&self, task: &TaskLine) -> String {
         match task.next {
             None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
+            None if task.is_durable => "next: when the store says".to_owned(),
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
@@ -153,7 +156,8 @@ mod tests {
 
     fn task(name: &str, next: Option<u64>) -> TaskLine {
         let next = next.map(sample::at);
-        TaskLine { facts: sample::facts(name), next, has_trigger_failed: false }
+        let (has_trigger_failed, is_durable) = (false, false);
+        TaskLine { facts: sample::facts(name), next, has_trigger_failed, is_durable }
     }
 
     fn banner<'a>(tasks: &'a [TaskLine], pools: &'a [PoolLine]) -> Banner<'a> {

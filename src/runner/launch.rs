@@ -180,6 +180,7 @@ impl StartMessage<'_> {
             facts: task.control.facts(),
             next: task.control.first_start(),
             has_trigger_failed: task.control.has_trigger_failed(),
+            is_durable: task.control.check_in_memory().is_err(),
         };
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
