@@ -80,10 +80,8 @@ impl Dashboard {
     }
 
     fn token(mut self, visitor: Visitor, secret: String) -> Self {
-        let token = Token { secret, visitor };
-        match &mut self.options.auth {
-            Auth::Tokens(tokens) => tokens.push(token),
-            Auth::Program(_) => self.options.auth = Auth::Tokens(vec![token]),
+        if let Auth::Tokens(tokens) = &mut self.options.auth {
+            tokens.push(Token { secret, visitor });
         }
         self
     }

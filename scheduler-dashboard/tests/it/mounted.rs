@@ -26,13 +26,16 @@ async fn sign_in(mut request: Request, next: Next) -> Response {
 }
 
 fn mounted(prefix: &str) -> (Scheduler, Router) {
-    let dashboard = Dashboard::new().allow_host("shop.example").authorize(|head| {
-        let user = head.extensions.get::<User>()?;
-        Some(match &*user.0 {
-            "anna" => Visitor::operator("anna"),
-            other => Visitor::viewer(other),
-        })
-    });
+    // The token has no effect, before `authorize` or after it.
+    let dashboard =
+        Dashboard::new().operator("early", OPERATOR).allow_host("shop.example").authorize(|head| {
+            let user = head.extensions.get::<User>()?;
+            Some(match &*user.0 {
+                "anna" => Visitor::operator("anna"),
+                other => Visitor::viewer(other),
+            })
+        });
+    let dashboard = dashboard.operator("late", OPERATOR);
     let scheduler = builder().task("a/b", hourly(), |_| {}).listener(dashboard.listener());
     let scheduler = scheduler.spawn().unwrap();
     let router = nested(&dashboard, scheduler.tasks(), prefix);
