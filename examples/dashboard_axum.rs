@@ -64,7 +64,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .on_action(|action| println!("{} did {} to {}", action.who, action.action, action.task));
     let scheduler = Scheduler::builder().listener(dashboard.listener()).spawn()?;
 
-    let admin = Router::new().nest_service("/admin/jobs", dashboard.router(scheduler.tasks()));
+    let admin = dashboard.router(scheduler.tasks())?;
+    let admin = Router::new().nest_service("/admin/jobs", admin);
     let app = Router::new().route("/", get("the shop\n")).merge(admin.layer(from_fn(sign_in)));
     println!("listening on http://{}/admin/jobs", listener.local_addr()?);
     let stop = async { drop(tokio::signal::ctrl_c().await) };

@@ -118,10 +118,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut server: Option<DashboardServer> = None;
     let mut address: SocketAddr = address.parse()?;
     if name == "mounted" {
-        mount(dashboard.router(scheduler.tasks()), address)?;
+        mount(dashboard.router(scheduler.tasks())?, address)?;
     } else {
         let served = dashboard.serve(scheduler.tasks(), address)?;
-        println!("ready {}", served.link());
+        println!("ready {}#token={TOKEN}", served.link());
         address = served.address();
         server = Some(served);
     }

@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// How many addresses are watched at most; then all are forgotten.
 const ADDRESSES_MAX: usize = 1_024;
 /// A token that is shorter could be guessed.
-pub(crate) const TOKEN_BYTES_MIN: usize = 16;
+const TOKEN_BYTES_MIN: usize = 16;
 
 /// What a visitor may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +89,24 @@ pub(crate) struct Token {
     pub(crate) visitor: Visitor,
 }
 
+impl Token {
+    /// What is wrong with it, if it could be guessed, or not be sent.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let name = self.visitor.name();
+        // RFC 6750, section 2.1.
+        let is_sent = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        let fault = if self.secret.len() < TOKEN_BYTES_MIN {
+            format!("has fewer than {TOKEN_BYTES_MIN} bytes, and could be guessed")
+        } else if !self.secret.bytes().all(is_sent) {
+            "has other characters than letters, digits and -._~+/=, and could not be sent"
+                .to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("the token of {name:?} {fault}\nhelp: openssl rand -hex 16"))
+    }
+}
+
 /// Shows no secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,7 +168,11 @@ impl Gatekeeper {
         if entry.1.elapsed() >= WINDOW {
             *entry = (0, Instant::now());
         }
+        if entry.0 >= WRONG_MAX {
+            return Denied::TooMany;
+        }
         entry.0 += 1;
+        Denied::Wrong
     }
 }
 
@@ -168,11 +190,7 @@ fn is_same(one: &str, other: &str) -> bool {
     std::hint::black_box(differences) == 0 && one.len() == other.len()
 }
 
-        if entry.0 >= WRONG_MAX {
-            return Denied::TooMany;
-        }
 /// Returns 128 random bits as text.
-        Denied::Wrong
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::request::Parts;
 use scheduler::{Builder, Event, EventKind, Listener, Tasks};
 
-use crate::access::{Auth, TOKEN_BYTES_MIN, Token, Visitor, random_text};
+use crate::access::{Auth, Token, Visitor, random_text};
 use crate::app::App;
 use crate::audit::Action;
 use crate::host::Hosts;
@@ -61,8 +61,8 @@ impl Dashboard {
         self
     }
 
-    /// Adds an operator, who may do everything, with a token of at least 16 bytes. The name stands in the list of
-    /// actions.
+    /// Adds an operator, who may do everything, with a token of at least 16 letters, digits and `-._~+/=`. The name
+    /// stands in the list of actions.
     ///
     /// ```
     /// use scheduler_dashboard::Dashboard;
@@ -74,7 +74,7 @@ impl Dashboard {
         self.token(Visitor::operator(name), token.into())
     }
 
-    /// Adds a reader, who may only look, with a token of at least 16 bytes.
+    /// Adds a reader, who may only look, with a token as that of an [operator](Self::operator).
     pub fn viewer(self, name: &str, token: impl Into<String>) -> Self {
         self.token(Visitor::viewer(name), token.into())
     }
@@ -206,22 +206,29 @@ impl Dashboard {
     ///
     /// Without [tokens](Self::operator) and without [`authorize`](Self::authorize) nobody sees anything.
     ///
-    /// ```
+    /// # Errors
+    ///
+    /// When a token is shorter than 16 bytes, or has a character that cannot be sent.
+    ///
+    /// ```no_run
     /// use axum::Router;
     /// use scheduler::Scheduler;
     /// use scheduler_dashboard::Dashboard;
     ///
-    /// let dashboard = Dashboard::new().operator("ops", "a token of 16 bytes");
+    /// let dashboard = Dashboard::new().operator("ops", std::env::var("DASHBOARD_TOKEN")?);
     /// let scheduler = Scheduler::builder().listener(dashboard.listener()).spawn()?;
-    /// let app: Router = Router::new().nest_service("/admin/jobs", dashboard.router(scheduler.tasks()));
+    /// let admin = dashboard.router(scheduler.tasks())?;
+    /// let app: Router = Router::new().nest_service("/admin/jobs", admin);
     /// # drop(app);
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn router(&self, tasks: Tasks) -> Router {
+    pub fn router(&self, tasks: Tasks) -> io::Result<Router> {
+        check_tokens(&self.options.auth)?;
         let Options { hosts, allows_any_host, .. } = &self.options;
         let hosts = Hosts::mounted(hosts, *allows_any_host);
-        router(App::new((tasks, Arc::clone(&self.recorder)), self.options.clone(), hosts, false))
+        let known = (tasks, Arc::clone(&self.recorder));
+        Ok(router(App::new(known, self.options.clone(), hosts, false)))
     }
 
     /// Serves the dashboard alone, on a thread with a small Tokio runtime of its own, until the result is stopped or
@@ -232,22 +239,18 @@ impl Dashboard {
     /// # Errors
     ///
     /// When the address cannot be bound. When it is reachable from the network and there is neither a token nor
-    /// [`authorize`](Self::authorize), or a token is shorter than 16 bytes.
+    /// [`authorize`](Self::authorize), or a token is shorter than 16 bytes or has a character that cannot be sent.
     pub fn serve(&self, tasks: Tasks, address: impl ToSocketAddrs) -> io::Result<DashboardServer> {
         let mut options = self.options.clone();
         let mut addresses = address.to_socket_addrs()?;
         let first =
             addresses.next().ok_or_else(|| io::Error::other("the address has no meaning"))?;
-        prepare(&mut options, first)?;
+        let made = prepare(&mut options, first)?;
         let bound = bind(first, addresses)?;
         let hosts = Hosts::served(bound.address, &options.hosts, options.allows_any_host);
-        let token = match &options.auth {
-            Auth::Tokens(tokens) => tokens.first().map(|token| token.secret.clone()),
-            Auth::Program(_) => None,
-        };
         let is_local = is_loopback(bound.address.ip());
         let app = App::new((tasks, Arc::clone(&self.recorder)), options, hosts, is_local);
-        bound.serve(router(app), token.as_deref())
+        bound.serve(router(app), made.as_deref())
     }
 
     /// Serves the dashboard from the start of a scheduler to its stop, where [`Builder::start`] does not return in
@@ -293,19 +296,22 @@ impl fmt::Debug for Dashboard {
     }
 }
 
-/// Refuses what would let anybody in; makes a token where only this machine can connect.
-fn prepare(options: &mut Options, address: SocketAddr) -> io::Result<()> {
-    let refuse = |text: String| Err(io::Error::new(ErrorKind::InvalidInput, text));
-    let Auth::Tokens(tokens) = &mut options.auth else { return Ok(()) };
-    if let Some(short) = tokens.iter().find(|token| token.secret.len() < TOKEN_BYTES_MIN) {
-        let name = short.visitor.name();
-        return refuse(format!(
-            "the token of {name:?} has fewer than {TOKEN_BYTES_MIN} bytes, and could be guessed\n\
-             help: openssl rand -hex 16"
-        ));
-    }
+/// Refuses tokens that could be guessed, or not be sent.
+fn check_tokens(auth: &Auth) -> io::Result<()> {
+    let Auth::Tokens(tokens) = auth else { return Ok(()) };
+    tokens.iter().find_map(Token::fault).map_or(Ok(()), refuse)
+}
+
+fn refuse<T>(text: String) -> io::Result<T> {
+    Err(io::Error::new(ErrorKind::InvalidInput, text))
+}
+
+/// Refuses what would let anybody in; makes a token where only this machine can connect, and returns it.
+fn prepare(options: &mut Options, address: SocketAddr) -> io::Result<Option<String>> {
+    check_tokens(&options.auth)?;
+    let Auth::Tokens(tokens) = &mut options.auth else { return Ok(None) };
     if !tokens.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     if !is_loopback(address.ip()) {
         return refuse(format!(
@@ -314,8 +320,9 @@ fn prepare(options: &mut Options, address: SocketAddr) -> io::Result<()> {
             address.port()
         ));
     }
-    tokens.push(Token { secret: random_text()?, visitor: Visitor::operator("local") });
-    Ok(())
+    let secret = random_text()?;
+    tokens.push(Token { secret: secret.clone(), visitor: Visitor::operator("local") });
+    Ok(Some(secret))
 }
 
 /// Binds the first address that can be bound. The others are taken only if they are as open as the first.

@@ -26,7 +26,7 @@
 //!
 //! 1. [`serve`](Dashboard::serve) refuses an address that the network reaches, unless there is a token.
 //! 2. `Host` is a loopback name, the address itself, or [allowed](Dashboard::allow_host); otherwise 403.
-//! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has the token in its
+//! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has a token that was made in its
 //!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
 //!    header. There are no cookies. Ten wrong tokens in a minute from one address are the most.
 //! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.

@@ -107,7 +107,8 @@ impl DashboardServer {
         self.address
     }
 
-    /// The address of the page, with the token of the first operator in its fragment, which browsers send to nobody.
+    /// The address of the page. If the program has set no token, the one that was made is in the fragment, which browsers
+    /// send to nobody.
     #[must_use]
     pub fn link(&self) -> &str {
         &self.link

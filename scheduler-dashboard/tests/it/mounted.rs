@@ -43,7 +43,7 @@ fn mounted(prefix: &str) -> (Scheduler, Router) {
 }
 
 fn nested(dashboard: &Dashboard, tasks: Tasks, prefix: &str) -> Router {
-    Router::new().nest_service(prefix, dashboard.router(tasks)).layer(from_fn(sign_in))
+    Router::new().nest_service(prefix, dashboard.router(tasks).unwrap()).layer(from_fn(sign_in))
 }
 
 async fn ask(router: &Router, method: &str, path: &str, user: &str) -> (StatusCode, String) {
@@ -82,7 +82,7 @@ async fn it_works_under_any_prefix_with_the_users_of_the_program() {
 async fn it_is_guarded_in_the_same_way_when_it_is_nested() {
     let dashboard = dashboard().allow_host("shop.example");
     let scheduler = builder().listener(dashboard.listener()).spawn().unwrap();
-    let router = Router::new().nest("/jobs", dashboard.router(scheduler.tasks()));
+    let router = Router::new().nest("/jobs", dashboard.router(scheduler.tasks()).unwrap());
     let status = async |path: &str| ask(&router, "GET", path, "nobody").await.0;
     for (path, wanted) in [("", 200), ("/readyz", 200), ("/api/v1/tasks", 401), ("/metrics", 401)] {
         assert_eq!(status(&format!("/jobs{path}")).await, wanted, "{path}");
@@ -116,10 +116,34 @@ async fn the_program_decides_who_sees_and_who_acts() {
     scheduler.shutdown_async().await.unwrap();
 }
 
+#[test]
+fn a_token_that_could_be_guessed_or_not_be_sent_is_refused() {
+    let scheduler = builder().spawn().unwrap();
+    let refused = |token: &str| {
+        let dashboard = Dashboard::new().viewer("wall", VIEWER).operator("ops", token);
+        let error = dashboard.router(scheduler.tasks()).unwrap_err().to_string();
+        let served = dashboard.serve(scheduler.tasks(), "127.0.0.1:0").unwrap_err().to_string();
+        assert_eq!(error, served);
+        assert!(error.contains("the token of \"ops\" has ") && error.contains("help: "), "{error}");
+        error
+    };
+    for short in ["", "0123456789abcde"] {
+        assert!(refused(short).contains("fewer than 16 bytes"));
+    }
+    for odd in ["\n", "é", "%", "&", " ", "\0"] {
+        let error = refused(&format!("0123456789abcdef{odd}0"));
+        assert!(error.contains("could not be sent") && !error.contains("0123"), "{error}");
+    }
+    assert!(
+        Dashboard::new().operator("ops", "aZ09-._~+/=aZ09==").router(scheduler.tasks()).is_ok()
+    );
+    scheduler.shutdown().unwrap();
+}
+
 #[tokio::test]
 async fn nobody_gets_in_where_nobody_was_let_in() {
     let scheduler = builder().spawn().unwrap();
-    let router = Dashboard::new().router(scheduler.tasks());
+    let router = Dashboard::new().router(scheduler.tasks()).unwrap();
     let request = Request::builder().uri("/api/v1/info").header("host", "localhost");
     let request = request.header("authorization", "Bearer ").body(Body::empty()).unwrap();
     assert_eq!(router.oneshot(request).await.unwrap().status(), StatusCode::UNAUTHORIZED);
