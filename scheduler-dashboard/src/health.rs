@@ -1,7 +1,7 @@
 //! Whether the program is alive, and whether its critical tasks do what they are for.
 //!
 //! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
-//! success, or with its start; it is twice the longest time between its next fire times, its longest run among those that
+//! success, or with its start, or when it was resumed, enabled or rescheduled; it is twice the longest time between its next fire times, its longest run among those that
 //! are kept, and a minute. For a task every five minutes that is eleven minutes; for one on weekdays at nine six days: a
 //! single failure does not make the program unhealthy, two in a row do. The program may set one grace for all.
 //!
@@ -41,8 +41,8 @@ pub(crate) fn critical(app: &App) -> Vec<Critical> {
             let times = control.next_fire_times(FIRE_TIMES);
             own_grace(&task, &times, longest_run(app, &task))
         });
-        let added_at = app.recorder.with(task.name(), |log| log.added_at);
-        let since = task.last_success.or(added_at).unwrap_or(app.started_at);
+        let begun_at = app.recorder.with(task.name(), |log| log.begun_at);
+        let since = task.last_success.max(begun_at).unwrap_or(app.started_at);
         Critical {
             name: task.name().to_owned(),
             is_up: is_up(&task, since, grace, now()),
@@ -89,7 +89,7 @@ fn is_up(
     }
     match grace {
         _ if task.state == TaskState::Failed => false,
-        Some(grace) => now <= since + grace,
+        Some(grace) => (now - since).to_std().unwrap_or_default() <= grace,
         None => task.streak == 0,
     }
 }
@@ -101,7 +101,7 @@ fn own_grace(
 ) -> Option<Duration> {
     let gaps = times.windows(2).filter_map(|pair| (pair[1] - pair[0]).to_std().ok());
     let gap = gaps.max().or(task.facts.period)?;
-    Some((gap * 2).saturating_add(longest_run).saturating_add(GRACE_MIN))
+    Some(gap.saturating_mul(2).saturating_add(longest_run).saturating_add(GRACE_MIN))
 }
 
 fn longest_run(app: &App, task: &TaskSnapshot) -> Duration {

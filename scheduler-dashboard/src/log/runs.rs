@@ -113,6 +113,8 @@ struct Active {
 #[derive(Debug)]
 pub(crate) struct TaskLog {
     pub(crate) added_at: DateTime<Utc>,
+    /// When it was added, or last resumed, enabled or rescheduled.
+    pub(crate) begun_at: DateTime<Utc>,
     /// The latest last.
     pub(crate) runs: VecDeque<Kept>,
     pub(crate) tally: Tally,
@@ -123,12 +125,15 @@ pub(crate) struct TaskLog {
 impl TaskLog {
     pub(super) fn new(added_at: DateTime<Utc>) -> Self {
         let (runs, tally, active) = (VecDeque::new(), Tally::default(), Vec::new());
-        Self { added_at, runs, tally, active, texts: Texts::default() }
+        Self { added_at, begun_at: added_at, runs, tally, active, texts: Texts::default() }
     }
 
     pub(super) fn on_event(&mut self, kind: &EventKind, at: DateTime<Utc>, keep: usize) {
         match kind {
             EventKind::RunStarted { run, late, .. } if run.attempt == 1 => self.started(run, *late),
+            EventKind::Resumed { .. }
+            | EventKind::Enabled { .. }
+            | EventKind::Rescheduled { .. } => self.begun_at = at,
             EventKind::AttemptFailed { run, failure, .. } => {
                 let text = self.text(failure.message());
                 let failed = FailedAttempt { attempt: run.attempt, at, text };

@@ -4,6 +4,7 @@ mod actuator;
 mod api;
 mod away;
 mod broken;
+mod health;
 mod jobs;
 mod live;
 mod memory;

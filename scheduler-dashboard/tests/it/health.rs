@@ -1,0 +1,51 @@
+//! Whether critical tasks are late.
+
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock};
+
+use crate::support::*;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_critical_task_has_its_whole_grace_after_it_was_resumed_or_rescheduled() {
+    let clock = ManualClock::at(SystemClock::new().wall() - 3 * HOUR);
+    let (told, changes) = mpsc::channel();
+    let listener = move |event: &Event| {
+        if matches!(event.kind, EventKind::Resumed { .. } | EventKind::Rescheduled { .. }) {
+            told.send(()).unwrap();
+        }
+    };
+    let dashboard = dashboard().critical_grace(2 * HOUR);
+    let builder = builder().clock(Arc::new(clock.clone())).listener(dashboard.listener());
+    let daily = || Schedule::fixed_rate("1d").initial_delay("1d").tags(["critical"]);
+    let builder = builder.task("a", daily(), |_| {}).task("b", daily(), |_| {});
+    let scheduler = builder.listener(listener).spawn().unwrap();
+    let server = dashboard.serve(scheduler.tasks(), "127.0.0.1:0").unwrap();
+    let served = Served { scheduler, server };
+    let states = || {
+        let tasks = &served.get("/readyz").json()["components"]["scheduler"]["details"];
+        ["a", "b"].map(|name| tasks[name]["status"] == "UP")
+    };
+    assert_eq!(states(), [false, false]);
+    clock.advance(3 * HOUR);
+    served.task("a").pause().unwrap();
+    served.task("a").resume().unwrap();
+    changes.recv_timeout(LIMIT).unwrap();
+    assert_eq!(states(), [true, false]);
+    served.task("b").reschedule(Schedule::fixed_rate("1d").initial_delay("1d")).unwrap();
+    changes.recv_timeout(LIMIT).unwrap();
+    assert_eq!(states(), [true, true]);
+    served.stop();
+}
+
+#[test]
+fn a_grace_may_be_as_long_as_can_be() {
+    let critical = hourly().tags(["critical"]);
+    let served =
+        serve(&dashboard().critical_grace(Duration::MAX), builder().task("a", critical, |_| {}));
+    assert_eq!(served.get("/readyz").status, 200);
+    served.stop();
+}
