@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::{Answer, Done, who};
-use super::asked::Asked;
 use super::guard::Caller;
 use super::rule::Written;
 use crate::app::{App, What};
@@ -146,7 +145,7 @@ pub(crate) async fn pause(
 pub(crate) async fn preview(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Asked(written): Asked<Written>,
+    Query(written): Query<Written>,
 ) -> Answer {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;

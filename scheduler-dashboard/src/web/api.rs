@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
@@ -10,7 +10,6 @@ use scheduler::Zone;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::asked::Asked;
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
@@ -106,7 +105,7 @@ pub(crate) struct RunsQuery {
 pub(crate) async fn task_runs(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Asked(query): Asked<RunsQuery>,
+    Query(query): Query<RunsQuery>,
 ) -> Answer {
     let task = app.tasks.get(&name)?.snapshot();
     let limit = query.limit.unwrap_or(100).clamp(1, RUNS_MAX);
@@ -123,7 +122,7 @@ pub(crate) struct NextQuery {
 pub(crate) async fn task_next(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Asked(query): Asked<NextQuery>,
+    Query(query): Query<NextQuery>,
 ) -> Answer {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
@@ -140,7 +139,7 @@ pub(crate) struct ActionsQuery {
 /// `GET /actions?task=…`
 pub(crate) async fn actions(
     State(app): State<Arc<App>>,
-    Asked(query): Asked<ActionsQuery>,
+    Query(query): Query<ActionsQuery>,
 ) -> Json<Value> {
     let shown = |action: &Action| {
         let mut shown = json!({

@@ -4,10 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
@@ -22,6 +23,9 @@ use crate::problem::Problem;
 
 /// How long a handler, and the body that it waits for, may take.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long a text of axum's own may be.
+const REFUSAL_BYTES_MAX: usize = 4 * 1_024;
 
 /// With these headers a client asks for another method than it says.
 const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
@@ -42,11 +46,30 @@ pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: N
     };
     let answer = next.run(Request::from_parts(head, body));
     match timeout(DEADLINE, answer).await {
-        Ok(response) => response,
+        Ok(response) => as_problem(response).await,
         Err(_) => {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the request took too long").into_response()
         }
     }
+}
+
+/// Turns what axum refuses by itself, as a text or without a word, into a [`Problem`].
+async fn as_problem(response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_json = kind.is_some_and(|kind| kind.as_bytes().ends_with(b"json"));
+    if status.as_u16() < 400 || is_json {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let text = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    let detail = match status {
+        StatusCode::METHOD_NOT_ALLOWED => "the method is not allowed here".into(),
+        _ => String::from_utf8_lossy(&text),
+    };
+    let mut problem = Problem::new(status, detail).into_response();
+    problem.headers_mut().extend(head.headers.get(ALLOW).map(|methods| (ALLOW, methods.clone())));
+    problem
 }
 
 /// Adds the headers of all responses; a handler may have set a policy of its own.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{Job, JobFilter, JobId, JobState};
@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::{Answer, Done, who};
-use super::asked::Asked;
 use super::guard::Caller;
 use crate::app::{App, What};
 use crate::clock::now;
@@ -62,7 +61,7 @@ fn id(text: &str) -> Result<JobId, Problem> {
 }
 
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&limit=50&after=…`
-pub(crate) async fn jobs(State(app): State<Arc<App>>, Asked(query): Asked<JobsQuery>) -> Answer {
+pub(crate) async fn jobs(State(app): State<Arc<App>>, Query(query): Query<JobsQuery>) -> Answer {
     let filter = query.filter()?;
     let limit = query.limit.unwrap_or(50).clamp(1, JOBS_MAX);
     let mut jobs = app.store()?.ask(move |jobs| jobs.list(&filter, limit + 1)).await?;

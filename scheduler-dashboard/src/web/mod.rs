@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `guard`, `asked` | what is refused, and the headers of all responses |
+//! | `guard` | what is refused, and the headers of all responses |
 //! | `api` | what `/api/v1` says of tasks |
 //! | `actions`, `rule` | what visitors do to tasks, and the rules that they write |
 //! | `jobs` | jobs, queues and processes of a store |
@@ -16,7 +16,6 @@
 
 mod actions;
 mod api;
-mod asked;
 mod guard;
 mod jobs;
 mod ops;

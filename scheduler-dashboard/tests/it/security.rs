@@ -177,6 +177,33 @@ fn f_ht4_only_known_paths_are_answered_and_no_redirect_leaves_the_host() {
 }
 
 #[test]
+fn every_refusal_is_a_problem_with_a_detail() {
+    let served = served();
+    let long = "x".repeat(17 * 1_024);
+    let refused = |method: &str, path: &str, body: &str, status: u16| {
+        let token = format!("Bearer {OPERATOR}");
+        let headers = [("Authorization", &*token), ("Content-Type", "application/json")];
+        let answer = served.send(method, path, &headers, body);
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path}");
+        let problem = answer.json();
+        assert_eq!(problem["status"], status, "{path}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty(), "{path}: {problem}");
+        answer
+    };
+    refused("GET", "/none", "", 404);
+    refused("GET", "/api/v1/none", "", 404);
+    refused("GET", "/api/v1/tasks/%c0%ae", "", 400);
+    refused("GET", "/api/v1/tasks/a/runs?limit=x", "", 400);
+    refused("POST", "/api/v1/tasks/a/pause", &long, 413);
+    refused("POST", "/api/v1/tasks/a/pause", "[", 400);
+    let method = refused("GET", "/api/v1/tasks/a/pause", "", 405);
+    assert_eq!(method.header("allow"), Some("post"));
+    refused("POST", "/metrics", "", 405);
+    served.stop();
+}
+
+#[test]
 fn an_address_that_the_network_reaches_is_refused_without_a_token() {
     let scheduler = builder().spawn().unwrap();
     let refused = |dashboard: Dashboard, address: &str| {
