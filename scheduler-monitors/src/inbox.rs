@@ -29,6 +29,8 @@ pub(crate) struct Batch {
     pub(crate) dropped: u64,
     /// Whether what is held back is to be sent, too.
     pub(crate) is_flush: bool,
+    /// Whether what is not taken now is not tried again.
+    pub(crate) is_last: bool,
     pub(crate) is_closed: bool,
 }
 
@@ -92,12 +94,12 @@ impl Inbox {
     /// Sends what waits and what is held back, for at most so long. Returns false when that was too short.
     pub(crate) fn flush(&self, limit: Duration) -> bool {
         let mut waiting = self.lock();
-        waiting.batch.is_flush = true;
+        waiting.batch.is_last = true;
         drop(waiting);
         self.gate.open();
         let waiting = self.lock();
         let is_at_work = |waiting: &mut Waiting| {
-            waiting.is_busy || waiting.batch.is_flush || !waiting.batch.items.is_empty()
+            waiting.is_busy || waiting.batch.is_last || !waiting.batch.items.is_empty()
         };
         let flushed = self.settled.wait_timeout_while(waiting, limit, is_at_work);
         !flushed.unwrap_or_else(PoisonError::into_inner).1.timed_out()

@@ -81,6 +81,7 @@ impl Monitors {
     }
 
     /// Sends what waits and what is held back, for at most so long in real time. Returns false when that was too short.
+    /// What a monitor does not take then has failed: it is not tried again.
     ///
     /// To be called after the scheduler has stopped and before the process ends, which ends the thread that sends.
     pub fn flush(&self, limit: Duration) -> bool {

@@ -110,11 +110,12 @@ impl Worker {
                 self.tell_all(&ping);
             }
         }
-        let is_flush = batch.is_flush || batch.is_closed;
+        let is_last = batch.is_last || batch.is_closed;
+        let is_flush = batch.is_flush || is_last;
         for ping in self.pacing.due(self.now(), is_flush) {
             self.tell_all(&ping);
         }
-        self.try_again(is_flush);
+        self.try_again(is_flush, is_last);
         // ORDERING: a count that nothing depends on.
         self.inbox.counts.coalesced.store(self.pacing.coalesced, Ordering::Relaxed);
         self.report(is_flush);
@@ -160,12 +161,13 @@ impl Worker {
         }
     }
 
-    /// Sends again what failed and is due; with `all`, everything.
-    fn try_again(&mut self, all: bool) {
+    /// Sends again what failed and is due; with `all`, everything, and for the last time if nobody waits for another.
+    fn try_again(&mut self, all: bool, is_last: bool) {
         for _ in 0..self.retries.len() {
             let Some(retry) = self.retries.pop_front() else { return };
             if all || self.now() >= retry.due {
-                self.tell(&retry.ping, retry.route, retry.tries);
+                let tries = if is_last { AGAIN_AFTER.len() } else { retry.tries };
+                self.tell(&retry.ping, retry.route, tries);
             } else {
                 self.retries.push_back(retry);
             }

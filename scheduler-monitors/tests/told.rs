@@ -228,6 +228,20 @@ impl Monitor for Slow {
     fn name(&self) -> &str {
         "slow"
     }
+#[test]
+fn what_is_not_taken_at_the_end_is_counted_and_told() {
+    let server = Server::answering("503 Service Unavailable");
+    let url = format!("{}/uuid", server.url);
+    let world = world(|builder| builder.all(Healthchecks::check(url)));
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h"), |_| {});
+    sim.advance(Duration::ZERO);
+    drop(sim);
+    assert!(world.monitors.flush(PATIENCE));
+    assert_eq!(world.monitors.counts().failed, 2);
+    let message = world.messages.recv_timeout(PATIENCE).expect("a message");
+    assert!(message.ends_with("healthchecks: it answered 503"), "{message}");
+}
+
 
     fn request(&self, _: &Ping) -> Option<Request> {
         // An error means that it was let go for good.
