@@ -11,7 +11,7 @@ use crate::inbox::{Inbox, Item};
 use crate::monitor::Monitor;
 use crate::ping::{Phase, Ping, RunIds, cut, message};
 use crate::sender::Sender;
-use crate::worker::{Print, Route, Scope, Worker};
+use crate::worker::{Named, Print, Route, Scope, Worker};
 
 /// Reports the runs of a scheduler to monitors: a [`Listener`].
 ///
@@ -103,9 +103,10 @@ impl Monitors {
 }
 
 impl MonitorsBuilder {
-    /// Reports one task to a monitor.
+    /// Reports one task to a monitor, by its name, or by an end of its name that no other task has: `report` for
+    /// `shop::jobs::report`.
     pub fn task(self, name: &str, monitor: impl Monitor + 'static) -> Self {
-        self.route(Scope::Task(name.into()), monitor)
+        self.route(Scope::Task(Named::new(name)), monitor)
     }
 
     /// Reports the tasks with a tag to a monitor.
@@ -202,6 +203,9 @@ impl Listener for Monitors {
     fn on_event(&self, event: &Event) {
         let inbox = &self.0.inbox;
         match (&event.kind, &event.task) {
+            (EventKind::TaskAdded { .. }, Some(task)) => {
+                self.0.routes.iter().for_each(|route| route.know(&task.name));
+            }
             (EventKind::TaskEnded { .. }, Some(task)) => {
                 inbox.push(Item::Ended(Arc::clone(&task.name)), true);
             }

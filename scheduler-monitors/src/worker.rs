@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
@@ -24,11 +24,42 @@ const RETRIES_MAX: usize = 256;
 const MESSAGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Which tasks are reported to a monitor.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Scope {
     All,
-    Task(Arc<str>),
+    Task(Named),
     Tagged(Arc<str>),
+}
+
+/// A task by its name, or by an end of it that no other task has.
+#[derive(Debug)]
+pub(crate) struct Named {
+    name: Box<str>,
+    /// The tasks that it could mean. Two are as ambiguous as more.
+    meant: Mutex<Vec<Arc<str>>>,
+}
+
+impl Named {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.into(), meant: Mutex::default() }
+    }
+
+    fn could_mean(&self, task: &str) -> bool {
+        let before = task.strip_suffix(&*self.name);
+        before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
+    }
+
+    fn know(&self, task: &Arc<str>) {
+        let mut meant = self.meant.lock().unwrap_or_else(PoisonError::into_inner);
+        if meant.len() < 2 && self.could_mean(task) && !meant.contains(task) {
+            meant.push(Arc::clone(task));
+        }
+    }
+
+    fn means(&self, task: &Arc<str>) -> bool {
+        let meant = self.meant.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.name == **task || self.could_mean(task) && meant.iter().all(|it| it == task)
+    }
 }
 
 /// A monitor and its tasks.
@@ -38,10 +69,17 @@ pub(crate) struct Route {
 }
 
 impl Route {
+    /// Notes that there is a task.
+    pub(crate) fn know(&self, task: &Arc<str>) {
+        if let Scope::Task(named) = &self.scope {
+            named.know(task);
+        }
+    }
+
     pub(crate) fn takes(&self, task: &scheduler::TaskFacts) -> bool {
         match &self.scope {
             Scope::All => true,
-            Scope::Task(name) => *name == task.name,
+            Scope::Task(named) => named.means(&task.name),
             Scope::Tagged(tag) => task.tags.contains(tag),
         }
     }

@@ -90,6 +90,26 @@ fn one_check_is_told_about_its_task_only() {
 }
 
 #[test]
+fn a_task_is_known_by_an_end_of_its_name_that_no_other_task_has() {
+    let server = Server::answering("200 OK");
+    let check = |name: &str| Healthchecks::check(format!("{}/{name}", server.url));
+    let world = world(|builder| {
+        let builder = builder.task("report", check("short")).task("both", check("both"));
+        builder.task("whole", check("whole"))
+    });
+    let mut sim = world.sim();
+    for name in ["shop::report", "shop::no_report", "a::both", "b::both", "whole", "c::whole"] {
+        sim = sim.define(name, Schedule::fixed_rate("1h"), |_| {});
+    }
+    sim.advance(Duration::ZERO);
+    assert!(world.monitors.flush(PATIENCE));
+    let mut told = lines(&server.wait_for(4));
+    told.sort();
+    let expected = ["POST /short/start?", "POST /short?", "POST /whole/start?", "POST /whole?"];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn sentry_is_told_the_schedule() {
     let server = Server::answering("202 Accepted");
     let dsn = server.url.replace("http://", "http://public@") + "/7";
@@ -209,6 +229,20 @@ fn what_is_not_taken_is_tried_again_and_then_told_without_the_address() {
 }
 
 #[test]
+fn what_is_not_taken_at_the_end_is_counted_and_told() {
+    let server = Server::answering("503 Service Unavailable");
+    let url = format!("{}/uuid", server.url);
+    let world = world(|builder| builder.all(Healthchecks::check(url)));
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h"), |_| {});
+    sim.advance(Duration::ZERO);
+    drop(sim);
+    assert!(world.monitors.flush(PATIENCE));
+    assert_eq!(world.monitors.counts().failed, 2);
+    let message = world.messages.recv_timeout(PATIENCE).expect("a message");
+    assert!(message.ends_with("healthchecks: it answered 503"), "{message}");
+}
+
+#[test]
 fn a_refusal_that_will_not_pass_is_not_tried_again() {
     let server = Server::answering("404 Not Found");
     let url = format!("{}/secret", server.url);
@@ -228,20 +262,6 @@ impl Monitor for Slow {
     fn name(&self) -> &str {
         "slow"
     }
-#[test]
-fn what_is_not_taken_at_the_end_is_counted_and_told() {
-    let server = Server::answering("503 Service Unavailable");
-    let url = format!("{}/uuid", server.url);
-    let world = world(|builder| builder.all(Healthchecks::check(url)));
-    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h"), |_| {});
-    sim.advance(Duration::ZERO);
-    drop(sim);
-    assert!(world.monitors.flush(PATIENCE));
-    assert_eq!(world.monitors.counts().failed, 2);
-    let message = world.messages.recv_timeout(PATIENCE).expect("a message");
-    assert!(message.ends_with("healthchecks: it answered 503"), "{message}");
-}
-
 
     fn request(&self, _: &Ping) -> Option<Request> {
         // An error means that it was let go for good.
