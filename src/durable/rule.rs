@@ -93,8 +93,38 @@ fn calculator(policy: &Policy) -> String {
     }
 }
 
-/// What is wrong with planned tasks that a store has to keep: a name that is too long for it.
+/// What is wrong with planned tasks that a store has to keep: a name that is too long for it, or that two of them have.
 pub(crate) fn faults(planned: &[Planned]) -> impl Iterator<Item = String> + '_ {
+    long_names(planned).chain(shared_aliases(planned))
+}
+
+/// One fault for each former name that another task has, too: its jobs would be given to either of them.
+fn shared_aliases(planned: &[Planned]) -> Vec<String> {
+    let is_kept = |task: &&Planned| task.stored.is_some() && task.disabled.is_none();
+    let tasks = planned.iter().filter(is_kept);
+    let mut owners: BTreeMap<&str, &Planned> =
+        tasks.clone().map(|task| (&*task.name, task)).collect();
+    let mut faults = Vec::new();
+    for task in tasks {
+        for alias in task.job.iter().flat_map(|job| job.aliases) {
+            let owner = *owners.entry(alias).or_insert(task);
+            if owner.name != task.name {
+                faults.push(format!(
+                    "{}: the alias {} of {} is a name of {} ({}), too\n\
+                     help: only one of them can run its jobs; take it away from the other",
+                    task.location,
+                    word(alias),
+                    word(&task.name),
+                    word(&owner.name),
+                    owner.location
+                ));
+            }
+        }
+    }
+    faults
+}
+
+fn long_names(planned: &[Planned]) -> impl Iterator<Item = String> + '_ {
     planned.iter().filter(|task| task.stored.is_some()).filter_map(|task| {
         let name = scheduler_store::NAME_MAX;
         let is_long = task.name.len() > name;
