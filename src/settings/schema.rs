@@ -87,8 +87,9 @@ pub(super) const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
 /// The variable that asks for the dry run.
 pub(super) const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
 
-/// The variables that are no settings but are read.
-pub(super) const SPECIAL_VARIABLES: [&str; 2] = [FILE_VARIABLE, DRY_RUN_VARIABLE];
+/// The variables that are no settings but are read, here or by the command `scheduler`.
+pub(super) const SPECIAL_VARIABLES: [&str; 4] =
+    [FILE_VARIABLE, DRY_RUN_VARIABLE, "SCHEDULER_URL", "SCHEDULER_TOKEN"];
 
 /// The first part of the keys of settings.
 pub(super) const ROOT: &str = "scheduler";

@@ -183,6 +183,8 @@ fn leftover_variables_are_warned_of() {
         ("SCHEDULER_SERVICE_HOST", "10.0.0.1"),
         ("SCHEDULER_PORT_80_TCP", "tcp://10.0.0.1:80"),
         ("SCHEDULER_OWN", "-"),
+        ("SCHEDULER_URL", "http://127.0.0.1:9095"),
+        ("SCHEDULER_TOKEN", "0123456789abcdef"),
         ("OTHER", "1"),
     ]);
     let places =
