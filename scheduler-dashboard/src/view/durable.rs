@@ -31,11 +31,19 @@ pub(super) fn add(row: &mut Map<String, Value>, app: &App, name: &str) {
     }
 }
 
-/// The next ticks of a durable task; `None` if the store says nothing of it.
-pub(super) fn upcoming(app: &App, name: &str, count: usize) -> Option<Vec<DateTime<Utc>>> {
+/// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store says
+/// nothing of it.
+pub(super) fn upcoming(
+    app: &App,
+    name: &str,
+    count: usize,
+) -> Option<(Vec<DateTime<Utc>>, Option<Zone>)> {
     let store = app.store().ok()?;
     match store.known(name) {
-        Known::Schedule(schedule) => Some(store.jobs().upcoming(&schedule, count)),
+        Known::Schedule(schedule) => {
+            let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
+            Some((store.jobs().upcoming(&schedule, count), zone))
+        }
         _ => None,
     }
 }

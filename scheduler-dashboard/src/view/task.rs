@@ -59,26 +59,27 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Value {
 pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Value {
     let task = control.snapshot();
     let mut detail = row(app, &task);
-    detail["upcoming"] = next(app, control, &task, count).into();
+    detail["upcoming"] = next(app, control, &task, count).1.into();
     if let Some(durations) = durations(app, &task) {
         detail["durations"] = durations;
     }
     detail
 }
 
-/// The next fire times of a task. Where the rule does not say them, the next one at most.
+/// The next fire times of a task, and their zone. Where the rule does not say them, the next one at most.
 pub(crate) fn next(
     app: &App,
     control: &TaskControl,
     task: &TaskSnapshot,
     count: usize,
-) -> Vec<Value> {
+) -> (Zone, Vec<Value>) {
     let stored = durable::upcoming(app, control.name(), count);
-    let mut times = stored.unwrap_or_else(|| control.next_fire_times(count));
+    let (mut times, zone) = stored.unwrap_or_else(|| (control.next_fire_times(count), None));
     if times.is_empty() {
         times.extend(task.next.into_iter().take(count));
     }
-    marked(&times, now(), task.facts.zone)
+    let zone = zone.unwrap_or(task.facts.zone);
+    (zone, marked(&times, now(), zone))
 }
 
 /// A rule that a task might get: in words, with its next fire times.

@@ -127,8 +127,9 @@ pub(crate) async fn task_next(
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
     let task = control.snapshot();
-    let times = view::next(&app, &control, &task, query.n.unwrap_or(UPCOMING).min(NEXT_MAX));
-    Ok(Json(json!({ "task": control.name(), "zone": task.facts.zone.name(), "times": times })))
+    let (zone, times) =
+        view::next(&app, &control, &task, query.n.unwrap_or(UPCOMING).min(NEXT_MAX));
+    Ok(Json(json!({ "task": control.name(), "zone": zone.name(), "times": times })))
 }
 
 #[derive(Deserialize)]

@@ -318,20 +318,23 @@ fn rules_are_looked_at_before_they_are_changed() {
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
     for task in ["report", "sweep"] {
         let path = format!("/api/v1/tasks/{task}");
-        let preview = served
-            .get(&format!("{path}/preview?cron=0%2030%2017%20*%20*%20FRI&zone=Europe/Berlin"));
+        let preview =
+            served.get(&format!("{path}/preview?cron=0%2030%2017%20*%20*%20FRI&zone=Asia/Tokyo"));
         assert_eq!(preview.status, 200, "{preview:?}");
         let preview = preview.json();
         assert_eq!(
             (&preview["words"], &preview["zone"]),
-            (&"17:30, Friday".into(), &"Europe/Berlin".into())
+            (&"17:30, Friday".into(), &"Asia/Tokyo".into())
         );
         assert_eq!(preview["times"].as_array().unwrap().len(), 5);
-        let body = r#"{"cron":"0 30 17 * * FRI","zone":"Europe/Berlin"}"#;
+        let body = r#"{"cron":"0 30 17 * * FRI","zone":"Asia/Tokyo"}"#;
         let answer = served.post(&format!("{path}/reschedule"), body);
         assert_eq!(answer.status, 202, "{answer:?}");
         let row = served.get(&path).json();
         assert_eq!((&row["words"], &row["next"]), (&preview["words"], &preview["times"][0]["at"]));
+        assert_eq!(row["upcoming"][0], preview["times"][0]);
+        let next = served.get(&format!("{path}/next?n=5")).json();
+        assert_eq!((&next["times"], &next["zone"]), (&preview["times"], &preview["zone"]));
         for (name, query, body) in [
             ("fixedRate", "fixedRate=90m", r#"{"fixedRate":"90m"}"#),
             ("fixedDelay", "fixedDelay=90m", r#"{"fixedDelay":"90m"}"#),
