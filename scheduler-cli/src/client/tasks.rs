@@ -91,9 +91,13 @@ fn each(list: &Value, show: fn(&Value) -> String) -> Vec<String> {
 }
 
 fn upcoming(time: &Value) -> String {
-    let change = text(time, "clockChange");
-    let remark = if change.is_empty() { change } else { format!("   ({change})") };
-    format!("{}{remark}", text(time, "local"))
+    let change = &time["clockChange"];
+    let remark = change["isForward"].as_bool().map(|is_forward| {
+        let way = if is_forward { "forward" } else { "back" };
+        let (before, after) = (text(change, "offsetBefore"), text(change, "offsetAfter"));
+        format!("   (clocks go {way}: {before} → {after})")
+    });
+    format!("{}{}", text(time, "local"), remark.unwrap_or_default())
 }
 
 fn run(run: &Value) -> String {

@@ -96,7 +96,8 @@ fn a_list_in_json_is_what_the_program_answered() {
 #[test]
 fn a_task_is_shown_with_what_comes_and_what_was() {
     let mut task = report();
-    task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00", "clockChange": "clocks go forward" }]);
+    task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00", 
+        "clockChange": { "at": "2026-03-29T01:00:00Z", "offsetBefore": "+01:00", "offsetAfter": "+02:00", "isForward": true } }]);
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAtLocal": "Fri 2026-03-27 12:00 +01:00", "outcome": "error", "tookMs": 0.5,
@@ -121,7 +122,7 @@ shop::report
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 
 next:
-  Mon 2026-03-30 09:00 +02:00   (clocks go forward)
+  Mon 2026-03-30 09:00 +02:00   (clocks go forward: +01:00 → +02:00)
 
 last runs:
   #3      Fri 2026-03-27 12:00 +01:00   error       0.50ms   disk full
