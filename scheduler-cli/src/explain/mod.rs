@@ -85,7 +85,8 @@ pub(crate) fn explain(given: &Given, around: &mut Surroundings<'_>) -> Result<()
     let read = given.read(now)?;
     let fire_times: Vec<FireTime> = read.times.after(now).take(SHOWN).collect();
     if given.json {
-        return around.say(as_json(&read, &fire_times));
+        around.say(as_json(&read, &fire_times))?;
+        return read.never().map_or(Ok(()), Err);
     }
     let zone = read.zone();
     if read.from != Dialect::Spring {

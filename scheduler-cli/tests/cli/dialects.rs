@@ -87,7 +87,8 @@ impl Days {
 fn expressions(line: &str) -> Vec<CronExpression> {
     let answer =
         Typed::new(&["explain", line, "--from", "unix", "--zone", "UTC", "--json"]).answer();
-    assert_eq!(answer.code, 0, "{line}: {}", answer.errors);
+    let is_read = answer.code == 0 || answer.errors.contains("never matches");
+    assert!(is_read, "{line}: {}", answer.errors);
     let answer: Value = serde_json::from_str(&answer.output).expect("JSON");
     let list = answer["expressions"].as_array().expect("a list").clone();
     list.iter()
