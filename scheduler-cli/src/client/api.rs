@@ -148,7 +148,9 @@ impl Api {
             Some((detail, help)) => (detail, Some(help)),
             None => (detail, None),
         };
-        let fault = Fault::no(plain(detail));
+        let is_passing = status.is_server_error()
+            || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
+        let fault = if is_passing { Fault::unable } else { Fault::no }(plain(detail));
         match (status, help) {
             (StatusCode::UNAUTHORIZED, _) => {
                 fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")
