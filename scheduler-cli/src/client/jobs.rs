@@ -1,5 +1,7 @@
 //! Durable jobs, queues and nodes: `jobs`.
 
+use std::num::NonZeroUsize;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -57,8 +59,8 @@ struct List {
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
     /// How many at most
-    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 50)]
-    count: usize,
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
+    count: NonZeroUsize,
     #[command(flatten)]
     all: All,
 }
@@ -131,9 +133,10 @@ fn list(given: &List, around: &mut Surroundings<'_>) -> Result<(), Fault> {
             query.push_str(&format!("&{name}={}", escaped(text)));
         }
     }
+    let count = given.count.get();
     let (mut jobs, mut has_more) = (Vec::new(), true);
-    while has_more && jobs.len() < given.count {
-        let limit = (given.count - jobs.len()).min(PAGE_MAX);
+    while has_more && jobs.len() < count {
+        let limit = (count - jobs.len()).min(PAGE_MAX);
         let last = jobs.last().and_then(|job: &Value| job["id"].as_str()).map(escaped);
         let after = last.map(|id| format!("&after={id}")).unwrap_or_default();
         let mut page = api.get(&format!("/jobs?limit={limit}{query}{after}"))?;
@@ -151,11 +154,7 @@ fn list(given: &List, around: &mut Surroundings<'_>) -> Result<(), Fault> {
     let rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
     around.write(&table::of(&head, &rows))?;
-    if has_more {
-        around.say(format!("\nmore: -n {}", given.count.saturating_mul(10)))
-    } else {
-        Ok(())
-    }
+    if has_more { around.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
 fn row(job: &Value) -> Vec<String> {

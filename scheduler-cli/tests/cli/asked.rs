@@ -234,6 +234,8 @@ more: -n 30
 fn a_job_is_shown_retried_cancelled_and_deleted() {
     let mut shown = job("7", "parked");
     shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
+    let none = ask(&stub, &["jobs", "-n", "0"]);
+    assert!(none.code == 2 && none.errors.contains("<NUMBER>"), "{}", none.errors);
     let mut hidden = job("8", "ready");
     hidden["payload"] = json!({ "version": 1, "bytes": 9, "isHidden": true });
     let stub = Stub::of(vec![
