@@ -1,9 +1,9 @@
 //! Columns of texts.
 
-/// How wide a column is at most.
+/// How wide a column is at most. A longer cell is not cut, and widens its own line.
 const WIDTH_MAX: usize = 60;
 
-/// Lines of cells, each column as wide as its widest cell. The last column has no end.
+/// Lines of cells, each column as wide as its widest cell.
 pub(super) fn of(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -14,7 +14,6 @@ pub(super) fn of(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let mut line = String::new();
         for (cell, width) in cells.zip(&widths) {
-            let cell: String = cell.chars().take(WIDTH_MAX).collect();
             line.push_str(&format!("{cell:<width$}   "));
         }
         format!("{}\n", line.trim_end())

@@ -83,6 +83,17 @@ fn a_list_has_first_what_needs_a_look_and_never_a_time_that_has_passed() {
 }
 
 #[test]
+fn a_long_name_is_shown_as_a_whole() {
+    let name = "a_module::".repeat(9) + "task";
+    let mut task = tick();
+    task["name"] = name.as_str().into();
+    let answer = json!({ "now": "2026-03-27T11:04:00Z", "tasks": [task] }).to_string();
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer)]);
+    let output = ask(&stub, &["list"]).output;
+    assert!(output.contains(&format!("\n{name}   running")), "{output}");
+}
+
+#[test]
 fn a_list_in_json_is_what_the_program_answered() {
     let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);
     let answer = ask(&stub, &["list", "--json"]);
@@ -223,6 +234,8 @@ more: -n 30
 ";
     assert_eq!((&*answer.output, &*answer.errors), (expected, ""));
     assert_eq!(ask(&stub, &["jobs"]).output, "no jobs\n");
+    let none = ask(&stub, &["jobs", "-n", "0"]);
+    assert!(none.code == 2 && none.errors.contains("<NUMBER>"), "{}", none.errors);
     let json = ask(&stub, &["jobs", "--json"]).output;
     assert_eq!(
         serde_json::from_str::<Value>(&json).expect("JSON"),
@@ -234,8 +247,6 @@ more: -n 30
 fn a_job_is_shown_retried_cancelled_and_deleted() {
     let mut shown = job("7", "parked");
     shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
-    let none = ask(&stub, &["jobs", "-n", "0"]);
-    assert!(none.code == 2 && none.errors.contains("<NUMBER>"), "{}", none.errors);
     let mut hidden = job("8", "ready");
     hidden["payload"] = json!({ "version": 1, "bytes": 9, "isHidden": true });
     let stub = Stub::of(vec![
@@ -351,6 +362,8 @@ fn a_watch_goes_on_when_the_program_does_not_answer() {
     let stub = Stub::of(vec![
         ("GET /api/v1/tasks", 200, tasks()),
         ("GET /api/v1/tasks", 200, "<html>".to_owned()),
+        ("GET /api/v1/tasks", 503, json!({ "detail": "not now" }).to_string()),
+        ("GET /api/v1/tasks", 429, json!({ "detail": "too often" }).to_string()),
         ("GET /api/v1/tasks", 200, tasks()),
     ]);
     let clock = ManualClock::at("2026-03-27T11:04:00Z".parse().expect("an instant"));
@@ -364,8 +377,6 @@ fn a_watch_goes_on_when_the_program_does_not_answer() {
     let hand = std::thread::Builder::new().spawn(move_clock).expect("a thread");
     let mut output = Vec::new();
     let mut around = Surroundings {
-        ("GET /api/v1/tasks", 503, json!({ "detail": "not now" }).to_string()),
-        ("GET /api/v1/tasks", 429, json!({ "detail": "too often" }).to_string()),
         clock: &clock,
         input: &mut "".as_bytes(),
         output: &mut output,
