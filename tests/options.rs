@@ -115,6 +115,23 @@ fn a_calendar_has_to_be_given_to_the_builder() {
 }
 
 #[test]
+fn a_calendar_that_leaves_no_day_is_reported_at_the_start() {
+    let (builder, _clock, said) = builder();
+    let days = Calendar::new().weekdays([Weekday::Sat, Weekday::Sun]);
+    let cron = |text: &str| Schedule::cron(text).skip_days("weekend");
+    let scheduler = builder
+        .calendar("weekend", days)
+        .task("none", cron("0 0 9 * * SAT,SUN"), |_| {})
+        .task("some", cron("0 0 9 * * FRI-SUN"), |_| {})
+        .spawn()
+        .unwrap();
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap().join("\n");
+    assert!(said.contains("`none`: `skip_days` leaves no day for `cron`"), "{said}");
+    assert!(!said.contains("`some`: `skip_days`"), "{said}");
+}
+
+#[test]
 fn defaults_of_the_builder_give_way_to_what_a_task_says() {
     let (builder, ..) = builder();
     let scheduler = builder

@@ -51,8 +51,8 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// A warning if an instant of the schedule has passed.
-    pub(crate) fn passed(&self, now: DateTime<Utc>) -> Option<String> {
+    /// A warning if the schedule does something else than it says: an instant of it has passed, or its calendar has all days.
+    pub(crate) fn warning(&self, now: DateTime<Utc>) -> Option<String> {
         let place = format!("{}: {}", self.location, word(&self.name));
         match (&self.rule, self.policy.until) {
             _ if self.disabled.is_some() => None,
@@ -62,6 +62,14 @@ impl Planned {
             (_, Some(until)) if until < now => Some(format!(
                 "{place}: the instant of `until` has passed, and the task does not fire"
             )),
+            (Rule::Cron(trigger), _) => {
+                let days = self.policy.skip_days.as_ref()?;
+                days.next_after(trigger, now).is_none().then(|| {
+                    format!(
+                        "{place}: `skip_days` leaves no day for `cron`, and the task does not fire"
+                    )
+                })
+            }
             _ => None,
         }
     }

@@ -278,8 +278,8 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
 
 fn warnings(planned: &[Planned], now: DateTime<Utc>) -> Vec<Message> {
     let is_empty = planned.is_empty();
-    let passed = planned.iter().filter_map(|task| task.passed(now)).map(Message::warn);
-    is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(passed).collect()
+    let own = planned.iter().filter_map(|task| task.warning(now)).map(Message::warn);
+    is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(own).collect()
 }
 
 /// The pools of the builder but the default one.
