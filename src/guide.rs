@@ -19,6 +19,7 @@
 #[doc = include_str!("../docs/from-spring.md")]
 pub mod from_spring {}
 
+/// [durable]: https://docs.rs/crate/scheduler/latest/source/docs/durable.md
 #[doc = include_str!("../docs/policies.md")]
 pub mod policies {}
 
@@ -30,6 +31,7 @@ pub mod policies {}
 pub mod production {}
 
 /// [architecture]: https://docs.rs/crate/scheduler/latest/source/ARCHITECTURE.md
+/// [durable]: https://docs.rs/crate/scheduler/latest/source/docs/durable.md
 /// [performance]: https://docs.rs/crate/scheduler/latest/source/docs/performance.md
 /// [policies]: crate::guide::policies
 /// [production]: crate::guide::production#the-limit-of-the-stop

@@ -4,10 +4,17 @@ use std::fs;
 use std::path::Path;
 
 /// A file, a constant of it, and the beginning of its row in `docs/production.md`.
-const FIGURES: [(&str, &str, &str); 4] = [
+const FIGURES: [(&str, &str, &str); 7] = [
     ("src/runner/prepare.rs", "AWAIT_TERMINATION", "runs in progress may go on"),
     ("src/runner/running.rs", "GRACE", "then they are asked to stop, and may end"),
+    (
+        "src/runner/running.rs",
+        "STORE_LIMIT",
+        "with a store, the last outcomes of durable jobs may be written",
+    ),
+    ("src/runner/running.rs", "FLUSH", "the last runs may report their ends"),
     ("src/runner/running.rs", "FLUSH", "at the end, listeners may hear the last events"),
+    ("src/report/messages.rs", "FLUSH", "and the last messages may be printed"),
     ("src/runner/repeated_signal.rs", "REPETITION", "a second signal counts as the first one for"),
 ];
 
