@@ -41,7 +41,6 @@
 //! | `postgres` | such a store in PostgreSQL, for those of several machines |
 //! | `tls` | encrypted connections to PostgreSQL, with `rustls` |
 //! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
-//! | `serde` | events, snapshots and records implement `Serialize` |
 //!
 //! # Tasks in other crates
 //!
