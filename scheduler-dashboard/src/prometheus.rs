@@ -275,7 +275,6 @@ struct InSpring {
     sums: [Sum; 5],
     longest: [Duration; 5],
     active: Sum,
-    longest_active: f64,
 }
 
 fn put_spring(text: &mut Text, app: &App, tasks: &[TaskSnapshot]) {
@@ -297,10 +296,8 @@ fn put_spring(text: &mut Text, app: &App, tasks: &[TaskSnapshot]) {
             entry.add(&tally, longest);
         }
         if let Some(since) = task.running_since {
-            let running = (now() - since).to_std().unwrap_or_default().as_secs_f64();
             entry.active.count += task.running as u64;
-            entry.active.seconds += running;
-            entry.longest_active = entry.longest_active.max(running);
+            entry.active.seconds += (now() - since).to_std().unwrap_or_default().as_secs_f64();
         }
     }
     for ((namespace, function), spring) in &functions {
