@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use ureq::Agent;
 use ureq::http::{Response, StatusCode};
+use ureq::{Agent, RequestBuilder};
 
 use crate::fault::Fault;
 use crate::surroundings::Surroundings;
@@ -93,20 +93,24 @@ impl Api {
     }
 
     fn ask(&self, path: &str) -> Answer {
-        let mut request = self.agent.get(format!("{}{PATH}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        request.call()
+        self.authorized(self.agent.get(self.address(path))).call()
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
-        let mut request = self.agent.post(format!("{}{PATH}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
+        let request = self.authorized(self.agent.post(self.address(path)));
         let request = request.header("content-type", "application/json");
         self.read(request.send(body.to_string().as_bytes()))
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}{PATH}{path}", self.base)
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        }
     }
 
     fn read(&self, result: Answer) -> Result<Value, Fault> {

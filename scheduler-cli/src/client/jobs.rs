@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::api::{Api, Server, escaped, plain};
 use super::table;
-use super::tasks::took;
+use super::tasks::{number, text, took};
 use crate::fault::Fault;
 use crate::surroundings::Surroundings;
 
@@ -286,12 +286,4 @@ fn nodes(answer: &Value) -> String {
         return "no process uses the store\n".to_owned();
     }
     table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows)
-}
-
-fn text(value: &Value, name: &str) -> String {
-    plain(value[name].as_str().unwrap_or_default())
-}
-
-fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or(0)
 }

@@ -13,8 +13,8 @@ pub(super) fn list(answer: &Value) -> String {
     let Some(tasks) = answer["tasks"].as_array() else { return "no tasks\n".to_owned() };
     let mut tasks: Vec<&Value> = tasks.iter().collect();
     tasks.sort_by_key(|task| {
-        let is_well = task["streak"].as_u64().unwrap_or(0) == 0;
-        let rests = task["running"].as_u64().unwrap_or(0) == 0;
+        let is_well = number(task, "streak") == 0;
+        let rests = number(task, "running") == 0;
         (is_well, rests, instant(&task["next"]).unwrap_or(DateTime::<Utc>::MAX_UTC))
     });
     let rows: Vec<Vec<String>> = tasks
@@ -35,7 +35,6 @@ pub(super) fn list(answer: &Value) -> String {
 
 fn counts(tasks: &[&Value]) -> String {
     let count = |test: &dyn Fn(&Value) -> bool| tasks.iter().filter(|task| test(task)).count();
-    let number = |task: &Value, name: &str| task[name].as_u64().unwrap_or(0);
     let running = count(&|task| number(task, "running") > 0);
     let paused = count(&|task| task["isPaused"] == true);
     let failing = count(&|task| number(task, "streak") > 0);
@@ -64,8 +63,8 @@ pub(super) fn one(task: &Value) -> String {
     row("pool", text(task, "pool"));
     row("trigger", text(task, "triggerFailure"));
     let counters = &task["counters"];
-    let count = |name: &str| counters[name].as_u64().unwrap_or(0);
-    row("runs", format!("{}, of which {} failed", count("runs"), count("failures")));
+    let (runs, failures) = (number(counters, "runs"), number(counters, "failures"));
+    row("runs", format!("{runs}, of which {failures} failed"));
     let millis = |name: &str| task["durations"][name].as_f64().map(took);
     if let (Some(median), Some(most), Some(longest)) =
         (millis("p50Ms"), millis("p95Ms"), millis("maxMs"))
@@ -101,7 +100,7 @@ fn upcoming(time: &Value) -> String {
 }
 
 fn run(run: &Value) -> String {
-    let number = run["number"].as_u64().unwrap_or(0);
+    let number = number(run, "number");
     let took = run["tookMs"].as_f64().map(took).unwrap_or_default();
     let message = plain(run["error"]["message"].as_str().unwrap_or_default());
     let line = format!(
@@ -130,8 +129,12 @@ pub(super) fn sentence(row: &Value, action: &str) -> String {
     }
 }
 
-fn text(task: &Value, name: &str) -> String {
-    plain(task[name].as_str().unwrap_or_default())
+pub(super) fn text(value: &Value, name: &str) -> String {
+    plain(value[name].as_str().unwrap_or_default())
+}
+
+pub(super) fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or(0)
 }
 
 fn instant(value: &Value) -> Option<DateTime<Utc>> {
@@ -148,7 +151,7 @@ fn state(task: &Value, now: Option<DateTime<Utc>>) -> String {
     let since = |name: &str| {
         Some(length((now? - instant(&task[name])?).num_seconds().max(0).unsigned_abs()))
     };
-    let mut state = match task["running"].as_u64().unwrap_or(0) {
+    let mut state = match number(task, "running") {
         0 => text(task, "state"),
         count => {
             let count = if count == 1 { String::new() } else { format!(" {count} times") };
@@ -157,10 +160,10 @@ fn state(task: &Value, now: Option<DateTime<Utc>>) -> String {
         }
     };
     if task["isPaused"] == true {
-        let is_running = task["running"].as_u64().unwrap_or(0) > 0;
+        let is_running = number(task, "running") > 0;
         state = if is_running { format!("{state}, paused") } else { "paused".to_owned() };
     }
-    let streak = task["streak"].as_u64().unwrap_or(0);
+    let streak = number(task, "streak");
     if streak > 0 { format!("{state}, failed {streak}×") } else { state }
 }
 
