@@ -80,7 +80,7 @@ impl<I: Item> Core<I> {
         if effects.cancels() > 0 && !planted("L10 late") {
             return Take::Again;
         }
-        let came_for = self.workers.arrive(worker);
+        self.workers.arrive(worker);
         if self.state >= RunState::Stopping {
             return self.leave(worker, now, effects);
         }
@@ -90,9 +90,7 @@ impl<I: Item> Core<I> {
             self.ensure_wake_up(now, effects);
             return Take::Again;
         }
-        let leaves = self.leaves_to_others(worker, came_for, now);
-        let taken = if leaves { None } else { self.queues.take(now) };
-        if let Some((sequence, Entry { kind, item })) = taken {
+        if let Some((sequence, Entry { kind, item })) = self.queues.take(now) {
             self.alarms -= usize::from(kind == Kind::Alarm);
             let armed = disarmed(kind, &item);
             self.workers.occupy(worker, Running { kind, sequence });
@@ -103,19 +101,15 @@ impl<I: Item> Core<I> {
         }
         let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
         let may_leave = self.workers.live() > 1 || self.is_empty() || planted("L7");
-        // A worker that leaves a task to others comes back for it.
-        let may_time_out = may_leave && !leaves;
-        if is_over || may_time_out && self.workers.has_timed_out(worker, now.tick) {
+        if is_over || may_leave && self.workers.has_timed_out(worker, now.tick) {
             return self.leave(worker, now, effects);
         }
-        let wake_ups = self.wake_ups(now, leaves);
+        let wake_ups = self.wake_ups(now);
         if self.queues.has_come() {
             // RACE: the planned look may be for it, so that no worker would be woken.
             return Take::Again;
         }
-        let until = self.workers.park(worker, now.tick, wake_ups, may_leave);
-        let earliest = if leaves { now.tick + self.lateness.wake_up } else { Tick::ZERO };
-        Take::Wait(until.map(|until| until.max(earliest)))
+        Take::Wait(self.workers.park(worker, now.tick, wake_ups, may_leave))
     }
 
     /// The line, from which workers take without the core.

@@ -61,7 +61,7 @@ impl<I: Item> Core<I> {
     pub(crate) fn came_late(&mut self, due: Tick, effects: &mut Effects<I>) {
         self.hire_if_missing(effects);
         if due != Tick::MAX && !planted("L5 late") {
-            effects.wake.extend(self.workers.appoint(self.lateness.look(due), due));
+            effects.wake.extend(self.workers.appoint(self.lateness.look(due)));
         }
     }
 

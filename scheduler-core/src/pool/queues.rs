@@ -210,16 +210,6 @@ impl<T: Placed> Queues<T> {
         earlier(line, self.ticks.first())
     }
 
-    /// When the only item is due that is due now, where nothing waits for the wall clock. It may have come after this
-    /// reading of the clock.
-    pub(crate) fn lone_due(&self, now: Now) -> Option<Tick> {
-        let mut front = self.ready.lock();
-        front.came = None;
-        let first = front.line.first().filter(|_| front.line.len() == 1 && !self.watches_wall)?;
-        let is_lone = self.limit.is_none_or(|limit| !is_due(limit.due, now.tick.as_nanos()));
-        is_lone.then(|| Tick::from_nanos(first.due))
-    }
-
     /// When to look again, on the monotonic clock: so much later than the first item is due, or may be.
     ///
     /// What is due at the end of time needs no look: a wait until then would spin on a clock that has

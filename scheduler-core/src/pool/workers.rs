@@ -40,8 +40,6 @@ pub(crate) struct Workers {
 struct Member {
     worker: WorkerNumber,
     activity: Arc<Activity>,
-    /// How many runs the others had made when it was last at the core.
-    seen: u64,
     /// Since when the worker has had nothing to run.
     idle_since: Option<Tick>,
 }
@@ -52,8 +50,6 @@ struct Watch {
     worker: WorkerNumber,
     /// When it will look at the queue again by itself.
     until: Tick,
-    /// When the task is due for which it comes.
-    due: Tick,
 }
 
 /// When the queue is to be looked at, as a worker that parks finds it.
@@ -109,7 +105,7 @@ impl Workers {
     pub(crate) fn hire(&mut self) -> WorkerNumber {
         self.started += 1;
         let activity = Arc::new(Activity::default());
-        self.members.push(Member { worker: self.started, activity, seen: 0, idle_since: None });
+        self.members.push(Member { worker: self.started, activity, idle_since: None });
         self.largest = self.largest.max(self.members.len());
         self.started
     }
@@ -122,28 +118,13 @@ impl Workers {
         }
     }
 
-    /// Records that a worker is awake: neither leader nor deputy nor idle. Returns when the task was due for which it
-    /// comes.
-    pub(crate) fn arrive(&mut self, worker: WorkerNumber) -> Option<Tick> {
+    /// Records that a worker is awake: neither leader nor deputy nor idle.
+    pub(crate) fn arrive(&mut self, worker: WorkerNumber) {
         let is_worker = |watch: &mut Watch| watch.worker == worker;
         let watch = self.leader.take_if(is_worker).or_else(|| self.deputy.take_if(is_worker));
         if watch.is_none() {
             self.idle.retain(|idle| *idle != worker);
         }
-        watch.map(|watch| watch.due)
-    }
-
-    /// Returns true if any worker other than the caller is awake.
-    pub(crate) fn anyone_else_is_awake(&self) -> bool {
-        self.members.len() > self.everyone_waiting().count() + 1
-    }
-
-    /// Returns true if others have made runs since the worker was last at the core.
-    pub(crate) fn others_are_brisk(&mut self, worker: WorkerNumber) -> bool {
-        let (_, all) = self.tally();
-        let Some(member) = self.member_mut(worker) else { return false };
-        let others = all - member.activity.tally().0;
-        std::mem::replace(&mut member.seen, others) < others
     }
 
     /// Notes what a worker runs.
@@ -208,14 +189,14 @@ impl Workers {
         let assists =
             wake_ups.second.filter(|look| leads.is_none() && is_earlier(*look, self.deputy));
         if let Some(until) = leads {
-            let former = self.leader.replace(Watch { worker, until, due: until });
+            let former = self.leader.replace(Watch { worker, until });
             if let Some(former) = former.filter(|former| is_earlier(former.until, self.deputy)) {
                 self.succeed(former);
             } else {
                 self.idle.extend(former.map(|former| former.worker));
             }
         } else if let Some(until) = assists {
-            self.succeed(Watch { worker, until, due: until });
+            self.succeed(Watch { worker, until });
         } else {
             self.idle.push(worker);
         }
@@ -228,9 +209,8 @@ impl Workers {
         self.idle.extend(former.map(|former| former.worker));
     }
 
-    /// Ensures that a worker looks at the queue at `next_wake_up`, for what is due then or before; returns the worker
-    /// to wake for that.
-    pub(crate) fn appoint(&mut self, next_wake_up: Tick, due: Tick) -> Option<WorkerNumber> {
+    /// Ensures that a worker looks at the queue at `next_wake_up`; returns the worker to wake for that.
+    pub(crate) fn appoint(&mut self, next_wake_up: Tick) -> Option<WorkerNumber> {
         let leader = self.leader.take().or_else(|| self.deputy.take());
         let worker = match leader {
             Some(leader) if leader.until <= next_wake_up || planted("L1") => {
@@ -240,7 +220,7 @@ impl Workers {
             Some(leader) => leader.worker,
             None => self.idle.pop()?,
         };
-        self.leader = Some(Watch { worker, until: next_wake_up, due });
+        self.leader = Some(Watch { worker, until: next_wake_up });
         Some(worker)
     }
 
@@ -316,10 +296,10 @@ mod tests {
         let mut workers = started(2);
         workers.park(1, tick(0), look(50), true);
         workers.park(2, tick(0), look(50), true);
-        assert_eq!(workers.appoint(tick(60), tick(60)), None);
-        assert_eq!(workers.appoint(tick(40), tick(40)), Some(1));
-        assert_eq!(workers.appoint(tick(40), tick(40)), None);
-        assert_eq!(workers.appoint(tick(30), tick(30)), Some(1));
+        assert_eq!(workers.appoint(tick(60)), None);
+        assert_eq!(workers.appoint(tick(40)), Some(1));
+        assert_eq!(workers.appoint(tick(40)), None);
+        assert_eq!(workers.appoint(tick(30)), Some(1));
     }
 
     #[test]
@@ -330,8 +310,8 @@ mod tests {
         }
         workers.arrive(1);
         workers.occupy(1, RUNNING);
-        assert_eq!(workers.appoint(tick(70), tick(70)), Some(3));
-        assert_eq!(workers.appoint(tick(70), tick(70)), None);
+        assert_eq!(workers.appoint(tick(70)), Some(3));
+        assert_eq!(workers.appoint(tick(70)), None);
         assert_eq!(workers.busy(), 1);
     }
 
@@ -354,7 +334,7 @@ mod tests {
         for due in [50, 60, 70, 80] {
             let leader = workers.leader.unwrap().worker;
             workers.arrive(leader);
-            assert_eq!(workers.appoint(tick(due + 10), tick(due + 10)), None, "{due}");
+            assert_eq!(workers.appoint(tick(due + 10)), None, "{due}");
             let until = workers.park(leader, tick(due), wake_ups(due + 10, due + 20), true);
             assert_eq!(until, Some(tick(due + 20)));
             assert_ne!(workers.leader.unwrap().worker, leader);
@@ -368,8 +348,8 @@ mod tests {
         workers.park(1, tick(0), wake_ups(50, 90), true);
         assert_eq!(workers.park(2, tick(0), wake_ups(50, 90), true), Some(tick(90)));
         workers.arrive(1);
-        assert_eq!(workers.appoint(tick(70), tick(70)), Some(2));
-        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(70), due: tick(70) }));
+        assert_eq!(workers.appoint(tick(70)), Some(2));
+        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(70) }));
     }
 
     #[test]
@@ -379,7 +359,7 @@ mod tests {
         workers.park(2, tick(0), wake_ups(50, 60), true);
         workers.arrive(1);
         assert_eq!(workers.park(1, tick(50), wake_ups(60, 80), true), Some(tick(80)));
-        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(60), due: tick(60) }));
+        assert_eq!(workers.leader, Some(Watch { worker: 2, until: tick(60) }));
     }
 
     #[test]

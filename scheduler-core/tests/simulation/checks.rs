@@ -136,7 +136,7 @@ impl World {
         // A worker that is awake may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let Limits { slack, wake_up, .. } = self.limits;
-        let head_start = wake_up.saturating_mul(4).max(slack);
+        let head_start = wake_up.max(slack);
         let others = wake_up.saturating_add(if is_busy { head_start } else { 0 });
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack).saturating_add(others),
@@ -190,12 +190,10 @@ impl World {
         })?;
         let now = self.now();
         let may_time_out = self.may_time_out();
-        let Limits { keep_alive, wake_up, .. } = self.limits;
+        let keep_alive = self.limits.keep_alive;
         let lingers = |index: &usize| match (&self.workers[*index].mode, self.idle_since(*index)) {
             (Mode::Parked(until), Some(since)) => {
-                // One that has left a task to others waits for no less than a wake-up.
-                let limit = since.saturating_add(keep_alive).max(now.tick.saturating_add(wake_up));
-                may_time_out && until.is_none_or(|until| until > limit)
+                may_time_out && until.is_none_or(|until| until > since.saturating_add(keep_alive))
             }
             _ => false,
         };

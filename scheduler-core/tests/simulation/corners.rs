@@ -28,7 +28,6 @@ pub(crate) enum Corner {
     PoolDroppedInBody,
     RanAfterShutdown,
     AskedAnew,
-    LeftToOthers,
     AskedWhileSuspended,
     SawTheRequest,
     Last,

@@ -2,8 +2,8 @@
 
 use super::corners::Corner;
 use super::verdict::{Invariant, Verdict};
-use super::words::{Due, Now, Outcome, Place, Rhythm, Task};
-use super::world::{Mode, Worker, World, wrong};
+use super::words::{Due, Now, Outcome, Place, Rhythm};
+use super::world::{World, wrong};
 use scheduler_core::{RunState, TaskState};
 
 impl World {
@@ -87,27 +87,6 @@ impl World {
         invariant.holds(next == expected, || {
             format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
         })
-    }
-
-    /// A worker may leave the only task that is due to those at work for a wake-up, and comes then itself.
-    pub(crate) fn may_leave_to_others(&self, until: Option<u64>, now: Now) -> bool {
-        let is_due = |task: &&Task| task.is_queued() && task.turn.is_reached(now);
-        let mut due = self.model.tasks.iter().filter(is_due);
-        let (Some(lone), None) = (due.next(), due.next()) else { return false };
-        let Due::Tick(lone) = lone.turn else { return false };
-        let is_awake = |worker: &Worker| !matches!(worker.mode, Mode::Parked(_));
-        let look = lone.saturating_add(self.limits.slack.saturating_add(self.limits.wake_up));
-        let wait = look.max(now.tick.saturating_add(self.limits.wake_up));
-        let in_time = |until: u64| until <= wait;
-        let looks = |worker: &Worker| match worker.mode {
-            Mode::Parked(until) => {
-                until.is_some_and(in_time) || self.virtual_workers.is_woken(worker.number)
-            }
-            _ => false,
-        };
-        now.tick < lone.saturating_add(self.limits.wake_up)
-            && (until.is_some_and(in_time) || self.workers.iter().any(looks))
-            && self.workers.iter().filter(|worker| is_awake(worker)).count() > 1
     }
 
     /// A worker rests: nothing is due, and it will not wake up in vain.

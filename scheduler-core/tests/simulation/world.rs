@@ -222,7 +222,6 @@ impl World {
         let (number, now) = (self.workers[index].number, self.now());
         let begun = self.virtual_workers.begin(number);
         self.fold(&[1, number]);
-        let (before, idle_since) = (self.model.clone(), self.workers[index].idle_since);
         let (expected, surfaced, asked) = self.model.take(now);
         self.reads_max += 4 * surfaced + 8 * asked;
         if asked > 0 {
@@ -250,22 +249,9 @@ impl World {
             }
             Begun::Waits(until) => {
                 let until = until.map(scheduler_core::Tick::as_nanos);
-                let after = std::mem::replace(&mut self.model, before);
-                let after_count = after.tasks.iter().filter(|task| task.is_queued()).count();
-                // Of one that has ended it is not seen otherwise whether it was left.
-                let queued = self.stage.pool().map(|pool| pool.stats().queued);
-                let is_left = surfaced > 0 && queued != Some(after_count);
-                let leaves =
-                    (expected.is_some() || is_left) && self.may_leave_to_others(until, now);
-                if leaves {
-                    self.workers[index].idle_since = idle_since;
-                    self.reach(Corner::LeftToOthers);
-                } else {
-                    self.model = after;
-                    self.check_rest(expected, until, now)?;
-                }
+                self.check_rest(expected, until, now)?;
                 // One that was woken while it was about to rest looks again.
-                if !leaves && !self.virtual_workers.is_woken(number) {
+                if !self.virtual_workers.is_woken(number) {
                     self.check_patience(index, until, now)?;
                 }
                 let worker = &mut self.workers[index];
