@@ -1,8 +1,8 @@
 //! Whether the program is alive, and whether its critical tasks do what they are for.
 //!
 //! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
-//! success, or with its start, or when it was resumed, enabled or rescheduled; it is twice the longest time between its next fire times, its longest run among those that
-//! are kept, and a minute. For a task every five minutes that is eleven minutes; for one on weekdays at nine six days: a
+//! success, or when it was started, resumed, enabled or rescheduled, whichever is later; it is twice the longest time
+//! between its next fire times, its longest run among those that are kept, and a minute. For a task every five minutes that is eleven minutes; for one on weekdays at nine six days: a
 //! single failure does not make the program unhealthy, two in a row do. The program may set one grace for all.
 //!
 //! A task that only runs once, or whose trigger does not say more, is late when its last run has failed. One that is
