@@ -2,11 +2,13 @@
 //!
 //! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
 //! success, or when it was started, resumed, enabled or rescheduled, whichever is later; it is twice the longest time
-//! between its next fire times, its longest run among those that are kept, and a minute. For a task every five minutes that is eleven minutes; for one on weekdays at nine six days: a
-//! single failure does not make the program unhealthy, two in a row do. The program may set one grace for all.
+//! between its next fire times, its longest run among those that are kept, and a minute. For a task every five minutes
+//! that is eleven minutes; for one on weekdays at nine six days: a single failure does not make the program unhealthy, two
+//! in a row do. The program may set one grace for all.
 //!
-//! A task that only runs once, or whose trigger does not say more, is late when its last run has failed. One that is
-//! paused, disabled or has been cancelled is never late: that was decided.
+//! A task that only runs once, or whose trigger does not say more, is late when its last run has failed; so is a durable
+//! one, whose ticks other processes may run. One that is paused, disabled or has been cancelled is never late: that was
+//! decided.
 
 use std::time::Duration;
 
@@ -37,10 +39,11 @@ pub(crate) fn critical(app: &App) -> Vec<Critical> {
     let tagged = app.tasks.tagged(TAG);
     let tasks = tagged.tasks().iter().map(|control| {
         let task = control.snapshot();
-        let grace = app.options.grace.or_else(|| {
+        let own = || {
             let times = control.next_fire_times(FIRE_TIMES);
             own_grace(&task, &times, longest_run(app, &task))
-        });
+        };
+        let grace = if control.is_durable() { None } else { app.options.grace.or_else(own) };
         let begun_at = app.recorder.with(task.name(), |log| log.begun_at);
         let since = task.last_success.max(begun_at).unwrap_or(app.started_at);
         Critical {

@@ -3,8 +3,10 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock};
+use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock, failures};
 
+use crate::away::Moody;
+use crate::jobs::with_store;
 use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -47,5 +49,23 @@ fn a_grace_may_be_as_long_as_can_be() {
     let served =
         serve(&dashboard().critical_grace(Duration::MAX), builder().task("a", critical, |_| {}));
     assert_eq!(served.get("/readyz").status, 200);
+    served.stop();
+}
+
+#[test]
+fn a_durable_task_may_run_elsewhere_and_is_late_when_it_has_failed_here() {
+    let dashboard = dashboard().critical_grace(Duration::ZERO);
+    let critical =
+        |rate| Schedule::fixed_rate(rate).initial_delay(rate).durable().tags(["critical"]);
+    let served = with_store(&dashboard, &Moody::new(), |builder| {
+        builder.task("elsewhere", critical("1d"), |_| {})
+    });
+    assert_eq!(served.get("/readyz").status, 200);
+    served.stop();
+    let served = with_store(&dashboard, &Moody::new(), |builder| {
+        builder.task("here", critical("100ms"), |_| Err::<(), _>("no"))
+    });
+    served.scheduler.wait_for("here", failures(1), LIMIT).unwrap();
+    assert_eq!(served.get("/readyz").status, 503);
     served.stop();
 }
