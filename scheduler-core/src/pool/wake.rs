@@ -17,12 +17,12 @@ pub struct Wake {
     /// Kept until it is performed, because it may be the last share in the pool.
     shell: Option<Arc<Shell>>,
     shared: Option<Arc<SharedWorker>>,
-    rest: Option<Box<Rest>>,
+    rare: Option<Box<Rare>>,
 }
 
 /// What few wakes consist of.
 #[derive(Default)]
-struct Rest {
+struct Rare {
     later: Option<Box<Later>>,
     others: Vec<Wake>,
 }
@@ -35,21 +35,21 @@ impl Wake {
 
     /// The answer of a pool that has gone.
     pub(super) fn refused() -> Self {
-        Self { is_refused: true, shell: None, shared: None, rest: None }
+        Self { is_refused: true, shell: None, shared: None, rare: None }
     }
 
     pub(super) fn new(shell: Arc<Shell>, later: Option<Later>, is_refused: bool) -> Self {
-        let mut wake = Self { is_refused, shell: Some(shell), shared: None, rest: None };
+        let mut wake = Self { is_refused, shell: Some(shell), shared: None, rare: None };
         match later.map(Later::into_only_worker) {
             None => {}
             Some(Ok(shared)) => wake.shared = Some(shared),
-            Some(Err(later)) => wake.rest().later = Some(later),
+            Some(Err(later)) => wake.rare().later = Some(later),
         }
         wake
     }
 
-    fn rest(&mut self) -> &mut Rest {
-        self.rest.get_or_insert_default()
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// Wakes and starts workers, and calls [`Fire::dropped`](crate::Fire::dropped); to be called with no lock held.
@@ -75,8 +75,8 @@ impl Wake {
         if is_same && self.shared.is_none() {
             self.shared = other.shared.take();
         }
-        if !is_same || other.shared.is_some() || other.rest.is_some() {
-            self.rest().others.push(other);
+        if !is_same || other.shared.is_some() || other.rare.is_some() {
+            self.rare().others.push(other);
         }
         self
     }
@@ -87,8 +87,8 @@ impl Drop for Wake {
         if let Some(shared) = self.shared.take() {
             shared.gate.open();
         }
-        if let Some(rest) = self.rest.take() {
-            let Rest { later, others } = *rest;
+        if let Some(rare) = self.rare.take() {
+            let Rare { later, others } = *rare;
             if let Some((later, shell)) = later.zip(self.shell.as_ref()) {
                 shell.perform_later(*later);
             }

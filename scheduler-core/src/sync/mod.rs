@@ -86,7 +86,7 @@ pub(crate) struct Mutex<T>(platform::Mutex<T>);
 /// Proof that the lock is held; released on drop.
 pub(crate) struct MutexGuard<'a, T> {
     guard: platform::MutexGuard<'a, T>,
-    _held: Held,
+    _held: LockCount,
 }
 
 /// A condition variable for [`Mutex`].
@@ -105,7 +105,7 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        MutexGuard { guard, _held: Held::new() }
+        MutexGuard { guard, _held: LockCount::new() }
     }
 }
 
@@ -179,12 +179,12 @@ pub(crate) const fn planted(_bug: &str) -> bool {
 }
 
 /// Counts the locks that this thread holds, in debug builds.
-struct Held {
+struct LockCount {
     #[cfg(debug_assertions)]
     _private: (),
 }
 
-impl Held {
+impl LockCount {
     #[inline]
     fn new() -> Self {
         #[cfg(debug_assertions)]
@@ -198,7 +198,7 @@ impl Held {
 }
 
 #[cfg(debug_assertions)]
-impl Drop for Held {
+impl Drop for LockCount {
     fn drop(&mut self) {
         // A thread-local may be gone already while its thread is being torn down.
         let _ = HELD.try_with(|held| held.set(held.get() - 1));

@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 use super::header::{EVERY_RUN, TaskId, Traits};
 use super::rhythm::LastRun;
 use super::run::{
-    AnyTask, Begun, Cancelled, Claim, Entry, Held, Ran, Rest, Run, RunObserver, Verdict,
+    AnyTask, Cancelled, Claim, Held, Ran, Rest, Run, RunEntry, RunObserver, RunStart, Verdict,
 };
 use super::slot::{Ended, Slot, Tried, Work, discard, unit};
 use super::state::{Begin, Cancel, End, Suspend, TaskState};
@@ -61,8 +61,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
         self.value.take();
     }
 
-    fn resume_if(self: Arc<Self>, answer: state::Wake) {
-        if answer == state::Wake::Resume
+    fn resume_if(self: Arc<Self>, answer: state::Woken) {
+        if answer == state::Woken::Resume
             && let Some(home) = self.header.home()
         {
             Home::resume(&*home, self);
@@ -71,17 +71,17 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static> TaskCell<T, B> {
 
     /// Claims the task whose lock this is for a run; none when it has ended.
     #[inline(always)]
-    fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<Begun> {
+    fn claim(&self, slot: &mut Slot<T, B>, now: Now) -> Option<RunStart> {
         match slot.state.begin() {
             Begin::Ended => None,
             Begin::Resume => {
                 let (number, last) = (self.header.runs(), slot.rare().last?);
-                Some(Begun { number, last, entry: Entry::Resumed })
+                Some(RunStart { number, last, entry: RunEntry::Resumed })
             }
             Begin::Run => {
                 let last = LastRun { due: slot.due(), started: now };
                 let number = self.header.count_run();
-                Some(Begun { number, last, entry: Entry::Begun })
+                Some(RunStart { number, last, entry: RunEntry::Begun })
             }
         }
     }

@@ -36,13 +36,13 @@ pub struct Run {
     task: Arc<dyn AnyTask>,
     number: u64,
     last: LastRun,
-    entry: Entry,
+    entry: RunEntry,
 }
 
 /// How a worker came to a run. As wide as its neighbours, so that a run is copied without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(crate) enum Entry {
+pub(crate) enum RunEntry {
     /// It begins.
     Begun,
     /// It has begun before, and its future is polled on.
@@ -143,14 +143,14 @@ impl Run {
     }
 
     #[inline]
-    pub(crate) fn new(task: Arc<dyn AnyTask>, begun: Begun) -> Self {
-        let Begun { number, last, entry } = begun;
+    pub(crate) fn new(task: Arc<dyn AnyTask>, begun: RunStart) -> Self {
+        let RunStart { number, last, entry } = begun;
         Self { task, number, last, entry }
     }
 
     /// Returns true if the run has begun before, and its future is polled on.
     pub(crate) fn is_resumed(&self) -> bool {
-        self.entry == Entry::Resumed
+        self.entry == RunEntry::Resumed
     }
 
     /// What is left when the run is over.
@@ -315,10 +315,10 @@ pub(crate) struct Claim {
 
 /// A run that has begun, or goes on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
+pub(crate) struct RunStart {
     pub(crate) number: u64,
     pub(crate) last: LastRun,
-    pub(crate) entry: Entry,
+    pub(crate) entry: RunEntry,
 }
 
 /// The waiters to notify that a task was cancelled.

@@ -133,7 +133,7 @@ pub(crate) enum Suspend {
 /// The answer to a waker.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wake {
+pub(crate) enum Woken {
     /// The run is to be put into the queue.
     Resume,
     /// The run is being polled, is queued already, or is over.
@@ -216,17 +216,17 @@ impl StateMachine {
         }
     }
 
-    pub(crate) fn wake(&mut self) -> Wake {
+    pub(crate) fn wake(&mut self) -> Woken {
         match self.phase {
             Phase::Suspended => {
                 self.phase = Phase::Woken;
-                Wake::Resume
+                Woken::Resume
             }
             Phase::Running => {
                 self.was_woken = !planted("L12");
-                Wake::Nothing
+                Woken::Nothing
             }
-            Phase::Queued | Phase::Woken | Phase::Leaving(_) | Phase::Ended(_) => Wake::Nothing,
+            Phase::Queued | Phase::Woken | Phase::Leaving(_) | Phase::Ended(_) => Woken::Nothing,
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
     fn a_task_that_is_over_is_never_begun_and_ignores_its_waker() {
         for phase in &PHASES[4..] {
             assert_eq!(in_phase(*phase).begin(), Begin::Ended);
-            assert_eq!(in_phase(*phase).wake(), Wake::Nothing);
+            assert_eq!(in_phase(*phase).wake(), Woken::Nothing);
         }
     }
 
@@ -318,13 +318,13 @@ mod tests {
     fn a_wake_during_the_poll_is_kept_and_later_ones_are_one() {
         let mut state = StateMachine::new();
         assert_eq!(state.begin(), Begin::Run);
-        assert_eq!(state.wake(), Wake::Nothing);
+        assert_eq!(state.wake(), Woken::Nothing);
         assert_eq!(state.suspend(), Suspend::Woken);
-        assert_eq!(state.wake(), Wake::Nothing);
+        assert_eq!(state.wake(), Woken::Nothing);
         assert_eq!(state.begin(), Begin::Resume);
         assert_eq!(state.suspend(), Suspend::Suspended);
-        assert_eq!(state.wake(), Wake::Resume);
-        assert_eq!(state.wake(), Wake::Nothing);
+        assert_eq!(state.wake(), Woken::Resume);
+        assert_eq!(state.wake(), Woken::Nothing);
         assert_eq!(state.begin(), Begin::Resume);
         assert_eq!(state.requeue(), Settle::Done);
         assert_eq!(state.visible(), TaskState::Scheduled);

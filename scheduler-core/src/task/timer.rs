@@ -15,7 +15,7 @@ use super::firings::Firings;
 use super::header::{Header, TaskId};
 use super::rhythm::LastRun;
 use super::run::{
-    AnyTask, Begun, Cancelled, Claim, Entry, Held, Ran, Rest, Run, RunObserver, Verdict,
+    AnyTask, Cancelled, Claim, Held, Ran, Rest, Run, RunEntry, RunObserver, RunStart, Verdict,
 };
 use super::slot::{Around, discard};
 use super::state::{Suspend, TaskState};
@@ -167,10 +167,10 @@ impl<T: Fire> Timer<T> {
         &self.header
     }
 
-    fn begin(&self, claim: &Claim) -> Begun {
+    fn begin(&self, claim: &Claim) -> RunStart {
         let due = claim.armed.unwrap_or(Due::Tick(claim.now.tick));
         let number = self.firings.begin();
-        Begun { number, last: LastRun { due, started: claim.now }, entry: Entry::Begun }
+        RunStart { number, last: LastRun { due, started: claim.now }, entry: RunEntry::Begun }
     }
 
     /// Calls the content, inside what surrounds it.

@@ -7,7 +7,7 @@
 use super::bucket::{Blocks, Bucket};
 use super::entry::Entry;
 use super::near::LOAD_MAX;
-use super::ring::{Held, Home, Ring, shift_for};
+use super::ring::{Content, Home, Ring, shift_for};
 use super::slab::Slab;
 use super::work;
 use crate::delay_queue::Key;
@@ -50,7 +50,7 @@ impl Far {
     pub(super) fn home_for(&mut self, key: u128) -> Home {
         let (mut number, mut ring) = (ROOT, self.ring(ROOT));
         let mut digit = ring.digit(key).expect("the root has room for all keys");
-        while let &Held::Ring(inner) = ring.get(digit) {
+        while let &Content::Ring(inner) = ring.get(digit) {
             ring = self.ring(inner);
             let Some(finer) = ring.digit(key) else {
                 return self.widen(Home::new(number, digit), inner, key);
@@ -68,9 +68,9 @@ impl Far {
         let mut ring = Ring::new(key, shift_for(bit).max(width), home);
         let (old, new) = (ring.digit(start), ring.digit(key));
         let (old, new) = old.zip(new).expect("the new ring has room for both");
-        ring.set(old, Held::Ring(inner));
+        ring.set(old, Content::Ring(inner));
         let outer = self.add_ring(ring);
-        self.ring_mut(home.ring()).set(home.digit(), Held::Ring(outer));
+        self.ring_mut(home.ring()).set(home.digit(), Content::Ring(outer));
         self.ring_mut(inner).above = Home::new(outer, old);
         Home::new(outer, new)
     }
@@ -83,7 +83,7 @@ impl Far {
             bucket.push(entry, &mut self.blocks);
             return bucket.len();
         }
-        ring.set(home.digit(), Held::Bucket(Bucket::new(entry, &mut self.blocks)));
+        ring.set(home.digit(), Content::Bucket(Bucket::new(entry, &mut self.blocks)));
         1
     }
 
@@ -111,7 +111,7 @@ impl Far {
             }
         });
         match kept {
-            Some(bucket) => self.ring_mut(home.ring()).set(home.digit(), Held::Bucket(bucket)),
+            Some(bucket) => self.ring_mut(home.ring()).set(home.digit(), Content::Bucket(bucket)),
             None => self.drop_empty(home.ring()),
         }
     }
@@ -119,7 +119,7 @@ impl Far {
     /// Makes room in a bucket that is too full: drops dead entries if there are many, or splits it.
     #[inline(never)]
     pub(super) fn make_room<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Held::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
+        let Content::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
         if bucket.live() < bucket.len() / 4 * 3 {
             self.sift(home, |entry| items.holds(entry.place));
         } else {
@@ -130,7 +130,7 @@ impl Far {
     /// Replaces a bucket by a ring, and drops its dead entries.
     #[inline(never)]
     fn split<T>(&mut self, home: Home, items: &mut Slab<T>) {
-        let Held::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
+        let Content::Bucket(bucket) = self.ring(home.ring()).get(home.digit()) else { return };
         work::note(2 * bucket.len());
         let (mut any, mut every) = (0, u128::MAX);
         bucket.for_each(|entry| (any, every) = (any | entry.rank(), every & entry.rank()));
@@ -141,7 +141,7 @@ impl Far {
         let number = self.add_ring(Ring::new(any, shift_for(bit), home));
         let ring = self.ring_mut(home.ring());
         let Some(bucket) = ring.take_bucket(home.digit()) else { return };
-        ring.set(home.digit(), Held::Ring(number));
+        ring.set(home.digit(), Content::Ring(number));
         let ring = &mut self.rings[number as usize];
         let is_clean = bucket.live() == bucket.len();
         bucket.drain(&mut self.blocks, |entry, blocks| {
@@ -151,7 +151,7 @@ impl Far {
             let digit = ring.digit(entry.rank()).expect("the ring has room for the whole bucket");
             match ring.bucket_mut(digit) {
                 Some(bucket) => bucket.push(entry, blocks),
-                None => ring.set(digit, Held::Bucket(Bucket::new(entry, blocks))),
+                None => ring.set(digit, Content::Bucket(Bucket::new(entry, blocks))),
             }
         });
         // In a loop of its own, so that the cache misses overlap: this is most of the time it takes.
@@ -240,9 +240,9 @@ impl Far {
             let ring = self.ring(number);
             let digit = ring.first()?;
             match ring.get(digit) {
-                Held::Nothing => return None,
-                Held::Ring(inner) => number = *inner,
-                Held::Bucket(bucket) => return Some((Home::new(number, digit), bucket.len())),
+                Content::Nothing => return None,
+                Content::Ring(inner) => number = *inner,
+                Content::Bucket(bucket) => return Some((Home::new(number, digit), bucket.len())),
             }
         }
     }

@@ -42,7 +42,7 @@ impl Home {
 
 /// What a slot holds.
 #[derive(Debug)]
-pub(super) enum Held {
+pub(super) enum Content {
     Nothing,
     Bucket(Bucket),
     /// A ring, by its number.
@@ -59,7 +59,7 @@ pub(super) struct Ring {
     pub(super) above: Home,
     /// INVARIANT: bit i is set if and only if slot i holds something.
     taken: u32,
-    slots: [Held; SLOTS],
+    slots: [Content; SLOTS],
 }
 
 impl Ring {
@@ -71,7 +71,7 @@ impl Ring {
     /// A ring with room for a key, whose slots span 2^shift keys each.
     pub(super) fn new(key: u128, shift: u32, above: Home) -> Self {
         let start = key.checked_shr(width(shift)).map_or(0, |prefix| prefix << width(shift));
-        Self { start, shift, above, taken: 0, slots: [const { Held::Nothing }; SLOTS] }
+        Self { start, shift, above, taken: 0, slots: [const { Content::Nothing }; SLOTS] }
     }
 
     /// The slot of a key, if the key belongs to the span of this ring.
@@ -99,36 +99,36 @@ impl Ring {
     }
 
     #[inline]
-    pub(super) fn get(&self, digit: usize) -> &Held {
+    pub(super) fn get(&self, digit: usize) -> &Content {
         &self.slots[digit % SLOTS]
     }
 
     #[inline]
     pub(super) fn bucket_mut(&mut self, digit: usize) -> Option<&mut Bucket> {
         match &mut self.slots[digit % SLOTS] {
-            Held::Bucket(bucket) => Some(bucket),
-            Held::Nothing | Held::Ring(_) => None,
+            Content::Bucket(bucket) => Some(bucket),
+            Content::Nothing | Content::Ring(_) => None,
         }
     }
 
-    pub(super) fn set(&mut self, digit: usize, held: Held) {
+    pub(super) fn set(&mut self, digit: usize, content: Content) {
         self.taken |= 1 << digit;
-        self.slots[digit] = held;
+        self.slots[digit] = content;
     }
 
     /// Takes the bucket out of a slot.
     pub(super) fn take_bucket(&mut self, digit: usize) -> Option<Bucket> {
         self.bucket_mut(digit)?;
         self.taken &= !(1 << digit);
-        match std::mem::replace(&mut self.slots[digit], Held::Nothing) {
-            Held::Bucket(bucket) => Some(bucket),
-            Held::Nothing | Held::Ring(_) => None,
+        match std::mem::replace(&mut self.slots[digit], Content::Nothing) {
+            Content::Bucket(bucket) => Some(bucket),
+            Content::Nothing | Content::Ring(_) => None,
         }
     }
 
     pub(super) fn clear(&mut self, digit: usize) {
         self.taken &= !(1 << digit);
-        self.slots[digit] = Held::Nothing;
+        self.slots[digit] = Content::Nothing;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -142,9 +142,9 @@ impl Ring {
 
     /// All slots that hold a bucket, and these.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (usize, &Bucket)> {
-        self.slots.iter().enumerate().filter_map(|(digit, held)| match held {
-            Held::Bucket(bucket) => Some((digit, bucket)),
-            Held::Nothing | Held::Ring(_) => None,
+        self.slots.iter().enumerate().filter_map(|(digit, content)| match content {
+            Content::Bucket(bucket) => Some((digit, bucket)),
+            Content::Nothing | Content::Ring(_) => None,
         })
     }
 }
@@ -180,8 +180,8 @@ mod tests {
     fn what_was_put_into_a_slot_is_there_until_it_is_taken() {
         let mut ring = Ring::root();
         assert!(ring.is_empty());
-        ring.set(9, Held::Ring(4));
-        ring.set(5, Held::Bucket(Bucket::new(Entry::sample(1, 1), &mut Blocks::default())));
+        ring.set(9, Content::Ring(4));
+        ring.set(5, Content::Bucket(Bucket::new(Entry::sample(1, 1), &mut Blocks::default())));
         assert_eq!((ring.first(), ring.buckets().count()), (Some(5), 1));
         assert!(ring.take_bucket(9).is_none() && ring.take_bucket(5).is_some());
         assert!(ring.take_bucket(5).is_none());
