@@ -5,6 +5,7 @@ mod contract;
 mod figures;
 mod imports;
 mod layers;
+mod mutants;
 mod paths;
 mod sources;
 mod targets;
