@@ -46,6 +46,7 @@ fn ec_o6_each_firing_is_asked_to_stop_for_itself() {
     again.finish();
     stage.run_due();
     assert!(stage.pool.is_terminated());
+    runs.clear();
 }
 
 #[test]
@@ -74,6 +75,7 @@ fn ec_o6_a_firing_that_sleeps_is_woken_by_a_request_of_its_own() {
     drop(stage.pool.shutdown_now());
     await_terminated(&stage.pool);
     assert_eq!(ended.entries(), [(2, true), (1, true)]);
+    runs.clear();
 }
 
 /// What a listener is told of, but for workers.
@@ -267,6 +269,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
     let refused = runs.entries()[0].go_on(Task::once_async(pending(&held)));
     assert!(refused.is_cancelled() && Arc::strong_count(&held) == 2);
     let run = runs.entries().remove(0);
+    runs.clear();
     drop(stage);
     let refused = run.go_on(Task::once(|| ()));
     assert!(refused.is_cancelled());

@@ -1,6 +1,6 @@
 //! Timers: armed and disarmed, fired beside themselves, told of set clocks and of the end.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::kit::{HOUR, Journal, VirtualPool, ms};
 use crate::timers::{Probe, Told, arm, arm_again, begin, due, probe_with, tick, timer, timer_with};
@@ -64,11 +64,11 @@ fn ec_o1_what_comes_after_a_worker_has_taken_a_timer_is_another_firing() {
     // What surrounds a call is entered after the worker has taken the timer.
     let builder = ScheduledThreadPool::builder().core_size(1).decorate_task(move |_, name| {
         let is_first = name == Some("armed");
-        let timer: Arc<OnceLock<Arc<Timer<Probe>>>> =
+        let timer: Arc<OnceLock<Weak<Timer<Probe>>>> =
             Arc::clone(if is_first { &first } else { &second });
         let is_over = OnceLock::new();
         Box::new(move |step| {
-            let timer = timer.get().expect("it was made");
+            let timer = timer.get().and_then(Weak::upgrade).expect("it was made");
             let now = Run::with_current(Run::started).expect("this is a run");
             if is_first && is_over.set(()).is_ok() {
                 timer.arm(due(10), now).perform();
@@ -83,7 +83,7 @@ fn ec_o1_what_comes_after_a_worker_has_taken_a_timer_is_another_firing() {
     let stage = VirtualPool::build(builder);
     let make = |name: &str, keep: &OnceLock<_>| {
         let timer = stage.pool.timer(name, probe_with(|_, _| Fired::Done));
-        assert!(keep.set(Arc::clone(&timer)).is_ok());
+        assert!(keep.set(Arc::downgrade(&timer)).is_ok());
         arm(&timer, &stage.clock, due(10));
         timer
     };

@@ -257,6 +257,12 @@ impl<T: Clone + Send + 'static> Journal<T> {
         lock(&self.entries).clone()
     }
 
+    /// Forgets all, so that an entry and the body that notes it do not keep each other.
+    pub(crate) fn clear(&self) {
+        let entries = std::mem::take(&mut *lock(&self.entries));
+        drop(entries);
+    }
+
     pub(crate) fn len(&self) -> usize {
         lock(&self.entries).len()
     }
