@@ -1,6 +1,6 @@
 //! The store: each request with its statement.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -263,9 +263,10 @@ impl Store for Postgres {
             tasks.push(each.task.to_string());
             rooms.push(i64::from(each.room));
         }
-        let queues = request.queues.as_ref();
-        let queues: Option<Vec<String>> =
-            queues.map(|queues| queues.iter().map(ToString::to_string).collect());
+        let queues: Option<Vec<String>> = request.queues.as_ref().map(|queues| {
+            let each_once: BTreeSet<&Arc<str>> = queues.iter().collect();
+            each_once.into_iter().map(ToString::to_string).collect()
+        });
         let is_relaxed = self.shared.options.is_relaxed;
         let Poll { session, limit, abandon_limit, lost_limit, with_leases, not_after, .. } =
             *request;

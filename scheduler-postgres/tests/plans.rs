@@ -1,8 +1,112 @@
 //! What a claim costs, and what of it a crash may undo.
 
-use scheduler_store::{NewJob, OnLost, Priority, When};
+use scheduler_postgres::Postgres;
+use scheduler_postgres::postgres::Client;
+use scheduler_store::{NewJob, OnLost, Poll, Priority, Store, When};
 
-use crate::support::{SECOND, builder, client, enqueue, id, open, server, uuid};
+use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server, uuid};
+
+/// The pages that a statement looks at, once its connection has planned it.
+fn pages(client: &mut Client, statement: &str) -> u64 {
+    let explain =
+        format!("explain (analyze, buffers, costs off, timing off, summary off) {statement}");
+    let mut explained = Vec::new();
+    for _ in 0..3 {
+        let mut transaction = client.transaction().expect("a transaction");
+        let rows = transaction.query(&explain, &[]).expect("a plan");
+        explained = rows.iter().map(|row| row.get::<_, String>(0)).collect();
+        transaction.rollback().expect("a rollback");
+    }
+    // The first node includes all others. `Buffers: shared hit=12 read=3 dirtied=1`.
+    let buffers = explained.iter().find(|line| line.contains("Buffers: ")).expect("buffers");
+    let words = buffers.split_whitespace();
+    let counts = words.filter_map(|word| word.strip_prefix("hit=").or(word.strip_prefix("read=")));
+    counts.map(|count| count.parse::<u64>().expect("a number")).sum()
+}
+
+/// A poll for the task `a` by the session 1.
+fn poll(schema: &str, queues: &str) -> String {
+    format!(
+        "select * from {schema}.poll({}, array['a'], array[100::bigint], {queues}, 100, 1, 1, 'infinity', false, false)",
+        uuid(1)
+    )
+}
+
+/// A store with so many jobs of the task `a` in the queue `default`, of which no poll may look at more than a few.
+fn crowded(client: &mut Client, store: &Postgres, change: impl Fn(NewJob) -> NewJob) {
+    open(store, 1);
+    // The plans of the first connection are made while the table is empty.
+    let nothing = pages(client, &poll(store.schema(), "array['mail']"))
+        + pages(client, &poll(store.schema(), "null"));
+    assert!((1..200).contains(&nothing), "{nothing} pages for nothing");
+    enqueue(store, (1_000..21_000).map(|number| change(NewJob::new(id(number), "a"))).collect());
+    client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
+}
+
+#[test]
+fn jobs_of_queues_that_are_not_served_are_not_walked() {
+    let Some(server) = server() else { return };
+    let later = When::After(SECOND * 86_400);
+    let changes: [fn(NewJob) -> NewJob; 4] = [
+        |job| job,
+        |job| NewJob { when: When::After(SECOND * 86_400), ..job },
+        |job| NewJob { on_lost: OnLost::Abandon, ..job },
+        |job| NewJob { on_lost: OnLost::Abandon, when: When::After(SECOND * 86_400), ..job },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+        crowded(&mut client, &store, change);
+        for queues in ["array['mail']", "array['mail', 'slow']", "'{}'"] {
+            let looked = pages(&mut client, &poll(store.schema(), queues));
+            assert!(looked < 200, "case {number}: {looked} pages for the queues {queues}");
+        }
+        // What is served is still found, in its order, and when the next one is due.
+        let queue = "mail".to_owned();
+        let mail = |job, when, on_lost, priority| NewJob {
+            queue: queue.clone(),
+            when,
+            on_lost,
+            priority,
+            ..NewJob::new(id(job), "a")
+        };
+        let (now, normal) = (When::Now, Priority::Normal);
+        enqueue(&store, vec![mail(1, now, OnLost::Rerun, normal)]);
+        enqueue(&store, vec![mail(2, now, OnLost::Abandon, normal)]);
+        enqueue(&store, vec![mail(3, now, OnLost::Rerun, Priority::High)]);
+        enqueue(&store, vec![mail(4, later, OnLost::Abandon, normal)]);
+        let mut poll = poll_of(crate::support::session(1), "a", 3);
+        poll.queues = Some(["mail".into(), "slow".into(), "mail".into()].into());
+        let polled = store.poll(&poll).expect("a poll");
+        let taken: Vec<_> = polled.jobs.iter().map(|job| job.id).collect();
+        assert_eq!(taken, [id(3), id(1), id(2)]);
+        assert!(polled.next_job.is_some());
+        let nothing = store.poll(&Poll { queues: Some([].into()), ..poll }).expect("a poll");
+        assert_eq!((nothing.jobs.len(), nothing.next_job), (0, None));
+    }
+}
+
+#[test]
+fn jobs_of_the_future_that_must_not_run_twice_are_not_walked() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let (when, on_lost) = (When::After(SECOND * 86_400), OnLost::Abandon);
+    crowded(&mut client, &store, |job| NewJob { when, on_lost, ..job });
+    for queues in ["null", "array['default']"] {
+        let looked = pages(&mut client, &poll(store.schema(), queues));
+        assert!(looked < 200, "{looked} pages for the queues {queues}");
+    }
+}
+
+#[test]
+fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    crowded(&mut client, &store, |job| NewJob { on_lost: OnLost::Abandon, ..job });
+    for queues in ["null", "array['default']"] {
+        let looked = pages(&mut client, &poll(store.schema(), queues));
+        assert!(looked < 200, "{looked} pages for the queues {queues}");
+    }
+}
 
 #[test]
 fn jobs_of_the_future_and_of_others_are_not_walked() {
