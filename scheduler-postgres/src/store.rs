@@ -536,13 +536,7 @@ impl Store for Postgres {
     }
 
     fn depths(&self) -> Result<Vec<Depth>, StoreError> {
-        let template = "select queue, task,
-               count(*) filter (where state = 'ready' and run_at <= t.now),
-               count(*) filter (where state = 'ready' and run_at > t.now),
-               count(*) filter (where state = 'running'), count(*) filter (where state = 'parked'),
-               min(run_at) filter (where state = 'ready' and run_at <= t.now), t.now
-             from {s}.job, (select {s}.clock() as now offset 0) t
-             where state in ('ready', 'running', 'parked') group by queue, task, t.now order by queue, task";
+        let template = "select * from {s}.depths()";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let depths = rows.iter().map(|row| {

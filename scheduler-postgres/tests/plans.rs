@@ -108,6 +108,54 @@ fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
     }
 }
 
+/// A store with so many jobs of a schedule that are done.
+fn finished(client: &mut Client, store: &Postgres, count: u32) {
+    let fill = format!(
+        "insert into {}.job (id, run_at, created_at, finished_at, priority, is_abandoned, max_attempts, payload_version, state,
+           task, queue, payload, schedule)
+         select md5(n::text)::uuid, now(), now(), now(), 1, false, 1, 0, 'done', 'tick', 'default', '', 's' || n % 2000
+         from generate_series(1, {count}) n",
+        store.schema()
+    );
+    client.batch_execute(&fill).expect("jobs");
+    client.batch_execute(&format!("vacuum analyze {}.job", store.schema())).expect("a vacuum");
+}
+
+#[test]
+fn depths_do_not_read_what_is_done() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    finished(&mut client, &store, 20_000);
+    let me = open(&store, 1);
+    let new = |number, on_lost| NewJob { on_lost, ..NewJob::new(id(number), "a") };
+    enqueue(&store, (1..=3).map(|number| new(number, OnLost::Rerun)).collect());
+    store.poll(&poll_of(me, "a", 1)).expect("a poll");
+    let when = When::After(SECOND * 60);
+    enqueue(&store, vec![new(4, OnLost::Abandon), NewJob { when, ..new(5, OnLost::Abandon) }]);
+    let depths = store.depths().expect("depths");
+    let counts: Vec<_> =
+        depths.iter().map(|each| (each.due, each.later, each.running, each.parked)).collect();
+    assert_eq!(counts, [(3, 1, 1, 0)]);
+    assert!(depths[0].oldest.is_some());
+    let looked = pages(&mut client, &format!("select * from {}.depths()", store.schema()));
+    assert!(looked < 100, "{looked} pages for five jobs");
+}
+
+#[test]
+fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    finished(&mut client, &store, 20_000);
+    let of = |schedule: &str| {
+        format!(
+            "select * from {}.command_all('cancel', p_schedule => '{schedule}')",
+            store.schema()
+        )
+    };
+    let looked = pages(&mut client, &of("nobody"));
+    assert!(looked < 100, "{looked} pages for no job");
+}
+
 #[test]
 fn jobs_of_the_future_and_of_others_are_not_walked() {
     let Some(server) = server() else { return };

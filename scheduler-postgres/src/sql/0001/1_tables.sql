@@ -115,3 +115,5 @@ create unique index job_key on {s}.job (task, key) where key is not null and sta
 create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
 create index job_ended on {s}.job (finished_at, id) where state in ('done', 'cancelled');
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
+-- For people who look at the jobs of a schedule. A key has no such index: each job with a key would pay for it three times.
+create index job_schedule on {s}.job (schedule, id) where schedule is not null;
