@@ -38,6 +38,7 @@ mod migrate;
 mod options;
 mod pace;
 mod polled;
+mod queue;
 mod schedule;
 mod schedules;
 mod selected;
