@@ -10,14 +10,14 @@ use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
     Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open, Opened,
     Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, micros, reap_wait, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
 use crate::ends::Ends;
-use crate::job::{self, Batch, ENQUEUE, held, wait};
+use crate::job::{self, Batch, ENQUEUE, held};
 use crate::lane::{Again, Lane};
 use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
@@ -188,7 +188,7 @@ impl Store for Postgres {
                     (&request.replaces.map(SessionId::as_uuid), Type::UUID),
                     (&label, Type::TEXT),
                     (&build, Type::TEXT),
-                    (&wait(request.lease), Type::INT8),
+                    (&micros(request.lease), Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                     (&crate::migrate::VERSION, Type::INT4),
                 ],
@@ -213,7 +213,7 @@ impl Store for Postgres {
                 &sql,
                 &[
                     (&request.session.as_uuid(), Type::UUID),
-                    (&wait(request.lease), Type::INT8),
+                    (&micros(request.lease), Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ],
             )?;
@@ -412,7 +412,7 @@ impl Store for Postgres {
                 if !ids.is_empty() {
                     let waits: Vec<i64> = ids
                         .iter()
-                        .map(|id| wait(reap_wait(JobId::from_uuid(*id), &request)))
+                        .map(|id| micros(reap_wait(JobId::from_uuid(*id), &request)))
                         .collect();
                     let params: Params<'_> = &[
                         (&ids, Type::UUID_ARRAY),
@@ -490,8 +490,8 @@ impl Store for Postgres {
         let request = request.clone();
         self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
-                (&wait(request.keep_done), Type::INT8),
-                (&wait(request.keep_parked), Type::INT8),
+                (&micros(request.keep_done), Type::INT8),
+                (&micros(request.keep_parked), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
