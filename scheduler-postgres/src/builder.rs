@@ -151,7 +151,7 @@ impl Postgres {
         Builder::new(url)
     }
 
-    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
+    /// The SQL that makes the tables, or brings older ones to this version, to be executed by other tools as one script.
     ///
     /// # Errors
     ///
