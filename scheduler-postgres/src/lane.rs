@@ -10,9 +10,9 @@ use std::sync::Arc;
 use scheduler_store::StoreError;
 use tokio_postgres::Error;
 
+use crate::calls::Calls;
 use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
-use crate::queue::Queue;
 use crate::session::Session;
 
 /// How often a transaction is repeated that the server has rolled back because of another.
@@ -30,14 +30,14 @@ pub(crate) enum Again {
 /// One connection, made when it is needed.
 pub(crate) struct Lane {
     connect: Arc<Connect>,
-    queue: Queue<Line>,
+    calls: Calls<Line>,
 }
 
 impl Lane {
     pub(crate) fn new(name: &'static str, connect: Arc<Connect>) -> Self {
         let each = Arc::clone(&connect);
         let line = move || Line { name, connect: Arc::clone(&each), session: None };
-        Self { connect, queue: Queue::new(name, line) }
+        Self { connect, calls: Calls::new(name, line) }
     }
 
     /// Executes a request on the lane's thread, and waits for its answer until the deadline. If the request still waits for
@@ -47,7 +47,7 @@ impl Lane {
         again: Again,
         mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
-        self.queue.call(self.connect.patience(), move |line| line.run(again, &mut work))
+        self.calls.call(self.connect.patience(), move |line| line.run(again, &mut work))
     }
 }
 

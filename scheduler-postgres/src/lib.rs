@@ -29,6 +29,7 @@
 
 mod address;
 mod builder;
+mod calls;
 mod connect;
 mod ends;
 mod fault;
@@ -38,7 +39,6 @@ mod migrate;
 mod options;
 mod pace;
 mod polled;
-mod queue;
 mod schedule;
 mod schedules;
 mod selected;

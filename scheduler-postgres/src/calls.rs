@@ -17,7 +17,7 @@ use crate::fault::unavailable;
 type Work<S> = Box<dyn FnOnce(&mut S) + Send>;
 
 /// Calls with a state of type `S`, which each thread makes for itself.
-pub(crate) struct Queue<S> {
+pub(crate) struct Calls<S> {
     name: &'static str,
     state: Box<dyn Fn() -> S + Send + Sync>,
     current: Mutex<Current<S>>,
@@ -30,7 +30,7 @@ struct Current<S> {
     sender: Option<Sender<Work<S>>>,
 }
 
-impl<S: 'static> Queue<S> {
+impl<S: 'static> Calls<S> {
     pub(crate) fn new(name: &'static str, state: impl Fn() -> S + Send + Sync + 'static) -> Self {
         let current = Mutex::new(Current { number: 0, sender: None });
         Self { name, state: Box::new(state), current }
@@ -130,8 +130,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn queue() -> Queue<()> {
-        Queue::new("test", || ())
+    fn calls() -> Calls<()> {
+        Calls::new("test", || ())
     }
 
     /// A call that says that it has begun, and ends when it is told to.
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn a_call_that_nobody_waits_for_is_never_begun() {
-        let queue = queue();
+        let calls = calls();
         let (begun, has_begun) = channel();
         let (end, ended) = channel();
         let (ran, has_run) = channel::<()>();
         scope(|scope| {
-            let first = scope.spawn(|| queue.call(LONG, slow(begun, ended)));
+            let first = scope.spawn(|| calls.call(LONG, slow(begun, ended)));
             has_begun.recv().expect("it has begun");
-            let second = queue.call(Duration::ZERO, move |()| Ok(ran.send(())));
+            let second = calls.call(Duration::ZERO, move |()| Ok(ran.send(())));
             assert_eq!(
                 second,
                 Err(Refusal::TooLate.into()),
@@ -170,11 +170,11 @@ mod tests {
 
     #[test]
     fn a_call_that_has_begun_may_have_been_executed() {
-        let queue = queue();
+        let calls = calls();
         let (begun, has_begun) = channel();
         let (_end, ended) = channel();
         // The time is up once the call has begun.
-        let call = queue.call(Duration::from_millis(200), slow(begun, ended));
+        let call = calls.call(Duration::from_millis(200), slow(begun, ended));
         // What is never begun is dropped.
         let expected = match has_begun.recv() {
             Ok(_) => unavailable("no answer before the deadline"),
@@ -185,28 +185,28 @@ mod tests {
 
     #[test]
     fn a_caller_without_an_answer_leaves_no_thread_of_others() {
-        let queue = queue();
+        let calls = calls();
         let (begun, has_begun) = channel();
         let (old_end, old_ended) = channel();
         let (new_end, new_ended) = channel();
         scope(|scope| {
             let old = scope.spawn({
                 let begun = begun.clone();
-                let queue = &queue;
-                move || queue.call(LONG, slow(begun, old_ended))
+                let calls = &calls;
+                move || calls.call(LONG, slow(begun, old_ended))
             });
             has_begun.recv().expect("it has begun");
             // Two wait for the old thread. The first that gives up leaves it.
-            let number = queue.send(Box::new(|()| {})).expect("it is sent");
-            queue.leave(number);
+            let number = calls.send(Box::new(|()| {})).expect("it is sent");
+            calls.leave(number);
             let new = scope.spawn({
-                let queue = &queue;
-                move || queue.call(LONG, slow(begun, new_ended))
+                let calls = &calls;
+                move || calls.call(LONG, slow(begun, new_ended))
             });
             let thread = has_begun.recv().expect("another thread has begun");
             // So does the second, when the new thread has work.
-            queue.leave(number);
-            let last = scope.spawn(|| queue.call(LONG, |()| Ok(current().id())));
+            calls.leave(number);
+            let last = scope.spawn(|| calls.call(LONG, |()| Ok(current().id())));
             new_end.send(()).expect("the new call waits");
             assert_eq!(new.join().expect("no panic"), Ok(thread));
             assert_eq!(last.join().expect("no panic"), Ok(thread), "a third thread was begun");
