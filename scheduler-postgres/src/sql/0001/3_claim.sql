@@ -19,44 +19,58 @@ returns table (n bigint, task text, queue text, priority smallint, kind integer)
 $$;
 
 -- How many jobs a poll may take from each of these lines. It locks nothing. It is asked only if there are several tasks, queues
--- or kinds: then what is taken from one follows from the others.
+-- or kinds: then what is taken from one follows from the others. Of each line it reads about twice its part of the limit, and
+-- more if all that was read of a line would be taken: as long as that is not so, what was not read changes nothing.
 create function {s}.shares(
   p_now timestamptz, p_tasks text[], p_rooms bigint[], p_ns bigint[], p_queues text[], p_priorities smallint[], p_kinds integer[],
   p_limit bigint, p_abandon bigint, p_lost bigint)
 returns integer[] language plpgsql volatile
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
-  v_shares integer[] := array_fill(0, array[cardinality(p_ns)]);
-  v_left bigint[] := p_rooms;
+  v_size bigint := 2 * p_limit / cardinality(p_ns) + 1;
+  v_shares integer[];
+  v_rooms bigint[];
+  v_limit bigint;
+  v_abandon bigint;
+  v_lost bigint;
   r record;
 begin
-  for r in
-    select l.line, l.n, l.kind
-    from (
-      select u.*, p_tasks[u.n] as task, least(p_rooms[u.n], p_limit, case when u.kind in (1, 3) then p_abandon end,
-        case when u.kind in (2, 3) then p_lost end) as size
-      from unnest(p_ns, p_queues, p_priorities, p_kinds) with ordinality u(n, queue, priority, kind, line)) l
-    cross join lateral (
-      (select j.run_at, j.id from {s}.job j where l.kind = 0 and l.queue is null and {plain} and j.run_at <= p_now
-       order by j.run_at, j.id limit l.size)
-      union all
-      (select j.run_at, j.id from {s}.job j where l.kind = 0 and {plain_of_queue} and j.run_at <= p_now
-       order by j.run_at, j.id limit l.size)
-      union all
-      (select j.run_at, j.id from {s}.job j where l.kind > 0 and l.queue is null and {special} and j.run_at <= p_now
-       order by j.run_at, j.id limit l.size)
-      union all
-      (select j.run_at, j.id from {s}.job j where l.kind > 0 and {special_of_queue} and j.run_at <= p_now
-       order by j.run_at, j.id limit l.size)) x
-    order by l.priority desc, x.run_at, x.id
   loop
-    exit when p_limit <= 0;
-    continue when v_left[r.n] <= 0 or (r.kind in (1, 3) and p_abandon <= 0) or (r.kind in (2, 3) and p_lost <= 0);
-    v_left[r.n] := v_left[r.n] - 1;
-    p_limit := p_limit - 1;
-    p_abandon := p_abandon - case when r.kind in (1, 3) then 1 else 0 end;
-    p_lost := p_lost - case when r.kind in (2, 3) then 1 else 0 end;
-    v_shares[r.line] := v_shares[r.line] + 1;
+    v_shares := array_fill(0, array[cardinality(p_ns)]);
+    v_rooms := p_rooms;
+    v_limit := p_limit;
+    v_abandon := p_abandon;
+    v_lost := p_lost;
+    for r in
+      select l.line, l.n, l.kind
+      from (
+        select u.*, p_tasks[u.n] as task, least(v_size, p_rooms[u.n], p_limit, case when u.kind in (1, 3) then p_abandon end,
+          case when u.kind in (2, 3) then p_lost end) as size
+        from unnest(p_ns, p_queues, p_priorities, p_kinds) with ordinality u(n, queue, priority, kind, line)) l
+      cross join lateral (
+        (select j.run_at, j.id from {s}.job j where l.kind = 0 and l.queue is null and {plain} and j.run_at <= p_now
+         order by j.run_at, j.id limit l.size)
+        union all
+        (select j.run_at, j.id from {s}.job j where l.kind = 0 and {plain_of_queue} and j.run_at <= p_now
+         order by j.run_at, j.id limit l.size)
+        union all
+        (select j.run_at, j.id from {s}.job j where l.kind > 0 and l.queue is null and {special} and j.run_at <= p_now
+         order by j.run_at, j.id limit l.size)
+        union all
+        (select j.run_at, j.id from {s}.job j where l.kind > 0 and {special_of_queue} and j.run_at <= p_now
+         order by j.run_at, j.id limit l.size)) x
+      order by l.priority desc, x.run_at, x.id
+    loop
+      exit when v_limit <= 0;
+      continue when v_rooms[r.n] <= 0 or (r.kind in (1, 3) and v_abandon <= 0) or (r.kind in (2, 3) and v_lost <= 0);
+      v_rooms[r.n] := v_rooms[r.n] - 1;
+      v_limit := v_limit - 1;
+      v_abandon := v_abandon - case when r.kind in (1, 3) then 1 else 0 end;
+      v_lost := v_lost - case when r.kind in (2, 3) then 1 else 0 end;
+      v_shares[r.line] := v_shares[r.line] + 1;
+    end loop;
+    exit when v_size >= p_limit or v_size > all(v_shares);
+    v_size := 4 * v_size;
   end loop;
   return v_shares;
 end $$;
