@@ -1,21 +1,19 @@
 -- A poll: repairs, claims, what is due. The last row is the answer, those before it are the claimed jobs, as they were taken.
 
--- All lines from which a poll may take jobs, each of which is a range of one index: the jobs of one task, priority and kind (0
--- plain, +1 not twice, +2 lost before), of one queue, or of all if the queue is null. `{plain}` and the like are the conditions
--- of such a range.
+-- A poll takes jobs from lines, each of which is a range of one index: the jobs of one task, priority and kind (0 plain, +1 not
+-- twice, +2 lost before), of one queue, or of all if the queue is null. `{plain}` and the like are the conditions of such a range.
 create function {s}.lines(p_tasks text[], p_queues text[])
-returns table (n bigint, task text, queue text, priority smallint, kind integer) language sql stable as $$
-  select u.n, u.task, q.queue, b.priority, k.kind
-  from (
-    -- Most tasks have plain jobs only.
-    select t.n, t.task, (
-      select true from {s}.job j
-      where j.state = 'ready' and (j.lost >= 1 or j.is_abandoned) and j.task = t.task limit 1) as has_special
-    from unnest(p_tasks) with ordinality t(task, n) offset 0) u
+returns table (n bigint, task text, queue text, priority smallint) language sql stable as $$
+  select u.n, u.task, q.queue, b.priority
+  from unnest(p_tasks) with ordinality u(task, n)
   cross join unnest(coalesce(p_queues, array[null::text])) q(queue)
   cross join unnest(array[3, 2, 1, 0]::smallint[]) b(priority)
-  cross join generate_series(0, 3) k(kind)
-  where k.kind = 0 or u.has_special
+$$;
+
+-- The tasks that have jobs which are not plain. Most have none.
+create function {s}.special_tasks(p_tasks text[]) returns setof text language sql stable as $$
+  select u.task from unnest(p_tasks) u(task)
+  where (select true from {s}.job j where j.state = 'ready' and (j.lost >= 1 or j.is_abandoned) and j.task = u.task limit 1)
 $$;
 
 -- How many jobs a poll may take from each of these lines. It locks nothing. It is asked only if there are several tasks, queues
@@ -90,25 +88,32 @@ declare
   v_priorities smallint[];
   v_kinds integer[];
   v_is_one boolean;
+  v_special text[];
   v_limit bigint;
   v_shares integer[];
 begin
   -- The lines in which something is due.
-  select array_agg(d.n), array_agg(d.queue), array_agg(d.priority), array_agg(d.kind),
-    min(d.n) = max(d.n) and min(d.queue) is not distinct from max(d.queue) and max(d.kind) = 0
+  select array_agg(d.n), array_agg(d.queue), array_agg(d.priority), array_agg(0),
+    min(d.n) = max(d.n) and min(d.queue) is not distinct from max(d.queue)
   into v_ns, v_queues, v_priorities, v_kinds, v_is_one
   from (
     select l.* from {s}.lines(p_tasks, p_queues) l
-    where p_rooms[l.n] > 0 and (p_abandon > 0 or l.kind in (0, 2)) and (p_lost > 0 or l.kind in (0, 1))
-      and case
-        when l.kind = 0 and l.queue is null then
-          (select true from {s}.job j where {plain} and j.run_at <= p_now order by j.run_at limit 1)
-        when l.kind = 0 then
-          (select true from {s}.job j where {plain_of_queue} and j.run_at <= p_now order by j.run_at limit 1)
-        when l.queue is null then
-          (select true from {s}.job j where {special} and j.run_at <= p_now order by j.run_at limit 1)
-        else (select true from {s}.job j where {special_of_queue} and j.run_at <= p_now order by j.run_at limit 1) end
+    where p_rooms[l.n] > 0 and case when l.queue is null
+      then (select true from {s}.job j where {plain} and j.run_at <= p_now order by j.run_at limit 1)
+      else (select true from {s}.job j where {plain_of_queue} and j.run_at <= p_now order by j.run_at limit 1) end
     order by l.priority desc) d;
+  v_special := array(select * from {s}.special_tasks(p_tasks));
+  if v_special <> '{}' then
+    select v_ns || array_agg(l.n), v_queues || array_agg(l.queue), v_priorities || array_agg(l.priority),
+      v_kinds || array_agg(l.kind), v_is_one and count(*) = 0
+    into v_ns, v_queues, v_priorities, v_kinds, v_is_one
+    from (
+      select array_position(p_tasks, t.task)::bigint as n, t.task, t.queue, t.priority, k.kind
+      from {s}.lines(v_special, p_queues) t cross join generate_series(1, 3) k(kind)) l
+    where p_rooms[l.n] > 0 and (p_abandon > 0 or l.kind = 2) and (p_lost > 0 or l.kind = 1) and case when l.queue is null
+      then (select true from {s}.job j where {special} and j.run_at <= p_now order by j.run_at limit 1)
+      else (select true from {s}.job j where {special_of_queue} and j.run_at <= p_now order by j.run_at limit 1) end;
+  end if;
   if v_is_one then
     v_limit := least(p_limit, p_rooms[v_ns[1]]);
     return query
@@ -173,17 +178,24 @@ end $$;
 create function {s}.next_job(p_now timestamptz, p_tasks text[], p_queues text[])
 returns timestamptz language plpgsql volatile
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
+declare
+  v_next timestamptz;
+  v_special text[];
 begin
-  return (
-    select min(case
-      when l.kind = 0 and l.queue is null then
-        (select j.run_at from {s}.job j where {plain} and j.run_at > p_now order by j.run_at limit 1)
-      when l.kind = 0 then
-        (select j.run_at from {s}.job j where {plain_of_queue} and j.run_at > p_now order by j.run_at limit 1)
-      when l.queue is null then
-        (select j.run_at from {s}.job j where {special} and j.run_at > p_now order by j.run_at limit 1)
-      else (select j.run_at from {s}.job j where {special_of_queue} and j.run_at > p_now order by j.run_at limit 1) end)
+  v_next := (
+    select min(case when l.queue is null
+      then (select j.run_at from {s}.job j where {plain} and j.run_at > p_now order by j.run_at limit 1)
+      else (select j.run_at from {s}.job j where {plain_of_queue} and j.run_at > p_now order by j.run_at limit 1) end)
     from {s}.lines(p_tasks, p_queues) l);
+  v_special := array(select * from {s}.special_tasks(p_tasks));
+  if v_special <> '{}' then
+    v_next := least(v_next, (
+      select min(case when l.queue is null
+        then (select j.run_at from {s}.job j where {special} and j.run_at > p_now order by j.run_at limit 1)
+        else (select j.run_at from {s}.job j where {special_of_queue} and j.run_at > p_now order by j.run_at limit 1) end)
+      from (select t.*, k.kind from {s}.lines(v_special, p_queues) t cross join generate_series(1, 3) k(kind)) l));
+  end if;
+  return v_next;
 end $$;
 
 create function {s}.poll(
