@@ -121,9 +121,7 @@ impl Builder {
         migrations
             .map_err(|error| unavailable(&format!("no thread for a connection: {error}")))?
             .unwrap_or_else(|_| Err(unavailable("the thread of the migrations panicked")))?;
-        if is_relaxed {
-            connect.skip_fences(&schema);
-        }
+        connect.skip_fences(&schema);
         Ok(Postgres::new(Options {
             connect: Arc::new(connect),
             schema,
@@ -153,7 +151,7 @@ impl Postgres {
         Builder::new(url)
     }
 
-    /// The SQL that makes the tables in an empty database, to be executed by other tools as one script.
+    /// The SQL that makes the tables, or brings older ones to this version, to be executed by other tools as one script.
     ///
     /// # Errors
     ///

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use scheduler_store::{End, Fence, Finish, Finished, Uuid, storable};
+use scheduler_store::{End, Fence, Finish, Finished, Uuid, micros, storable};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
-use crate::job::{self, wait};
+use crate::job;
 use crate::session::Run;
 use crate::value::{Params, long};
 
@@ -56,7 +56,7 @@ impl Ends {
         self.jobs.push(request.held.job.as_uuid());
         self.fences.push(long(fence));
         self.words.push(word);
-        self.waits.push(after.map_or(0, wait));
+        self.waits.push(after.map_or(0, micros));
         self.errors.push(error.map(|error| storable(error)));
         self.limits.push(i64::from(limit));
     }

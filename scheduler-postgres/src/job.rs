@@ -1,7 +1,5 @@
 //! Jobs: from rows, and to the arrays of a batch.
 
-use std::time::Duration;
-
 use scheduler_store::{
     Enqueued, Fence, Held, Job, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, SessionId, StoreTime, Uuid, When, micros,
@@ -85,11 +83,6 @@ pub(crate) fn priority_number(priority: Priority) -> i16 {
     }
 }
 
-/// A wait as the functions of the schema take it.
-pub(crate) fn wait(wait: Duration) -> i64 {
-    micros(wait)
-}
-
 /// Pairs of identities and fences from two columns of arrays.
 pub(crate) fn held(row: &Row, ids: usize, fences: usize) -> Result<Vec<Held>, Error> {
     let ids: Option<Vec<Uuid>> = row.try_get(ids)?;
@@ -165,7 +158,7 @@ impl Batch {
         self.queues.push(job.queue.clone());
         self.priorities.push(priority_number(job.priority));
         self.waits.push(match job.when {
-            When::After(after) => wait(after),
+            When::After(after) => micros(after),
             When::Now | When::At(_) => 0,
         });
         self.ats.push(match job.when {

@@ -29,6 +29,7 @@
 
 mod address;
 mod builder;
+mod calls;
 mod connect;
 mod ends;
 mod fault;

@@ -43,16 +43,37 @@ create table if not exists {s}.meta (
 );
 ";
 
-/// The SQL of all migrations, for tools: one transaction.
+/// Records the version, which never goes back.
+const RECORD: &str =
+    "insert into {s}.meta as m (version, min_reader) values ({version}, {min_reader})
+  on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader
+  where m.version < excluded.version;
+";
+
+fn record(version: usize) -> String {
+    RECORD
+        .replace("{version}", &version.to_string())
+        .replace("{min_reader}", &MIN_READER.to_string())
+}
+
+/// The SQL of all migrations, for tools: one transaction, in which each step is executed if it is missing.
 pub(crate) fn script(schema: &Schema) -> String {
-    let mut script = format!("begin;\n{LOCK};\n{META}");
-    for migration in MIGRATIONS {
-        script.push_str(migration);
-    }
-    script.push_str(&format!(
-        "\ninsert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER});\ncommit;\n"
-    ));
-    schema.sql(&script)
+    script_of(schema, &MIGRATIONS)
+}
+
+fn script_of(schema: &Schema, migrations: &[&str]) -> String {
+    let steps = (1..).zip(migrations).map(|(version, migration)| {
+        format!(
+            "
+do $version_{version}$ begin if coalesce((select version from {{s}}.meta), 0) < {version} then execute $migration_{version}$
+{migration}
+$migration_{version}$; end if; end $version_{version}$;
+"
+        )
+    });
+    let steps: String = steps.collect();
+    let record = record(migrations.len());
+    schema.sql(&format!("begin;\n{LOCK};\n{META}{steps}\n{record}commit;\n"))
 }
 
 /// Brings the tables to this version, if they are older; refuses them, if they are too new.
@@ -105,8 +126,10 @@ fn migrate(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>,
     session.transact(|tx| {
         // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
         tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
-        let row = tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
-        let found = row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
+        let row =
+            tx.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+        let found =
+            row.map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?))).transpose()?;
         let version = found.map_or(0, |(version, _): (i32, i32)| version);
         if found.is_some_and(|(_, min_reader)| min_reader > VERSION) || version >= VERSION {
             return Ok(found);
@@ -114,10 +137,34 @@ fn migrate(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>,
         for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
             tx.batch_execute(&schema.sql(migration))?;
         }
-        tx.batch_execute(&schema.sql(&format!(
-            "insert into {{s}}.meta (version, min_reader) values ({VERSION}, {MIN_READER})
-             on conflict (is_meta) do update set version = excluded.version, min_reader = excluded.min_reader"
-        )))?;
+        tx.batch_execute(&schema.sql(&record(MIGRATIONS.len())))?;
         Ok(Some((VERSION, MIN_READER)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use postgres_server::Server;
+
+    use super::script_of;
+    use crate::sql::Schema;
+
+    #[test]
+    fn a_printed_script_executes_what_is_missing_and_nothing_twice() {
+        let Some(server) = Server::start() else { return };
+        let schema = Schema::new("printed").expect("a name");
+        let one = "create table {s}.one (); create function {s}.f() returns int language sql as $$ select 1 $$;";
+        let two = "alter table {s}.one add two int; insert into {s}.one values (2);";
+        let execute = |migrations: &[&str]| {
+            let script = script_of(&schema, migrations);
+            server.psql(&format!("{script} select version, min_reader from printed.meta"))
+        };
+        assert_eq!(execute(&[one]), "1|1");
+        assert_eq!(execute(&[one]), "1|1");
+        assert_eq!(execute(&[one, two]), "2|1");
+        assert_eq!(execute(&[one, two]), "2|1");
+        // That of an older build changes nothing.
+        assert_eq!(execute(&[one]), "2|1");
+        assert_eq!(server.psql("select printed.f(), two from printed.one"), "1|2");
+    }
 }

@@ -33,6 +33,30 @@ const JOB: [(&str, &str); 24] = [
     ("error", "text"),
 ];
 
+/// The conditions of the ranges from which jobs `j` are claimed, each of which one index answers: a line `l` of all queues and
+/// one of one queue, of plain jobs and of others. They are written as the conditions of those indexes are.
+const RANGES: [(&str, &str); 4] = [
+    (
+        "{plain}",
+        "j.state = 'ready' and j.lost = 0 and not j.is_abandoned and j.task = l.task and j.priority = l.priority",
+    ),
+    (
+        "{plain_of_queue}",
+        "j.state = 'ready' and j.lost < 1 and not j.is_abandoned and j.task = l.task and j.queue = l.queue \
+         and j.priority = l.priority",
+    ),
+    (
+        "{special}",
+        "j.state = 'ready' and (j.lost >= 1 or j.is_abandoned) and j.task = l.task and j.priority = l.priority \
+         and j.is_abandoned::integer + 2 * (j.lost > 0)::integer = l.kind",
+    ),
+    (
+        "{special_of_queue}",
+        "j.state = 'ready' and (j.lost > 0 or j.is_abandoned) and j.task = l.task and j.queue = l.queue \
+         and j.priority = l.priority and j.is_abandoned::integer + 2 * (j.lost > 0)::integer = l.kind",
+    ),
+];
+
 /// A schema: a checked identifier.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(String);
@@ -62,7 +86,10 @@ impl Schema {
         let columns: Vec<_> = JOB.iter().map(|(name, _)| format!("job.{name}")).collect();
         let types: Vec<_> = JOB.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
-        template
+        let ranges = RANGES.iter().fold(template.to_owned(), |text, (name, range)| {
+            if text.contains(name) { text.replace(name, range) } else { text }
+        });
+        ranges
             .replace("{s}", &format!("\"{}\"", self.0))
             .replace("{channel}", &self.channel())
             .replace("{job_columns}", &columns.join(", "))

@@ -1,6 +1,6 @@
 //! The store: each request with its statement.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +10,14 @@ use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
     Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open, Opened,
     Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, reap_wait, storable,
+    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, micros, reap_wait, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
 use crate::ends::Ends;
-use crate::job::{self, Batch, ENQUEUE, held, wait};
+use crate::job::{self, Batch, ENQUEUE, held};
 use crate::lane::{Again, Lane};
 use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
@@ -188,7 +188,7 @@ impl Store for Postgres {
                     (&request.replaces.map(SessionId::as_uuid), Type::UUID),
                     (&label, Type::TEXT),
                     (&build, Type::TEXT),
-                    (&wait(request.lease), Type::INT8),
+                    (&micros(request.lease), Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                     (&crate::migrate::VERSION, Type::INT4),
                 ],
@@ -213,7 +213,7 @@ impl Store for Postgres {
                 &sql,
                 &[
                     (&request.session.as_uuid(), Type::UUID),
-                    (&wait(request.lease), Type::INT8),
+                    (&micros(request.lease), Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ],
             )?;
@@ -263,9 +263,10 @@ impl Store for Postgres {
             tasks.push(each.task.to_string());
             rooms.push(i64::from(each.room));
         }
-        let queues = request.queues.as_ref();
-        let queues: Option<Vec<String>> =
-            queues.map(|queues| queues.iter().map(ToString::to_string).collect());
+        let queues: Option<Vec<String>> = request.queues.as_ref().map(|queues| {
+            let each_once: BTreeSet<&Arc<str>> = queues.iter().collect();
+            each_once.into_iter().map(ToString::to_string).collect()
+        });
         let is_relaxed = self.shared.options.is_relaxed;
         let Poll { session, limit, abandon_limit, lost_limit, with_leases, not_after, .. } =
             *request;
@@ -411,7 +412,7 @@ impl Store for Postgres {
                 if !ids.is_empty() {
                     let waits: Vec<i64> = ids
                         .iter()
-                        .map(|id| wait(reap_wait(JobId::from_uuid(*id), &request)))
+                        .map(|id| micros(reap_wait(JobId::from_uuid(*id), &request)))
                         .collect();
                     let params: Params<'_> = &[
                         (&ids, Type::UUID_ARRAY),
@@ -489,8 +490,8 @@ impl Store for Postgres {
         let request = request.clone();
         self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
-                (&wait(request.keep_done), Type::INT8),
-                (&wait(request.keep_parked), Type::INT8),
+                (&micros(request.keep_done), Type::INT8),
+                (&micros(request.keep_parked), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
@@ -535,13 +536,7 @@ impl Store for Postgres {
     }
 
     fn depths(&self) -> Result<Vec<Depth>, StoreError> {
-        let template = "select queue, task,
-               count(*) filter (where state = 'ready' and run_at <= t.now),
-               count(*) filter (where state = 'ready' and run_at > t.now),
-               count(*) filter (where state = 'running'), count(*) filter (where state = 'parked'),
-               min(run_at) filter (where state = 'ready' and run_at <= t.now), t.now
-             from {s}.job, (select {s}.clock() as now offset 0) t
-             where state in ('ready', 'running', 'parked') group by queue, task, t.now order by queue, task";
+        let template = "select * from {s}.depths()";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let depths = rows.iter().map(|row| {

@@ -75,6 +75,9 @@ fn the_printed_migrations_are_enough() {
     let _ = server.psql(&Postgres::migrations(&schema).expect("a script"));
     let store = builder().connect().expect("all is there");
     open(&store, 1);
+    // Executed again it changes nothing.
+    let _ = server.psql(&Postgres::migrations(&schema).expect("a script"));
+    assert_eq!(store.sessions().expect("sessions").len(), 1);
     assert_eq!(store.job(id(1)), Ok(None));
 }
 

@@ -1,8 +1,231 @@
 //! What a claim costs, and what of it a crash may undo.
 
-use scheduler_store::{NewJob, OnLost, Priority, When};
+use scheduler_postgres::Postgres;
+use scheduler_postgres::postgres::Client;
+use scheduler_store::{JobId, NewJob, OnLost, Poll, Priority, Store, StoreTime, TaskRoom, When};
 
-use crate::support::{SECOND, builder, client, enqueue, id, open, server, uuid};
+use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server, uuid};
+
+/// The pages that a statement looks at once its connection has planned it. When others make tables, it is planned again, which
+/// looks at more: so the fewest of many times count.
+fn pages(client: &mut Client, statement: &str) -> u64 {
+    let explain =
+        format!("explain (analyze, buffers, costs off, timing off, summary off) {statement}");
+    let mut once = || {
+        let mut transaction = client.transaction().expect("a transaction");
+        let rows = transaction.query(&explain, &[]).expect("a plan");
+        transaction.rollback().expect("a rollback");
+        let mut lines = rows.iter().map(|row| row.get::<_, String>(0));
+        // The first node includes all others. `Buffers: shared hit=12 read=3 dirtied=1`.
+        let buffers = lines.find(|line| line.contains("Buffers: ")).expect("buffers");
+        let words = buffers.split_whitespace();
+        let counts =
+            words.filter_map(|word| word.strip_prefix("hit=").or(word.strip_prefix("read=")));
+        counts.map(|count| count.parse::<u64>().expect("a number")).sum()
+    };
+    (0..20).map(|_| once()).min().expect("some")
+}
+
+/// A poll for the task `a` by the session 1.
+fn poll(schema: &str, queues: &str) -> String {
+    format!(
+        "select * from {schema}.poll({}, array['a'], array[100::bigint], {queues}, 100, 1, 1, 'infinity', false, false)",
+        uuid(1)
+    )
+}
+
+/// A store with so many jobs of the task `a` in the queue `default`, of which no poll may look at more than a few.
+fn crowded(client: &mut Client, store: &Postgres, change: impl Fn(NewJob) -> NewJob) {
+    open(store, 1);
+    // The plans of the first connection are made while the table is empty.
+    let nothing = pages(client, &poll(store.schema(), "array['mail']"))
+        + pages(client, &poll(store.schema(), "null"));
+    assert!((1..200).contains(&nothing), "{nothing} pages for nothing");
+    enqueue(store, (1_000..21_000).map(|number| change(NewJob::new(id(number), "a"))).collect());
+    client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
+}
+
+#[test]
+fn jobs_of_queues_that_are_not_served_are_not_walked() {
+    let Some(server) = server() else { return };
+    let later = When::After(SECOND * 86_400);
+    let changes: [fn(NewJob) -> NewJob; 4] = [
+        |job| job,
+        |job| NewJob { when: When::After(SECOND * 86_400), ..job },
+        |job| NewJob { on_lost: OnLost::Abandon, ..job },
+        |job| NewJob { on_lost: OnLost::Abandon, when: When::After(SECOND * 86_400), ..job },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+        crowded(&mut client, &store, change);
+        for queues in ["array['mail']", "array['mail', 'slow']", "'{}'"] {
+            let looked = pages(&mut client, &poll(store.schema(), queues));
+            assert!(looked < 200, "case {number}: {looked} pages for the queues {queues}");
+        }
+        // What is served is still found, in its order, and when the next one is due.
+        let queue = "mail".to_owned();
+        let mail = |job, when, on_lost, priority| NewJob {
+            queue: queue.clone(),
+            when,
+            on_lost,
+            priority,
+            ..NewJob::new(id(job), "a")
+        };
+        let (now, normal) = (When::Now, Priority::Normal);
+        enqueue(&store, vec![mail(1, now, OnLost::Rerun, normal)]);
+        enqueue(&store, vec![mail(2, now, OnLost::Abandon, normal)]);
+        enqueue(&store, vec![mail(3, now, OnLost::Rerun, Priority::High)]);
+        enqueue(&store, vec![mail(4, later, OnLost::Abandon, normal)]);
+        let mut poll = poll_of(crate::support::session(1), "a", 3);
+        poll.queues = Some(["mail".into(), "slow".into(), "mail".into()].into());
+        let polled = store.poll(&poll).expect("a poll");
+        let taken: Vec<_> = polled.jobs.iter().map(|job| job.id).collect();
+        assert_eq!(taken, [id(3), id(1), id(2)]);
+        assert!(polled.next_job.is_some());
+        let nothing = store.poll(&Poll { queues: Some([].into()), ..poll }).expect("a poll");
+        assert_eq!((nothing.jobs.len(), nothing.next_job), (0, None));
+    }
+}
+
+/// A task has one room, so that all its lines end at once; another has most of what is due first.
+#[test]
+fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
+    let Some(server) = server() else { return };
+    let served = ["mail", "slow"];
+    for (seed, queues) in (1..=6_u64).flat_map(|seed| [(seed, None), (seed, Some(served))]) {
+        let store = builder(server).connect().expect("a store");
+        let me = open(&store, 1);
+        let mut random = seed;
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(seed);
+            (random >> 33) % below
+        };
+        let job = |number: u64| {
+            let task = ["a", "a", "a", "b", "c", "d", "e", "f"][draw(8) as usize];
+            // What is due first is of one task and one queue.
+            let (first, at) = (draw(2) == 0, draw(1_000) as i64);
+            NewJob {
+                queue: ["mail", "default", "slow"][if first { 0 } else { draw(3) as usize }]
+                    .to_owned(),
+                priority: if draw(4) == 0 { Priority::High } else { Priority::Normal },
+                when: When::At(StoreTime::from_micros(if first { at / 100 } else { at })),
+                on_lost: if draw(10) == 0 { OnLost::Abandon } else { OnLost::Rerun },
+                ..NewJob::new(id(number.into()), if first { "a" } else { task })
+            }
+        };
+        let mut jobs: Vec<NewJob> = (1..=400).map(job).collect();
+        enqueue(&store, jobs.clone());
+        let mut poll = poll_of(me, "a", 60);
+        let room = |task: &str, room| TaskRoom { task: task.into(), room };
+        poll.tasks =
+            [room("a", 50), room("b", 1), room("c", 9), room("d", 60), room("e", 3)].into();
+        poll.abandon_limit = 2;
+        poll.queues = queues.map(|queues| queues.map(Into::into).into());
+        for _ in 0..4 {
+            let taken = store.poll(&poll).expect("a poll").jobs;
+            let taken: Vec<_> = taken.iter().map(|job| job.id).collect();
+            assert_eq!(taken, expected(&jobs, &poll), "seed {seed}, queues {queues:?}");
+            jobs.retain(|job| !taken.contains(&job.id));
+        }
+    }
+}
+
+/// What a poll takes of jobs that are due.
+fn expected(jobs: &[NewJob], poll: &Poll) -> Vec<JobId> {
+    let mut all: Vec<&NewJob> = jobs.iter().collect();
+    all.sort_by_key(|job| {
+        let When::At(at) = job.when else { panic!("{job:?}") };
+        (std::cmp::Reverse(job.priority), at, job.id)
+    });
+    let (mut left, mut rooms) = (poll.abandon_limit, poll.tasks.to_vec());
+    let mut taken = Vec::new();
+    for job in all {
+        let is_served = poll
+            .queues
+            .as_ref()
+            .is_none_or(|queues| queues.iter().any(|each| **each == *job.queue));
+        let room = rooms.iter_mut().find(|room| *room.task == *job.task && room.room > 0);
+        let is_abandon = job.on_lost == OnLost::Abandon;
+        let Some(room) = room.filter(|_| is_served && (left > 0 || !is_abandon)) else { continue };
+        if taken.len() < poll.limit as usize {
+            room.room -= 1;
+            left -= u32::from(is_abandon);
+            taken.push(job.id);
+        }
+    }
+    taken
+}
+
+#[test]
+fn jobs_of_the_future_that_must_not_run_twice_are_not_walked() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let (when, on_lost) = (When::After(SECOND * 86_400), OnLost::Abandon);
+    crowded(&mut client, &store, |job| NewJob { when, on_lost, ..job });
+    for queues in ["null", "array['default']"] {
+        let looked = pages(&mut client, &poll(store.schema(), queues));
+        assert!(looked < 200, "{looked} pages for the queues {queues}");
+    }
+}
+
+#[test]
+fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    crowded(&mut client, &store, |job| NewJob { on_lost: OnLost::Abandon, ..job });
+    for queues in ["null", "array['default']"] {
+        let looked = pages(&mut client, &poll(store.schema(), queues));
+        assert!(looked < 200, "{looked} pages for the queues {queues}");
+    }
+}
+
+/// A store with so many jobs of a schedule that are done.
+fn finished(client: &mut Client, store: &Postgres, count: u32) {
+    let fill = format!(
+        "insert into {}.job (id, run_at, created_at, finished_at, priority, is_abandoned, max_attempts, payload_version, state,
+           task, queue, payload, schedule)
+         select md5(n::text)::uuid, now(), now(), now(), 1, false, 1, 0, 'done', 'tick', 'default', '', 's' || n % 2000
+         from generate_series(1, {count}) n",
+        store.schema()
+    );
+    client.batch_execute(&fill).expect("jobs");
+    client.batch_execute(&format!("vacuum analyze {}.job", store.schema())).expect("a vacuum");
+}
+
+#[test]
+fn depths_do_not_read_what_is_done() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    finished(&mut client, &store, 20_000);
+    let me = open(&store, 1);
+    let new = |number, on_lost| NewJob { on_lost, ..NewJob::new(id(number), "a") };
+    enqueue(&store, (1..=3).map(|number| new(number, OnLost::Rerun)).collect());
+    store.poll(&poll_of(me, "a", 1)).expect("a poll");
+    let when = When::After(SECOND * 60);
+    enqueue(&store, vec![new(4, OnLost::Abandon), NewJob { when, ..new(5, OnLost::Abandon) }]);
+    let depths = store.depths().expect("depths");
+    let counts: Vec<_> =
+        depths.iter().map(|each| (each.due, each.later, each.running, each.parked)).collect();
+    assert_eq!(counts, [(3, 1, 1, 0)]);
+    assert!(depths[0].oldest.is_some());
+    let looked = pages(&mut client, &format!("select * from {}.depths()", store.schema()));
+    assert!(looked < 100, "{looked} pages for five jobs");
+}
+
+#[test]
+fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    finished(&mut client, &store, 20_000);
+    let of = |schedule: &str| {
+        format!(
+            "select * from {}.command_all('cancel', p_schedule => '{schedule}')",
+            store.schema()
+        )
+    };
+    let looked = pages(&mut client, &of("nobody"));
+    assert!(looked < 100, "{looked} pages for no job");
+}
 
 #[test]
 fn jobs_of_the_future_and_of_others_are_not_walked() {

@@ -80,7 +80,14 @@ fn what_was_accepted_survives_a_crash_of_the_server_and_calls_succeed_again() {
 #[test]
 fn fences_grow_over_a_new_connection() {
     let Some(server) = server() else { return };
-    let store = builder(server).connect().expect("a store");
+    // Also if this process flushes its own claims: another one may not.
+    for is_relaxed in [true, false] {
+        fences_grow(server, is_relaxed);
+    }
+}
+
+fn fences_grow(server: &Server, is_relaxed: bool) {
+    let store = builder(server).relaxed_claims(is_relaxed).connect().expect("a store");
     let me = open(&store, 1);
     enqueue(&store, (1..=2).map(|number| NewJob::new(id(number), "a")).collect());
     let first = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0).fence;

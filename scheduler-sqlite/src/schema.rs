@@ -170,10 +170,10 @@ pub(crate) fn own_version(migrations: &[Migration]) -> i64 {
     migrations.len() as i64
 }
 
-/// All statements, for people who make their tables themselves.
-pub(crate) fn printed(tables: &Tables, migrations: &[Migration]) -> String {
+/// The statements after a version, for people who make their tables themselves.
+pub(crate) fn printed(tables: &Tables, migrations: &[Migration], from: i64) -> String {
     let mut text = format!("BEGIN EXCLUSIVE;\n\n{META}\n");
-    for (number, migration) in (1..).zip(migrations) {
+    for (number, migration) in (1..).zip(migrations).filter(|(number, _)| *number > from) {
         text += &format!(
             "-- Version {number}\n\n{}\n{}\n",
             migration.sql,
@@ -269,6 +269,25 @@ mod tests {
         // An older program starts beside the newer one, and changes nothing.
         assert!(matches!(to(&db, one), Ok(Migrated::Yes)));
         assert_eq!(versions_of(&db), Some((2, 1)));
+    }
+
+    #[test]
+    fn what_is_printed_brings_older_tables_to_this_version() {
+        let db = Connection::open_in_memory().unwrap();
+        let (one, two) = (MIGRATIONS, [MIGRATIONS, &[SECOND]].concat());
+        let tables = &Tables::DEFAULT;
+        db.execute_batch(&printed(tables, one, 0)).unwrap();
+        assert_eq!(versions_of(&db), Some((1, 1)));
+        // Statements that are there already change nothing.
+        assert!(db.execute_batch(&printed(tables, &two, 0)).is_err());
+        db.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(versions_of(&db), Some((1, 1)));
+        for _ in 0..2 {
+            let (version, _) = versions_of(&db).unwrap();
+            db.execute_batch(&printed(tables, &two, version)).unwrap();
+            assert_eq!(versions_of(&db), Some((2, 1)));
+        }
+        db.execute_batch("SELECT colour FROM scheduler_job").unwrap();
     }
 
     #[test]

@@ -93,10 +93,12 @@ impl Sqlite {
         }
     }
 
-    /// The statements that make the tables, for those who make them by tools of their own. [`open`](Self::open) executes them.
+    /// The statements that bring tables of a version to the one that this library knows, for those who make them by tools of
+    /// their own; all of them for the version 0. The version of a file is in its table `scheduler_meta`.
+    /// [`open`](Self::open) executes what is missing.
     #[must_use]
-    pub fn migrations() -> String {
-        schema::printed(&Tables::DEFAULT, MIGRATIONS)
+    pub fn migrations(from: u32) -> String {
+        schema::printed(&Tables::DEFAULT, MIGRATIONS, i64::from(from))
     }
 
     /// A transaction of the program on the same file, in which jobs can be enqueued.

@@ -339,7 +339,7 @@ fn stores_of_different_prefixes_share_a_file_and_nothing_else() {
 #[test]
 fn printed_migrations_make_the_same_tables() {
     let (printed, made) = (Folder::new(), Folder::new());
-    raw(&printed).execute_batch(&Sqlite::migrations()).unwrap();
+    raw(&printed).execute_batch(&Sqlite::migrations(0)).unwrap();
     Sqlite::open(made.file()).unwrap();
     assert_eq!(schema(&raw(&printed)), schema(&raw(&made)));
     let store = Sqlite::open(printed.file()).unwrap();

@@ -87,6 +87,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "value",
             "sql",
             "fault",
+            "calls",
             "address",
             "pace",
             "session",

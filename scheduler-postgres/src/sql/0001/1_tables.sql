@@ -94,11 +94,18 @@ create table {s}.job (
   error text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
--- What is claimed: by task and priority, so that jobs of others and jobs of the future are never walked. The few that were
--- lost before, or must not run twice, are counted one by one, and stand in an index of their own.
-create index job_ready on {s}.job (task, priority, run_at, id, queue)
+-- What is claimed, so that jobs of others and jobs of the future are never walked: by task and priority for processes that
+-- serve all queues, and by task, queue and priority for those that serve some. The few that were lost before, or must not run
+-- twice, are counted one by one, and stand in indexes of their own. The conditions of the two of a kind are written differently,
+-- so that PostgreSQL cannot choose the wrong one.
+create index job_ready on {s}.job (task, priority, run_at, id)
   where state = 'ready' and lost = 0 and not is_abandoned;
-create index job_ready_special on {s}.job (task, priority, run_at, id)
+create index job_ready_of_queue on {s}.job (task, queue, priority, run_at, id)
+  where state = 'ready' and lost < 1 and not is_abandoned;
+create index job_special on {s}.job (task, priority, (is_abandoned::integer + 2 * (lost > 0)::integer), run_at, id)
+  where state = 'ready' and (lost >= 1 or is_abandoned);
+create index job_special_of_queue on {s}.job
+  (task, queue, priority, (is_abandoned::integer + 2 * (lost > 0)::integer), run_at, id)
   where state = 'ready' and (lost > 0 or is_abandoned);
 create index job_running on {s}.job (session) where state = 'running';
 create index job_cancels on {s}.job (session) where state = 'running' and is_cancel_requested;
@@ -108,3 +115,5 @@ create unique index job_key on {s}.job (task, key) where key is not null and sta
 create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
 create index job_ended on {s}.job (finished_at, id) where state in ('done', 'cancelled');
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
+-- For people who look at the jobs of a schedule. A key has no such index: each job with a key would pay for it three times.
+create index job_schedule on {s}.job (schedule, id) where schedule is not null;

@@ -83,8 +83,8 @@ begin
   perform from {s}.schedule where name = any(p_names) order by name for update;
 end $$;
 
--- After a crash of the server, commits that were not flushed are gone, and with them fences that were given out. Each process
--- that does not flush its claims skips more fences than can be lost, before its first claim on a connection.
+-- After a crash of the server, commits that were not flushed are gone, and with them fences that were given out, by this process
+-- or by another. Each process skips more fences than can be lost, before its first claim on a connection.
 create function {s}.skip_fences() returns void language plpgsql volatile as $$
 begin
   perform from {s}.meta for update;

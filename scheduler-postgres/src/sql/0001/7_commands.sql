@@ -128,7 +128,7 @@ create function {s}.command_all(
   p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
   p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
   p_not_after timestamptz default 'infinity', out done bigint, out last uuid)
-language plpgsql volatile as $$
+language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
   v_schedules text[];
@@ -158,6 +158,33 @@ begin
   if cardinality(v_ids) >= p_limit then
     last := v_ids[cardinality(v_ids)];
   end if;
+end $$;
+
+-- How many jobs wait, run and are parked: each state is read from an index of its own, and what is done not at all.
+create function {s}.depths()
+returns table (
+  queue text, task text, due bigint, later bigint, running bigint, parked bigint, oldest timestamptz, now timestamptz)
+language plpgsql volatile set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := {s}.clock();
+begin
+  return query
+  select d.queue, d.task, sum(d.due)::bigint, sum(d.later)::bigint, sum(d.running)::bigint, sum(d.parked)::bigint, min(d.oldest),
+    v_now
+  from (
+    select j.queue, j.task, count(*) filter (where j.run_at <= v_now) as due, count(*) filter (where j.run_at > v_now) as later,
+      0 as running, 0 as parked, min(j.run_at) filter (where j.run_at <= v_now) as oldest
+    from {s}.job j where j.state = 'ready' and j.lost < 1 and not j.is_abandoned group by j.queue, j.task
+    union all
+    select j.queue, j.task, count(*) filter (where j.run_at <= v_now), count(*) filter (where j.run_at > v_now),
+      0, 0, min(j.run_at) filter (where j.run_at <= v_now)
+    from {s}.job j where j.state = 'ready' and (j.lost > 0 or j.is_abandoned) group by j.queue, j.task
+    union all
+    select j.queue, j.task, 0, 0, count(*), 0, null from {s}.job j where j.state = 'running' group by j.queue, j.task
+    union all
+    select j.queue, j.task, 0, 0, 0, count(*), null from {s}.job j where j.state = 'parked' group by j.queue, j.task) d
+  group by d.queue, d.task order by d.queue, d.task;
 end $$;
 
 create function {s}.prune(p_keep_done bigint, p_keep_parked bigint, p_limit bigint, p_not_after timestamptz)
