@@ -108,7 +108,12 @@ impl Node {
                 self.compared(*session, &held, flight.sent, now, effects);
             }
             (Request::Reap(_), Answer::Reap(reaped)) => self.reaped(reaped, effects),
-            (Request::Prune(_), Answer::Prune(_)) => {}
+            (Request::Prune(prune), Answer::Prune(pruned)) => {
+                if pruned >= u64::from(prune.limit) {
+                    // There is more: the next slice comes as soon as nothing else is to be asked.
+                    self.at.prune = now;
+                }
+            }
             // An answer to another request is none.
             _ => self.unknown(flight, None, now, effects),
         }

@@ -46,6 +46,7 @@ struct Shell {
     /// By how much the store's clock was set forward.
     set_by: Duration,
     cancels: u32,
+    enqueued: u32,
     latency: Duration,
     sent: Vec<(Tick, Request)>,
     events: Vec<NodeEvent>,
@@ -94,6 +95,7 @@ impl Shell {
             is_away: false,
             set_by: Duration::ZERO,
             cancels: 0,
+            enqueued: 0,
             latency: Duration::from_millis(1),
             sent: Vec::new(),
             events: Vec::new(),
@@ -106,12 +108,19 @@ impl Shell {
     }
 
     fn enqueue(&mut self, count: u32) {
-        let job = |number: u32| {
-            let id = JobId::from_uuid(Uuid::from_u128(u128::from(number) + 1));
-            NewJob::new(id, "work")
+        self.enqueue_as(count, |_| {});
+    }
+
+    fn enqueue_as(&mut self, count: u32, mut change: impl FnMut(&mut NewJob)) {
+        let mut job = |number: u32| {
+            let id = JobId::from_uuid(Uuid::from_u128(u128::from(self.enqueued + number) + 1));
+            let mut job = NewJob::new(id, "work");
+            change(&mut job);
+            job
         };
         self.model.set_now(self.store_now());
-        let jobs = (0..count).map(job).collect();
+        let jobs = (0..count).map(&mut job).collect();
+        self.enqueued += count;
         let request = Enqueue { jobs, not_after: StoreTime::MAX };
         self.model.enqueue(&request).expect("a model answers");
     }
@@ -371,7 +380,7 @@ fn a_run_is_cancelled_while_the_process_stops_and_nothing_is_claimed() {
             cancel(&mut shell);
             shell.step(Input::Nudge);
         }
-        shell.enqueue(3);
+        shell.enqueue(2);
         let asked = shell.sent.len();
         shell.until(after(10.0));
         assert_eq!(shell.cancels, 1, "asked before the stop: {is_before}");
@@ -425,4 +434,16 @@ fn a_cancelled_run_is_asked_to_stop_once() {
     shell.until(after(9.0));
     assert_eq!(shell.cancels, 1);
     assert_eq!(shell.jobs(JobState::Done).len(), 1, "it went on to its end");
+}
+
+#[test]
+fn more_than_a_slice_of_old_jobs_is_pruned_without_a_wait() {
+    let keep_done = Duration::ZERO;
+    let mut shell = Shell::new(Config { keep_done, ..config() }, Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue(5_000);
+    shell.until(after(70.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 0);
+    let prunes = shell.count(|request| matches!(request, Request::Prune(_)));
+    assert_eq!(prunes, 6, "five full slices, and one that finds nothing");
 }
