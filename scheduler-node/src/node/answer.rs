@@ -197,8 +197,13 @@ impl Node {
         if !polled.is_alive {
             return self.ended(poll.session, now, effects);
         }
-        let claimed = u32::try_from(polled.jobs.len()).unwrap_or(u32::MAX);
-        self.is_hungry = claimed == poll.limit;
+        let claimed = |is_meant: fn(&Job) -> bool| {
+            let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        self.is_hungry = claimed(|_| true) >= poll.limit;
+        self.wants_abandon = claimed(|job| job.on_lost == OnLost::Abandon) >= poll.abandon_limit;
+        self.wants_lost = claimed(|job| job.lost > 0) >= poll.lost_limit;
         let rooms = poll.tasks.iter().enumerate();
         let short = rooms.filter(|(_, room)| is_exhausted(room, &polled.jobs));
         self.short = short.map(|(index, _)| index).collect();

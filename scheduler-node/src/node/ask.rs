@@ -131,17 +131,22 @@ impl Node {
         (!some.is_empty()).then(|| Request::Finish(some.into()))
     }
 
-    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; or a
-    /// thread for a task that had none.
+    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; a
+    /// free worker for a job that must not wait for one; no lost job in hand; or a thread for a task that had none.
     fn may_claim_more(&self) -> bool {
         let room = self.hand.room(&self.config);
         let all = self.config.workers.saturating_add(self.hand.prefetch(&self.config));
-        let is_free = self.hand.free(&self.config) > 0 || room >= all / 2;
+        let has_worker = self.hand.free(&self.config) > 0;
+        let is_free = has_worker || room >= all / 2;
         let has_thread = |index: &usize| {
             let task = self.config.tasks.get(*index);
             task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
         };
-        room > 0 && (self.is_hungry && is_free || self.short.iter().any(has_thread))
+        room > 0
+            && (self.is_hungry && is_free
+                || self.wants_abandon && has_worker
+                || self.wants_lost && !self.hand.has_lost()
+                || self.short.iter().any(has_thread))
     }
 
     fn poll_request(

@@ -55,6 +55,10 @@ pub struct Node {
     pub(super) is_hungry: bool,
     /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
     pub(super) short: Vec<usize>,
+    /// True if more jobs may be due that begin at once or not at all.
+    pub(super) wants_abandon: bool,
+    /// True if more jobs may be due that were lost before.
+    pub(super) wants_lost: bool,
     /// True if something may have become due since the last poll was sent.
     pub(super) is_nudged: bool,
     /// True if a run has ended whose end may make something due that the store has to be asked for.
@@ -145,6 +149,8 @@ impl Node {
             short: Vec::new(),
             is_nudged: false,
             is_followed: false,
+            wants_abandon: false,
+            wants_lost: false,
             progress: now,
             at,
         }
@@ -188,8 +194,9 @@ impl Node {
     pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
         let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
-        let wants = (self.was_finish, self.is_hungry, &self.short, self.is_nudged);
-        let asked = (&self.store, &self.lease, wants);
+        let wants = (self.was_finish, self.was_fire, self.is_hungry, &self.short, self.is_nudged);
+        let limited = (self.wants_abandon, self.wants_lost);
+        let asked = (&self.store, &self.lease, wants, limited);
         write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
         write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
         write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)

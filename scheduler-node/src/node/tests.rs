@@ -447,3 +447,35 @@ fn more_than_a_slice_of_old_jobs_is_pruned_without_a_wait() {
     let prunes = shell.count(|request| matches!(request, Request::Prune(_)));
     assert_eq!(prunes, 6, "five full slices, and one that finds nothing");
 }
+
+#[test]
+fn jobs_that_are_limited_by_the_free_workers_follow_each_other_without_a_wait() {
+    let abandon = |job: &mut NewJob| job.on_lost = scheduler_store::OnLost::Abandon;
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue_as(400, abandon);
+    shell.until(after(1.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 400);
+    let polls = shell.count(|request| matches!(request, Request::Poll(_)));
+    assert!(polls <= 110, "{polls} polls");
+}
+
+#[test]
+fn a_limit_that_is_used_up_while_others_run_is_asked_for_when_it_is_free_again() {
+    let abandon = |job: &mut NewJob| job.on_lost = scheduler_store::OnLost::Abandon;
+    let mut shell = Shell::new(config(), Policy::default());
+    // Runs are short, so that jobs are claimed beyond the free workers; then all workers are busy.
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue(100);
+    shell.until(after(0.5));
+    shell.lasts = Duration::from_millis(1_900);
+    shell.enqueue_as(8, abandon);
+    shell.step(Input::Nudge);
+    let asked = shell.sent.len();
+    shell.until(after(2.3));
+    let polls = shell.sent[asked..].iter();
+    let polls = polls.filter(|(_, request)| matches!(request, Request::Poll(_))).count();
+    assert!(polls <= 6, "{polls} polls");
+    shell.until(after(2.42));
+    assert_eq!(shell.jobs(JobState::Running).len(), 4, "the others follow at once");
+}
