@@ -141,18 +141,17 @@ impl Node {
         for (fire, fired) in fires.iter().zip(fired) {
             match fired {
                 Fired::Moved(job) => {
-                    if let Some(job) = job {
-                        self.claimed(fire.session, job, now, effects);
-                    } else if fire
-                        .job
-                        .as_ref()
-                        .is_some_and(|job| !fire.claim && job.run_at <= fire.cursor)
-                    {
-                        self.is_hungry = true;
+                    match (job, &fire.job) {
+                        (Some(job), _) => self.claimed(fire.session, job, now, effects),
+                        // It was not claimed: there is no free worker, or jitter puts it off.
+                        (None, Some(made)) => {
+                            self.is_hungry |= made.run_at <= fire.cursor;
+                            self.aim(Some(made.run_at));
+                        }
+                        (None, None) => {}
                     }
                     self.skipped(fire, fire.skips, effects);
                     self.aim_next(fire.next, now);
-                    self.aim(fire.job.as_ref().map(|job| job.run_at).filter(|_| !fire.claim));
                 }
                 Fired::Skipped => {
                     let overlap = Skips { overlap: 1, ..Skips::default() };

@@ -479,3 +479,18 @@ fn a_limit_that_is_used_up_while_others_run_is_asked_for_when_it_is_free_again()
     shell.until(after(2.42));
     assert_eq!(shell.jobs(JobState::Running).len(), 4, "the others follow at once");
 }
+
+#[test]
+fn a_tick_with_jitter_starts_at_its_time() {
+    let timing = Timing::Rate { first: Duration::from_secs(1), period: Duration::from_secs(900) };
+    let definitions = vec![definition(timing)];
+    let policy = Policy { jitter: Duration::from_secs(20), ..Policy::default() };
+    let poll_every = Duration::from_secs(60);
+    let mut shell = Shell::new(Config { definitions, poll_every, ..config() }, policy);
+    shell.until(after(30.0));
+    let done = shell.jobs(JobState::Done);
+    let late = |job: &Job| job.started_at.map(|started| started.since(job.run_at));
+    let late: Vec<_> = done.iter().filter_map(late).collect();
+    assert_eq!(late.len(), 1);
+    assert!(late[0] < Duration::from_millis(20), "{late:?}");
+}
