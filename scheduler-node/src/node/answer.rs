@@ -247,6 +247,7 @@ impl Node {
     }
 
     fn have_to_decide(&mut self, due: Vec<DueSchedule>, now: Tick, effects: &mut Vec<Effect>) {
+        let waits_until = (!self.due.is_empty()).then_some(self.at.fire);
         self.due.clear();
         for each in due {
             let schedule = &each.schedule;
@@ -258,7 +259,9 @@ impl Node {
             }
         }
         let is_busy = self.hand.free(&self.config) == 0;
-        self.at.fire = if is_busy { now.after(self.config.yield_for) } else { now };
+        let at = if is_busy { now.after(self.config.yield_for) } else { now };
+        // Another poll does not put off what waits already.
+        self.at.fire = waits_until.map_or(at, |until| until.min(at));
     }
 
     /// Polls again at an instant of the store's clock.

@@ -94,12 +94,14 @@ impl Node {
                 not_after: expiry,
             })));
         }
+        let wants_poll = self.at.poll <= now || self.may_claim_more();
         if self.at.fire <= now
+            && !(self.was_fire && wants_poll)
             && let Some(fire) = self.fire_request(session.id, expiry, now)
         {
             return Some(fire);
         }
-        if self.at.poll <= now || self.may_claim_more() {
+        if wants_poll {
             return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config), now));
         }
         if self.at.reap <= now {
@@ -156,7 +158,7 @@ impl Node {
         limit: u32,
         now: Tick,
     ) -> Request {
-        self.is_nudged = false;
+        (self.is_nudged, self.was_fire) = (false, false);
         let (mut abandon_limit, mut lost_limit) =
             (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
         if !self.config.safeguards.hold(Safeguard::R14) {

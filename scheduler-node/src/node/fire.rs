@@ -15,6 +15,9 @@ use crate::request::Request;
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
+/// With so many ticks a request is full; the others have to wait for the next one.
+const FIRES: usize = 100;
+
 /// How long a node that was beaten waits before it looks again.
 const BEATEN: Duration = Duration::from_millis(10);
 
@@ -53,11 +56,13 @@ impl Node {
         not_after: StoreTime,
         now: Tick,
     ) -> Option<Request> {
-        self.at.fire = Tick::MAX;
         let store_now = self.clock.earliest(now)?;
         let mut free = self.hand.free(&self.config);
         let mut fires = Vec::new();
-        for mut due in std::mem::take(&mut self.due) {
+        let mut due = std::mem::take(&mut self.due).into_iter();
+        while fires.len() < FIRES
+            && let Some(mut due) = due.next()
+        {
             let rule = due.schedule.rule().text.clone();
             self.mistake(&mut due);
             let limit = self.config.catch_up_limit;
@@ -73,6 +78,8 @@ impl Node {
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
         }
+        self.due = due.collect();
+        self.was_fire = true;
         (!fires.is_empty()).then(|| Request::Fire(fires.into()))
     }
 

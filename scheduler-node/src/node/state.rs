@@ -51,14 +51,16 @@ pub struct Node {
     pub(super) last_request: u64,
     /// True if the last request was [`Request::Finish`], so that others have their turn.
     pub(super) was_finish: bool,
+    /// True if [`Request::Fire`] came after the last poll, so that jobs are claimed in between.
+    pub(super) was_fire: bool,
     /// True if more jobs may be due than were claimed.
     pub(super) is_hungry: bool,
-    /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
-    pub(super) short: Vec<usize>,
     /// True if more jobs may be due that begin at once or not at all.
     pub(super) wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
     pub(super) wants_lost: bool,
+    /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
+    pub(super) short: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
     pub(super) is_nudged: bool,
     /// True if a run has ended whose end may make something due that the store has to be asked for.
@@ -145,12 +147,13 @@ impl Node {
             lease: None,
             last_request: 0,
             was_finish: false,
+            was_fire: false,
             is_hungry: false,
+            wants_abandon: false,
+            wants_lost: false,
             short: Vec::new(),
             is_nudged: false,
             is_followed: false,
-            wants_abandon: false,
-            wants_lost: false,
             progress: now,
             at,
         }

@@ -494,3 +494,29 @@ fn a_tick_with_jitter_starts_at_its_time() {
     assert_eq!(late.len(), 1);
     assert!(late[0] < Duration::from_millis(20), "{late:?}");
 }
+
+#[test]
+fn many_schedules_that_are_due_at_once_hold_up_no_jobs() {
+    let timing = Timing::Rate { first: Duration::from_secs(2), period: Duration::from_secs(900) };
+    let named = |number| Definition { name: format!("s{number}"), ..definition(timing) };
+    let definitions = (0..1_000).map(named).collect();
+    let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.until(after(4.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 1_000);
+    let fires = shell.sent.iter().filter_map(|(_, request)| match request {
+        Request::Fire(fires) => Some(fires.len()),
+        _ => None,
+    });
+    assert_eq!(fires.max(), Some(100));
+    let kinds: Vec<bool> = shell
+        .sent
+        .iter()
+        .filter_map(|(_, request)| match request {
+            Request::Fire(_) => Some(true),
+            Request::Poll(_) => Some(false),
+            _ => None,
+        })
+        .collect();
+    assert!(!kinds.windows(2).any(|pair| pair == [true, true]), "jobs are claimed in between");
+}
