@@ -96,7 +96,7 @@ impl Node {
     }
 
     fn has_room(&self, definition: &Definition) -> bool {
-        let task = self.task(&definition.task);
+        let task = self.config.task(&definition.task);
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
         task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)

@@ -7,7 +7,7 @@ use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
 
 use crate::away::Away;
 use crate::clock::StoreClock;
-use crate::config::{Config, TaskConfig};
+use crate::config::Config;
 use crate::draws::Draws;
 use crate::hand::Hand;
 use crate::others::Others;
@@ -157,11 +157,6 @@ impl Node {
             progress: now,
             at,
         }
-    }
-
-    /// What the process knows of a task.
-    pub(super) fn task(&self, name: &str) -> Option<&TaskConfig> {
-        self.config.tasks.iter().find(|task| *task.name == *name)
     }
 
     /// The session that is open, as far as this process knows.

@@ -54,7 +54,7 @@ struct Shell {
 }
 
 fn config() -> Config {
-    let task = TaskConfig { name: "work".into(), limit: None, pool: None };
+    let task = TaskConfig { name: "work".into(), task: "work".into(), limit: None, pool: None };
     Config { tasks: vec![task], ..Config::default() }
 }
 
@@ -207,7 +207,8 @@ fn jobs_of_a_limited_task_follow_each_other_without_a_wait() {
 #[test]
 fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
     let mut config = config();
-    let other = TaskConfig { name: "other".into(), limit: None, pool: Some(1) };
+    let other: Arc<str> = "other".into();
+    let other = TaskConfig { name: Arc::clone(&other), task: other, limit: None, pool: Some(1) };
     config.tasks[0].pool = Some(0);
     config.tasks.push(other);
     (config.workers, config.pools) = (10, vec![2, 8]);
@@ -519,4 +520,27 @@ fn many_schedules_that_are_due_at_once_hold_up_no_jobs() {
         })
         .collect();
     assert!(!kinds.windows(2).any(|pair| pair == [true, true]), "jobs are claimed in between");
+}
+
+#[test]
+fn a_limit_holds_for_all_names_of_a_task() {
+    let mut config = config();
+    config.tasks[0].limit = Some(2);
+    config.tasks.push(TaskConfig { name: "former".into(), ..config.tasks[0].clone() });
+    let mut shell = Shell::new(config, Policy::default());
+    shell.lasts = Duration::from_secs(1);
+    let mut number = 0;
+    shell.enqueue_as(10, |job| {
+        number += 1;
+        job.task = if number % 2 == 0 { "work".into() } else { "former".into() };
+    });
+    for tenth in 1..=48 {
+        shell.until(after(f64::from(tenth) / 10.0));
+        assert!(shell.runs.len() <= 2, "{} runs", shell.runs.len());
+    }
+    shell.until(after(5.3));
+    let done = shell.jobs(JobState::Done);
+    assert_eq!(done.len(), 10, "each limit is used");
+    assert!(done.iter().all(|job| job.attempt == 1));
+    assert!(shell.sent.len() < 40, "{} statements", shell.sent.len());
 }
