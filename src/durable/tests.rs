@@ -7,13 +7,16 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_expr::{Attribute, Misfire, RuleKind};
+use scheduler_node::Rules;
 use scheduler_store::{
-    Fence, Job as StoredJob, JobId, JobState, NewJob, Payload as Stored, StoreTime, Timing, Uuid,
+    Fence, Job as StoredJob, JobId, JobState, NewJob, Payload as Stored,
+    Schedule as StoredSchedule, StoreTime, Timing, Uuid,
 };
 use serde::{Deserialize, Serialize};
 
 use super::payload::{decoded, encoded};
 use super::rule::{definition_of, rule_of};
+use super::rules::TextRules;
 use super::ticks::{Misfires, TextRule};
 use crate::calendar::Calendar;
 use crate::facts::{Location, TaskFacts};
@@ -167,6 +170,20 @@ fn what_becomes_of_missed_ticks_goes_with_a_dynamic_schedule() {
     let plain = TextRule::parse(&in_code.text, &calendars()).expect("a rule");
     let (policy, window, jitter) = (Misfire::RunOnce, Some(Misfires::DAY), Duration::ZERO);
     assert_eq!(*plain.misfires(), Misfires { policy, window, jitter });
+}
+
+#[test]
+fn a_rule_that_one_process_cannot_read_is_no_rule_that_is_over() {
+    let task = planned(Schedule::cron("@daily").skip_days("holidays"));
+    let mut definition = definition_of(&task).expect("a rule");
+    definition.is_dynamic = true;
+    let row = StoredSchedule::new(definition, StoreTime::default(), StoreTime::default());
+    assert_eq!(TextRules::new(&[], calendars()).check(&row), Ok(()));
+    let without = TextRules::new(&[], BTreeMap::new());
+    assert_eq!(without.check(&row), Err("there is no calendar `holidays`".to_owned()));
+    let hourly = definition_of(&planned(Schedule::cron("@hourly"))).expect("a rule");
+    let row = StoredSchedule { override_rule: Some(hourly.rule), ..row };
+    assert!(without.check(&row).is_err(), "what becomes of missed ticks is not known");
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

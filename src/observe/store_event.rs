@@ -88,6 +88,16 @@ pub enum StoreEvent {
         /// The rule that counts.
         rule: Arc<str>,
     },
+    /// This process cannot read the rule of a schedule, and leaves it to processes that can.
+    #[non_exhaustive]
+    ScheduleUnreadable {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// The rule that counts.
+        rule: Arc<str>,
+        /// Why it cannot be read.
+        reason: Arc<str>,
+    },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
     TicksSkipped {
@@ -144,6 +154,7 @@ impl StoreEvent {
             Self::ClaimReturned { .. } => "claim_returned",
             Self::ScheduleRegistered { .. } => "schedule_registered",
             Self::ScheduleSilent { .. } => "schedule_silent",
+            Self::ScheduleUnreadable { .. } => "schedule_unreadable",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
@@ -190,6 +201,11 @@ impl fmt::Display for StoreEvent {
                 f,
                 "schedule `{schedule}` is not fired by this process: one that started later has \
                  registered {rule}"
+            ),
+            Self::ScheduleUnreadable { schedule, rule, reason } => write!(
+                f,
+                "schedule `{schedule}` is not fired by this process, which cannot read its rule \
+                 {rule}: {reason}"
             ),
             Self::TicksSkipped { schedule, reason, count } => {
                 let ticks = plural(*count, "tick");

@@ -22,27 +22,40 @@ const FIRES: usize = 100;
 const BEATEN: Duration = Duration::from_millis(10);
 
 impl Node {
-    /// A schedule of the code is fired by those processes only that have the same rule, and compute its ticks in the same
-    /// way. The others say so once.
+    /// A schedule is fired by those processes only that can read its rule; one of the code by those only that have the same
+    /// rule, and compute its ticks in the same way. The others say so once.
     pub(super) fn may_fire(&mut self, schedule: &Schedule, effects: &mut Vec<Effect>) -> bool {
+        let (name, rule) = (schedule.definition.name.clone(), schedule.rule().text.clone());
+        let event = match self.rules.check(schedule) {
+            _ if self.is_of_other_build(schedule) => {
+                let rule = schedule.definition.rule.text.clone();
+                NodeEvent::Silent { schedule: name.clone(), rule }
+            }
+            Err(reason) => {
+                NodeEvent::Unreadable { schedule: name.clone(), rule: rule.clone(), reason }
+            }
+            Ok(()) => {
+                self.silent.remove(&name);
+                return true;
+            }
+        };
+        if self.silent.get(&name) != Some(&rule) {
+            self.silent.insert(name, rule);
+            effects.push(Effect::Event(event));
+        }
+        false
+    }
+
+    fn is_of_other_build(&self, schedule: &Schedule) -> bool {
         let stored = &schedule.definition;
         if stored.is_dynamic || !self.config.safeguards.hold(Safeguard::R16) {
-            return true;
+            return false;
         }
-        let is_same = self.own(&stored.name).is_some_and(|own| {
+        !self.own(&stored.name).is_some_and(|own| {
             let is_computed = schedule.rule().timing == Timing::Computed;
             own.rule.text == stored.rule.text
                 && (!is_computed || own.calculator == stored.calculator)
-        });
-        if is_same {
-            self.silent.remove(&stored.name);
-        } else if self.silent.get(&stored.name) != Some(&stored.rule.text) {
-            let rule = stored.rule.text.clone();
-            self.silent.insert(stored.name.clone(), rule.clone());
-            let schedule = stored.name.clone();
-            effects.push(Effect::Event(NodeEvent::Silent { schedule, rule }));
-        }
-        is_same
+        })
     }
 
     fn own(&self, schedule: &str) -> Option<&Definition> {

@@ -43,7 +43,7 @@ pub struct Node {
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) follows: BTreeMap<String, bool>,
-    /// By schedule: the rule that was reported as another build's.
+    /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
     pub(super) silent: BTreeMap<String, String>,
 
     pub(super) store: Option<InFlight>,

@@ -22,6 +22,13 @@ const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
 struct Every(Policy);
 
 impl Rules for Every {
+    fn check(&self, schedule: &Schedule) -> Result<(), String> {
+        match schedule.rule().text.as_str() {
+            "lunar" => Err("not known".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
     fn next_after(&self, _: &str, after: StoreTime) -> Next {
         Next::At(after.after(Duration::from_secs(1)))
     }
@@ -543,4 +550,23 @@ fn a_limit_holds_for_all_names_of_a_task() {
     assert_eq!(done.len(), 10, "each limit is used");
     assert!(done.iter().all(|job| job.attempt == 1));
     assert!(shell.sent.len() < 40, "{} statements", shell.sent.len());
+}
+
+#[test]
+fn a_schedule_whose_rule_cannot_be_read_is_left_to_others_and_reported_once() {
+    for timing in [Timing::Computed, Timing::Once(START)] {
+        let rule = Rule { text: "lunar".into(), timing };
+        let definition = Definition { rule, is_dynamic: true, ..definition(timing) };
+        let mut shell = Shell::new(config(), Policy::default());
+        shell.model.set_now(START);
+        let put = Command::Put { definition: Box::new(definition) };
+        shell.model.command(&put, StoreTime::MAX).expect("a model answers");
+        let before = shell.model.schedules();
+        shell.until(after(30.0));
+        assert_eq!(shell.model.schedules(), before);
+        let (schedule, rule, reason) = ("s".into(), "lunar".into(), "not known".into());
+        let told = NodeEvent::Unreadable { schedule, rule, reason };
+        assert_eq!(shell.events.iter().filter(|event| **event == told).count(), 1);
+        assert!(shell.sent.len() < 50, "{} statements", shell.sent.len());
+    }
 }

@@ -58,6 +58,11 @@ impl Reports {
             NodeEvent::Silent { schedule, rule } => {
                 StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
             }
+            NodeEvent::Unreadable { schedule, rule, reason } => StoreEvent::ScheduleUnreadable {
+                schedule: schedule.into(),
+                rule: rule.into(),
+                reason: reason.into(),
+            },
             NodeEvent::StoreAway { reason } => StoreEvent::Away { reason: reason.into() },
             NodeEvent::StoreBack { after } => StoreEvent::Back { after },
             NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(&refusal) },
