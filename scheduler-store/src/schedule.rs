@@ -280,7 +280,12 @@ impl Schedule {
     }
 
     /// Writes what a process registers, which may have another rule. Returns true if the rule of the code has changed.
-    pub fn register(&mut self, mut definition: Definition, now: StoreTime, is_busy: bool) -> bool {
+    pub(crate) fn register(
+        &mut self,
+        mut definition: Definition,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> bool {
         definition.rule = definition.rule.stored();
         let is_changed = self.definition.rule.text != definition.rule.text
             || self.definition.is_dynamic != definition.is_dynamic;
@@ -296,7 +301,13 @@ impl Schedule {
     }
 
     /// Pauses it; a pause that holds, or has ticks that are not decided yet, gets longer.
-    pub fn pause(&mut self, until: Option<StoreTime>, by: &str, reason: &str, now: StoreTime) {
+    pub(crate) fn pause(
+        &mut self,
+        until: Option<StoreTime>,
+        by: &str,
+        reason: &str,
+        now: StoreTime,
+    ) {
         let former = self.pause.take().filter(|former| {
             former.holds(now) || former.until.is_some_and(|until| self.cursor < until)
         });
@@ -305,7 +316,7 @@ impl Schedule {
     }
 
     /// Ends a pause that holds.
-    pub fn resume(&mut self, now: StoreTime) {
+    pub(crate) fn resume(&mut self, now: StoreTime) {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.holds(now)) {
             pause.until = Some(now);
         }
