@@ -62,6 +62,7 @@ macro_rules! store_conformance {
             a_request_is_accepted_as_a_whole
             a_key_is_had_by_one_unfinished_job_of_a_task
             a_job_that_waits_is_replaced_and_a_running_one_is_not
+            a_job_that_replaces_another_begins_with_its_first_attempt
             a_key_until_the_start_is_free_once_the_job_runs
             names_that_look_alike_are_different
             texts_that_look_like_sql_come_back_as_they_were
