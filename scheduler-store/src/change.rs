@@ -18,7 +18,9 @@ impl Schedule {
             *row = Some(Self::new(definition.clone(), opened, now));
             return Registration::New;
         };
-        if opened < schedule.registrant_opened && !schedule.definition.is_dynamic {
+        // After a clock that was set back, nobody has registered later.
+        let is_older = opened < schedule.registrant_opened && schedule.registrant_opened <= now;
+        if is_older && !schedule.definition.is_dynamic {
             return Registration::Older;
         }
         schedule.registrant_opened = opened;

@@ -80,6 +80,12 @@ pub enum StoreEvent {
         /// True if another rule was registered before: the new one counts from now.
         is_changed: bool,
     },
+    /// A schedule of this program stays as it is, since a process that started later has registered it.
+    #[non_exhaustive]
+    ScheduleOlder {
+        /// The schedule.
+        schedule: Arc<str>,
+    },
     /// A process that started later has registered another rule: this one does not fire the schedule.
     #[non_exhaustive]
     ScheduleSilent {
@@ -153,6 +159,7 @@ impl StoreEvent {
             Self::FinishRefused { .. } => "finish_refused",
             Self::ClaimReturned { .. } => "claim_returned",
             Self::ScheduleRegistered { .. } => "schedule_registered",
+            Self::ScheduleOlder { .. } => "schedule_older",
             Self::ScheduleSilent { .. } => "schedule_silent",
             Self::ScheduleUnreadable { .. } => "schedule_unreadable",
             Self::TicksSkipped { .. } => "ticks_skipped",
@@ -197,6 +204,10 @@ impl fmt::Display for StoreEvent {
             Self::ScheduleRegistered { schedule, .. } => {
                 write!(f, "schedule `{schedule}` is registered")
             }
+            Self::ScheduleOlder { schedule } => write!(
+                f,
+                "schedule `{schedule}` stays as a process that started later has registered it"
+            ),
             Self::ScheduleSilent { schedule, rule } => write!(
                 f,
                 "schedule `{schedule}` is not fired by this process: one that started later has \

@@ -94,6 +94,8 @@ macro_rules! store_conformance {
             r19_a_delay_counts_from_the_end_of_the_tick_that_waits
             r19_a_poll_repairs_a_delay_whose_job_is_gone
             r15_a_process_that_started_earlier_does_not_register
+            r15_a_clock_that_was_set_back_keeps_no_process_from_registering
+            a_single_tick_that_has_fired_does_not_fire_again
             r16_another_calculator_computes_again_from_the_cursor
             r17_what_was_set_by_hand_outlives_a_registration
             r18_ticks_fire_by_the_pause_that_was_seen

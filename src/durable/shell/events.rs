@@ -51,6 +51,9 @@ impl Reports {
             NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(&job) },
             NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(&held.job) },
             NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(&held.job) },
+            NodeEvent::Registered { schedule, outcome: Registration::Older } => {
+                StoreEvent::ScheduleOlder { schedule: schedule.into() }
+            }
             NodeEvent::Registered { schedule, outcome } => StoreEvent::ScheduleRegistered {
                 schedule: schedule.into(),
                 is_changed: outcome == Registration::Changed,
