@@ -271,6 +271,8 @@ impl Schedule {
             }
             Timing::Delay { .. } if is_busy => Next::AfterJob,
             Timing::Delay { first, .. } | Timing::OnceAfter(first) => Next::At(now.after(first)),
+            // The rule was written in another way, or comes back after another one.
+            Timing::Once(at) if self.last_fired >= Some(at) => Next::Never,
             Timing::Once(at) => Next::At(at),
         };
         if let Next::At(first) = self.next {
