@@ -13,6 +13,9 @@ use crate::request::{Answer, Request, RequestId};
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
+/// Of more schedules than these it is not kept what follows their jobs.
+const FOLLOWED: usize = 10_000;
+
 impl Node {
     pub(super) fn answered(
         &mut self,
@@ -249,6 +252,10 @@ impl Node {
     fn have_to_decide(&mut self, due: Vec<DueSchedule>, now: Tick, effects: &mut Vec<Effect>) {
         let waits_until = (!self.due.is_empty()).then_some(self.at.fire);
         self.due.clear();
+        if self.follows.len() > FOLLOWED {
+            // Schedules come and go. What follows the jobs of one that is not known is asked for.
+            self.follows.clear();
+        }
         for each in due {
             let schedule = &each.schedule;
             let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });

@@ -570,3 +570,13 @@ fn a_schedule_whose_rule_cannot_be_read_is_left_to_others_and_reported_once() {
         assert!(shell.sent.len() < 50, "{} statements", shell.sent.len());
     }
 }
+
+#[test]
+fn schedules_that_come_and_go_leave_nothing_behind_for_ever() {
+    let timing = Timing::Rate { first: Duration::ZERO, period: Duration::from_secs(1) };
+    let definitions = vec![definition(timing)];
+    let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
+    shell.node.follows.extend((0..10_001).map(|number| (format!("gone {number}"), false)));
+    shell.until(after(3.0));
+    assert_eq!(shell.node.follows.len(), 1);
+}
