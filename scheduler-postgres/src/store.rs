@@ -492,12 +492,13 @@ impl Store for Postgres {
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5)");
         let request = request.clone();
         self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&wait(request.keep_done), Type::INT8),
                 (&wait(request.keep_parked), Type::INT8),
+                (&wait(request.keep_over), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];

@@ -1,7 +1,7 @@
 //! What a registration or a command makes of a schedule: the same in each store.
 
 use crate::request::{Command, Commanded, Registration};
-use crate::schedule::{Definition, Rule, Schedule};
+use crate::schedule::{Definition, Next, OVER_KEPT, Rule, Schedule};
 use crate::time::StoreTime;
 
 impl Schedule {
@@ -66,7 +66,13 @@ impl Schedule {
             Some(schedule) => {
                 schedule.register(definition, now, is_busy);
             }
-            None => *row = Some(Self::new(definition, now, now)),
+            None => {
+                let mut schedule = Self::new(definition, now, now);
+                if matches!(schedule.next, Next::At(first) if first.after(OVER_KEPT) <= now) {
+                    (schedule.cursor, schedule.next) = (now, Next::Never);
+                }
+                *row = Some(schedule);
+            }
         }
         Commanded::Done
     }

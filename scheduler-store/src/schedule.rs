@@ -10,6 +10,10 @@ use crate::job::{OnLost, Payload, Priority};
 use crate::text::storable;
 use crate::time::{StoreTime, micros};
 
+/// A dynamic schedule that is over is kept for so long after its last tick. A single tick that is later when it is put does
+/// not fire: it may have fired before.
+pub const OVER_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What happens to a tick that comes while a job of the schedule is unfinished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overlap {
@@ -322,6 +326,16 @@ impl Schedule {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.holds(now)) {
             pause.until = Some(now);
         }
+    }
+
+    /// It was made while the program runs, and its last tick was decided at that time or before.
+    #[must_use]
+    pub fn is_over(&self, at: StoreTime) -> bool {
+        self.definition.is_dynamic
+            && self.override_rule.is_none()
+            && self.next == Next::Never
+            && self.waiting.is_none()
+            && self.cursor <= at
     }
 
     /// The jobs of the schedule keep each other out.

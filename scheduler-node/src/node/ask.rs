@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Poll, Prune, Reap, Register, SessionId, StoreTime};
+use scheduler_store::{OVER_KEPT, Poll, Prune, Reap, Register, SessionId, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
@@ -195,6 +195,7 @@ impl Node {
         Request::Prune(Prune {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),
+            keep_over: OVER_KEPT,
             limit: 1_000,
             not_after,
         })

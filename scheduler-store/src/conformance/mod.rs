@@ -83,6 +83,7 @@ macro_rules! store_conformance {
             a_failed_job_is_parked_after_its_last_attempt
             snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
             jobs_that_ended_long_ago_are_deleted
+            dynamic_schedules_that_are_over_are_deleted
             depths_count_what_is_unfinished_or_parked
             r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen
             a_tick_does_not_fire_before_its_time
@@ -110,6 +111,7 @@ macro_rules! store_conformance {
             r13_of_all_jobs_of_a_key_one_is_retried
             r2_all_selected_jobs_are_left_alone_when_it_is_too_late
             a_dynamic_schedule_is_made_changed_and_removed
+            a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again
             r2_a_command_that_comes_too_late_changes_nothing
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
