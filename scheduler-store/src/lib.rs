@@ -27,7 +27,6 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod change;
 mod check;
 #[cfg(feature = "conformance")]
 pub mod conformance;
