@@ -59,8 +59,10 @@ pub struct Config {
 /// A task that a process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskConfig {
-    /// Its name.
+    /// Its name, or a former one.
     pub name: Arc<str>,
+    /// Its name, also with a former one: all share the limit.
+    pub task: Arc<str>,
     /// How many jobs of it this process runs at once; none for no limit.
     pub limit: Option<u32>,
     /// Whose threads its runs hold, by the index among [`Config::pools`]; none if they hold none, or any.
@@ -98,6 +100,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// What the process knows of a task.
+    pub(crate) fn task(&self, name: &str) -> Option<&TaskConfig> {
+        self.tasks.iter().find(|task| *task.name == *name)
+    }
+
     /// How often the lease is renewed.
     #[must_use]
     pub fn renew_every(&self) -> Duration {

@@ -133,6 +133,15 @@ pub enum NodeEvent {
         /// The rule that is registered.
         rule: String,
     },
+    /// This process does not fire a schedule, since it cannot read its rule. Told once for each rule.
+    Unreadable {
+        /// The schedule.
+        schedule: String,
+        /// The rule that counts.
+        rule: String,
+        /// Why.
+        reason: String,
+    },
     /// The store does not answer. Told once until it does.
     StoreAway {
         /// Why.

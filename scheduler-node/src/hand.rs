@@ -24,7 +24,8 @@ pub(crate) struct Hand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InHand {
     pub(crate) session: SessionId,
-    pub(crate) task: String,
+    /// The task that runs it, which may have had another name.
+    pub(crate) task: Arc<str>,
     /// The pool whose thread its run holds.
     pub(crate) pool: Option<usize>,
     /// The schedule that made it.
@@ -41,11 +42,11 @@ pub(crate) struct InHand {
 const PREFETCH: Duration = Duration::from_millis(75);
 
 impl Hand {
-    pub(crate) fn take(&mut self, job: &Job, pool: Option<usize>, session: SessionId, now: Tick) {
+    pub(crate) fn take(&mut self, job: &Job, task: &TaskConfig, session: SessionId, now: Tick) {
         let in_hand = InHand {
             session,
-            task: job.task.clone(),
-            pool,
+            task: Arc::clone(&task.task),
+            pool: task.pool,
             schedule: job.origin.as_ref().map(|origin| origin.schedule.clone()),
             claimed: now,
             begun: None,
@@ -153,15 +154,20 @@ impl Hand {
 
     /// How many jobs of a task may be claimed: for the threads of its pool, and as many beyond them.
     pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, beyond: u32) -> u32 {
-        let left = |limit: Option<u32>, is_counted: &dyn Fn(&InHand) -> bool| {
-            let Some(limit) = limit else { return u32::MAX };
-            let count = self.jobs.values().filter(|job| is_counted(job)).count();
-            limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))
-        };
         let threads = task.pool.and_then(|pool| config.pools.get(pool));
         let threads = threads.map(|threads| threads.saturating_add(beyond));
-        left(task.limit, &|job| job.task == *task.name)
-            .min(left(threads, &|job| job.pool == task.pool))
+        self.within_limit(task).min(self.left(threads, |job| job.pool == task.pool))
+    }
+
+    /// How many more jobs of a task its limit allows, whatever their pool has room for.
+    pub(crate) fn within_limit(&self, task: &TaskConfig) -> u32 {
+        self.left(task.limit, |job| job.task == task.task)
+    }
+
+    fn left(&self, limit: Option<u32>, is_counted: impl Fn(&InHand) -> bool) -> u32 {
+        let Some(limit) = limit else { return u32::MAX };
+        let count = self.jobs.values().filter(|job| is_counted(job)).count();
+        limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     pub(crate) fn oldest_waiting(&self) -> Option<Tick> {

@@ -34,8 +34,15 @@ pub struct Policy {
 
 /// The rules of schedules, as the program understands them.
 pub trait Rules: Send + Sync + fmt::Debug {
+    /// Returns why this process cannot compute the ticks of a schedule: then it leaves them to others.
+    ///
+    /// # Errors
+    ///
+    /// The rule is of a newer build, or names what this process does not have.
+    fn check(&self, schedule: &Schedule) -> Result<(), String>;
+
     /// The first tick after an instant, of a rule whose timing is computed: [`Next::At`] or [`Next::Never`]. It has to be
-    /// the same in each process with the same calculator.
+    /// the same in each process with the same calculator, and is asked only of rules that pass [`check`](Self::check).
     fn next_after(&self, rule: &str, after: StoreTime) -> Next;
 
     /// The policy of a schedule.

@@ -1,10 +1,8 @@
 //! Schedules that a transaction has locked, changed as the model changes them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use scheduler_store::{
-    Command, Commanded, Definition, Registration, Rule, Schedule, SessionId, StoreError, StoreTime,
-};
+use scheduler_store::{Schedule, SessionId, StoreError, StoreTime};
 use tokio_postgres::types::Type;
 
 use crate::lane::{Again, Lane};
@@ -46,20 +44,24 @@ pub(crate) fn change_locked<R: Send + 'static>(
             ];
             let row = tx.query_typed_one(&look, params)?;
             let found = found.iter().filter_map(|row| read(row).ok());
-            let before: Vec<Schedule> = found.collect();
+            let before: BTreeMap<String, Schedule> =
+                found.map(|row| (row.definition.name.clone(), row)).collect();
             let mut schedules = Schedules {
                 now: row.try_get::<_, At>(0)?.0,
                 is_alive: row.try_get(1)?,
                 busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
                 rows: before.clone(),
-                removed: Vec::new(),
             };
             let answer = step(&mut schedules);
-            for row in schedules.rows.iter().filter(|row| !before.contains(row)) {
+            for (_, row) in
+                schedules.rows.iter().filter(|(name, row)| before.get(*name) != Some(row))
+            {
                 write_row(tx, &write, row)?;
             }
-            if !schedules.removed.is_empty() {
-                tx.query_typed(&remove, &[(&schedules.removed, Type::TEXT_ARRAY)])?;
+            let is_removed = |name: &&String| !schedules.rows.contains_key(*name);
+            let removed: Vec<String> = before.keys().filter(is_removed).cloned().collect();
+            if !removed.is_empty() {
+                tx.query_typed(&remove, &[(&removed, Type::TEXT_ARRAY)])?;
             }
             Ok(answer)
         })
@@ -71,81 +73,19 @@ pub(crate) struct Schedules {
     pub(crate) now: StoreTime,
     pub(crate) is_alive: bool,
     busy: HashSet<String>,
-    rows: Vec<Schedule>,
-    removed: Vec<String>,
+    rows: BTreeMap<String, Schedule>,
 }
 
 impl Schedules {
-    fn get(&mut self, name: &str) -> Option<&mut Schedule> {
-        self.rows.iter_mut().find(|row| row.definition.name == name)
-    }
-
-    fn change(&mut self, name: &str, change: impl FnOnce(&mut Schedule)) -> Commanded {
-        match self.get(name) {
-            Some(row) => {
-                change(row);
-                Commanded::Done
-            }
-            None => Commanded::NotFound,
-        }
-    }
-
-    pub(crate) fn register(&mut self, definition: &Definition, opened: StoreTime) -> Registration {
-        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
-        let Some(row) = self.get(&definition.name) else {
-            self.rows.push(Schedule::new(definition.clone(), opened, now));
-            return Registration::New;
-        };
-        if opened < row.registrant_opened && !row.definition.is_dynamic {
-            return Registration::Older;
-        }
-        row.registrant_opened = opened;
-        match row.register(definition.clone(), now, is_busy) {
-            true => Registration::Changed,
-            false => Registration::Same,
-        }
-    }
-
-    fn put(&mut self, definition: &Definition) -> Commanded {
-        let (now, is_busy) = (self.now, self.busy.contains(&definition.name));
-        let definition = Definition { is_dynamic: true, ..definition.clone() };
-        match self.get(&definition.name) {
-            Some(row) if !row.definition.is_dynamic => return Commanded::InCode,
-            Some(row) => {
-                row.register(definition, now, is_busy);
-            }
-            None => self.rows.push(Schedule::new(definition, now, now)),
-        }
-        Commanded::Done
-    }
-}
-
-/// Executes a command about a schedule.
-pub(crate) fn change(schedules: &mut Schedules, command: &Command) -> Commanded {
-    let now = schedules.now;
-    match command {
-        Command::Pause { schedule, until, by, reason } => {
-            schedules.change(schedule, |row| row.pause(*until, by, reason, now))
-        }
-        Command::Resume { schedule } => schedules.change(schedule, |row| row.resume(now)),
-        Command::Reschedule { schedule, rule } => {
-            let is_busy = schedules.busy.contains(schedule);
-            schedules.change(schedule, |row| {
-                let text = |rule: &Option<Rule>| rule.as_ref().map(|rule| rule.text.clone());
-                if text(rule) != text(&row.override_rule) {
-                    row.override_rule = rule.clone().map(Rule::stored);
-                    row.restart(now, is_busy);
-                }
-            })
-        }
-        Command::Put { definition } => schedules.put(definition),
-        Command::Remove { schedule } => {
-            let answer = schedules.change(schedule, |_| ());
-            if answer == Commanded::Done {
-                schedules.removed.push(schedule.clone());
-            }
-            answer
-        }
-        _ => Commanded::NotFound,
+    /// Changes what is kept of a schedule, which may be nothing; told is the store's time, and whether it is busy.
+    pub(crate) fn on_row<R>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Option<Schedule>, StoreTime, bool) -> R,
+    ) -> R {
+        let mut row = self.rows.remove(name);
+        let answer = change(&mut row, self.now, self.busy.contains(name));
+        self.rows.extend(row.map(|row| (name.to_owned(), row)));
+        answer
     }
 }

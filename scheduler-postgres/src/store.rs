@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use postgres::Transaction;
 use scheduler_store::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, Enqueue,
-    Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open, Opened,
-    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, micros, reap_wait, storable,
+    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule,
+    SessionId, SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, micros, reap_wait, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -22,7 +22,7 @@ use crate::lane::{Again, Lane};
 use crate::options::{Options, Wakeup};
 use crate::polled::read_poll;
 use crate::schedule;
-use crate::schedules::{change, change_locked};
+use crate::schedules::change_locked;
 use crate::selected::Selected;
 use crate::session::{Run, Session};
 use crate::sql::Schema;
@@ -246,10 +246,13 @@ impl Store for Postgres {
             not_after,
             move |schedules| {
                 let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
-                let outcomes = definitions
-                    .iter()
-                    .map(|definition| schedules.register(definition, request.first_opened))
-                    .collect();
+                let opened = request.first_opened;
+                let register = |definition: &Definition| {
+                    schedules.on_row(&definition.name, |row, now, is_busy| {
+                        Schedule::register_as(row, definition, opened, now, is_busy)
+                    })
+                };
+                let outcomes = definitions.iter().map(register).collect();
                 Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
             },
         )
@@ -471,10 +474,14 @@ impl Store for Postgres {
         change_locked(
             self.caller(),
             self.schema_of(),
-            vec![name],
+            vec![name.clone()],
             None,
             not_after,
-            move |schedules| change(schedules, &command),
+            move |schedules| {
+                schedules.on_row(&name, |row, now, is_busy| {
+                    Schedule::execute(row, &command, now, is_busy)
+                })
+            },
         )
     }
 
@@ -486,12 +493,13 @@ impl Store for Postgres {
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        let sql = self.sql("select {s}.prune($1, $2, $3, $4)");
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5)");
         let request = request.clone();
         self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&micros(request.keep_done), Type::INT8),
                 (&micros(request.keep_parked), Type::INT8),
+                (&micros(request.keep_over), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];

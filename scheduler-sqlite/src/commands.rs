@@ -2,8 +2,7 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, Definition, JobId, JobState, Rule, Schedule,
-    TickJob,
+    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Schedule, TickJob,
 };
 
 use crate::job_row::JobRow;
@@ -12,13 +11,12 @@ use crate::tx::Tx;
 impl Tx<'_> {
     pub(crate) fn command(&self, command: &Command) -> rusqlite::Result<Commanded> {
         match command {
-            Command::Pause { schedule, until, by, reason } => {
-                self.change(schedule, |row| row.pause(*until, by, reason, self.now))
-            }
-            Command::Resume { schedule } => self.change(schedule, |row| row.resume(self.now)),
+            Command::Pause { schedule, .. }
+            | Command::Resume { schedule }
+            | Command::Reschedule { schedule, .. } => self.change(schedule, command),
+            Command::Put { definition } => self.change(&definition.name, command),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
-            Command::Reschedule { schedule, rule } => self.reschedule(schedule, rule.as_ref()),
-            Command::Put { definition } => self.put(definition),
+            // Also one that cannot be read.
             Command::Remove { schedule } => {
                 let sql = "DELETE FROM scheduler_schedule WHERE name = ?1";
                 Ok(done_if(self.execute(sql, params![schedule])? > 0))
@@ -42,15 +40,8 @@ impl Tx<'_> {
         Ok(all)
     }
 
-    fn change(
-        &self,
-        name: &str,
-        change: impl FnOnce(&mut Schedule),
-    ) -> rusqlite::Result<Commanded> {
-        let Some(mut schedule) = self.schedule(name)? else { return Ok(Commanded::NotFound) };
-        change(&mut schedule);
-        self.write_schedule(&schedule)?;
-        Ok(Commanded::Done)
+    fn change(&self, name: &str, command: &Command) -> rusqlite::Result<Commanded> {
+        self.on_row(name, |row, is_busy| Schedule::execute(row, command, self.now, is_busy))
     }
 
     fn with_job(
@@ -76,32 +67,6 @@ impl Tx<'_> {
         }
         let job = TickJob { id, tick: self.now, missed: 0, run_at: self.now };
         self.insert_of(&schedule, &job, true)?;
-        Ok(Commanded::Done)
-    }
-
-    fn reschedule(&self, name: &str, rule: Option<&Rule>) -> rusqlite::Result<Commanded> {
-        let is_busy = self.busy(name)?.is_some();
-        self.change(name, |row| {
-            let former = row.override_rule.as_ref().map(|rule| &rule.text);
-            if rule.map(|rule| &rule.text) != former {
-                row.override_rule = rule.cloned().map(Rule::stored);
-                row.restart(self.now, is_busy);
-            }
-        })
-    }
-
-    fn put(&self, definition: &Definition) -> rusqlite::Result<Commanded> {
-        let definition = Definition { is_dynamic: true, ..definition.clone() };
-        let schedule = match self.schedule(&definition.name)? {
-            Some(schedule) if !schedule.definition.is_dynamic => return Ok(Commanded::InCode),
-            Some(mut schedule) => {
-                let is_busy = self.busy(&definition.name)?.is_some();
-                schedule.register(definition, self.now, is_busy);
-                schedule
-            }
-            None => Schedule::new(definition, self.now, self.now),
-        };
-        self.write_schedule(&schedule)?;
         Ok(Commanded::Done)
     }
 

@@ -25,7 +25,8 @@ impl Tx<'_> {
             if let Some(other) = self.with_key(&new.task, &key.text)? {
                 let is_replaced = key.on_conflict == OnConflict::Replace
                     && self.execute(
-                        "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5 \
+                        "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \
+                         attempt = 0, undecoded = 0, error = NULL \
                          WHERE id = ?1 AND state = 'ready'",
                         params![
                             other.as_uuid().into_bytes(),

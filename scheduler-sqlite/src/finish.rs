@@ -103,6 +103,13 @@ impl Tx<'_> {
         for (_, _, seq) in &old {
             self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![seq])?;
         }
-        Ok(old.len() as u64)
+        let over = self.execute(
+            "DELETE FROM scheduler_schedule WHERE name IN (\
+               SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_over \
+               WHERE is_dynamic <> 0 AND override_rule IS NULL AND next = 'never' AND waiting_id IS NULL \
+                 AND cursor <= ?1 ORDER BY cursor, name LIMIT ?2)",
+            params![self.now.before(request.keep_over).as_micros(), request.limit],
+        )?;
+        Ok((old.len() + over) as u64)
     }
 }

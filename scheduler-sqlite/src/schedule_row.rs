@@ -191,6 +191,20 @@ impl Tx<'_> {
         Ok(self.first(sql, params![name], read)?.and_then(Result::ok))
     }
 
+    /// Changes what is kept of a schedule, which may be nothing; told is whether it is busy. A damaged row is replaced by a new
+    /// one.
+    pub(crate) fn on_row<R>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Option<Schedule>, bool) -> R,
+    ) -> rusqlite::Result<R> {
+        let is_busy = self.busy(name)?.is_some();
+        let mut row = self.schedule(name)?;
+        let answer = change(&mut row, is_busy);
+        row.map_or(Ok(()), |row| self.write_schedule(&row))?;
+        Ok(answer)
+    }
+
     /// Writes all of a schedule.
     pub(crate) fn write_schedule(&self, schedule: &Schedule) -> rusqlite::Result<()> {
         let definition = &schedule.definition;

@@ -102,6 +102,9 @@ CREATE TABLE scheduler_schedule (
 
 CREATE INDEX scheduler_schedule_due ON scheduler_schedule (task, decide_at);
 
+CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
+  WHERE is_dynamic <> 0 AND override_rule IS NULL AND next = 'never' AND waiting_id IS NULL;
+
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
   WHERE waiting_id IS NOT NULL OR next = 'after_job';
 

@@ -3,8 +3,7 @@
 use rusqlite::{Row, params};
 use scheduler_store::{
     Close, Definition, End, Held, JobState, Lease, OnLost, Open, Opened, Reap, Reaped, Register,
-    Registered, Registration, Renew, Renewed, Schedule, SessionId, SessionInfo, StoreTime, micros,
-    reap_wait, storable,
+    Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, micros, reap_wait, storable,
 };
 
 use crate::fields::Fields;
@@ -84,29 +83,13 @@ impl Tx<'_> {
     pub(crate) fn register(&self, request: &Register) -> rusqlite::Result<Registered> {
         let is_alive = self.is_alive(request.session)?;
         let definitions = if is_alive { &*request.definitions } else { &[] };
-        let register = |definition| self.register_one(definition, request.first_opened);
+        let register = |definition: &Definition| {
+            self.on_row(&definition.name, |row, is_busy| {
+                Schedule::register_as(row, definition, request.first_opened, self.now, is_busy)
+            })
+        };
         let outcomes = definitions.iter().map(register).collect::<Result<_, _>>()?;
         Ok(Registered { now: self.now, is_alive, outcomes })
-    }
-
-    /// A damaged row is replaced by a new one.
-    fn register_one(
-        &self,
-        definition: &Definition,
-        opened: StoreTime,
-    ) -> rusqlite::Result<Registration> {
-        let Some(mut schedule) = self.schedule(&definition.name)? else {
-            self.write_schedule(&Schedule::new(definition.clone(), opened, self.now))?;
-            return Ok(Registration::New);
-        };
-        if opened < schedule.registrant_opened && !schedule.definition.is_dynamic {
-            return Ok(Registration::Older);
-        }
-        let is_busy = self.busy(&definition.name)?.is_some();
-        schedule.registrant_opened = opened;
-        let is_changed = schedule.register(definition.clone(), self.now, is_busy);
-        self.write_schedule(&schedule)?;
-        Ok(if is_changed { Registration::Changed } else { Registration::Same })
     }
 
     pub(crate) fn reap(&self, request: &Reap) -> rusqlite::Result<Reaped> {

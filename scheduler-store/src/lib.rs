@@ -55,7 +55,7 @@ pub use request::{
     reap_wait,
 };
 pub use schedule::{
-    Definition, Next, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
+    Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
 };
 pub use store::{EnqueueIn, Store, Watch};
 pub use text::{TEXT_MAX, storable};

@@ -504,14 +504,16 @@ pub struct CommandedAll {
     pub last: Option<JobId>,
 }
 
-/// Deletes jobs that have ended long ago.
+/// Deletes jobs that have ended long ago, and dynamic schedules that are over for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// How long jobs are kept that are done or cancelled.
     pub keep_done: Duration,
     /// How long jobs are kept that are parked.
     pub keep_parked: Duration,
-    /// How many are deleted at most: those that ended first.
+    /// How long dynamic schedules are kept that are over, after their last tick: [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
+    pub keep_over: Duration,
+    /// How many jobs, and how many schedules, are deleted at most: those that ended first.
     pub limit: u32,
     /// When the request expires.
     pub not_after: StoreTime,

@@ -10,6 +10,10 @@ use crate::job::{OnLost, Payload, Priority};
 use crate::text::storable;
 use crate::time::{StoreTime, micros};
 
+/// A dynamic schedule that is over is kept for so long after its last tick. A single tick that is later when it is put does
+/// not fire: it may have fired before.
+pub const OVER_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What happens to a tick that comes while a job of the schedule is unfinished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Overlap {
@@ -271,6 +275,8 @@ impl Schedule {
             }
             Timing::Delay { .. } if is_busy => Next::AfterJob,
             Timing::Delay { first, .. } | Timing::OnceAfter(first) => Next::At(now.after(first)),
+            // The rule was written in another way, or comes back after another one.
+            Timing::Once(at) if self.last_fired >= Some(at) => Next::Never,
             Timing::Once(at) => Next::At(at),
         };
         if let Next::At(first) = self.next {
@@ -280,7 +286,12 @@ impl Schedule {
     }
 
     /// Writes what a process registers, which may have another rule. Returns true if the rule of the code has changed.
-    pub fn register(&mut self, mut definition: Definition, now: StoreTime, is_busy: bool) -> bool {
+    pub(crate) fn register(
+        &mut self,
+        mut definition: Definition,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> bool {
         definition.rule = definition.rule.stored();
         let is_changed = self.definition.rule.text != definition.rule.text
             || self.definition.is_dynamic != definition.is_dynamic;
@@ -296,7 +307,13 @@ impl Schedule {
     }
 
     /// Pauses it; a pause that holds, or has ticks that are not decided yet, gets longer.
-    pub fn pause(&mut self, until: Option<StoreTime>, by: &str, reason: &str, now: StoreTime) {
+    pub(crate) fn pause(
+        &mut self,
+        until: Option<StoreTime>,
+        by: &str,
+        reason: &str,
+        now: StoreTime,
+    ) {
         let former = self.pause.take().filter(|former| {
             former.holds(now) || former.until.is_some_and(|until| self.cursor < until)
         });
@@ -305,10 +322,20 @@ impl Schedule {
     }
 
     /// Ends a pause that holds.
-    pub fn resume(&mut self, now: StoreTime) {
+    pub(crate) fn resume(&mut self, now: StoreTime) {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.holds(now)) {
             pause.until = Some(now);
         }
+    }
+
+    /// It was made while the program runs, and its last tick was decided at that time or before.
+    #[must_use]
+    pub fn is_over(&self, at: StoreTime) -> bool {
+        self.definition.is_dynamic
+            && self.override_rule.is_none()
+            && self.next == Next::Never
+            && self.waiting.is_none()
+            && self.cursor <= at
     }
 
     /// The jobs of the schedule keep each other out.

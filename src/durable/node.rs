@@ -64,6 +64,7 @@ impl Node {
                 let pool = pool.and_then(|pool| pools.iter().position(|(name, _)| name == &**pool));
                 task.names.iter().map(move |name| TaskConfig {
                     name: Arc::clone(name),
+                    task: Arc::clone(&task.names[0]),
                     limit,
                     pool,
                 })

@@ -56,6 +56,8 @@ pub(crate) fn decoded<T: Payload>(
     let stored = &claimed.job().payload;
     // The program's code: it may panic.
     let decoded = catch(|| match upgrade {
+        // What has changed is not known here, also if the bytes could be read.
+        _ if stored.version > version => Err("a newer build has written it".to_owned()),
         Some(upgrade) if stored.version < version => upgraded(&stored.bytes, upgrade),
         _ => serde_json::from_slice(&stored.bytes).map_err(|error| error.to_string()),
     });

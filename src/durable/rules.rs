@@ -18,8 +18,8 @@ pub(super) struct TextRules {
     /// The policies of schedules in the code, by name; those of others stand in their texts.
     policies: BTreeMap<String, Misfires>,
     calendars: BTreeMap<String, Arc<Calendar>>,
-    /// `None` for a text that this build does not understand.
-    read: Mutex<BTreeMap<String, Option<Arc<TextRule>>>>,
+    /// Why not, for a text that this process does not understand.
+    read: Mutex<BTreeMap<String, Result<Arc<TextRule>, String>>>,
 }
 
 /// How many texts are kept.
@@ -35,12 +35,12 @@ impl TextRules {
         Self { policies, calendars, read: Mutex::default() }
     }
 
-    fn rule(&self, text: &str) -> Option<Arc<TextRule>> {
+    fn rule(&self, text: &str) -> Result<Arc<TextRule>, String> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rule) = read.get(text) {
             return rule.clone();
         }
-        let rule = TextRule::parse(text, &self.calendars).ok().map(Arc::new);
+        let rule = TextRule::parse(text, &self.calendars).map(Arc::new);
         if read.len() >= KEPT {
             read.clear();
         }
@@ -50,16 +50,22 @@ impl TextRules {
 }
 
 impl Rules for TextRules {
+    fn check(&self, schedule: &Schedule) -> Result<(), String> {
+        // What a rule that was set by hand leaves out stands in that of the definition.
+        self.rule(&schedule.definition.rule.text)?;
+        self.rule(&schedule.rule().text).map(drop)
+    }
+
     fn next_after(&self, rule: &str, after: StoreTime) -> Next {
-        let next = self.rule(rule).and_then(|rule| rule.next_after(after));
+        let next = self.rule(rule).ok().and_then(|rule| rule.next_after(after));
         next.map_or(Next::Never, Next::At)
     }
 
     fn policy(&self, schedule: &Schedule) -> Policy {
-        let rule = self.rule(&schedule.rule().text);
+        let rule = self.rule(&schedule.rule().text).ok();
         let in_code = self.policies.get(&schedule.definition.name);
         // A rule that was set by hand says nothing of them.
-        let made_with = self.rule(&schedule.definition.rule.text);
+        let made_with = self.rule(&schedule.definition.rule.text).ok();
         let misfires = in_code.or(made_with.as_deref().map(TextRule::misfires));
         let window = misfires.and_then(|it| it.window).unwrap_or(Duration::MAX);
         Policy {

@@ -134,6 +134,9 @@ impl Jobs {
     /// customer. Any process that knows the task fires it. The retries, the queue and the priority are those of the job; the
     /// rule, `overlap`, `misfire`, `misfire_window` and `jitter` those of the schedule.
     ///
+    /// A schedule that is over is deleted a day after its last tick. A single tick that is more than a day late when it is put
+    /// does not fire.
+    ///
     /// ```no_run
     /// use scheduler::{Jobs, JobsError, Schedule, job};
     ///

@@ -80,6 +80,12 @@ pub enum StoreEvent {
         /// True if another rule was registered before: the new one counts from now.
         is_changed: bool,
     },
+    /// A schedule of this program stays as it is, since a process that started later has registered it.
+    #[non_exhaustive]
+    ScheduleOlder {
+        /// The schedule.
+        schedule: Arc<str>,
+    },
     /// A process that started later has registered another rule: this one does not fire the schedule.
     #[non_exhaustive]
     ScheduleSilent {
@@ -87,6 +93,16 @@ pub enum StoreEvent {
         schedule: Arc<str>,
         /// The rule that counts.
         rule: Arc<str>,
+    },
+    /// This process cannot read the rule of a schedule, and leaves it to processes that can.
+    #[non_exhaustive]
+    ScheduleUnreadable {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// The rule that counts.
+        rule: Arc<str>,
+        /// Why it cannot be read.
+        reason: Arc<str>,
     },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
@@ -143,7 +159,9 @@ impl StoreEvent {
             Self::FinishRefused { .. } => "finish_refused",
             Self::ClaimReturned { .. } => "claim_returned",
             Self::ScheduleRegistered { .. } => "schedule_registered",
+            Self::ScheduleOlder { .. } => "schedule_older",
             Self::ScheduleSilent { .. } => "schedule_silent",
+            Self::ScheduleUnreadable { .. } => "schedule_unreadable",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
@@ -186,10 +204,19 @@ impl fmt::Display for StoreEvent {
             Self::ScheduleRegistered { schedule, .. } => {
                 write!(f, "schedule `{schedule}` is registered")
             }
+            Self::ScheduleOlder { schedule } => write!(
+                f,
+                "schedule `{schedule}` stays as a process that started later has registered it"
+            ),
             Self::ScheduleSilent { schedule, rule } => write!(
                 f,
                 "schedule `{schedule}` is not fired by this process: one that started later has \
                  registered {rule}"
+            ),
+            Self::ScheduleUnreadable { schedule, rule, reason } => write!(
+                f,
+                "schedule `{schedule}` is not fired by this process, which cannot read its rule \
+                 {rule}: {reason}"
             ),
             Self::TicksSkipped { schedule, reason, count } => {
                 let ticks = plural(*count, "tick");

@@ -98,7 +98,9 @@ pub(super) fn place(event: &Event) -> Option<&str> {
 /// The level of a message about the store, if there is one.
 fn level_of(what: &StoreEvent) -> Option<Level> {
     match what {
-        StoreEvent::SessionOpened { .. } | StoreEvent::Back { .. } => Some(Level::Info),
+        StoreEvent::SessionOpened { .. }
+        | StoreEvent::ScheduleOlder { .. }
+        | StoreEvent::Back { .. } => Some(Level::Info),
         StoreEvent::ScheduleRegistered { is_changed, .. } => is_changed.then_some(Level::Info),
         StoreEvent::ClaimReturned { .. } => None,
         StoreEvent::JobParked { .. } | StoreEvent::Damaged { .. } => Some(Level::Error),

@@ -119,6 +119,10 @@ mod tests {
 
     /// Each microsecond from 0 to 9 of each thousand.
     impl Rules for Bursts {
+        fn check(&self, _: &Schedule) -> Result<(), String> {
+            Ok(())
+        }
+
         fn next_after(&self, _: &str, after: StoreTime) -> Next {
             let next = after.as_micros() + 1;
             let within = next.rem_euclid(1_000);

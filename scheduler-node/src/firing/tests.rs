@@ -17,6 +17,10 @@ const SECOND: Duration = Duration::from_secs(1);
 struct With(Misfire);
 
 impl Rules for With {
+    fn check(&self, _: &Schedule) -> Result<(), String> {
+        Ok(())
+    }
+
     fn next_after(&self, _: &str, after: StoreTime) -> Next {
         Next::At(at(after.as_micros().div_euclid(1_000_000) as f64 + 1.0))
     }

@@ -13,6 +13,9 @@ use crate::request::{Answer, Request, RequestId};
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
+/// Of more schedules than these it is not kept what follows their jobs.
+const FOLLOWED: usize = 10_000;
+
 impl Node {
     pub(super) fn answered(
         &mut self,
@@ -108,7 +111,12 @@ impl Node {
                 self.compared(*session, &held, flight.sent, now, effects);
             }
             (Request::Reap(_), Answer::Reap(reaped)) => self.reaped(reaped, effects),
-            (Request::Prune(_), Answer::Prune(_)) => {}
+            (Request::Prune(prune), Answer::Prune(pruned)) => {
+                if pruned >= u64::from(prune.limit) {
+                    // There is more: the next slice comes as soon as nothing else is to be asked.
+                    self.at.prune = now;
+                }
+            }
             // An answer to another request is none.
             _ => self.unknown(flight, None, now, effects),
         }
@@ -192,8 +200,13 @@ impl Node {
         if !polled.is_alive {
             return self.ended(poll.session, now, effects);
         }
-        let claimed = u32::try_from(polled.jobs.len()).unwrap_or(u32::MAX);
-        self.is_hungry = claimed == poll.limit;
+        let claimed = |is_meant: fn(&Job) -> bool| {
+            let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        self.is_hungry = claimed(|_| true) >= poll.limit;
+        self.wants_abandon = claimed(|job| job.on_lost == OnLost::Abandon) >= poll.abandon_limit;
+        self.wants_lost = claimed(|job| job.lost > 0) >= poll.lost_limit;
         let rooms = poll.tasks.iter().enumerate();
         let short = rooms.filter(|(_, room)| is_exhausted(room, &polled.jobs));
         self.short = short.map(|(index, _)| index).collect();
@@ -237,7 +250,12 @@ impl Node {
     }
 
     fn have_to_decide(&mut self, due: Vec<DueSchedule>, now: Tick, effects: &mut Vec<Effect>) {
+        let waits_until = (!self.due.is_empty()).then_some(self.at.fire);
         self.due.clear();
+        if self.follows.len() > FOLLOWED {
+            // Schedules come and go. What follows the jobs of one that is not known is asked for.
+            self.follows.clear();
+        }
         for each in due {
             let schedule = &each.schedule;
             let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
@@ -248,7 +266,9 @@ impl Node {
             }
         }
         let is_busy = self.hand.free(&self.config) == 0;
-        self.at.fire = if is_busy { now.after(self.config.yield_for) } else { now };
+        let at = if is_busy { now.after(self.config.yield_for) } else { now };
+        // Another poll does not put off what waits already.
+        self.at.fire = waits_until.map_or(at, |until| until.min(at));
     }
 
     /// Polls again at an instant of the store's clock.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Poll, Prune, Reap, Register, SessionId, StoreTime};
+use scheduler_store::{OVER_KEPT, Poll, Prune, Reap, Register, SessionId, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
@@ -94,12 +94,14 @@ impl Node {
                 not_after: expiry,
             })));
         }
+        let wants_poll = self.at.poll <= now || self.may_claim_more();
         if self.at.fire <= now
+            && !(self.was_fire && wants_poll)
             && let Some(fire) = self.fire_request(session.id, expiry, now)
         {
             return Some(fire);
         }
-        if self.at.poll <= now || self.may_claim_more() {
+        if wants_poll {
             return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config), now));
         }
         if self.at.reap <= now {
@@ -131,17 +133,22 @@ impl Node {
         (!some.is_empty()).then(|| Request::Finish(some.into()))
     }
 
-    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; or a
-    /// thread for a task that had none.
+    /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; a
+    /// free worker for a job that must not wait for one; no lost job in hand; or a thread for a task that had none.
     fn may_claim_more(&self) -> bool {
         let room = self.hand.room(&self.config);
         let all = self.config.workers.saturating_add(self.hand.prefetch(&self.config));
-        let is_free = self.hand.free(&self.config) > 0 || room >= all / 2;
+        let has_worker = self.hand.free(&self.config) > 0;
+        let is_free = has_worker || room >= all / 2;
         let has_thread = |index: &usize| {
             let task = self.config.tasks.get(*index);
             task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
         };
-        room > 0 && (self.is_hungry && is_free || self.short.iter().any(has_thread))
+        room > 0
+            && (self.is_hungry && is_free
+                || self.wants_abandon && has_worker
+                || self.wants_lost && !self.hand.has_lost()
+                || self.short.iter().any(has_thread))
     }
 
     fn poll_request(
@@ -151,7 +158,7 @@ impl Node {
         limit: u32,
         now: Tick,
     ) -> Request {
-        self.is_nudged = false;
+        (self.is_nudged, self.was_fire) = (false, false);
         let (mut abandon_limit, mut lost_limit) =
             (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
         if !self.config.safeguards.hold(Safeguard::R14) {
@@ -188,6 +195,7 @@ impl Node {
         Request::Prune(Prune {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),
+            keep_over: OVER_KEPT,
             limit: 1_000,
             not_after,
         })

@@ -1,6 +1,7 @@
 //! Claims: taken, cancelled, finished, and compared with the store.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use scheduler_store::{End, Finish, Finished, Held, Job, JobState, SessionId};
 
@@ -10,7 +11,8 @@ use crate::effect::{Effect, NodeEvent};
 use crate::tick::Tick;
 
 impl Node {
-    /// A job was claimed. If its session has ended by now, it is given back.
+    /// A job was claimed. It is given back if its session has ended by now, or if it is beyond the limit of its task: a store
+    /// knows nothing of former names, and may find as many jobs for each name.
     pub(super) fn claimed(
         &mut self,
         session: SessionId,
@@ -18,12 +20,15 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        if self.session() != Some(session) || self.phase != super::state::Phase::Working {
+        let is_working =
+            self.session() == Some(session) && self.phase == super::state::Phase::Working;
+        let config = Arc::clone(&self.config);
+        let task = config.task(&job.task).filter(|task| self.hand.within_limit(task) > 0);
+        let Some(task) = task.filter(|_| is_working) else {
             self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
             return;
-        }
-        let pool = self.task(&job.task).and_then(|task| task.pool);
-        self.hand.take(&job, pool, session, now);
+        };
+        self.hand.take(&job, task, session, now);
         self.at.stale = self.at.stale.min(now.after(self.config.lease / 2));
         effects.push(Effect::Start(job));
     }

@@ -15,31 +15,47 @@ use crate::request::Request;
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
+/// With so many ticks a request is full; the others have to wait for the next one.
+const FIRES: usize = 100;
+
 /// How long a node that was beaten waits before it looks again.
 const BEATEN: Duration = Duration::from_millis(10);
 
 impl Node {
-    /// A schedule of the code is fired by those processes only that have the same rule, and compute its ticks in the same
-    /// way. The others say so once.
+    /// A schedule is fired by those processes only that can read its rule; one of the code by those only that have the same
+    /// rule, and compute its ticks in the same way. The others say so once.
     pub(super) fn may_fire(&mut self, schedule: &Schedule, effects: &mut Vec<Effect>) -> bool {
+        let (name, rule) = (schedule.definition.name.clone(), schedule.rule().text.clone());
+        let event = match self.rules.check(schedule) {
+            _ if self.is_of_other_build(schedule) => {
+                let rule = schedule.definition.rule.text.clone();
+                NodeEvent::Silent { schedule: name.clone(), rule }
+            }
+            Err(reason) => {
+                NodeEvent::Unreadable { schedule: name.clone(), rule: rule.clone(), reason }
+            }
+            Ok(()) => {
+                self.silent.remove(&name);
+                return true;
+            }
+        };
+        if self.silent.get(&name) != Some(&rule) {
+            self.silent.insert(name, rule);
+            effects.push(Effect::Event(event));
+        }
+        false
+    }
+
+    fn is_of_other_build(&self, schedule: &Schedule) -> bool {
         let stored = &schedule.definition;
         if stored.is_dynamic || !self.config.safeguards.hold(Safeguard::R16) {
-            return true;
+            return false;
         }
-        let is_same = self.own(&stored.name).is_some_and(|own| {
+        !self.own(&stored.name).is_some_and(|own| {
             let is_computed = schedule.rule().timing == Timing::Computed;
             own.rule.text == stored.rule.text
                 && (!is_computed || own.calculator == stored.calculator)
-        });
-        if is_same {
-            self.silent.remove(&stored.name);
-        } else if self.silent.get(&stored.name) != Some(&stored.rule.text) {
-            let rule = stored.rule.text.clone();
-            self.silent.insert(stored.name.clone(), rule.clone());
-            let schedule = stored.name.clone();
-            effects.push(Effect::Event(NodeEvent::Silent { schedule, rule }));
-        }
-        is_same
+        })
     }
 
     fn own(&self, schedule: &str) -> Option<&Definition> {
@@ -53,11 +69,13 @@ impl Node {
         not_after: StoreTime,
         now: Tick,
     ) -> Option<Request> {
-        self.at.fire = Tick::MAX;
         let store_now = self.clock.earliest(now)?;
         let mut free = self.hand.free(&self.config);
         let mut fires = Vec::new();
-        for mut due in std::mem::take(&mut self.due) {
+        let mut due = std::mem::take(&mut self.due).into_iter();
+        while fires.len() < FIRES
+            && let Some(mut due) = due.next()
+        {
             let rule = due.schedule.rule().text.clone();
             self.mistake(&mut due);
             let limit = self.config.catch_up_limit;
@@ -73,6 +91,8 @@ impl Node {
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
         }
+        self.due = due.collect();
+        self.was_fire = true;
         (!fires.is_empty()).then(|| Request::Fire(fires.into()))
     }
 
@@ -89,7 +109,7 @@ impl Node {
     }
 
     fn has_room(&self, definition: &Definition) -> bool {
-        let task = self.task(&definition.task);
+        let task = self.config.task(&definition.task);
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
         task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
@@ -141,18 +161,17 @@ impl Node {
         for (fire, fired) in fires.iter().zip(fired) {
             match fired {
                 Fired::Moved(job) => {
-                    if let Some(job) = job {
-                        self.claimed(fire.session, job, now, effects);
-                    } else if fire
-                        .job
-                        .as_ref()
-                        .is_some_and(|job| !fire.claim && job.run_at <= fire.cursor)
-                    {
-                        self.is_hungry = true;
+                    match (job, &fire.job) {
+                        (Some(job), _) => self.claimed(fire.session, job, now, effects),
+                        // It was not claimed: there is no free worker, or jitter puts it off.
+                        (None, Some(made)) => {
+                            self.is_hungry |= made.run_at <= fire.cursor;
+                            self.aim(Some(made.run_at));
+                        }
+                        (None, None) => {}
                     }
                     self.skipped(fire, fire.skips, effects);
                     self.aim_next(fire.next, now);
-                    self.aim(fire.job.as_ref().map(|job| job.run_at).filter(|_| !fire.claim));
                 }
                 Fired::Skipped => {
                     let overlap = Skips { overlap: 1, ..Skips::default() };

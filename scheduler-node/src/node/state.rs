@@ -7,7 +7,7 @@ use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
 
 use crate::away::Away;
 use crate::clock::StoreClock;
-use crate::config::{Config, TaskConfig};
+use crate::config::Config;
 use crate::draws::Draws;
 use crate::hand::Hand;
 use crate::others::Others;
@@ -43,7 +43,7 @@ pub struct Node {
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) follows: BTreeMap<String, bool>,
-    /// By schedule: the rule that was reported as another build's.
+    /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
     pub(super) silent: BTreeMap<String, String>,
 
     pub(super) store: Option<InFlight>,
@@ -51,8 +51,14 @@ pub struct Node {
     pub(super) last_request: u64,
     /// True if the last request was [`Request::Finish`], so that others have their turn.
     pub(super) was_finish: bool,
+    /// True if [`Request::Fire`] came after the last poll, so that jobs are claimed in between.
+    pub(super) was_fire: bool,
     /// True if more jobs may be due than were claimed.
     pub(super) is_hungry: bool,
+    /// True if more jobs may be due that begin at once or not at all.
+    pub(super) wants_abandon: bool,
+    /// True if more jobs may be due that were lost before.
+    pub(super) wants_lost: bool,
     /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
     pub(super) short: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
@@ -141,18 +147,16 @@ impl Node {
             lease: None,
             last_request: 0,
             was_finish: false,
+            was_fire: false,
             is_hungry: false,
+            wants_abandon: false,
+            wants_lost: false,
             short: Vec::new(),
             is_nudged: false,
             is_followed: false,
             progress: now,
             at,
         }
-    }
-
-    /// What the process knows of a task.
-    pub(super) fn task(&self, name: &str) -> Option<&TaskConfig> {
-        self.config.tasks.iter().find(|task| *task.name == *name)
     }
 
     /// The session that is open, as far as this process knows.
@@ -188,8 +192,9 @@ impl Node {
     pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
         let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
-        let wants = (self.was_finish, self.is_hungry, &self.short, self.is_nudged);
-        let asked = (&self.store, &self.lease, wants);
+        let wants = (self.was_finish, self.was_fire, self.is_hungry, &self.short, self.is_nudged);
+        let limited = (self.wants_abandon, self.wants_lost);
+        let asked = (&self.store, &self.lease, wants, limited);
         write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
         write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
         write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)

@@ -22,6 +22,13 @@ const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
 struct Every(Policy);
 
 impl Rules for Every {
+    fn check(&self, schedule: &Schedule) -> Result<(), String> {
+        match schedule.rule().text.as_str() {
+            "lunar" => Err("not known".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
     fn next_after(&self, _: &str, after: StoreTime) -> Next {
         Next::At(after.after(Duration::from_secs(1)))
     }
@@ -46,6 +53,7 @@ struct Shell {
     /// By how much the store's clock was set forward.
     set_by: Duration,
     cancels: u32,
+    enqueued: u32,
     latency: Duration,
     sent: Vec<(Tick, Request)>,
     events: Vec<NodeEvent>,
@@ -53,7 +61,7 @@ struct Shell {
 }
 
 fn config() -> Config {
-    let task = TaskConfig { name: "work".into(), limit: None, pool: None };
+    let task = TaskConfig { name: "work".into(), task: "work".into(), limit: None, pool: None };
     Config { tasks: vec![task], ..Config::default() }
 }
 
@@ -94,6 +102,7 @@ impl Shell {
             is_away: false,
             set_by: Duration::ZERO,
             cancels: 0,
+            enqueued: 0,
             latency: Duration::from_millis(1),
             sent: Vec::new(),
             events: Vec::new(),
@@ -106,12 +115,19 @@ impl Shell {
     }
 
     fn enqueue(&mut self, count: u32) {
-        let job = |number: u32| {
-            let id = JobId::from_uuid(Uuid::from_u128(u128::from(number) + 1));
-            NewJob::new(id, "work")
+        self.enqueue_as(count, |_| {});
+    }
+
+    fn enqueue_as(&mut self, count: u32, mut change: impl FnMut(&mut NewJob)) {
+        let mut job = |number: u32| {
+            let id = JobId::from_uuid(Uuid::from_u128(u128::from(self.enqueued + number) + 1));
+            let mut job = NewJob::new(id, "work");
+            change(&mut job);
+            job
         };
         self.model.set_now(self.store_now());
-        let jobs = (0..count).map(job).collect();
+        let jobs = (0..count).map(&mut job).collect();
+        self.enqueued += count;
         let request = Enqueue { jobs, not_after: StoreTime::MAX };
         self.model.enqueue(&request).expect("a model answers");
     }
@@ -198,7 +214,8 @@ fn jobs_of_a_limited_task_follow_each_other_without_a_wait() {
 #[test]
 fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
     let mut config = config();
-    let other = TaskConfig { name: "other".into(), limit: None, pool: Some(1) };
+    let other: Arc<str> = "other".into();
+    let other = TaskConfig { name: Arc::clone(&other), task: other, limit: None, pool: Some(1) };
     config.tasks[0].pool = Some(0);
     config.tasks.push(other);
     (config.workers, config.pools) = (10, vec![2, 8]);
@@ -371,7 +388,7 @@ fn a_run_is_cancelled_while_the_process_stops_and_nothing_is_claimed() {
             cancel(&mut shell);
             shell.step(Input::Nudge);
         }
-        shell.enqueue(3);
+        shell.enqueue(2);
         let asked = shell.sent.len();
         shell.until(after(10.0));
         assert_eq!(shell.cancels, 1, "asked before the stop: {is_before}");
@@ -425,4 +442,141 @@ fn a_cancelled_run_is_asked_to_stop_once() {
     shell.until(after(9.0));
     assert_eq!(shell.cancels, 1);
     assert_eq!(shell.jobs(JobState::Done).len(), 1, "it went on to its end");
+}
+
+#[test]
+fn more_than_a_slice_of_old_jobs_is_pruned_without_a_wait() {
+    let keep_done = Duration::ZERO;
+    let mut shell = Shell::new(Config { keep_done, ..config() }, Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue(5_000);
+    shell.until(after(70.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 0);
+    let prunes = shell.count(|request| matches!(request, Request::Prune(_)));
+    assert_eq!(prunes, 6, "five full slices, and one that finds nothing");
+}
+
+#[test]
+fn jobs_that_are_limited_by_the_free_workers_follow_each_other_without_a_wait() {
+    let abandon = |job: &mut NewJob| job.on_lost = scheduler_store::OnLost::Abandon;
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue_as(400, abandon);
+    shell.until(after(1.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 400);
+    let polls = shell.count(|request| matches!(request, Request::Poll(_)));
+    assert!(polls <= 110, "{polls} polls");
+}
+
+#[test]
+fn a_limit_that_is_used_up_while_others_run_is_asked_for_when_it_is_free_again() {
+    let abandon = |job: &mut NewJob| job.on_lost = scheduler_store::OnLost::Abandon;
+    let mut shell = Shell::new(config(), Policy::default());
+    // Runs are short, so that jobs are claimed beyond the free workers; then all workers are busy.
+    shell.lasts = Duration::from_micros(1);
+    shell.enqueue(100);
+    shell.until(after(0.5));
+    shell.lasts = Duration::from_millis(1_900);
+    shell.enqueue_as(8, abandon);
+    shell.step(Input::Nudge);
+    let asked = shell.sent.len();
+    shell.until(after(2.3));
+    let polls = shell.sent[asked..].iter();
+    let polls = polls.filter(|(_, request)| matches!(request, Request::Poll(_))).count();
+    assert!(polls <= 6, "{polls} polls");
+    shell.until(after(2.42));
+    assert_eq!(shell.jobs(JobState::Running).len(), 4, "the others follow at once");
+}
+
+#[test]
+fn a_tick_with_jitter_starts_at_its_time() {
+    let timing = Timing::Rate { first: Duration::from_secs(1), period: Duration::from_secs(900) };
+    let definitions = vec![definition(timing)];
+    let policy = Policy { jitter: Duration::from_secs(20), ..Policy::default() };
+    let poll_every = Duration::from_secs(60);
+    let mut shell = Shell::new(Config { definitions, poll_every, ..config() }, policy);
+    shell.until(after(30.0));
+    let done = shell.jobs(JobState::Done);
+    let late = |job: &Job| job.started_at.map(|started| started.since(job.run_at));
+    let late: Vec<_> = done.iter().filter_map(late).collect();
+    assert_eq!(late.len(), 1);
+    assert!(late[0] < Duration::from_millis(20), "{late:?}");
+}
+
+#[test]
+fn many_schedules_that_are_due_at_once_hold_up_no_jobs() {
+    let timing = Timing::Rate { first: Duration::from_secs(2), period: Duration::from_secs(900) };
+    let named = |number| Definition { name: format!("s{number}"), ..definition(timing) };
+    let definitions = (0..1_000).map(named).collect();
+    let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
+    shell.lasts = Duration::from_micros(1);
+    shell.until(after(4.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 1_000);
+    let fires = shell.sent.iter().filter_map(|(_, request)| match request {
+        Request::Fire(fires) => Some(fires.len()),
+        _ => None,
+    });
+    assert_eq!(fires.max(), Some(100));
+    let kinds: Vec<bool> = shell
+        .sent
+        .iter()
+        .filter_map(|(_, request)| match request {
+            Request::Fire(_) => Some(true),
+            Request::Poll(_) => Some(false),
+            _ => None,
+        })
+        .collect();
+    assert!(!kinds.windows(2).any(|pair| pair == [true, true]), "jobs are claimed in between");
+}
+
+#[test]
+fn a_limit_holds_for_all_names_of_a_task() {
+    let mut config = config();
+    config.tasks[0].limit = Some(2);
+    config.tasks.push(TaskConfig { name: "former".into(), ..config.tasks[0].clone() });
+    let mut shell = Shell::new(config, Policy::default());
+    shell.lasts = Duration::from_secs(1);
+    let mut number = 0;
+    shell.enqueue_as(10, |job| {
+        number += 1;
+        job.task = if number % 2 == 0 { "work".into() } else { "former".into() };
+    });
+    for tenth in 1..=48 {
+        shell.until(after(f64::from(tenth) / 10.0));
+        assert!(shell.runs.len() <= 2, "{} runs", shell.runs.len());
+    }
+    shell.until(after(5.3));
+    let done = shell.jobs(JobState::Done);
+    assert_eq!(done.len(), 10, "each limit is used");
+    assert!(done.iter().all(|job| job.attempt == 1));
+    assert!(shell.sent.len() < 40, "{} statements", shell.sent.len());
+}
+
+#[test]
+fn a_schedule_whose_rule_cannot_be_read_is_left_to_others_and_reported_once() {
+    for timing in [Timing::Computed, Timing::Once(START)] {
+        let rule = Rule { text: "lunar".into(), timing };
+        let definition = Definition { rule, is_dynamic: true, ..definition(timing) };
+        let mut shell = Shell::new(config(), Policy::default());
+        shell.model.set_now(START);
+        let put = Command::Put { definition: Box::new(definition) };
+        shell.model.command(&put, StoreTime::MAX).expect("a model answers");
+        let before = shell.model.schedules();
+        shell.until(after(30.0));
+        assert_eq!(shell.model.schedules(), before);
+        let (schedule, rule, reason) = ("s".into(), "lunar".into(), "not known".into());
+        let told = NodeEvent::Unreadable { schedule, rule, reason };
+        assert_eq!(shell.events.iter().filter(|event| **event == told).count(), 1);
+        assert!(shell.sent.len() < 50, "{} statements", shell.sent.len());
+    }
+}
+
+#[test]
+fn schedules_that_come_and_go_leave_nothing_behind_for_ever() {
+    let timing = Timing::Rate { first: Duration::ZERO, period: Duration::from_secs(1) };
+    let definitions = vec![definition(timing)];
+    let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
+    shell.node.follows.extend((0..10_001).map(|number| (format!("gone {number}"), false)));
+    shell.until(after(3.0));
+    assert_eq!(shell.node.follows.len(), 1);
 }

@@ -14,6 +14,10 @@ pub(super) struct SimRules {
 }
 
 impl Rules for SimRules {
+    fn check(&self, _: &Schedule) -> Result<(), String> {
+        Ok(())
+    }
+
     fn next_after(&self, rule: &str, after: StoreTime) -> Next {
         next_after(rule, after)
     }

@@ -90,7 +90,10 @@ impl Setup {
         }
         let threads = (draws.below(3) == 0).then(|| 1 + draws.below(2) as u32);
         let pool = threads.map(|_| 0);
-        let task = |name: &str, limit| TaskConfig { name: Arc::from(name), limit, pool };
+        let task = |name: &str, limit| {
+            let name: Arc<str> = Arc::from(name);
+            TaskConfig { task: Arc::clone(&name), name, limit, pool }
+        };
         Config {
             label: format!("process {process}"),
             build: if other_build { "2".into() } else { "1".into() },

@@ -96,7 +96,12 @@ impl Small {
             answer_limit: ms(200),
             workers: 1,
             prefetch_max: 0,
-            tasks: vec![TaskConfig { name: WORK.into(), limit: None, pool: None }],
+            tasks: vec![TaskConfig {
+                name: WORK.into(),
+                task: WORK.into(),
+                limit: None,
+                pool: None,
+            }],
             definitions: vec![plain("s0", rule)],
             lost_spread: ms(10),
             safeguards,

@@ -9,7 +9,7 @@ use crate::job::{Enqueued, JobState, OnConflict};
 use crate::request::{
     Command, CommandAll, Commanded, CommandedAll, End, Finished, JobAction, JobFilter,
 };
-use crate::schedule::{Overlap, Rule, Timing};
+use crate::schedule::{Definition, Next, OVER_KEPT, Overlap, Rule, Timing};
 
 /// A job that another one keeps out stays as it is, and the other one is named.
 pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
@@ -156,6 +156,21 @@ pub fn a_dynamic_schedule_is_made_changed_and_removed<T: TestStore>() {
     let remove = Command::Remove { schedule: "tenant".to_owned() };
     assert_eq!(given.command(&remove), Commanded::Done);
     assert_eq!(given.command(&remove), Commanded::NotFound);
+}
+
+/// The row of one that has fired may be gone by then.
+pub fn a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let put = |name: &str, at| {
+        let rule = Rule { text: "once".to_owned(), timing: Timing::Once(at) };
+        let definition = Box::new(Definition { rule, ..cron(name, Overlap::Skip) });
+        assert_eq!(given.command(&Command::Put { definition }), Commanded::Done);
+        given.schedule(name).next
+    };
+    let (late, over) = (given.now.before(OVER_KEPT - SECOND), given.now.before(OVER_KEPT));
+    assert_eq!(put("late", late), Next::At(late));
+    assert_eq!(put("over", over), Next::Never);
+    assert_eq!(given.poll(id, &["tick"]).due.len(), 1);
 }
 
 /// A command that comes too late changes nothing.

@@ -1,12 +1,11 @@
 //! How claims end, and what is kept of them.
 
-use std::time::Duration;
-
-use super::given::{Given, SECOND, held, job};
+use super::given::{Given, SECOND, cron, held, job};
 use super::test_store::TestStore;
 use crate::id::Fence;
 use crate::job::{Held, Job, JobState, NewJob};
-use crate::request::{Depth, End, Finish, Finished, JobFilter, Prune};
+use crate::request::{Command, Depth, End, Finish, Finished, Fire, JobFilter, Prune};
+use crate::schedule::{Next, Overlap, Rule, Timing};
 
 /// The same end twice is stored once, and told so.
 pub fn r4_an_end_that_comes_twice_is_stored_once<T: TestStore>() {
@@ -118,8 +117,7 @@ pub fn jobs_that_ended_long_ago_are_deleted<T: TestStore>() {
     }
     given.job_of(5, "a");
     let prune = |given: &Given<T>, limit| {
-        let (keep_done, keep_parked) = (SECOND * 2, Duration::from_secs(100));
-        let request = Prune { keep_done, keep_parked, limit, not_after: given.in_time() };
+        let request = Prune { limit, keep_done: SECOND * 2, ..given.prune_of() };
         given.ask().prune(&request).unwrap()
     };
     let left = |given: &Given<T>| -> Vec<u128> {
@@ -130,6 +128,36 @@ pub fn jobs_that_ended_long_ago_are_deleted<T: TestStore>() {
     assert_eq!((prune(&given, 10), left(&given)), (1, vec![2, 4, 5]));
     given.wait(SECOND * 100);
     assert_eq!((prune(&given, 10), left(&given)), (2, vec![5]));
+}
+
+/// A schedule made while programs run goes some time after its last tick; its jobs stay.
+pub fn dynamic_schedules_that_are_over_are_deleted<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &cron("code", Overlap::Allow));
+    for name in ["a", "b", "goes on", "by hand"] {
+        let definition = Box::new(cron(name, Overlap::Allow));
+        given.command(&Command::Put { definition });
+    }
+    let rule = Rule { text: "by hand".to_owned(), timing: Timing::Computed };
+    let schedule = "by hand".to_owned();
+    given.command(&Command::Reschedule { schedule, rule: Some(rule) });
+    given.wait(SECOND);
+    for (number, name) in (1..).zip(["code", "a", "b", "by hand"]) {
+        given.fire(&Fire { next: Next::Never, ..given.fire_of(id, name, number) });
+    }
+    let prune = |given: &Given<T>, limit| {
+        given.ask().prune(&Prune { limit, keep_over: SECOND, ..given.prune_of() }).unwrap()
+    };
+    let left = |given: &Given<T>| -> Vec<String> {
+        let all = given.ask().schedules().unwrap();
+        all.into_iter().map(|row| row.definition.name).collect()
+    };
+    assert_eq!((prune(&given, 10), left(&given).len()), (0, 5));
+    given.wait(SECOND);
+    assert_eq!((prune(&given, 1), left(&given).len()), (1, 4));
+    assert_eq!((prune(&given, 10), prune(&given, 10)), (1, 0));
+    assert_eq!(left(&given), ["by hand", "code", "goes on"]);
+    assert_eq!(given.poll(id, &["tick"]).jobs.len(), 4);
 }
 
 /// Depths are by queue and task, and finished jobs do not count.

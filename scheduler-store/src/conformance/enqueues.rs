@@ -89,6 +89,29 @@ pub fn a_job_that_waits_is_replaced_and_a_running_one_is_not<T: TestStore>() {
     assert_eq!(given.enqueue(other), Enqueued::Kept(job(1)));
 }
 
+/// What became of the job before is not that of the job that replaces it.
+pub fn a_job_that_replaces_another_begins_with_its_first_attempt<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let new = NewJob { max_attempts: 3, ..with_key(1, "a", OnConflict::Keep) };
+    given.enqueue(new);
+    let ends = [
+        End::Failed { after: SECOND, error: "no".to_owned() },
+        End::Undecodable { after: SECOND, error: "what".to_owned(), limit: 5 },
+    ];
+    for end in ends {
+        let claimed = given.claim(id, "a");
+        given.finish(id, claimed.held(), end);
+        given.wait(SECOND);
+        let before = given.job(job(1));
+        assert!(before.attempt + before.undecoded > 0 && before.error.is_some(), "{before:?}");
+        let other = with_key(2, "a", OnConflict::Replace);
+        assert_eq!(given.enqueue(other), Enqueued::Replaced(job(1)));
+        let replaced = given.job(job(1));
+        assert_eq!((replaced.attempt, replaced.undecoded, replaced.error), (0, 0, None));
+        assert_eq!(replaced.max_attempts, 3);
+    }
+}
+
 /// A key that counts until the start is free once the job runs.
 pub fn a_key_until_the_start_is_free_once_the_job_runs<T: TestStore>() {
     let (given, id) = Given::<T>::session();

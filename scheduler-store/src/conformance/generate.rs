@@ -85,6 +85,7 @@ impl Generator {
             95 => Operation::Prune(Prune {
                 keep_done: self.wait(),
                 keep_parked: self.wait(),
+                keep_over: self.wait(),
                 limit: self.small(),
                 not_after: self.not_after(now),
             }),

@@ -7,7 +7,7 @@ use crate::id::{Fence, JobId, SessionId};
 use crate::job::{Enqueued, Held, Job, JobState, NewJob};
 use crate::request::{
     Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
-    Polled, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
+    Polled, Prune, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
 };
 use crate::schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
 use crate::store::Store;
@@ -173,6 +173,18 @@ impl<T: TestStore> Given<T> {
 
     pub(super) fn fire(&self, request: &Fire) -> Fired {
         self.ask().fire(request).unwrap()
+    }
+
+    /// What deletes nothing yet.
+    pub(super) fn prune_of(&self) -> Prune {
+        let keep = Duration::from_secs(100);
+        Prune {
+            keep_done: keep,
+            keep_parked: keep,
+            keep_over: keep,
+            limit: 10,
+            not_after: self.in_time(),
+        }
     }
 
     /// Reaps sessions as they are now.

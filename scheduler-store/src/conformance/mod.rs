@@ -62,6 +62,7 @@ macro_rules! store_conformance {
             a_request_is_accepted_as_a_whole
             a_key_is_had_by_one_unfinished_job_of_a_task
             a_job_that_waits_is_replaced_and_a_running_one_is_not
+            a_job_that_replaces_another_begins_with_its_first_attempt
             a_key_until_the_start_is_free_once_the_job_runs
             names_that_look_alike_are_different
             texts_that_look_like_sql_come_back_as_they_were
@@ -82,6 +83,7 @@ macro_rules! store_conformance {
             a_failed_job_is_parked_after_its_last_attempt
             snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
             jobs_that_ended_long_ago_are_deleted
+            dynamic_schedules_that_are_over_are_deleted
             depths_count_what_is_unfinished_or_parked
             r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen
             a_tick_does_not_fire_before_its_time
@@ -93,6 +95,8 @@ macro_rules! store_conformance {
             r19_a_delay_counts_from_the_end_of_the_tick_that_waits
             r19_a_poll_repairs_a_delay_whose_job_is_gone
             r15_a_process_that_started_earlier_does_not_register
+            r15_a_clock_that_was_set_back_keeps_no_process_from_registering
+            a_single_tick_that_has_fired_does_not_fire_again
             r16_another_calculator_computes_again_from_the_cursor
             r17_what_was_set_by_hand_outlives_a_registration
             r18_ticks_fire_by_the_pause_that_was_seen
@@ -107,6 +111,7 @@ macro_rules! store_conformance {
             r13_of_all_jobs_of_a_key_one_is_retried
             r2_all_selected_jobs_are_left_alone_when_it_is_too_late
             a_dynamic_schedule_is_made_changed_and_removed
+            a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again
             r2_a_command_that_comes_too_late_changes_nothing
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }

@@ -188,6 +188,48 @@ pub fn r15_a_process_that_started_earlier_does_not_register<T: TestStore>() {
     assert_eq!(given.register_of(id, &older, given.now), Registration::Changed);
 }
 
+/// A store's clock that was set back: who registered by the later time does not count any more.
+pub fn r15_a_clock_that_was_set_back_keeps_no_process_from_registering<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let definition = cron("s", Overlap::Skip);
+    let future = given.now.after(SECOND * 3_600);
+    assert_eq!(given.register_of(id, &definition, future), Registration::New);
+    given.wait(SECOND);
+    let rule = Rule { text: "other".to_owned(), timing: Timing::Computed };
+    let other = Definition { rule, ..definition };
+    assert_eq!(given.register(id, &other), Registration::Changed);
+    let schedule = given.schedule("s");
+    assert_eq!((schedule.registrant_opened, schedule.cursor), (given.now, given.now));
+}
+
+/// A single tick has fired once and for all, also if its rule is written in another way, or comes back after another one.
+pub fn a_single_tick_that_has_fired_does_not_fire_again<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let once = |text: &str, at| {
+        let rule = Rule { text: text.to_owned(), timing: Timing::Once(at) };
+        Definition { rule, ..cron("s", Overlap::Allow) }
+    };
+    let (first, second) = (given.now.after(SECOND), given.now.after(SECOND * 5));
+    given.register(id, &once("first", first));
+    assert_eq!(given.register(id, &once("first, too", first)), Registration::Changed);
+    assert_eq!(given.schedule("s").next, Next::At(first), "it has not fired");
+    given.wait(SECOND * 2);
+    assert_eq!(given.register(id, &once("first", first)), Registration::Changed);
+    assert_eq!(given.schedule("s").next, Next::At(first), "it is late");
+    let mut fire = Fire { next: Next::Never, ..given.fire_of(id, "s", 1) };
+    fire.job.as_mut().expect("it has a job").tick = first;
+    assert_eq!(given.fire(&fire), Fired::Moved(None));
+    for (definition, next) in [
+        (once("first, too", first), Next::Never),
+        (once("second", second), Next::At(second)),
+        (once("first", first), Next::Never),
+    ] {
+        assert_eq!(given.register(id, &definition), Registration::Changed);
+        assert_eq!(given.schedule("s").next, next, "{definition:?}");
+    }
+    assert_eq!(given.poll(id, &["tick"]).due, []);
+}
+
 /// Another calculator asks for the next tick again, from the cursor, so that missed ticks stay.
 pub fn r16_another_calculator_computes_again_from_the_cursor<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();

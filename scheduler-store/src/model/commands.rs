@@ -4,23 +4,18 @@ use super::state::State;
 use crate::id::JobId;
 use crate::job::{Job, JobState};
 use crate::request::{Command, CommandAll, Commanded, CommandedAll};
-use crate::schedule::{Definition, Rule, Schedule, TickJob};
+use crate::schedule::{Schedule, TickJob};
 use crate::time::StoreTime;
 
 impl State {
     pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> Commanded {
         match command {
-            Command::Pause { schedule, until, by, reason } => {
-                self.change(schedule, |row| row.pause(*until, by, reason, now))
-            }
-            Command::Resume { schedule } => self.change(schedule, |row| row.resume(now)),
+            Command::Pause { schedule, .. }
+            | Command::Resume { schedule }
+            | Command::Reschedule { schedule, .. }
+            | Command::Remove { schedule } => self.change(schedule, command, now),
+            Command::Put { definition } => self.change(&definition.name, command, now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
-            Command::Reschedule { schedule, rule } => self.reschedule(schedule, rule.clone(), now),
-            Command::Put { definition } => self.put(definition, now),
-            Command::Remove { schedule } => match self.schedules.remove(schedule) {
-                Some(_) => Commanded::Done,
-                None => Commanded::NotFound,
-            },
             Command::Cancel { job } => self.cancel(*job, now),
             Command::Retry { job } => self.retry(*job, now),
             Command::Delete { job } => self.delete(*job, now),
@@ -40,14 +35,8 @@ impl State {
         all
     }
 
-    fn change(&mut self, schedule: &str, change: impl FnOnce(&mut Schedule)) -> Commanded {
-        match self.schedules.get_mut(schedule) {
-            Some(row) => {
-                change(row);
-                Commanded::Done
-            }
-            None => Commanded::NotFound,
-        }
+    fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> Commanded {
+        self.on_row(schedule, |row, is_busy| Schedule::execute(row, command, now, is_busy))
     }
 
     fn run_now(&mut self, schedule: &str, id: JobId, now: StoreTime) -> Commanded {
@@ -62,34 +51,6 @@ impl State {
         let definition = row.definition.clone();
         let job = TickJob { id, tick: now, missed: 0, run_at: now };
         self.insert_of(&definition, is_exclusive, &job, true, now);
-        Commanded::Done
-    }
-
-    fn reschedule(&mut self, name: &str, rule: Option<Rule>, now: StoreTime) -> Commanded {
-        let is_busy = self.busy(name).is_some();
-        self.change(name, |row| {
-            let is_other = rule.as_ref().map(|rule| &rule.text)
-                != row.override_rule.as_ref().map(|rule| &rule.text);
-            if is_other {
-                row.override_rule = rule.map(Rule::stored);
-                row.restart(now, is_busy);
-            }
-        })
-    }
-
-    fn put(&mut self, definition: &Definition, now: StoreTime) -> Commanded {
-        let is_busy = self.busy(&definition.name).is_some();
-        let definition = Definition { is_dynamic: true, ..definition.clone() };
-        match self.schedules.get_mut(&definition.name) {
-            Some(row) if !row.definition.is_dynamic => return Commanded::InCode,
-            Some(row) => {
-                row.register(definition, now, is_busy);
-            }
-            None => {
-                let row = Schedule::new(definition, now, now);
-                self.schedules.insert(row.definition.name.clone(), row);
-            }
-        }
         Commanded::Done
     }
 

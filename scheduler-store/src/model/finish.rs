@@ -55,7 +55,15 @@ impl State {
         for (_, id) in &old {
             self.jobs.remove(id);
         }
-        old.len() as u64
+        let over = now.before(request.keep_over);
+        let over = self.schedules.values().filter(|row| row.is_over(over));
+        let mut over: Vec<_> = over.map(|row| (row.cursor, row.definition.name.clone())).collect();
+        over.sort_unstable();
+        over.truncate(request.limit as usize);
+        for (_, name) in &over {
+            self.schedules.remove(name);
+        }
+        (old.len() + over.len()) as u64
     }
 }
 

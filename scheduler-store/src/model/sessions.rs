@@ -4,8 +4,8 @@ use super::state::{SessionRow, State};
 use crate::id::SessionId;
 use crate::job::{Held, Job, JobState, OnLost};
 use crate::request::{
-    Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Registration, Renew,
-    Renewed, SessionInfo, reap_wait,
+    Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
+    SessionInfo, reap_wait,
 };
 use crate::schedule::{Definition, Schedule};
 use crate::text::storable;
@@ -56,30 +56,13 @@ impl State {
     pub(super) fn register(&mut self, request: &Register, now: StoreTime) -> Registered {
         let is_alive = self.is_alive(request.session, now);
         let definitions = if is_alive { &*request.definitions } else { &[] };
-        let register = |definition| self.register_one(definition, request.first_opened, now);
-        Registered { now, is_alive, outcomes: definitions.iter().map(register).collect() }
-    }
-
-    fn register_one(
-        &mut self,
-        definition: &Definition,
-        opened: StoreTime,
-        now: StoreTime,
-    ) -> Registration {
-        let is_busy = self.busy(&definition.name).is_some();
-        let Some(schedule) = self.schedules.get_mut(&definition.name) else {
-            let schedule = Schedule::new(definition.clone(), opened, now);
-            self.schedules.insert(definition.name.clone(), schedule);
-            return Registration::New;
+        let opened = request.first_opened;
+        let register = |definition: &Definition| {
+            self.on_row(&definition.name, |row, is_busy| {
+                Schedule::register_as(row, definition, opened, now, is_busy)
+            })
         };
-        if opened < schedule.registrant_opened && !schedule.definition.is_dynamic {
-            return Registration::Older;
-        }
-        schedule.registrant_opened = opened;
-        match schedule.register(definition.clone(), now, is_busy) {
-            true => Registration::Changed,
-            false => Registration::Same,
-        }
+        Registered { now, is_alive, outcomes: definitions.iter().map(register).collect() }
     }
 
     pub(super) fn reap(&mut self, request: &Reap, now: StoreTime) -> Reaped {

@@ -98,6 +98,19 @@ impl State {
         true
     }
 
+    /// Changes what is kept of a schedule, which may be nothing; told is whether it is busy.
+    pub(super) fn on_row<R>(
+        &mut self,
+        schedule: &str,
+        change: impl FnOnce(&mut Option<Schedule>, bool) -> R,
+    ) -> R {
+        let is_busy = self.busy(schedule).is_some();
+        let mut row = self.schedules.remove(schedule);
+        let answer = change(&mut row, is_busy);
+        self.schedules.extend(row.map(|row| (schedule.to_owned(), row)));
+        answer
+    }
+
     /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
     pub(super) fn after_job(&mut self, schedule: &str, now: StoreTime) {
         if self.busy(schedule).is_some() {

@@ -30,8 +30,12 @@ pub(super) fn end_of(job: &Job, end: JobEnd, retry: Retry) -> End {
         // A tick that a gate refuses is skipped, as without a store; a job waits.
         JobEnd::Refused(_) if job.origin.is_some() => End::Cancelled,
         JobEnd::Refused(_) => End::Snooze { after: REFUSED_WAIT },
-        JobEnd::Interrupted | JobEnd::Lost if job.on_lost == OnLost::Abandon => {
+        JobEnd::Interrupted if job.on_lost == OnLost::Abandon => {
             End::Park { error: "interrupted: its process stopped before it was over".to_owned() }
+        }
+        JobEnd::Lost if job.on_lost == OnLost::Abandon => {
+            let error = "lost: its process could not renew its lease before it was over";
+            End::Park { error: error.to_owned() }
         }
         // Neither is a failure of the job. If another process has the job already, the fence refuses this.
         JobEnd::Interrupted | JobEnd::Lost => End::Snooze { after: Duration::ZERO },

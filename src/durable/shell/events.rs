@@ -51,6 +51,9 @@ impl Reports {
             NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(&job) },
             NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(&held.job) },
             NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(&held.job) },
+            NodeEvent::Registered { schedule, outcome: Registration::Older } => {
+                StoreEvent::ScheduleOlder { schedule: schedule.into() }
+            }
             NodeEvent::Registered { schedule, outcome } => StoreEvent::ScheduleRegistered {
                 schedule: schedule.into(),
                 is_changed: outcome == Registration::Changed,
@@ -58,6 +61,11 @@ impl Reports {
             NodeEvent::Silent { schedule, rule } => {
                 StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
             }
+            NodeEvent::Unreadable { schedule, rule, reason } => StoreEvent::ScheduleUnreadable {
+                schedule: schedule.into(),
+                rule: rule.into(),
+                reason: reason.into(),
+            },
             NodeEvent::StoreAway { reason } => StoreEvent::Away { reason: reason.into() },
             NodeEvent::StoreBack { after } => StoreEvent::Back { after },
             NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(&refusal) },

@@ -61,6 +61,8 @@ create table {s}.schedule (
 ) with (fillfactor = 70);
 
 create index schedule_decide on {s}.schedule (task, decide_at);
+create index schedule_over on {s}.schedule (cursor_at, name)
+  where is_dynamic and override_rule is null and next_kind = 'never' and waiting_id is null;
 create index schedule_repair on {s}.schedule (name) where waiting_id is not null or next_kind = 'job';
 
 create sequence {s}.fence as bigint;

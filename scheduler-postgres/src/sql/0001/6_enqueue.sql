@@ -74,7 +74,8 @@ begin
       continue when not found;
       v_others[r.n] := v_other;
       if v_state = 'ready' then
-        update {s}.job set payload = r.payload, payload_version = r.version, priority = r.priority, run_at = r.run_at
+        update {s}.job set payload = r.payload, payload_version = r.version, priority = r.priority, run_at = r.run_at,
+          attempt = 0, undecoded = 0, error = null
         where id = v_other;
         v_is_due := v_is_due or r.run_at <= v_now;
         v_outcomes[r.n] := 'replaced';

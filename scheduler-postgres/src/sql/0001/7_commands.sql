@@ -187,12 +187,22 @@ begin
   group by d.queue, d.task order by d.queue, d.task;
 end $$;
 
-create function {s}.prune(p_keep_done bigint, p_keep_parked bigint, p_limit bigint, p_not_after timestamptz)
+create function {s}.prune(
+  p_keep_done bigint, p_keep_parked bigint, p_keep_over bigint, p_limit bigint, p_not_after timestamptz)
 returns bigint language plpgsql volatile as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_count bigint;
+  v_over bigint;
 begin
+  -- One that is locked is being changed, or deleted by another process.
+  with over as materialized (
+    select name from {s}.schedule
+    where is_dynamic and override_rule is null and next_kind = 'never' and waiting_id is null
+      and cursor_at <= {s}.before(v_now, p_keep_over)
+    order by cursor_at, name limit p_limit for update skip locked),
+  gone as (delete from {s}.schedule s using over where s.name = over.name returning 1)
+  select count(*) into v_over from gone;
   with old as materialized (
     select o.id from (
       (select id, finished_at from {s}.job
@@ -206,7 +216,7 @@ begin
   gone as (
     delete from {s}.job j using old where j.id = old.id and j.state in ('done', 'cancelled', 'parked') returning 1)
   select count(*) into v_count from gone;
-  return v_count;
+  return v_over + v_count;
 end $$;
 
 -- Builds that do not understand the tables any more must not write to them: their sessions end with the migration, and they

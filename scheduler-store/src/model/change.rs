@@ -1,0 +1,87 @@
+//! What a registration or a command makes of a schedule: the same in each store.
+
+use crate::request::{Command, Commanded, Registration};
+use crate::schedule::{Definition, Next, OVER_KEPT, Rule, Schedule};
+use crate::time::StoreTime;
+
+impl Schedule {
+    /// Registers a definition. The row is what a store has of the schedule, and is to be written as it is then; `opened` is
+    /// when the process first opened a session, and the schedule is busy if a job keeps others out.
+    pub fn register_as(
+        row: &mut Option<Self>,
+        definition: &Definition,
+        opened: StoreTime,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> Registration {
+        let Some(schedule) = row else {
+            *row = Some(Self::new(definition.clone(), opened, now));
+            return Registration::New;
+        };
+        // After a clock that was set back, nobody has registered later.
+        let is_older = opened < schedule.registrant_opened && schedule.registrant_opened <= now;
+        if is_older && !schedule.definition.is_dynamic {
+            return Registration::Older;
+        }
+        schedule.registrant_opened = opened;
+        match schedule.register(definition.clone(), now, is_busy) {
+            true => Registration::Changed,
+            false => Registration::Same,
+        }
+    }
+
+    /// Executes a command about the schedule itself, not one about its jobs. The row is what a store has of it, and is to be
+    /// written or deleted as it is then.
+    pub fn execute(
+        row: &mut Option<Self>,
+        command: &Command,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> Commanded {
+        if let Command::Put { definition } = command {
+            return Self::put(row, definition, now, is_busy);
+        }
+        let Some(schedule) = row else { return Commanded::NotFound };
+        match command {
+            Command::Pause { until, by, reason, .. } => schedule.pause(*until, by, reason, now),
+            Command::Resume { .. } => schedule.resume(now),
+            Command::Reschedule { rule, .. } => {
+                schedule.reschedule(rule.as_ref(), now, is_busy);
+            }
+            Command::Remove { .. } => *row = None,
+            _ => return Commanded::NotFound,
+        }
+        Commanded::Done
+    }
+
+    fn put(
+        row: &mut Option<Self>,
+        definition: &Definition,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> Commanded {
+        let definition = Definition { is_dynamic: true, ..definition.clone() };
+        match row {
+            Some(schedule) if !schedule.definition.is_dynamic => return Commanded::InCode,
+            Some(schedule) => {
+                schedule.register(definition, now, is_busy);
+            }
+            None => {
+                let mut schedule = Self::new(definition, now, now);
+                if matches!(schedule.next, Next::At(first) if first.after(OVER_KEPT) <= now) {
+                    (schedule.cursor, schedule.next) = (now, Next::Never);
+                }
+                *row = Some(schedule);
+            }
+        }
+        Commanded::Done
+    }
+
+    fn reschedule(&mut self, rule: Option<&Rule>, now: StoreTime, is_busy: bool) {
+        let former = self.override_rule.as_ref().map(|rule| &rule.text);
+        if rule.map(|rule| &rule.text) != former {
+            self.override_rule = rule.cloned().map(Rule::stored);
+            self.restart(now, is_busy);
+        }
+    }
+}
