@@ -42,7 +42,7 @@ pub(crate) fn jobs(served: &Served) -> Jobs {
 /// Enqueues a job that fails, and waits until it is parked.
 pub(crate) fn parked(served: &Served) -> String {
     let jobs = jobs(served);
-    let job = mail::job(json!({ "fails": true, "iban": "DE02", "to": "ada" })).key("mail-1");
+    let job = mail::job(json!({ "fails": true, "iban": "DE02", "to": "zoe" })).key("mail-1");
     let id = job.id();
     jobs.enqueue(job).unwrap();
     eventually(|| (jobs.get(id).unwrap()?.state == JobState::Parked).then_some(()));
@@ -159,7 +159,7 @@ fn viewers_see_jobs_without_payloads_and_change_nothing() {
         [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
     let path = format!("/api/v1/jobs/{id}");
     let answer = served.send("GET", &path, &viewer, "");
-    assert!(!answer.body.contains("DE02") && !answer.body.contains("ada"), "{answer:?}");
+    assert!(!answer.body.contains("DE02") && !answer.body.contains("zoe"), "{answer:?}");
     assert_eq!(answer.json()["payload"], json!({ "version": 1, "bytes": 39, "isHidden": true }));
     for action in ["retry", "cancel", "delete"] {
         let path = format!("{path}/{action}");
@@ -181,7 +181,7 @@ fn a_program_says_who_sees_which_payloads_and_which_fields_nobody_sees() {
     let dashboard = dashboard()
         .show_payloads(|visitor, task| task == "mail" && visitor.name() == "wall")
         .hide_payload_fields(["IBAN"])
-        .redact(|text| text.replace("ada", "…"));
+        .redact(|text| text.replace("zoe", "…"));
     let served = with_store(&dashboard, &Moody::new(), |builder| builder);
     let path = format!("/api/v1/jobs/{}", parked(&served));
     assert_eq!(served.get(&path).json()["payload"]["isHidden"], true);
