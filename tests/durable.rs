@@ -325,7 +325,7 @@ fn the_banner_leaves_it_to_the_store_when_a_durable_task_runs() -> Checked {
     let (sender, messages) = std::sync::mpsc::channel();
     let builder = Scheduler::builder().environment([("PATH", "")]).store(Model::new());
     let builder = builder.tasks(tasks![nightly, sweep]).messages(move |message| {
-        // Nobody listens after the first one.
+        // The receiver is dropped after the first one.
         drop(sender.send(message.to_string()));
     });
     let scheduler = builder.spawn()?;

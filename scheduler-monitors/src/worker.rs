@@ -199,7 +199,7 @@ impl Worker {
         }
     }
 
-    /// Sends again what failed and is due; with `all`, everything, and for the last time if nobody waits for another.
+    /// Sends again what failed and is due; with `all`, everything. With `is_last`, what fails again is given up.
     fn try_again(&mut self, all: bool, is_last: bool) {
         for _ in 0..self.retries.len() {
             let Some(retry) = self.retries.pop_front() else { return };

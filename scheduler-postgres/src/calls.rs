@@ -1,8 +1,8 @@
 //! Calls on a thread of its own, one after the other.
 //!
 //! A caller waits for so long and no longer, whether its call is being executed by then or still waits for others. In both
-//! cases the thread is left behind, which ends with the calls that it has, and the next call begins another one. A call that
-//! nobody waits for any more is never begun.
+//! cases the thread is left behind, which ends with the calls that it has, and the next call begins another one. A call
+//! whose caller waits no longer is never begun.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -51,7 +51,7 @@ impl<S: 'static> Calls<S> {
         let is_decided = Arc::new(AtomicBool::new(false));
         let begins = Arc::clone(&is_decided);
         let number = self.send(Box::new(move |state| {
-            // ORDERING: relaxed; whoever swaps first decides whether the call is begun, and nothing else is read.
+            // ORDERING: relaxed; the first swap decides whether the call is begun, and nothing else is read.
             if !begins.swap(true, Ordering::Relaxed) {
                 // The caller may be gone.
                 let _ = reply.send(work(state));

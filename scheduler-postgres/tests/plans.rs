@@ -223,7 +223,7 @@ fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
             store.schema()
         )
     };
-    let looked = pages(&mut client, &of("nobody"));
+    let looked = pages(&mut client, &of("unknown"));
     assert!(looked < 100, "{looked} pages for no job");
 }
 

@@ -108,7 +108,7 @@ impl DashboardServer {
     }
 
     /// The address of the page. If the program has set no token, the one that was made is in the fragment, which browsers
-    /// send to nobody.
+    /// do not send.
     #[must_use]
     pub fn link(&self) -> &str {
         &self.link

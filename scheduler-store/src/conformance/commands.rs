@@ -158,7 +158,7 @@ pub fn a_dynamic_schedule_is_made_changed_and_removed<T: TestStore>() {
     assert_eq!(given.command(&remove), Commanded::NotFound);
 }
 
-/// The row of one that has fired may be gone by then.
+/// The row of a tick that has fired may have been deleted.
 pub fn a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let put = |name: &str, at| {

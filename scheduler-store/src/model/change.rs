@@ -18,7 +18,7 @@ impl Schedule {
             *row = Some(Self::new(definition.clone(), opened, now));
             return Registration::New;
         };
-        // After a clock that was set back, nobody has registered later.
+        // A registration from the future was made before the clock was set back: it is not later.
         let is_older = opened < schedule.registrant_opened && schedule.registrant_opened <= now;
         if is_older && !schedule.definition.is_dynamic {
             return Registration::Older;
