@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
@@ -17,7 +17,7 @@ use crate::sync::{Ordering, UnexploredU64, local};
 /// The clocks of the operating system; the epoch is the moment of creation.
 ///
 /// Monotonic time is [`std::time::Instant`], which on Linux stands still while the machine is
-/// suspended; wall time is [`chrono::Utc::now`], which does not.
+/// suspended; wall time is [`std::time::SystemTime`], which does not.
 ///
 /// ```
 /// use scheduler_core::{Clock, SystemClock};
@@ -47,17 +47,14 @@ fn count() -> u64 {
     tick::nanos(START.get_or_init(std::time::Instant::now).elapsed())
 }
 
-/// The wall clock as the system counts it: what [`Utc::now`] reads, without a date. After a wait all of that would
-/// have to come from memory.
-#[cfg(target_os = "linux")]
+/// The wall clock, read by the C library on Unix, so that what replaces that function for the program, as libfaketime
+/// does, is seen by the scheduler too. All readings of the wall clock go through this one function.
 fn wall_count() -> WallTime {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    WallTime::from_nanos(now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wall_count() -> WallTime {
-    Utc::now().into()
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => WallTime::from_nanos(nanos(since)),
+        Err(error) => WallTime::from_nanos(-nanos(error.duration())),
+    }
 }
 
 impl SystemClock {
@@ -175,7 +172,7 @@ impl Clock for SystemClock {
     }
 
     fn wall(&self) -> DateTime<Utc> {
-        Utc::now()
+        wall_count().to_utc()
     }
 
     #[cfg(target_os = "linux")]
