@@ -100,7 +100,7 @@ step_cluster() {
 # What is left after very many cancellations runs on time.
 step_churn() {
   SCHEDULER_CHURN_ROUNDS="$(size 1000 2)" \
-    named_tests -p scheduler-core --test contract churn::
+    named_tests -p scheduler-core --test engine contract::churn::
 }
 
 # The wheel against the heap.
@@ -112,7 +112,7 @@ step_queue() {
 # What is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have
 # more. It is time of the processor.
 step_bounds() {
-  named_tests -p scheduler-core --test faults_real_clock
+  named_tests -p scheduler-core --test engine faults::real_clock::
   named_tests -p tests --test faults_real_clock
 }
 
@@ -194,13 +194,10 @@ sanitize() {
 # Units, and the rows of the contract and of the faults. Those that are left out measure the memory of the process,
 # which is the sanitizer's here; one overflows a stack, whose signal a sanitizer takes for itself.
 engine_tests() {
-  local tests=(--lib --test contract --test faults --test wall_clock --test worker_death) file
-  for file in scheduler-core/tests/{contract,faults}_*.rs; do
-    tests+=(--test "$(basename "$file" .rs)")
-  done
-  if [[ -n "${DEEP_BRIEF:-}" ]]; then tests=(--test contract workers::); fi
-  cargo test -p scheduler-core --no-fail-fast "${tests[@]}" -- \
-    --skip ec_e4_ten_million --skip f_as2_a_storm_of_wakes --skip f_ex5_a_stack_overflow "$@"
+  local tests=(--lib --test engine)
+  if [[ -n "${DEEP_BRIEF:-}" ]]; then tests=(--test engine contract::workers::); fi
+  cargo test -p scheduler-core --no-fail-fast "${tests[@]}" -- --skip conformance:: --skip cron_properties:: \
+    --skip idle_cpu:: --skip ec_e4_ten_million --skip f_as2_a_storm_of_wakes --skip f_ex5_a_stack_overflow "$@"
 }
 
 # Of the facade what is named. Its simulation is long, and has one thread.

@@ -115,8 +115,7 @@ echo "$(wc -l <"$out/chosen") of $(wc -l <"$out/all") mutants: MUTANTS_SHARD=$sh
 # Most are noticed by a test beside the code. A mutant is tried against the tests of its own crate only.
 try units --lib <"$out/chosen"
 { grep '^scheduler-core/' "$out/units/mutants.out/missed.txt" || true; } |
-  try others --test 'contract*' --test 'faults*' --test 'cron_*' --test conformance --test simulation \
-    --test wall_clock --test worker_death --test idle_cpu
+  try others --test engine --test simulation
 { grep -E "^scheduler-(expr|queue)/" "$out/units/mutants.out/missed.txt" || true; } |
   cat - "$out/others/mutants.out/missed.txt" >"$out/missed"
 

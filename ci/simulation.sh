@@ -10,8 +10,8 @@ seeds="${1:-1000000}"
 [[ "$seeds" != quick ]] || seeds=100000
 SCHEDULER_SIM_SEEDS="$seeds" cargo test --release -p scheduler-core --test simulation -- --nocapture
 [[ "${1:-}" != quick ]] || exit 0
-cargo test --release -p scheduler-core --test contract_cancel ec_e4
-PROPTEST_CASES=512 cargo test --release -p scheduler-core --test cron_properties
+cargo test --release -p scheduler-core --test engine contract::cancel::ec_e4
+PROPTEST_CASES=512 cargo test --release -p scheduler-core --test engine cron_properties::
 SCHEDULER_SIM_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=1000000 \
   cargo test --release -p scheduler --lib simulation:: -- --nocapture
 SCHEDULER_SIM_SEEDS=100000 cargo test --release -p scheduler --lib specification:: -- --nocapture

@@ -122,7 +122,7 @@ fn an_alarm_rings_while_the_pool_shuts_down_as_long_as_there_is_a_run_or_a_task(
     assert!(!stage.pool.is_terminated());
     stage.run_for(ms(10));
     assert!(stage.pool.is_terminated(), "nobody waits for alarms");
-    assert_eq!(stage.workers.numbers(), []);
+    assert_eq!(stage.workers.numbers(), [0_u64; 0]);
     stage.run_for(ms(50));
     assert_eq!(rung.entries(), ["run", "delayed"]);
 }
@@ -195,7 +195,7 @@ fn the_last_worker_stays_for_an_alarm_and_one_is_started_for_it() {
     stage.run_for(ms(100));
     assert_eq!(rung.len(), 1);
     stage.run_for(ms(1));
-    assert_eq!(stage.workers.numbers(), []);
+    assert_eq!(stage.workers.numbers(), [0_u64; 0]);
 }
 
 struct Bell(Journal<()>);

@@ -131,5 +131,5 @@ fn a_clone_that_a_recurring_body_has_captured_keeps_the_pool() {
     assert_eq!(journal.entries(), [1, 1]);
     assert!(rate.cancel());
     workers.run_until_idle();
-    assert_eq!(workers.numbers(), []);
+    assert_eq!(workers.numbers(), [0_u64; 0]);
 }

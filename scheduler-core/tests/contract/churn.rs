@@ -1,7 +1,7 @@
 //! What is left after many cancellations runs on time: the test that JDK 25's pool fails (JDK-8370887).
 //!
 //! `SCHEDULER_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
-//! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test contract churn::`.
+//! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test engine contract::churn::`.
 
 use std::sync::Arc;
 use std::time::Duration;

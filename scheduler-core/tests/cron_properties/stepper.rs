@@ -10,7 +10,7 @@ use chrono::{DateTime, NaiveDate, Offset, TimeZone};
 use chrono_tz::Tz;
 use scheduler_core::trigger::{DstGap, DstOverlap, Zone};
 
-use crate::model::Model;
+use super::model::Model;
 
 /// Zones and instants at which their clocks change: whole hours, half hours, quarters, double
 /// changes, changes at midnight and a minute after it, a day left out, and a day that came twice.

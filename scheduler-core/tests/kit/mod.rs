@@ -17,6 +17,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of the kit")]
 
 use std::panic::resume_unwind;
+use std::process::Command;
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
@@ -412,15 +413,36 @@ pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
     eventually("threads come to rest", || clock.parked() >= count);
 }
 
-/// Decorates the tasks of a pool, where this kit is part of a section that `contract_decoration`
-/// mounts, to hold decorated tasks to all of that section.
+/// Decorates the tasks of a pool, where this kit is that of `contract::decorated`, to hold decorated
+/// tasks to all of its sections.
 fn dressed(builder: PoolBuilder) -> PoolBuilder {
     if is_mounted() { builder.decorate_task(|_, _| Box::new(|step| step())) } else { builder }
 }
 
-/// Whether this kit is part of a section that `contract_decoration` mounts.
+/// Returns false when the test, which is the one that calls this, has passed in a process of its own, and true in that process.
+/// For what changes or measures a whole process.
+pub(crate) fn is_in_own_process<T: Fn()>(test: T) -> bool {
+    const OWN: &str = "SCHEDULER_TEST_IN_OWN_PROCESS";
+    if std::env::var_os(OWN).is_some() {
+        return true;
+    }
+    let output = command_for(test).env(OWN, "").output().expect("the child starts");
+    let is_passed = String::from_utf8_lossy(&output.stdout).contains("test result: ok. 1 passed");
+    assert!(is_passed && output.status.success(), "{output:#?}");
+    false
+}
+
+/// The command that runs one test of this program and nothing else, ignored or not.
+pub(crate) fn command_for<T: Fn()>(_test: T) -> Command {
+    let (_, name) = std::any::type_name::<T>().split_once("::").expect("the test is in a crate");
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// Whether this kit is that of `contract::decorated`.
 pub(crate) fn is_mounted() -> bool {
-    module_path!().contains("::ec_l1_")
+    module_path!().contains("::decorated::")
 }
 
 /// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters

@@ -34,7 +34,7 @@
 //! # What it must never do
 //!
 //! Ask the planner what is right. The fire times of cron are those of the trigger, which
-//! `scheduler-core/tests/cron_properties.rs` holds against a walk over every second.
+//! `scheduler-core/tests/cron_properties/` holds against a walk over every second.
 //!
 //! # How a neighbour uses it
 //!

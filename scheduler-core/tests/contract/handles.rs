@@ -1,7 +1,5 @@
 //! The contract of handles (EC-D).
 
-mod kit;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use kit::{
+use super::kit::{
     Blocker, CAP, HOUR, Journal, Latch, ManualPool, NANO, Pending, Random, VirtualPool, capped,
     eventually, ms, value_of, wedge,
 };

@@ -1,16 +1,14 @@
 //! The contract of one-shot tasks: when they run (EC-A), and in which order (EC-B).
 
-mod kit;
-
 use std::cmp::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use kit::{
+use super::kit::{
     At, Blocker, CAP, HOUR, Journal, ManualPool, Mutex, NANO, Pending, Random, VirtualPool,
     check_pairs, eventually, ms, submit_pairs, value_of, wedge,
 };
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::{Epoch, Gate};
 use scheduler_core::{
     Clock, Error, ManualClock, ScheduledThreadPool, Task, TaskHandle, TaskState, Tick,
@@ -474,7 +472,7 @@ fn ec_b4_all_entry_points_are_one_ordering_domain() {
 #[test]
 fn ec_b5_causal_order_across_threads_is_respected() {
     // With the clock at rest all due times are equal, so the sequence alone has to tell. Where the
-    // due times tell is in `contract_real_clock.rs`.
+    // due times tell is in `contract/real_clock.rs`.
     let stage = ManualPool::new(1);
     let wedge = wedge(&stage.pool);
     let ran = Journal::new();

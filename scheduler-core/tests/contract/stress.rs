@@ -1,13 +1,11 @@
 //! The contract under load (EC-M). The counts are those of the contract.
 
-mod kit;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use kit::{ManualPool, Pending, Random, eventually, ms};
+use crate::kit::{self, ManualPool, Pending, Random, eventually, ms};
 use scheduler_core::{Clock, ManualClock, ScheduledThreadPool, TaskHandle, TaskState};
 
 const SUBMITTERS: u64 = 8;

@@ -1,16 +1,14 @@
 //! The contract of periodic tasks (EC-C).
 
-mod kit;
-
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use kit::{
+use super::kit::{
     HOUR, Journal, ManualPool, Mutex, NANO, Pending, VirtualPool, capped, eventually, ms, value_of,
 };
+use chrono::{DateTime, Utc};
 use scheduler_core::time::{Epoch, Gate};
 use scheduler_core::{
     Body, Clock, Error, ManualClock, MisfirePolicy, ScheduledThreadPool, Task, TaskHandle,
@@ -375,7 +373,7 @@ impl Clock for CountingClock {
 }
 
 /// How many of 100 waiting workers go on for 1000 firings of one task. The same on the system's clock,
-/// with the time that it takes, is in `contract_real_clock.rs`.
+/// with the time that it takes, is in `contract/real_clock.rs`.
 fn check_wakes(prestart_first: bool) {
     let clock = CountingClock { clock: ManualClock::new(), wakes: Arc::default() };
     let builder = ScheduledThreadPool::builder().core_size(100).clock(Arc::new(clock.clone()));

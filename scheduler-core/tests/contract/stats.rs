@@ -1,15 +1,13 @@
 //! The contract of counters and of the view of the queue (EC-K).
 
-mod kit;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kit::{
-    Blocker, HOUR, Journal, ManualPool, Pending, Random, VirtualPool, eventually, ms, value_of,
-    wedge,
+use super::kit::{
+    self, Blocker, HOUR, Journal, ManualPool, Pending, Random, VirtualPool, eventually, ms,
+    value_of, wedge,
 };
 use scheduler_core::{Event, ScheduledThreadPool, TaskId};
 

@@ -4,13 +4,11 @@
 //! asks for one it is tried with longer and longer periods, so that a slow moment of the machine does
 //! not fail a test.
 
-mod kit;
-
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use kit::{
+use crate::kit::{
     Blocker, CAP, Journal, Latch, NANO, Random, capped, check_pairs, eventually, ms, submit_pairs,
     wedge,
 };

@@ -3,22 +3,19 @@
 //! The children are tests of this file that are ignored unless they are asked for.
 #![cfg(target_os = "linux")]
 
-mod kit;
-
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kit::{Journal, Pending, capped, ms};
+use crate::kit::{Journal, Pending, capped, command_for, ms};
 use scheduler_core::{Clock, Error, ScheduledThreadPool, SystemClock, Tick};
 
 const SIGABRT: i32 = 6;
 
-fn child(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
+fn child<T: Fn()>(test: T) -> Command {
+    let mut command = command_for(test);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -44,7 +41,7 @@ fn child_overflows() {
 
 #[test]
 fn f_ex5_a_stack_overflow_ends_the_process_and_names_the_thread() {
-    let output = capped(|| child("child_overflows").output().expect("the child starts"));
+    let output = capped(|| child(child_overflows).output().expect("the child starts"));
     assert_eq!(output.status.signal(), Some(SIGABRT), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("thread 'deep-1'") && words.contains("overflowed its stack"), "{words}");
@@ -103,7 +100,7 @@ fn numbers(lines: &[String], word: &str) -> Vec<Duration> {
 
 #[test]
 fn f_ti4_a_process_that_is_stopped_makes_up_for_what_it_missed() {
-    let mut child = child("child_is_stopped").spawn().expect("the child starts");
+    let mut child = child(child_is_stopped).spawn().expect("the child starts");
     let mut output = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let mut lines = Vec::new();
     while !lines.last().is_some_and(|line: &String| line.starts_with("ready")) {

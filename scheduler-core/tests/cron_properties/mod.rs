@@ -4,11 +4,8 @@
 //! the parser; fire times are compared with a walk over every single second (`stepper.rs`);
 //! descriptions are read back into a meaning (`words.rs`).
 
-#[path = "cron_properties/model.rs"]
 mod model;
-#[path = "cron_properties/stepper.rs"]
 mod stepper;
-#[path = "cron_properties/words.rs"]
 mod words;
 
 use chrono::{DateTime, Datelike, Timelike, Utc};

@@ -1,13 +1,11 @@
 //! The contract of the end of a pool: shutdown and termination (EC-H).
 
-mod kit;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kit::{
-    Blocker, HOUR, Journal, Latch, ManualPool, Mutex, NANO, Pending, await_parked,
+use super::kit::{
+    self, Blocker, HOUR, Journal, Latch, ManualPool, Mutex, NANO, Pending, await_parked,
     await_terminated, capped, close, eventually, ms, value_of, wedge,
 };
 use scheduler_core::{

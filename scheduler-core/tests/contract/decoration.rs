@@ -1,29 +1,12 @@
 //! The contract of decoration (EC-L): decorated tasks keep every other promise.
-#![expect(clippy::duplicate_mod, reason = "each mounted section brings its own copy of the kit")]
-
-mod kit;
-
-// The kit decorates every task of the pools of these: see `kit::dressed`.
-#[path = "contract_cancel.rs"]
-mod ec_l1_cancel;
-#[path = "contract_handles.rs"]
-mod ec_l1_handles;
-#[path = "contract_periodic.rs"]
-mod ec_l1_periodic;
-#[path = "contract_shutdown.rs"]
-mod ec_l1_shutdown;
-#[path = "contract_stats.rs"]
-mod ec_l1_stats;
-#[path = "contract_timing.rs"]
-mod ec_l1_timing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use kit::{
-    Blocker, HOUR, Journal, ManualPool, Mutex, VirtualPool, eventually, ms, value_of, wedge,
+use crate::kit::{
+    self, Blocker, HOUR, Journal, ManualPool, Mutex, VirtualPool, eventually, ms, value_of, wedge,
 };
 use scheduler_core::{
     Error, NextFireTime, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId, Trigger,
