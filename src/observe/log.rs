@@ -98,9 +98,10 @@ fn write_event(level: Level, text: &str, fields: &Fields) {
 #[cfg(feature = "log")]
 fn write_record(level: log::Level, text: &str, fields: &Fields) {
     if log::log_enabled!(target: "scheduler", level) {
-        let (text, mut record) = (format_args!("{text}"), log::Record::builder());
-        let record = record.target("scheduler").level(level).key_values(fields);
-        log::logger().log(&record.args(text).build());
+        let mut record = log::Record::builder();
+        record.target("scheduler").level(level).key_values(fields);
+        // In one expression: Rust before 1.89 drops what `format_args!` borrows at the end of a `let`.
+        log::logger().log(&record.args(format_args!("{text}")).build());
     }
 }
 
