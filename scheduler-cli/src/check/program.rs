@@ -96,12 +96,17 @@ impl Program {
     fn package(&self, package: &Value, workspace: &Path) -> Package {
         let path = |value: &Value| PathBuf::from(value.as_str().unwrap_or_default());
         let is_root = package["id"] == *self.package;
-        let programs = array(&package["targets"]).filter(|target| {
-            let is_library = array(&target["kind"]).any(|kind| kind == "lib" || kind == "rlib");
-            !is_library && path(&target["src_path"]) != self.main
-        });
+        let is_library =
+            |target: &Value| array(&target["kind"]).any(|kind| kind == "lib" || kind == "rlib");
+        let programs = array(&package["targets"])
+            .filter(|target| !is_library(target) && path(&target["src_path"]) != self.main);
+        // A library may have another name than its package.
+        let library = array(&package["targets"]).find(|target| is_library(target));
         Package {
-            krate: package["name"].as_str().unwrap_or_default().replace('-', "_"),
+            krate: library.unwrap_or(package)["name"]
+                .as_str()
+                .unwrap_or_default()
+                .replace('-', "_"),
             is_root,
             folder: path(&package["manifest_path"])
                 .parent()

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::{Answered, Typed};
 
-/// A workspace of two packages, `shop` with a program and `jobs`, which it depends on; and what the program does.
+/// A workspace of two packages, `shop` with a program and `jobs`, whose library `shop-jobs` it depends on; and what the
+/// program does.
 struct Workspace(PathBuf);
 
 impl Workspace {
@@ -29,7 +30,7 @@ impl Workspace {
         workspace.write("unused/src/lib.rs", "#[job]\nfn unused() {}\n");
         workspace.script("program", program);
         let path = |file: &str| workspace.0.join(file).display().to_string();
-        let target = |kind: &str, file: &str| json!({ "kind": [kind], "src_path": path(file) });
+        let target = |kind: &str, file: &str| json!({ "kind": [kind], "name": "shop-jobs", "src_path": path(file) });
         let built = json!({
             "package_id": "shop", "executable": path("program"), "target": target("bin", "shop/src/main.rs"),
         });
@@ -97,7 +98,7 @@ settings
 
 task shop::tick (shop/src/main.rs:1)
 warning: jobs/src/mail.rs:2: this task is not in the program
-  help: a crate that nothing names is not linked: write `use jobs as _;` in main.rs
+  help: a crate that nothing names is not linked: write `use shop_jobs as _;` in main.rs
 
 1 task, 1 warning
 ";
