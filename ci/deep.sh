@@ -57,18 +57,18 @@ step_simulation() {
 
 # What is planned, and what a ticker does, against the naive specification.
 step_planner() {
-  SCHEDULER_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler --lib specification:: -- --nocapture
+  SCHEDULER_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler-rs --lib specification:: -- --nocapture
 }
 
 # Whole lives of tasks, against what must hold in each of them.
 step_lives() {
   SCHEDULER_SIM_SEEDS="$(size 100000 3000)" \
-    named_tests -p scheduler --lib simulation:: -- --skip soak --nocapture
+    named_tests -p scheduler-rs --lib simulation:: -- --skip soak --nocapture
 }
 
 # Few tasks and very many fire times, over simulated years.
 step_soak() {
-  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler --lib soak -- --nocapture
+  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler-rs --lib soak -- --nocapture
 }
 
 # The same scenarios on the real clock and simulated.
@@ -151,7 +151,7 @@ longest() {
 step_asan() {
   sanitize asan -Zsanitizer=address
   engine_tests
-  facade_tests -p scheduler --features testing --lib --
+  facade_tests -p scheduler-rs --features testing --lib --
   facade_tests -p tests --test facade --test annotated --test configured --test controlled --test injected \
     --test listening --test running --test starting --test surroundings --test testing -- --skip examples::
 }
@@ -165,7 +165,7 @@ step_tsan() {
   export RUST_BACKTRACE=0
   # The lock of what the test runner captures is not seen.
   engine_tests --nocapture
-  facade_tests -p scheduler --features testing --lib -- --nocapture
+  facade_tests -p scheduler-rs --features testing --lib -- --nocapture
   races
 }
 

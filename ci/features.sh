@@ -16,9 +16,9 @@ check() {
 
 case "${1:-quick}" in
   quick)
-    check -p scheduler
+    check -p scheduler-rs
     for feature in "${features[@]}"; do
-      check -p scheduler --features "$feature"
+      check -p scheduler-rs --features "$feature"
     done
     ;;
   deep)
@@ -28,7 +28,7 @@ case "${1:-quick}" in
       for i in "${!features[@]}"; do
         ((set >> i & 1)) && chosen+=("${features[i]}")
       done
-      check -p scheduler --features "$(IFS=,; echo "${chosen[*]}")"
+      check -p scheduler-rs --features "$(IFS=,; echo "${chosen[*]}")"
     done
     ;;
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
@@ -38,7 +38,7 @@ for crate in "${crates[@]}"; do
   check -p "$crate"
 done
 
-cargo test -p scheduler --lib -- --skip simulation:: --skip specification::
+cargo test -p scheduler-rs --lib -- --skip simulation:: --skip specification::
 cargo test -p programs
 async=(a_day annotated controlled facade injected running starting testing testing_panics)
 cargo test -p tests --no-default-features "${async[@]/#/--test=}" -- --skip examples:: --skip many_tasks::

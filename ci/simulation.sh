@@ -13,5 +13,5 @@ SCHEDULER_SIM_SEEDS="$seeds" cargo test --release -p scheduler-core --test simul
 cargo test --release -p scheduler-core --test engine contract::cancel::ec_e4
 PROPTEST_CASES=512 cargo test --release -p scheduler-core --test engine cron_properties::
 SCHEDULER_SIM_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=1000000 \
-  cargo test --release -p scheduler --lib simulation:: -- --nocapture
-SCHEDULER_SIM_SEEDS=100000 cargo test --release -p scheduler --lib specification:: -- --nocapture
+  cargo test --release -p scheduler-rs --lib simulation:: -- --nocapture
+SCHEDULER_SIM_SEEDS=100000 cargo test --release -p scheduler-rs --lib specification:: -- --nocapture

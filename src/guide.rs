@@ -19,7 +19,7 @@
 #[doc = include_str!("../docs/from-spring.md")]
 pub mod from_spring {}
 
-/// [durable]: https://docs.rs/crate/scheduler/latest/source/docs/durable.md
+/// [durable]: https://docs.rs/crate/scheduler-rs/latest/source/docs/durable.md
 #[doc = include_str!("../docs/policies.md")]
 pub mod policies {}
 
@@ -30,9 +30,9 @@ pub mod policies {}
 #[doc = include_str!("../docs/production.md")]
 pub mod production {}
 
-/// [architecture]: https://docs.rs/crate/scheduler/latest/source/ARCHITECTURE.md
-/// [durable]: https://docs.rs/crate/scheduler/latest/source/docs/durable.md
-/// [performance]: https://docs.rs/crate/scheduler/latest/source/docs/performance.md
+/// [architecture]: https://docs.rs/crate/scheduler-rs/latest/source/ARCHITECTURE.md
+/// [durable]: https://docs.rs/crate/scheduler-rs/latest/source/docs/durable.md
+/// [performance]: https://docs.rs/crate/scheduler-rs/latest/source/docs/performance.md
 /// [policies]: crate::guide::policies
 /// [production]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html

@@ -238,7 +238,7 @@ fn a_start_in_async_code_says_what_async_tasks_need_of_tokio() {
     assert!(start.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let before: Vec<String> = said.iter().take_while(|text| !text.contains("1 task")).collect();
     let text = "INFO  async tasks run on the built-in executor; Tokio's timers and sockets need a feature\n      \
-                help: cargo add scheduler --features tokio";
+                help: cargo add scheduler-rs --features tokio";
     assert_eq!(before.contains(&text.to_owned()), !cfg!(feature = "tokio"), "{before:?}");
 }
 

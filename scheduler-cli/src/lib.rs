@@ -1,4 +1,4 @@
-//! The command line of the `scheduler` crate, as a library.
+//! The command line of the `scheduler-rs` crate, as a library.
 //!
 //! ```text
 //! $ scheduler explain "0 0/15 9-17 * * MON-FRI" --zone Europe/Berlin

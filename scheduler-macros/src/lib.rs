@@ -1,8 +1,8 @@
-//! The attributes `#[scheduled]` and `#[job]` of the [`scheduler`] crate, which re-exports it: depend on that one.
+//! The attributes `#[scheduled]` and `#[job]` of the [`scheduler-rs`] crate, which re-exports it: depend on that one.
 //!
-//! [`scheduler`]: https://docs.rs/scheduler
+//! [`scheduler-rs`]: https://docs.rs/scheduler-rs/latest/scheduler/
 //
-// What this crate is for: to parse and check an annotation, and to generate an entry that the `scheduler` crate finds
+// What this crate is for: to parse and check an annotation, and to generate an entry that the library `scheduler` finds
 // when the program starts. It works in the compiler only:
 //
 // | layer | does |

@@ -77,7 +77,7 @@ impl Connect {
         }
         Err(unavailable(
             "the address asks for an encrypted connection, and this program is built without it\n\
-             help: add the feature `tls` of `scheduler` to Cargo.toml",
+             help: cargo add scheduler-rs --features tls",
         ))
     }
 

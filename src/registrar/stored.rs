@@ -16,7 +16,7 @@ const NO_STORE: &str =
 
 /// The line of a `Cargo.toml` that is missing.
 const NO_FEATURE: &str =
-    "switch it on in Cargo.toml: scheduler = { version = \"0.1\", features = [\"durable\"] }";
+    "switch it on in Cargo.toml: scheduler-rs = { version = \"0.1\", features = [\"durable\"] }";
 
 impl Resolver<'_> {
     /// How a store keeps the jobs of the task; none if it is not durable.

@@ -201,7 +201,7 @@ impl<'a> Failed<'a> {
         } else {
             (
                 "Tokio, but the scheduler is built without it",
-                "help: cargo add scheduler --features tokio",
+                "help: cargo add scheduler-rs --features tokio",
             )
         };
         self.message(&format!("task `{}` needs {why}{}", self.task, self.in_a_row()))

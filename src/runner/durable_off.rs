@@ -48,7 +48,7 @@ impl Durable {
     /// Refuses settings of a node, which is none.
     pub(super) fn set(&mut self, settings: &Globals, _pools: &[PoolPlan]) -> Vec<String> {
         let fault = "settings under `scheduler.node` are of a store, and the program is built without\n\
-                     help: cargo add scheduler --features sqlite";
+                     help: cargo add scheduler-rs --features sqlite";
         let is_set = settings.node != NodeSettings::default();
         is_set.then(|| fault.to_owned()).into_iter().collect()
     }

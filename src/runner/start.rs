@@ -195,7 +195,7 @@ fn without_tokio(planned: &[Planned], is_in_async_code: bool) -> Option<Message>
     if cfg!(feature = "tokio") || !has_async(planned) {
         return None;
     }
-    const HELP: &str = "help: cargo add scheduler --features tokio";
+    const HELP: &str = "help: cargo add scheduler-rs --features tokio";
     if Context::is_beside_runtime() {
         let text = "a Tokio runtime is running, but the scheduler is built without it: async tasks cannot use its \
                     timers and sockets";

@@ -67,7 +67,7 @@ pub trait Trigger: Send + Sync {
     /// # Errors
     ///
     /// When the next fire time cannot be determined now, by any error of yours: `?` converts it. A task of the
-    /// `scheduler` crate reports it and asks again after 1 s, 2 s, 4 s and so on, at most a minute. A task of the
+    /// `scheduler-rs` crate reports it and asks again after 1 s, 2 s, 4 s and so on, at most a minute. A task of the
     /// engine alone ([`Task::on_trigger`](crate::Task::on_trigger)) ends as failed.
     ///
     /// A panic counts as an error, and so does an answer that does not lie after

@@ -240,7 +240,7 @@ fn a_panic_without_tokio_comes_with_the_remedy() {
             "#[tokio::main] async fn main() -> Result<(), scheduler::StartError> { scheduler::start_async().await }",
         )
     } else {
-        ("Tokio, but the scheduler is built without it", "cargo add scheduler --features tokio")
+        ("Tokio, but the scheduler is built without it", "cargo add scheduler-rs --features tokio")
     };
     console.prints(&format!(
         "

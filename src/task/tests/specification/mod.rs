@@ -23,7 +23,7 @@
 //!
 //! # How a neighbour uses it
 //!
-//! Not at all. `SCHEDULER_SIM_SEEDS=2000000 cargo test --release -p scheduler --lib specification -- --nocapture` compares
+//! Not at all. `SCHEDULER_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
 //! more seeds, from `SCHEDULER_SIM_FIRST` on.
 #![expect(clippy::print_stderr, reason = "how much was compared is printed for runs of many seeds")]
 
@@ -65,7 +65,7 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     history.ops.truncate(number);
     Err(format!(
         "seed {seed}, after {number} operations: {fault}\n{history:?}\nto repeat it:\n  \
-         SCHEDULER_SIM_FIRST={seed} SCHEDULER_SIM_SEEDS=1 cargo test -p scheduler --lib specification"
+         SCHEDULER_SIM_FIRST={seed} SCHEDULER_SIM_SEEDS=1 cargo test -p scheduler-rs --lib specification"
     ))
 }
 
