@@ -7,9 +7,9 @@
 use chrono::{DateTime, Utc};
 
 pub use scheduler_store::{
-    DEFAULT_QUEUE, Definition, Depth, EnqueueIn, Enqueued, Fence, Job, JobFilter, JobId, JobState,
-    Model, Next, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule, Schedule, SessionId,
-    SessionInfo, Skips, Store, StoreError, StoreTime, TickJob, Timing, Uuid,
+    DEFAULT_QUEUE, Definition, Depth, EnqueueIn, Enqueued, Fence, JobFilter, JobId, JobState,
+    Model, Next, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule, SessionId, SessionInfo,
+    Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule, TickJob, Timing, Uuid,
 };
 
 #[cfg(feature = "postgres")]

@@ -52,6 +52,33 @@ impl<'de> serde::Deserialize<'de> for Opaque {
 #[job(name = "opaque")]
 fn opaque(#[payload] _it: Opaque) {}
 
+/// Names that are used after both imports are those of one type, or this does not compile.
+#[allow(unused_imports, reason = "only some names are looked up")]
+mod both_imported {
+    use scheduler::store::*;
+    use scheduler::*;
+
+    pub(super) fn of(job: Job, schedule: Schedule) -> (Job, Schedule) {
+        (job, schedule)
+    }
+
+    pub(super) fn kept(jobs: &[StoredJob], schedules: &[StoredSchedule]) -> (usize, usize) {
+        (jobs.len(), schedules.len())
+    }
+}
+
+#[test]
+fn a_job_and_a_schedule_are_one_type_each_beside_those_of_the_store() -> Checked {
+    let (scheduler, jobs, _) = started(&[])?;
+    let (job, schedule) = both_imported::of(sweep::job(), Schedule::fixed_rate("1h"));
+    jobs.enqueue(job.key("once"))?;
+    jobs.put("hourly", schedule, sweep::job())?;
+    let kept = jobs.list(&JobFilter::default(), 10)?;
+    assert_eq!(both_imported::kept(&kept, &jobs.schedules()?), (1, 1));
+    scheduler.shutdown()?;
+    Ok(())
+}
+
 /// A scheduler on a store whose clock runs, and what it enqueues.
 fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Error>> {
     let clock = SystemClock::new();

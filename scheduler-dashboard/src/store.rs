@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{Schedule, store_time};
+use scheduler::store::{StoredSchedule, store_time};
 use scheduler::{Jobs, JobsError};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -42,7 +42,7 @@ pub(crate) struct Store {
 /// What is known of the schedules.
 #[derive(Default)]
 struct Schedules {
-    by_name: BTreeMap<String, Arc<Schedule>>,
+    by_name: BTreeMap<String, Arc<StoredSchedule>>,
     /// Those that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
     /// Those whose rows have to be sent again.
@@ -57,7 +57,7 @@ struct Schedules {
 
 /// What the store last said of a task.
 pub(crate) enum Known {
-    Schedule(Arc<Schedule>),
+    Schedule(Arc<StoredSchedule>),
     /// It has no schedule.
     Nothing,
     /// The store did not answer.
@@ -173,7 +173,7 @@ impl Store {
 }
 
 impl Schedules {
-    fn take(&mut self, list: Vec<Schedule>) {
+    fn take(&mut self, list: Vec<StoredSchedule>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
         let now = store_time(now());

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Damage, End, Held, Job, JobId, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
+    Damage, End, Held, JobId, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
+    StoredJob,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -55,7 +56,7 @@ pub enum Effect {
         deadline: Tick,
     },
     /// Run a job on the next free worker, if [`Node::begin`](crate::Node::begin) then allows it.
-    Start(Box<Job>),
+    Start(Box<StoredJob>),
     /// Forget a job that was to start: it may not begin any more.
     Withdraw(Held),
     /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
@@ -94,7 +95,7 @@ pub enum NodeEvent {
         sessions: Vec<SessionId>,
     },
     /// A job was lost with its session: it is ready again, or parked. This is the job as it is now.
-    JobLost(Box<Job>),
+    JobLost(Box<StoredJob>),
     /// A run has ended whose job was another's already: its outcome is not stored.
     FinishRefused {
         /// The job.

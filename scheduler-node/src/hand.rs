@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Held, Job, SessionId, TaskRoom};
+use scheduler_store::{Held, SessionId, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
 use crate::tick::Tick;
@@ -42,7 +42,13 @@ pub(crate) struct InHand {
 const PREFETCH: Duration = Duration::from_millis(75);
 
 impl Hand {
-    pub(crate) fn take(&mut self, job: &Job, task: &TaskConfig, session: SessionId, now: Tick) {
+    pub(crate) fn take(
+        &mut self,
+        job: &StoredJob,
+        task: &TaskConfig,
+        session: SessionId,
+        now: Tick,
+    ) {
         let in_hand = InHand {
             session,
             task: Arc::clone(&task.task),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use scheduler_store::{Next, Schedule, StoreTime};
+use scheduler_store::{Next, StoreTime, StoredSchedule};
 
 /// What happens to ticks that no process could fire in time. A tick is *missed* when the next one has come too, or when it
 /// is more than [`LATE`] late.
@@ -39,12 +39,12 @@ pub trait Rules: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// The rule is of a newer build, or names what this process does not have.
-    fn check(&self, schedule: &Schedule) -> Result<(), String>;
+    fn check(&self, schedule: &StoredSchedule) -> Result<(), String>;
 
     /// The first tick after an instant, of a rule whose timing is computed: [`Next::At`] or [`Next::Never`]. It has to be
     /// the same in each process with the same calculator, and is asked only of rules that pass [`check`](Self::check).
     fn next_after(&self, rule: &str, after: StoreTime) -> Next;
 
     /// The policy of a schedule.
-    fn policy(&self, schedule: &Schedule) -> Policy;
+    fn policy(&self, schedule: &StoredSchedule) -> Policy;
 }

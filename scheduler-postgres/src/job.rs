@@ -1,8 +1,8 @@
 //! Jobs: from rows, and to the arrays of a batch.
 
 use scheduler_store::{
-    Enqueued, Fence, Held, Job, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin,
-    Payload, Priority, SessionId, StoreTime, Uuid, When, micros,
+    Enqueued, Fence, Held, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload,
+    Priority, SessionId, StoreTime, StoredJob, Uuid, When, micros,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -14,7 +14,7 @@ use crate::value::{At, count, small};
 ///
 /// A check of the table allows only values that can be read. Others come from people who have removed the checks: numbers
 /// are moved into their range, and an unknown state is `Parked`, which nobody claims.
-pub(crate) fn read(row: &Row, first: usize) -> Result<Job, Error> {
+pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
     let mut at = Columns { row, next: first };
     let id = JobId::from_uuid(at.get()?);
     let task = at.get()?;
@@ -35,7 +35,7 @@ pub(crate) fn read(row: &Row, first: usize) -> Result<Job, Error> {
         tick: tick.map(|tick| tick.0),
         missed: count(missed),
     });
-    Ok(Job {
+    Ok(StoredJob {
         id,
         task,
         payload: Payload { version, bytes },

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, JobId, Next, OnLost, Overlap, Pause, Payload, Rule, Schedule, Skips, StoreTime,
-    TickJob, Timing, Uuid, micros,
+    Definition, JobId, Next, OnLost, Overlap, Pause, Payload, Rule, Skips, StoreTime,
+    StoredSchedule, TickJob, Timing, Uuid, micros,
 };
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -21,7 +21,7 @@ pub(crate) const COLUMNS: &str = "name, task, payload, payload_version, queue, p
      waiting_missed, waiting_run_at, registrant_opened";
 
 /// Reads a schedule whose columns begin at index 0; a text says what is wrong with it.
-pub(crate) fn read(row: &Row) -> Result<Schedule, String> {
+pub(crate) fn read(row: &Row) -> Result<StoredSchedule, String> {
     let pause: Option<StoreTime> = at(row, "pause_since")?;
     let pause = pause.map(|since| -> Result<_, String> {
         Ok(Pause {
@@ -50,7 +50,7 @@ pub(crate) fn read(row: &Row) -> Result<Schedule, String> {
         Ok(Rule { text, timing: timing(word, first, every)? })
     });
     let next_at = at(row, "next_at")?;
-    Ok(Schedule {
+    Ok(StoredSchedule {
         definition: definition(row)?,
         override_rule: over.transpose()?,
         cursor: get::<At>(row, "cursor_at")?.0,
@@ -165,7 +165,7 @@ pub(crate) fn upsert() -> String {
 }
 
 /// Writes a schedule.
-pub(crate) fn write(tx: &mut Tx<'_>, sql: &str, row: &Schedule) -> Result<(), Error> {
+pub(crate) fn write(tx: &mut Tx<'_>, sql: &str, row: &StoredSchedule) -> Result<(), Error> {
     let of = &row.definition;
     let (word, first, every) = timing_words(of.rule.timing);
     let over = row.override_rule.as_ref();

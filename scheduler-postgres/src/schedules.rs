@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use scheduler_store::{Schedule, SessionId, StoreError, StoreTime};
+use scheduler_store::{SessionId, StoreError, StoreTime, StoredSchedule};
 use tokio_postgres::types::Type;
 
 use crate::lane::{Again, Lane};
@@ -44,7 +44,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
             ];
             let row = tx.query_typed_one(&look, params)?;
             let found = found.iter().filter_map(|row| read(row).ok());
-            let before: BTreeMap<String, Schedule> =
+            let before: BTreeMap<String, StoredSchedule> =
                 found.map(|row| (row.definition.name.clone(), row)).collect();
             let mut schedules = Schedules {
                 now: row.try_get::<_, At>(0)?.0,
@@ -73,7 +73,7 @@ pub(crate) struct Schedules {
     pub(crate) now: StoreTime,
     pub(crate) is_alive: bool,
     busy: HashSet<String>,
-    rows: BTreeMap<String, Schedule>,
+    rows: BTreeMap<String, StoredSchedule>,
 }
 
 impl Schedules {
@@ -81,7 +81,7 @@ impl Schedules {
     pub(crate) fn on_row<R>(
         &mut self,
         name: &str,
-        change: impl FnOnce(&mut Option<Schedule>, StoreTime, bool) -> R,
+        change: impl FnOnce(&mut Option<StoredSchedule>, StoreTime, bool) -> R,
     ) -> R {
         let mut row = self.rows.remove(name);
         let answer = change(&mut row, self.now, self.busy.contains(name));

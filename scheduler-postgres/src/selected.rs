@@ -1,6 +1,8 @@
 //! Jobs that a filter selects.
 
-use scheduler_store::{CommandAll, CommandedAll, Job, JobAction, JobFilter, JobId, JobState, Uuid};
+use scheduler_store::{
+    CommandAll, CommandedAll, JobAction, JobFilter, JobId, JobState, StoredJob, Uuid,
+};
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -27,7 +29,7 @@ impl Selected {
         session: &mut Session,
         sql: &str,
         limit: u32,
-    ) -> Result<Vec<Job>, Error> {
+    ) -> Result<Vec<StoredJob>, Error> {
         let rows = self.with(limit, |params| session.query_typed(sql, params))?;
         rows.iter().map(|row| job::read(row, 0)).collect()
     }

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use postgres::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, OnBusy, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule,
-    SessionId, SessionInfo, Store, StoreError, StoreTime, Uuid, Watch, micros, reap_wait, storable,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, OnBusy, Open, Opened,
+    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId,
+    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros,
+    reap_wait, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -249,7 +250,7 @@ impl Store for Postgres {
                 let opened = request.first_opened;
                 let register = |definition: &Definition| {
                     schedules.on_row(&definition.name, |row, now, is_busy| {
-                        Schedule::register_as(row, definition, opened, now, is_busy)
+                        StoredSchedule::register_as(row, definition, opened, now, is_busy)
                     })
                 };
                 let outcomes = definitions.iter().map(register).collect();
@@ -479,7 +480,7 @@ impl Store for Postgres {
             not_after,
             move |schedules| {
                 schedules.on_row(&name, |row, now, is_busy| {
-                    Schedule::execute(row, &command, now, is_busy)
+                    StoredSchedule::execute(row, &command, now, is_busy)
                 })
             },
         )
@@ -507,19 +508,19 @@ impl Store for Postgres {
         })
     }
 
-    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
         self.ask("select {job_names} from {s}.job where id = $1", move |client, sql| {
             let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
             row.map(|row| job::read(&row, 0)).transpose()
         })
     }
 
-    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
         let (filter, template) = (Selected(filter.clone()), Selected::JOBS);
         self.ask(template, move |client, sql| filter.jobs(client, sql, limit))
     }
 
-    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         let template = format!("select {} from {{s}}.schedule order by name", schedule::COLUMNS);
         let rows = self.ask(&template, |client, sql| client.query_typed(sql, &[]))?;
         Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Schedule, TickJob,
+    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, StoredSchedule, TickJob,
 };
 
 use crate::job_row::JobRow;
@@ -41,7 +41,7 @@ impl Tx<'_> {
     }
 
     fn change(&self, name: &str, command: &Command) -> rusqlite::Result<Commanded> {
-        self.on_row(name, |row, is_busy| Schedule::execute(row, command, self.now, is_busy))
+        self.on_row(name, |row, is_busy| StoredSchedule::execute(row, command, self.now, is_busy))
     }
 
     fn with_job(

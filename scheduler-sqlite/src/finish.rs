@@ -63,7 +63,7 @@ impl Tx<'_> {
         Ok(Finished::Stored(state))
     }
 
-    /// The usual end in one statement: as [`Job::end`](scheduler_store::Job::end) does with [`End::Done`].
+    /// The usual end in one statement: as [`StoredJob::end`](scheduler_store::StoredJob::end) does with [`End::Done`].
     fn succeed(&self, session: SessionId, held: Held) -> rusqlite::Result<bool> {
         let schedule = self.first(
             "UPDATE scheduler_job SET state = 'done', error = NULL, undecoded = 0, is_cancel_requested = 0, \

@@ -2,8 +2,8 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, Job, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, SessionId, StoreTime,
-    Uuid,
+    Fence, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, SessionId, StoreTime,
+    StoredJob, Uuid,
 };
 
 use crate::fields::{COUNT, Fields, NUMBER, word_of};
@@ -37,7 +37,7 @@ const STATES: &[(&str, JobState)] = &[
 pub(crate) struct JobRow {
     /// The number of the row; 0 before it is inserted.
     pub(crate) seq: i64,
-    pub(crate) job: Job,
+    pub(crate) job: StoredJob,
     pub(crate) key_until: KeyUntil,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(crate) is_exclusive: bool,
@@ -51,7 +51,7 @@ impl JobRow {
         let mut fields = Fields::new(row);
         let seq = row.get(0)?;
         let id = fields.opt_uuid(1)?.unwrap_or_else(|| Uuid::from_u128(seq_as_uuid(seq)));
-        let job = Job {
+        let job = StoredJob {
             id: JobId::from_uuid(id),
             task: fields.text(2)?,
             payload: Payload { version: fields.number(3, NUMBER)?, bytes: fields.bytes(4)? },
@@ -84,7 +84,7 @@ impl JobRow {
     }
 
     /// Reads a row for people: what is wrong with it is its error.
-    pub(crate) fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {
+    pub(crate) fn read_job(row: &Row<'_>) -> rusqlite::Result<StoredJob> {
         let mut row = Self::read(row)?;
         if let Some(reason) = row.damage() {
             row.job.error = Some(reason);

@@ -251,7 +251,7 @@ impl Tx<'_> {
         &self,
         mut row: JobRow,
         session: SessionId,
-    ) -> rusqlite::Result<scheduler_store::Job> {
+    ) -> rusqlite::Result<scheduler_store::StoredJob> {
         row.claim(session, self.next_fence(), self.now);
         let job = row.job;
         self.execute(

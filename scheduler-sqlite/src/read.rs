@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
-use scheduler_store::{Depth, Job, JobFilter, JobId, Schedule};
+use scheduler_store::{Depth, JobFilter, JobId, StoredJob, StoredSchedule};
 
 use crate::job_row::{JobRow, job_columns};
 use crate::schedule_row::{self, schedule_columns};
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<Job>> {
+    pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
         let sql = concat!("SELECT ", job_columns!(), " FROM scheduler_job WHERE id = ?1");
         self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)
     }
 
-    pub(crate) fn jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<Job>> {
+    pub(crate) fn jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
         self.all(
             concat!(
                 "SELECT ",
@@ -38,7 +38,7 @@ impl Tx<'_> {
     }
 
     /// Damaged rows are left out; a poll reports them.
-    pub(crate) fn schedules(&self) -> rusqlite::Result<Vec<Schedule>> {
+    pub(crate) fn schedules(&self) -> rusqlite::Result<Vec<StoredSchedule>> {
         let sql = concat!("SELECT ", schedule_columns!(), " FROM scheduler_schedule ORDER BY name");
         let rows = self.all(sql, [], schedule_row::read)?;
         Ok(rows.into_iter().filter_map(Result::ok).collect())

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Definition, Job, JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule,
-    Schedule, Skips, StoreTime, TickJob, Timing, micros,
+    Definition, JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule, Skips,
+    StoreTime, StoredJob, StoredSchedule, TickJob, Timing, micros,
 };
 
 use crate::fields::{Fields, NUMBER, word_of};
@@ -62,7 +62,7 @@ const NEXT: &[(&str, NextKind)] = &[
 ];
 
 /// A schedule, or what is wrong with its row.
-pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<Schedule, String>> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<StoredSchedule, String>> {
     let mut fields = Fields::new(row);
     let definition = Definition {
         name: fields.text(0)?,
@@ -77,7 +77,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<Schedule, String>> 
         on_lost: fields.word(13, ON_LOST)?,
         is_dynamic: fields.bool(14)?,
     };
-    let schedule = Schedule {
+    let schedule = StoredSchedule {
         definition,
         override_rule: match fields.opt_text(15)? {
             Some(text) => Some(Rule { text, timing: timing(&mut fields, 16)? }),
@@ -171,7 +171,7 @@ fn columns_of_next(next: Next) -> (&'static str, Option<i64>) {
 ///
 /// INVARIANT: `is_due(now)` is `decide_at <= now`, and `decides_after(now)` is `decide_at` if it is later than `now`. A pause
 /// puts it off until its end.
-fn decide_at(schedule: &Schedule) -> Option<StoreTime> {
+fn decide_at(schedule: &StoredSchedule) -> Option<StoreTime> {
     let tick = match schedule.next {
         Next::At(tick) => tick,
         Next::Unknown => StoreTime::MIN,
@@ -185,7 +185,7 @@ fn decide_at(schedule: &Schedule) -> Option<StoreTime> {
 
 impl Tx<'_> {
     /// The schedule; none if there is none, or if its row is damaged.
-    pub(crate) fn schedule(&self, name: &str) -> rusqlite::Result<Option<Schedule>> {
+    pub(crate) fn schedule(&self, name: &str) -> rusqlite::Result<Option<StoredSchedule>> {
         let sql =
             concat!("SELECT ", schedule_columns!(), " FROM scheduler_schedule WHERE name = ?1");
         Ok(self.first(sql, params![name], read)?.and_then(Result::ok))
@@ -196,7 +196,7 @@ impl Tx<'_> {
     pub(crate) fn on_row<R>(
         &self,
         name: &str,
-        change: impl FnOnce(&mut Option<Schedule>, bool) -> R,
+        change: impl FnOnce(&mut Option<StoredSchedule>, bool) -> R,
     ) -> rusqlite::Result<R> {
         let is_busy = self.busy(name)?.is_some();
         let mut row = self.schedule(name)?;
@@ -206,7 +206,7 @@ impl Tx<'_> {
     }
 
     /// Writes all of a schedule.
-    pub(crate) fn write_schedule(&self, schedule: &Schedule) -> rusqlite::Result<()> {
+    pub(crate) fn write_schedule(&self, schedule: &StoredSchedule) -> rusqlite::Result<()> {
         let definition = &schedule.definition;
         let (timing, timing_first, timing_every) = columns_of(definition.rule.timing);
         let other = schedule.override_rule.as_ref();
@@ -273,7 +273,7 @@ impl Tx<'_> {
     /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity (R3).
     pub(crate) fn insert_of(
         &self,
-        schedule: &Schedule,
+        schedule: &StoredSchedule,
         tick: &TickJob,
         is_by_hand: bool,
     ) -> rusqlite::Result<bool> {
@@ -297,7 +297,7 @@ impl Tx<'_> {
 
     /// A row for a job that was never claimed.
     pub(crate) fn row_of(&self, new: &NewJob, run_at: StoreTime) -> JobRow {
-        let job = Job::new(new, run_at, self.now);
+        let job = StoredJob::new(new, run_at, self.now);
         let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
         JobRow { seq: 0, job, key_until, is_exclusive: false, faults: Vec::new() }
     }

@@ -3,7 +3,8 @@
 use rusqlite::{Row, params};
 use scheduler_store::{
     Close, Definition, End, Held, JobState, Lease, OnLost, Open, Opened, Reap, Reaped, Register,
-    Registered, Renew, Renewed, Schedule, SessionId, SessionInfo, micros, reap_wait, storable,
+    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, micros, reap_wait,
+    storable,
 };
 
 use crate::fields::Fields;
@@ -85,7 +86,13 @@ impl Tx<'_> {
         let definitions = if is_alive { &*request.definitions } else { &[] };
         let register = |definition: &Definition| {
             self.on_row(&definition.name, |row, is_busy| {
-                Schedule::register_as(row, definition, request.first_opened, self.now, is_busy)
+                StoredSchedule::register_as(
+                    row,
+                    definition,
+                    request.first_opened,
+                    self.now,
+                    is_busy,
+                )
             })
         };
         let outcomes = definitions.iter().map(register).collect::<Result<_, _>>()?;

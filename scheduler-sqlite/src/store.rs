@@ -7,9 +7,9 @@ use std::time::Duration;
 use rusqlite::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
-    Finish, Finished, Fire, Fired, Held, Job, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, Schedule, SessionId, SessionInfo,
-    Store, StoreError, StoreTime, Watch,
+    Finish, Finished, Fire, Fired, Held, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Watch,
 };
 
 use crate::clock::{Clock, SystemClock};
@@ -238,15 +238,15 @@ impl Store for Sqlite {
         self.shared.write(Some(request.not_after), |tx| tx.prune(request))
     }
 
-    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
         self.shared.read(|tx| tx.job(id))
     }
 
-    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
         self.shared.read(|tx| tx.jobs(filter, limit))
     }
 
-    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         self.shared.read(|tx| tx.schedules())
     }
 

@@ -182,7 +182,7 @@ impl JobState {
 
 /// A job as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct StoredJob {
     /// Its identity.
     pub id: JobId,
     /// The name of the task that runs it.
@@ -247,7 +247,7 @@ pub struct Held {
     pub fence: Fence,
 }
 
-impl Job {
+impl StoredJob {
     /// A job that is accepted now, and was never claimed.
     #[must_use]
     pub fn new(new: &NewJob, run_at: StoreTime, now: StoreTime) -> Self {

@@ -44,8 +44,8 @@ pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{
-    DEFAULT_QUEUE, Enqueued, Held, Job, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost,
-    Origin, Payload, Priority, When,
+    DEFAULT_QUEUE, Enqueued, Held, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
+    Payload, Priority, StoredJob, When,
 };
 pub use model::{Model, State};
 pub use request::{
@@ -55,7 +55,8 @@ pub use request::{
     reap_wait,
 };
 pub use schedule::{
-    Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
+    Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob,
+    Timing,
 };
 pub use store::{EnqueueIn, Store, Watch};
 pub use text::{TEXT_MAX, storable};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::id::{JobId, SessionId};
-use crate::job::{Held, Job, JobState, NewJob};
-use crate::schedule::{Definition, Next, Pause, PauseSpan, Rule, Schedule, Skips, TickJob};
+use crate::job::{Held, JobState, NewJob, StoredJob};
+use crate::schedule::{Definition, Next, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 /// Opens a session.
@@ -160,7 +160,7 @@ pub struct Polled {
     /// False if the session has ended: then nothing was claimed.
     pub is_alive: bool,
     /// The claimed jobs, which are running now, in the order in which they were taken.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StoredJob>,
     /// Schedules of known tasks that have something to decide, by name: their next tick is due, or unknown. Those that are
     /// paused are left out.
     pub due: Vec<DueSchedule>,
@@ -181,7 +181,7 @@ pub struct Polled {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueSchedule {
     /// The schedule.
-    pub schedule: Schedule,
+    pub schedule: StoredSchedule,
     /// When the latest unfinished job of it was accepted, unless its overlap is allowed.
     pub busy_since: Option<StoreTime>,
 }
@@ -240,7 +240,7 @@ pub struct Fire {
 impl Fire {
     /// Returns true if it was computed from this state of its schedule: from this rule, this cursor and this pause (R6).
     #[must_use]
-    pub fn has_seen(&self, schedule: &Schedule) -> bool {
+    pub fn has_seen(&self, schedule: &StoredSchedule) -> bool {
         self.rule == schedule.rule().text
             && self.seen == schedule.cursor
             && self.seen <= self.cursor
@@ -252,7 +252,7 @@ impl Fire {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// The cursor has moved, and the tick, if there was one, is a job. The job is here if it was claimed.
-    Moved(Option<Box<Job>>),
+    Moved(Option<Box<StoredJob>>),
     /// The cursor has moved, and the tick was skipped: a job is unfinished.
     Skipped,
     /// The cursor has moved, and the tick waits for the end of a job.
@@ -263,7 +263,7 @@ pub enum Fired {
     TooEarly,
     /// Nothing has changed: the cursor, the rule or the pause is another by now. The schedule as it is; none if it is
     /// gone.
-    Refused(Option<Box<Schedule>>),
+    Refused(Option<Box<StoredSchedule>>),
     /// Nothing has changed: the session has ended.
     Ended,
 }
@@ -362,7 +362,7 @@ pub struct Reaped {
     /// The sessions that have ended now.
     pub sessions: Vec<SessionId>,
     /// The jobs that were lost, as they are now, by identity.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StoredJob>,
 }
 
 /// Enqueues jobs: all in one transaction.
@@ -489,7 +489,7 @@ pub struct CommandAll {
 impl CommandAll {
     /// The last of the selected jobs, if there may be more after it.
     #[must_use]
-    pub fn last_of(&self, selected: &[Job]) -> Option<JobId> {
+    pub fn last_of(&self, selected: &[StoredJob]) -> Option<JobId> {
         let is_full = selected.len() >= self.limit as usize;
         selected.last().filter(|_| is_full).map(|job| job.id)
     }

@@ -216,7 +216,7 @@ pub enum Next {
 
 /// A schedule as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct StoredSchedule {
     /// As it was last registered.
     pub definition: Definition,
     /// A rule that replaces that of the definition, set by hand.
@@ -242,7 +242,7 @@ pub struct Schedule {
     pub registrant_opened: StoreTime,
 }
 
-impl Schedule {
+impl StoredSchedule {
     /// A schedule that is registered now.
     #[must_use]
     pub fn new(mut definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::error::StoreError;
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, Job};
+use crate::job::{Enqueued, Held, StoredJob};
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
     Renewed, SessionInfo,
 };
-use crate::schedule::Schedule;
+use crate::schedule::StoredSchedule;
 use crate::time::StoreTime;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
@@ -122,21 +122,21 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     ///
     /// The store does not answer.
-    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError>;
+    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
 
     /// Jobs by identity, at most so many.
     ///
     /// # Errors
     ///
     /// The store does not answer.
-    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError>;
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError>;
 
     /// All schedules, by name.
     ///
     /// # Errors
     ///
     /// The store does not answer.
-    fn schedules(&self) -> Result<Vec<Schedule>, StoreError>;
+    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError>;
 
     /// All sessions, by identity.
     ///

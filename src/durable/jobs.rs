@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use scheduler_store::{
-    Command, CommandAll, Depth, EnqueueIn, Enqueued, Job as StoredJob, JobAction, JobFilter, JobId,
-    NewJob, SessionInfo, StoreError,
+    Command, CommandAll, Depth, EnqueueIn, Enqueued, JobAction, JobFilter, JobId, NewJob,
+    SessionInfo, StoreError, StoredJob,
 };
 
 use super::client::Client;

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use scheduler_node::{Misfire, Policy, Rules};
-use scheduler_store::{Next, Schedule, StoreTime};
+use scheduler_store::{Next, StoreTime, StoredSchedule};
 
 use super::parts::DurableSchedule;
 use super::ticks::{Misfires, TextRule};
@@ -50,7 +50,7 @@ impl TextRules {
 }
 
 impl Rules for TextRules {
-    fn check(&self, schedule: &Schedule) -> Result<(), String> {
+    fn check(&self, schedule: &StoredSchedule) -> Result<(), String> {
         // What a rule that was set by hand leaves out stands in that of the definition.
         self.rule(&schedule.definition.rule.text)?;
         self.rule(&schedule.rule().text).map(drop)
@@ -61,7 +61,7 @@ impl Rules for TextRules {
         next.map_or(Next::Never, Next::At)
     }
 
-    fn policy(&self, schedule: &Schedule) -> Policy {
+    fn policy(&self, schedule: &StoredSchedule) -> Policy {
         let rule = self.rule(&schedule.rule().text).ok();
         let in_code = self.policies.get(&schedule.definition.name);
         // A rule that was set by hand says nothing of them.

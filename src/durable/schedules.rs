@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{
-    Command, Definition, JobId, Next, Rule as StoredRule, Schedule as StoredSchedule, StoreTime,
-    Timing,
+    Command, Definition, JobId, Next, Rule as StoredRule, StoreTime, StoredSchedule, Timing,
 };
 
 use super::error::JobsError;

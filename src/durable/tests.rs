@@ -9,8 +9,8 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::{Attribute, Misfire, RuleKind};
 use scheduler_node::Rules;
 use scheduler_store::{
-    Fence, Job as StoredJob, JobId, JobState, NewJob, Payload as Stored,
-    Schedule as StoredSchedule, StoreTime, Timing, Uuid,
+    Fence, JobId, JobState, NewJob, Payload as Stored, StoreTime, StoredJob, StoredSchedule,
+    Timing, Uuid,
 };
 use serde::{Deserialize, Serialize};
 

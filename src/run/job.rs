@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
-use scheduler_store::{Job, StoreTime};
+use scheduler_store::{StoreTime, StoredJob};
 
 use super::cause::Cause;
 use super::stop::StopCause;
@@ -45,7 +45,7 @@ pub(crate) enum JobEnd {
 }
 
 /// Called once with how the run ended, with no lock held.
-pub(crate) type OnJobEnd = Box<dyn FnOnce(&Job, JobEnd) + Send>;
+pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, JobEnd) + Send>;
 
 /// Asks the run of a job to stop.
 pub(crate) type StopJob = Box<dyn Fn(&JobRun, StopCause) + Send + Sync>;
@@ -59,7 +59,7 @@ const WITHDRAWN: u8 = 2;
 
 /// A claimed job and its run. See the [module](self).
 pub(crate) struct JobRun {
-    job: Job,
+    job: StoredJob,
     state: AtomicU8,
     is_lost: AtomicBool,
     is_interrupted: AtomicBool,
@@ -71,7 +71,7 @@ pub(crate) struct JobRun {
 
 impl JobRun {
     /// A job that waits. `on_end` is called exactly once, also if the job never begins.
-    pub(crate) fn new(job: Job, may_begin: MayBegin, on_end: OnJobEnd) -> Claimed {
+    pub(crate) fn new(job: StoredJob, may_begin: MayBegin, on_end: OnJobEnd) -> Claimed {
         Arc::new(Self {
             job,
             state: AtomicU8::new(WAITING),
@@ -115,7 +115,7 @@ impl JobRun {
     }
 
     /// The job as it was claimed.
-    pub(crate) fn job(&self) -> &Job {
+    pub(crate) fn job(&self) -> &StoredJob {
         &self.job
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_store::{Job, JobFilter, JobId};
+use scheduler_store::{JobFilter, JobId, StoredJob};
 
 use super::or_panic;
 use super::sim::Sim;
@@ -88,7 +88,11 @@ impl Sim {
     ///
     /// When there is none, with a list of the jobs that were enqueued; or when there is no such task.
     #[track_caller]
-    pub fn assert_enqueued<P: Payload>(&self, task: &str, is_meant: impl Fn(&P) -> bool) -> Job {
+    pub fn assert_enqueued<P: Payload>(
+        &self,
+        task: &str,
+        is_meant: impl Fn(&P) -> bool,
+    ) -> StoredJob {
         let jobs = self.jobs_of(task);
         let found = jobs.iter().find(|job| payload(job).is_ok_and(|payload| is_meant(&payload)));
         let Some(job) = found else {
@@ -124,7 +128,7 @@ impl Sim {
     /// When jobs are unfinished after the limit or after 10,000 runs, with a list of them. As the other methods that move
     /// time, if a task panicked.
     #[track_caller]
-    pub fn drain_jobs(&mut self, limit: Duration) -> Vec<Job> {
+    pub fn drain_jobs(&mut self, limit: Duration) -> Vec<StoredJob> {
         let (until, record) = (self.world().now() + limit, &self.started().shared.record);
         let runs = || record.count().0;
         let before: BTreeSet<JobId> = self.finished().map(|job| job.id).collect();
@@ -134,14 +138,16 @@ impl Sim {
                 break;
             }
         }
-        let left: Vec<Job> = self.all_jobs().filter(|job| job.state.is_unfinished()).collect();
+        let left: Vec<StoredJob> =
+            self.all_jobs().filter(|job| job.state.is_unfinished()).collect();
         let (passed, count) = (limit - until.since(self.world().now()), runs() - first);
         assert!(
             left.is_empty(),
             "after {passed:?} and {count} runs jobs are unfinished{}",
             listed(&left)
         );
-        let mut ended: Vec<Job> = self.finished().filter(|job| !before.contains(&job.id)).collect();
+        let mut ended: Vec<StoredJob> =
+            self.finished().filter(|job| !before.contains(&job.id)).collect();
         ended.sort_by_key(|job| job.finished_at);
         ended
     }
@@ -153,29 +159,29 @@ impl Sim {
     }
 
     #[track_caller]
-    fn finished(&self) -> impl Iterator<Item = Job> {
+    fn finished(&self) -> impl Iterator<Item = StoredJob> {
         self.all_jobs().filter(|job| !job.state.is_unfinished())
     }
 
     #[track_caller]
-    fn all_jobs(&self) -> impl Iterator<Item = Job> {
+    fn all_jobs(&self) -> impl Iterator<Item = StoredJob> {
         self.stored(&JobFilter::default()).into_iter()
     }
 
     #[track_caller]
-    fn jobs_of(&self, task: &str) -> Vec<Job> {
+    fn jobs_of(&self, task: &str) -> Vec<StoredJob> {
         let task = Some(self.control(task).name().to_owned());
         self.stored(&JobFilter { task, ..JobFilter::default() })
     }
 
     #[track_caller]
-    fn stored(&self, filter: &JobFilter) -> Vec<Job> {
+    fn stored(&self, filter: &JobFilter) -> Vec<StoredJob> {
         or_panic(self.jobs().list(filter, u32::MAX))
     }
 }
 
 /// The payload of a job.
-fn payload<P: Payload>(job: &Job) -> Result<P, String> {
+fn payload<P: Payload>(job: &StoredJob) -> Result<P, String> {
     // A job without a payload has none to be decoded.
     let bytes = if job.payload.bytes.is_empty() { b"null" } else { &*job.payload.bytes };
     serde_json::from_slice(bytes).map_err(|error| {
@@ -185,7 +191,7 @@ fn payload<P: Payload>(job: &Job) -> Result<P, String> {
 }
 
 /// The jobs, a line for each.
-fn listed(jobs: &[Job]) -> String {
+fn listed(jobs: &[StoredJob]) -> String {
     if jobs.is_empty() {
         return "; there is no job at all".to_owned();
     }
@@ -202,7 +208,7 @@ fn listed(jobs: &[Job]) -> String {
 }
 
 /// The task of a job, and its payload.
-fn shown(job: &Job) -> String {
+fn shown(job: &StoredJob) -> String {
     let payload = String::from_utf8_lossy(&job.payload.bytes);
     let payload: String = payload.chars().take(200).collect();
     format!("`{}` {payload}", job.task).trim_end().to_owned()

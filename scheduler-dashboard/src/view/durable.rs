@@ -48,7 +48,7 @@ pub(super) fn upcoming(
     }
 }
 
-fn rule(row: &mut Map<String, Value>, control: &TaskControl, schedule: &store::Schedule) {
+fn rule(row: &mut Map<String, Value>, control: &TaskControl, schedule: &store::StoredSchedule) {
     let texts = texts(&schedule.rule().text);
     put(row, "expression", texts.get("cron").cloned());
     put(row, "zone", texts.get("zone").cloned());
@@ -81,7 +81,7 @@ fn rule(row: &mut Map<String, Value>, control: &TaskControl, schedule: &store::S
     }
 }
 
-fn state(row: &mut Map<String, Value>, app: &App, store: &Store, schedule: &store::Schedule) {
+fn state(row: &mut Map<String, Value>, app: &App, store: &Store, schedule: &store::StoredSchedule) {
     let zone: Zone = row["zone"].as_str().and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
     let now = store::store_time(crate::clock::now());
     let pause = schedule.pause.as_ref().filter(|pause| pause.holds(now));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scheduler::Zone;
 use scheduler::store::{
-    Depth, Job, JobState, OnLost, Priority, SessionId, SessionInfo, StoreTime, utc,
+    Depth, JobState, OnLost, Priority, SessionId, SessionInfo, StoreTime, StoredJob, utc,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ const MESSAGE_CHARS_MAX: usize = 300;
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
-pub(crate) fn job(app: &App, job: &Job) -> Value {
+pub(crate) fn job(app: &App, job: &StoredJob) -> Value {
     let mut row = facts(job);
     let error = job.error.as_deref().map(|error| app.options.redacted(error));
     let error = error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect::<String>());
@@ -29,14 +29,14 @@ pub(crate) fn job(app: &App, job: &Job) -> Value {
 }
 
 /// A job by itself, as this visitor may see it.
-pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &Job) -> Value {
+pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Value {
     let mut row = facts(job);
     put(&mut row, "error", job.error.as_deref().map(|error| app.options.redacted(error)));
     put(&mut row, "payload", payload(app, visitor, job));
     row.into()
 }
 
-fn facts(job: &Job) -> Map<String, Value> {
+fn facts(job: &StoredJob) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("id".into(), job.id.to_string().into());
     row.insert("task".into(), (*job.task).into());
@@ -65,7 +65,7 @@ fn facts(job: &Job) -> Map<String, Value> {
 }
 
 /// The argument, if the visitor may see it: as JSON, or as a text if it is none. `None` if the job has none.
-fn payload(app: &App, visitor: &Visitor, job: &Job) -> Option<Value> {
+fn payload(app: &App, visitor: &Visitor, job: &StoredJob) -> Option<Value> {
     let bytes = &job.payload.bytes;
     if job.payload.version == 0 && bytes.is_empty() {
         return None;
@@ -148,7 +148,7 @@ fn depth_row(
 }
 
 /// The processes, each with the jobs that it has; and the jobs whose process is gone.
-pub(crate) fn nodes(sessions: &[SessionInfo], running: &[Job]) -> (Vec<Value>, Vec<Value>) {
+pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Value>, Vec<Value>) {
     let mut held = BTreeMap::<Option<SessionId>, Vec<Value>>::new();
     for job in running {
         let mut row = Map::new();

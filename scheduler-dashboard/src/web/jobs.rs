@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use scheduler::store::{Job, JobFilter, JobId, JobState};
+use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ async fn act(
 ) -> Done {
     let id = id(&text)?;
     let noted = Arc::clone(&app);
-    let ask = move |jobs: &Jobs| -> Result<Option<(Job, bool)>, JobsError> {
+    let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
         let Some(job) = jobs.get(id)? else { return Ok(None) };
         let done = act(jobs, id);
         // The store may have done what it did not answer. It is noted here, because the visitor may be gone before the

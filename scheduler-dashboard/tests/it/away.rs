@@ -3,8 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
-    Depth, Enqueued, Job, JobFilter, JobId, Model, Schedule, SessionId, SessionInfo, Store,
-    StoreError, StoreTime, store_time,
+    Depth, Enqueued, JobFilter, JobId, Model, SessionId, SessionInfo, Store, StoreError, StoreTime,
+    StoredJob, StoredSchedule, store_time,
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
@@ -85,9 +85,9 @@ pass_on! {
     ---
     command(command: &Command, not_after: StoreTime) -> Commanded;
     command_all(request: &scheduler_store::CommandAll) -> scheduler_store::CommandedAll;
-    job(id: JobId) -> Option<Job>;
-    jobs(filter: &JobFilter, limit: u32) -> Vec<Job>;
-    schedules() -> Vec<Schedule>;
+    job(id: JobId) -> Option<StoredJob>;
+    jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
+    schedules() -> Vec<StoredSchedule>;
     sessions() -> Vec<SessionInfo>;
     depths() -> Vec<Depth>;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Next, Schedule, StoreTime, Timing, micros};
+use scheduler_store::{Next, StoreTime, StoredSchedule, Timing, micros};
 
 use crate::rule::Rules;
 
@@ -21,7 +21,7 @@ const COUNTED: u64 = 10_000;
 
 impl<'a> Sequence<'a> {
     pub(crate) fn of(
-        schedule: &'a Schedule,
+        schedule: &'a StoredSchedule,
         rules: &'a dyn Rules,
         until: Option<StoreTime>,
     ) -> Self {
@@ -119,7 +119,7 @@ mod tests {
 
     /// Each microsecond from 0 to 9 of each thousand.
     impl Rules for Bursts {
-        fn check(&self, _: &Schedule) -> Result<(), String> {
+        fn check(&self, _: &StoredSchedule) -> Result<(), String> {
             Ok(())
         }
 
@@ -132,7 +132,7 @@ mod tests {
             }))
         }
 
-        fn policy(&self, _: &Schedule) -> Policy {
+        fn policy(&self, _: &StoredSchedule) -> Policy {
             Policy::default()
         }
     }

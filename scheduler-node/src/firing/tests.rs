@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Next, OnBusy, OnLost, Overlap, Pause, Payload, Priority, Rule,
-    Schedule, Skips, StoreTime, Timing,
+    Definition, DueSchedule, Next, OnBusy, OnLost, Overlap, Pause, Payload, Priority, Rule, Skips,
+    StoreTime, StoredSchedule, Timing,
 };
 
 use super::{Plan, plan};
@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct With(Misfire);
 
 impl Rules for With {
-    fn check(&self, _: &Schedule) -> Result<(), String> {
+    fn check(&self, _: &StoredSchedule) -> Result<(), String> {
         Ok(())
     }
 
@@ -25,7 +25,7 @@ impl Rules for With {
         Next::At(at(after.as_micros().div_euclid(1_000_000) as f64 + 1.0))
     }
 
-    fn policy(&self, _: &Schedule) -> Policy {
+    fn policy(&self, _: &StoredSchedule) -> Policy {
         Policy { misfire: self.0, ..Policy::default() }
     }
 }
@@ -34,7 +34,7 @@ fn at(seconds: f64) -> StoreTime {
     StoreTime::from_micros((seconds * 1e6) as i64)
 }
 
-fn row(overlap: Overlap) -> Schedule {
+fn row(overlap: Overlap) -> StoredSchedule {
     let definition = Definition {
         name: "s".into(),
         task: "work".into(),
@@ -48,12 +48,12 @@ fn row(overlap: Overlap) -> Schedule {
         on_lost: OnLost::Rerun,
         is_dynamic: false,
     };
-    let mut row = Schedule::new(definition, at(0.0), at(0.0));
+    let mut row = StoredSchedule::new(definition, at(0.0), at(0.0));
     row.next = Next::At(at(1.0));
     row
 }
 
-fn plans(row: Schedule, busy_since: Option<f64>, misfire: Misfire, now: f64) -> Vec<Plan> {
+fn plans(row: StoredSchedule, busy_since: Option<f64>, misfire: Misfire, now: f64) -> Vec<Plan> {
     let due = DueSchedule { schedule: row, busy_since: busy_since.map(at) };
     plan(&due, at(now), &With(misfire), 100, Safeguards::default())
 }
@@ -129,7 +129,7 @@ fn ticks_in_a_pause() {
             by: "me".into(),
             reason: "so".into(),
         };
-        let row = Schedule { pause: Some(pause), ..row(Overlap::Allow) };
+        let row = StoredSchedule { pause: Some(pause), ..row(Overlap::Allow) };
         decided(&plans(row, None, misfire, 4.5))
     };
     assert_eq!(paused(1.5, 3.5, Misfire::RunOnce), (vec![4.0], skips(0, 1, 2)));
@@ -177,7 +177,7 @@ fn delays_and_single_ticks_are_late_and_never_missed() {
 
 #[test]
 fn an_unknown_next_tick_is_computed() {
-    let row = Schedule { next: Next::Unknown, ..row(Overlap::Skip) };
+    let row = StoredSchedule { next: Next::Unknown, ..row(Overlap::Skip) };
     let plans = plans(row, None, Misfire::RunOnce, 0.5);
     assert_eq!((plans[0].cursor, plans[0].next), (at(0.0), Next::At(at(1.0))));
     assert_eq!(plans[0].tick, None);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, Job, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered,
-    SessionId, StoreError, StoreTime, TaskRoom, Timing,
+    DueSchedule, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
+    StoreError, StoreTime, StoredJob, TaskRoom, Timing,
 };
 
 use super::state::{InFlight, Node, Phase};
@@ -200,7 +200,7 @@ impl Node {
         if !polled.is_alive {
             return self.ended(poll.session, now, effects);
         }
-        let claimed = |is_meant: fn(&Job) -> bool| {
+        let claimed = |is_meant: fn(&StoredJob) -> bool| {
             let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
             u32::try_from(count).unwrap_or(u32::MAX)
         };
@@ -312,7 +312,7 @@ impl Node {
 }
 
 /// As many jobs of a task were claimed as there was room for.
-fn is_exhausted(room: &TaskRoom, claimed: &[Job]) -> bool {
+fn is_exhausted(room: &TaskRoom, claimed: &[StoredJob]) -> bool {
     let count = || claimed.iter().filter(|job| job.task == *room.task).count();
     room.room != u32::MAX && count() >= room.room as usize
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use scheduler_store::{End, Finish, Finished, Held, Job, JobState, SessionId};
+use scheduler_store::{End, Finish, Finished, Held, JobState, SessionId, StoredJob};
 
 use super::state::Node;
 use crate::clock::surely;
@@ -16,7 +16,7 @@ impl Node {
     pub(super) fn claimed(
         &mut self,
         session: SessionId,
-        job: Box<Job>,
+        job: Box<StoredJob>,
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {

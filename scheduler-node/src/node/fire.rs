@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Pause, Schedule, SessionId, Skips,
-    StoreTime, TickJob, Timing,
+    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Pause, SessionId, Skips, StoreTime,
+    StoredSchedule, TickJob, Timing,
 };
 
 use super::state::Node;
@@ -24,7 +24,11 @@ const BEATEN: Duration = Duration::from_millis(10);
 impl Node {
     /// A schedule is fired by those processes only that can read its rule; one of the code by those only that have the same
     /// rule, and compute its ticks in the same way. The others say so once.
-    pub(super) fn may_fire(&mut self, schedule: &Schedule, effects: &mut Vec<Effect>) -> bool {
+    pub(super) fn may_fire(
+        &mut self,
+        schedule: &StoredSchedule,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
         let (name, rule) = (schedule.definition.name.clone(), schedule.rule().text.clone());
         let event = match self.rules.check(schedule) {
             _ if self.is_of_other_build(schedule) => {
@@ -46,7 +50,7 @@ impl Node {
         false
     }
 
-    fn is_of_other_build(&self, schedule: &Schedule) -> bool {
+    fn is_of_other_build(&self, schedule: &StoredSchedule) -> bool {
         let stored = &schedule.definition;
         if stored.is_dynamic || !self.config.safeguards.hold(Safeguard::R16) {
             return false;

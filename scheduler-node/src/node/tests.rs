@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Command, Definition, End, Enqueue, Held, Job, JobFilter, JobId, JobState, Model, NewJob, Next,
-    Overlap, Priority, Rule, Schedule, Store, StoreError, StoreTime, Timing, Uuid,
+    Command, Definition, End, Enqueue, Held, JobFilter, JobId, JobState, Model, NewJob, Next,
+    Overlap, Priority, Rule, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Timing, Uuid,
 };
 
 use super::Node;
@@ -22,7 +22,7 @@ const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
 struct Every(Policy);
 
 impl Rules for Every {
-    fn check(&self, schedule: &Schedule) -> Result<(), String> {
+    fn check(&self, schedule: &StoredSchedule) -> Result<(), String> {
         match schedule.rule().text.as_str() {
             "lunar" => Err("not known".to_owned()),
             _ => Ok(()),
@@ -33,7 +33,7 @@ impl Rules for Every {
         Next::At(after.after(Duration::from_secs(1)))
     }
 
-    fn policy(&self, _: &Schedule) -> Policy {
+    fn policy(&self, _: &StoredSchedule) -> Policy {
         self.0
     }
 }
@@ -46,7 +46,7 @@ struct Shell {
     asked: Vec<(Tick, Channel, RequestId, Request)>,
     /// Runs, and when they end.
     runs: Vec<(Tick, Held)>,
-    queue: Vec<Job>,
+    queue: Vec<StoredJob>,
     workers: usize,
     lasts: Duration,
     is_away: bool,
@@ -189,7 +189,7 @@ impl Shell {
         self.now = end;
     }
 
-    fn jobs(&self, state: JobState) -> Vec<Job> {
+    fn jobs(&self, state: JobState) -> Vec<StoredJob> {
         let filter = JobFilter { state: Some(state), ..JobFilter::default() };
         self.model.jobs(&filter, u32::MAX).expect("a model answers")
     }
@@ -497,7 +497,7 @@ fn a_tick_with_jitter_starts_at_its_time() {
     let mut shell = Shell::new(Config { definitions, poll_every, ..config() }, policy);
     shell.until(after(30.0));
     let done = shell.jobs(JobState::Done);
-    let late = |job: &Job| job.started_at.map(|started| started.since(job.run_at));
+    let late = |job: &StoredJob| job.started_at.map(|started| started.since(job.run_at));
     let late: Vec<_> = done.iter().filter_map(late).collect();
     assert_eq!(late.len(), 1);
     assert!(late[0] < Duration::from_millis(20), "{late:?}");

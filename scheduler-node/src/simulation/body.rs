@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_store::{End, Job};
+use scheduler_store::{End, StoredJob};
 
 use crate::draws::Draws;
 
@@ -22,7 +22,7 @@ pub(super) struct Body {
 
 impl Body {
     /// Follows from the seed, the job and the fence.
-    pub(super) fn of(job: &Job, seed: u64) -> Self {
+    pub(super) fn of(job: &StoredJob, seed: u64) -> Self {
         let (high, low) = job.id.as_uuid().as_u64_pair();
         let mixed = high ^ low.rotate_left(17) ^ seed ^ job.fence.0.rotate_left(40);
         let mut draws = Draws::new(u128::from(mixed));

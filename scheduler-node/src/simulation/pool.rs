@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use scheduler_store::{End, Held, Job};
+use scheduler_store::{End, Held, StoredJob};
 
 /// Jobs that were started, and runs in progress.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    pub(super) queue: VecDeque<(Job, u64)>,
+    pub(super) queue: VecDeque<(StoredJob, u64)>,
     pub(super) running: BTreeMap<(scheduler_store::JobId, u64), Running>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use scheduler_store::{Next, Rule, Schedule, StoreTime, Timing};
+use scheduler_store::{Next, Rule, StoreTime, StoredSchedule, Timing};
 
 use crate::rule::{Policy, Rules};
 
@@ -14,7 +14,7 @@ pub(super) struct SimRules {
 }
 
 impl Rules for SimRules {
-    fn check(&self, _: &Schedule) -> Result<(), String> {
+    fn check(&self, _: &StoredSchedule) -> Result<(), String> {
         Ok(())
     }
 
@@ -22,7 +22,7 @@ impl Rules for SimRules {
         next_after(rule, after)
     }
 
-    fn policy(&self, schedule: &Schedule) -> Policy {
+    fn policy(&self, schedule: &StoredSchedule) -> Policy {
         self.policies.get(&schedule.definition.name).copied().unwrap_or_default()
     }
 }

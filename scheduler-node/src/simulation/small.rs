@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    End, Enqueue, Job, JobFilter, JobId, JobState, Model, NewJob, State, Store, StoreTime, Uuid,
+    End, Enqueue, JobFilter, JobId, JobState, Model, NewJob, State, Store, StoreTime, StoredJob,
+    Uuid,
 };
 
 use super::body::WORK;
@@ -42,7 +43,7 @@ struct Small {
     nodes: [Option<Node>; 2],
     state: State,
     messages: Vec<Message>,
-    runs: Vec<(usize, Job)>,
+    runs: Vec<(usize, StoredJob)>,
     /// How many crashes and late messages are left.
     crashes: u32,
     late: u32,
@@ -176,8 +177,8 @@ impl Small {
     }
 
     /// INVARIANT: no two runs of the same work, both in sessions in which their processes believe.
-    fn begins(&mut self, node: usize, job: Job) {
-        let schedule = |job: &Job| job.origin.as_ref().map(|origin| origin.schedule.clone());
+    fn begins(&mut self, node: usize, job: StoredJob) {
+        let schedule = |job: &StoredJob| job.origin.as_ref().map(|origin| origin.schedule.clone());
         for (other, run) in &self.runs {
             let is_same =
                 run.id == job.id || (schedule(run).is_some() && schedule(run) == schedule(&job));

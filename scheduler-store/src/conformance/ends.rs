@@ -3,7 +3,7 @@
 use super::given::{Given, SECOND, cron, held, job};
 use super::test_store::TestStore;
 use crate::id::Fence;
-use crate::job::{Held, Job, JobState, NewJob};
+use crate::job::{Held, JobState, NewJob, StoredJob};
 use crate::request::{Command, Depth, End, Finish, Finished, Fire, JobFilter, Prune};
 use crate::schedule::{Next, Overlap, Rule, Timing};
 
@@ -51,7 +51,7 @@ pub fn ends_that_come_together_are_each_by_itself<T: TestStore>() {
         given.job_of(number, "a");
     }
     let claimed = given.poll(id, &["a"]).jobs;
-    let finish = |job: &Job| Finish { session: id, held: job.held(), end: End::Done };
+    let finish = |job: &StoredJob| Finish { session: id, held: job.held(), end: End::Done };
     let mut requests: Vec<_> = claimed.iter().map(finish).collect();
     requests[1].held.fence = Fence(77);
     requests.push(finish(&claimed[0]));

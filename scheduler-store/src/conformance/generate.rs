@@ -11,7 +11,7 @@ use super::operation::Operation;
 use super::random::Random;
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{
-    Held, Job, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, When,
+    Held, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob, When,
 };
 use crate::model::Model;
 use crate::request::{
@@ -19,7 +19,7 @@ use crate::request::{
     Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
 };
 use crate::schedule::{
-    Definition, Next, Overlap, Pause, PauseSpan, Rule, Schedule, Skips, TickJob, Timing,
+    Definition, Next, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob, Timing,
 };
 use crate::store::Store as _;
 use crate::time::StoreTime;
@@ -171,7 +171,7 @@ impl Generator {
     }
 
     /// Most often one that is there.
-    fn schedule(&mut self, model: &Model) -> Option<Schedule> {
+    fn schedule(&mut self, model: &Model) -> Option<StoredSchedule> {
         let schedules = model.schedules().unwrap_or_default();
         (!schedules.is_empty()).then(|| self.random.pick(&schedules))
     }
@@ -346,8 +346,8 @@ impl Generator {
 
     fn finishes(&mut self, model: &Model) -> Vec<Finish> {
         let jobs = model.jobs(&JobFilter::default(), u32::MAX).unwrap_or_default();
-        let held: Vec<&Job> = jobs.iter().filter(|job| job.session.is_some()).collect();
-        let running: Vec<&Job> =
+        let held: Vec<&StoredJob> = jobs.iter().filter(|job| job.session.is_some()).collect();
+        let running: Vec<&StoredJob> =
             held.iter().copied().filter(|job| job.state == JobState::Running).collect();
         let count = self.random.below(3) + 1;
         let mut finishes = Vec::new();

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use super::test_store::TestStore;
 use crate::id::{Fence, JobId, SessionId};
-use crate::job::{Enqueued, Held, Job, JobState, NewJob};
+use crate::job::{Enqueued, Held, JobState, NewJob, StoredJob};
 use crate::request::{
     Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
     Polled, Prune, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
 };
-use crate::schedule::{Definition, Next, Overlap, Pause, Rule, Schedule, Skips, TickJob, Timing};
+use crate::schedule::{
+    Definition, Next, Overlap, Pause, Rule, Skips, StoredSchedule, TickJob, Timing,
+};
 use crate::store::Store;
 use crate::time::StoreTime;
 use crate::{OnLost, Payload, Priority, Uuid};
@@ -106,7 +108,7 @@ impl<T: TestStore> Given<T> {
     }
 
     /// Claims the only job of a task that is due.
-    pub(super) fn claim(&self, session: SessionId, task: &str) -> Job {
+    pub(super) fn claim(&self, session: SessionId, task: &str) -> StoredJob {
         let mut jobs = self.poll(session, &[task]).jobs;
         assert_eq!(jobs.len(), 1, "jobs of {task:?} that are due");
         jobs.remove(0)
@@ -116,7 +118,7 @@ impl<T: TestStore> Given<T> {
         self.ask().finish(&[Finish { session, held, end }]).unwrap()[0]
     }
 
-    pub(super) fn job(&self, id: JobId) -> Job {
+    pub(super) fn job(&self, id: JobId) -> StoredJob {
         self.ask().job(id).unwrap().expect("the job is there")
     }
 
@@ -143,7 +145,7 @@ impl<T: TestStore> Given<T> {
         self.ask().register(&request).unwrap().outcomes[0]
     }
 
-    pub(super) fn schedule(&self, name: &str) -> Schedule {
+    pub(super) fn schedule(&self, name: &str) -> StoredSchedule {
         let schedules = self.ask().schedules().unwrap();
         schedules
             .into_iter()

@@ -2,13 +2,13 @@
 
 use crate::error::StoreError;
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, Job};
+use crate::job::{Enqueued, Held, StoredJob};
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
     Renewed, SessionInfo,
 };
-use crate::schedule::Schedule;
+use crate::schedule::StoredSchedule;
 use crate::store::Store;
 use crate::time::StoreTime;
 
@@ -52,8 +52,8 @@ pub(super) enum Answer {
     Commanded(Result<Commanded, StoreError>),
     CommandedAll(Result<CommandedAll, StoreError>),
     Pruned(Result<u64, StoreError>),
-    Job(Result<Option<Job>, StoreError>),
-    Jobs(Result<Vec<Job>, StoreError>),
+    Job(Result<Option<StoredJob>, StoreError>),
+    Jobs(Result<Vec<StoredJob>, StoreError>),
 }
 
 impl Operation {
@@ -85,8 +85,8 @@ impl Operation {
 /// Everything that a store shows.
 #[derive(Debug, PartialEq)]
 pub(super) struct Contents {
-    pub(super) jobs: Result<Vec<Job>, StoreError>,
-    pub(super) schedules: Result<Vec<Schedule>, StoreError>,
+    pub(super) jobs: Result<Vec<StoredJob>, StoreError>,
+    pub(super) schedules: Result<Vec<StoredSchedule>, StoreError>,
     pub(super) sessions: Result<Vec<SessionInfo>, StoreError>,
     pub(super) depths: Result<Vec<Depth>, StoreError>,
 }

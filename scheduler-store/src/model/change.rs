@@ -1,10 +1,10 @@
 //! What a registration or a command makes of a schedule: the same in each store.
 
 use crate::request::{Command, Commanded, Registration};
-use crate::schedule::{Definition, Next, OVER_KEPT, Rule, Schedule};
+use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule};
 use crate::time::StoreTime;
 
-impl Schedule {
+impl StoredSchedule {
     /// Registers a definition. The row is what a store has of the schedule, and is to be written as it is then; `opened` is
     /// when the process first opened a session, and the schedule is busy if a job keeps others out.
     pub fn register_as(

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::state::State;
 use crate::id::{JobId, SessionId};
-use crate::job::{Job, JobState, KeyUntil, OnLost};
+use crate::job::{JobState, KeyUntil, OnLost, StoredJob};
 use crate::request::{DueSchedule, Poll, Polled};
-use crate::schedule::{Next, Schedule};
+use crate::schedule::{Next, StoredSchedule};
 use crate::time::StoreTime;
 
 impl State {
@@ -22,7 +22,7 @@ impl State {
         let jobs = self.choose(request, now);
         let jobs = jobs.into_iter().filter_map(|id| self.claim(id, request.session, now)).collect();
         let is_known = |task: &str| request.tasks.iter().any(|room| &*room.task == task);
-        let known: Vec<&Schedule> = self
+        let known: Vec<&StoredSchedule> = self
             .schedules
             .values()
             .filter(|schedule| is_known(&schedule.definition.task))
@@ -30,7 +30,7 @@ impl State {
         let due = known.iter().filter(|schedule| schedule.is_due(now)).map(|schedule| {
             let busy = self.busy(&schedule.definition.name);
             DueSchedule {
-                schedule: Schedule::clone(schedule),
+                schedule: StoredSchedule::clone(schedule),
                 busy_since: busy.map(|job| job.created_at),
             }
         });
@@ -52,7 +52,7 @@ impl State {
             due: due.collect(),
             next_job: later.map(|job| job.run_at).min(),
             next_tick: known.iter().filter_map(|schedule| schedule.decides_after(now)).min(),
-            cancels: cancels.map(Job::held).collect(),
+            cancels: cancels.map(StoredJob::held).collect(),
             leases,
             damaged: Vec::new(),
         }
@@ -72,7 +72,7 @@ impl State {
         let ready = self.jobs.values().map(|row| &row.job).filter(|job| {
             job.state == JobState::Ready && job.run_at <= now && serves(request, &job.queue)
         });
-        let mut ready: Vec<&Job> = ready.collect();
+        let mut ready: Vec<&StoredJob> = ready.collect();
         ready.sort_by_key(|job| (std::cmp::Reverse(job.priority), job.run_at, job.id));
         let (mut abandon, mut lost) = (request.abandon_limit, request.lost_limit);
         let mut chosen = Vec::new();
@@ -94,7 +94,12 @@ impl State {
     }
 
     /// Gives a job to a session.
-    pub(super) fn claim(&mut self, id: JobId, session: SessionId, now: StoreTime) -> Option<Job> {
+    pub(super) fn claim(
+        &mut self,
+        id: JobId,
+        session: SessionId,
+        now: StoreTime,
+    ) -> Option<StoredJob> {
         let fence = self.next_fence();
         let row = self.jobs.get_mut(&id)?;
         let job = &mut row.job;
@@ -112,7 +117,7 @@ fn serves(request: &Poll, queue: &str) -> bool {
     request.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| &**each == queue))
 }
 
-impl Schedule {
+impl StoredSchedule {
     /// Returns true if a process has to decide something now.
     #[must_use]
     pub fn is_due(&self, now: StoreTime) -> bool {

@@ -2,9 +2,9 @@
 
 use super::state::State;
 use crate::id::JobId;
-use crate::job::{Job, JobState};
+use crate::job::{JobState, StoredJob};
 use crate::request::{Command, CommandAll, Commanded, CommandedAll};
-use crate::schedule::{Schedule, TickJob};
+use crate::schedule::{StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 impl State {
@@ -36,7 +36,7 @@ impl State {
     }
 
     fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> Commanded {
-        self.on_row(schedule, |row, is_busy| Schedule::execute(row, command, now, is_busy))
+        self.on_row(schedule, |row, is_busy| StoredSchedule::execute(row, command, now, is_busy))
     }
 
     fn run_now(&mut self, schedule: &str, id: JobId, now: StoreTime) -> Commanded {
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// The unfinished job that keeps an ended one from becoming ready (R13).
-    fn rival(&self, job: &Job, is_exclusive: bool) -> Option<JobId> {
+    fn rival(&self, job: &StoredJob, is_exclusive: bool) -> Option<JobId> {
         let of_key = job.key.as_ref().and_then(|key| self.with_key(&job.task, key));
         let origin = job.origin.as_ref().filter(|_| is_exclusive);
         of_key.or_else(|| Some(self.busy(&origin?.schedule)?.id))
@@ -110,7 +110,7 @@ impl State {
     }
 }
 
-impl Job {
+impl StoredJob {
     /// Makes a job ready at once that waits or has ended, by hand.
     pub fn retry(&mut self, now: StoreTime) {
         if self.state != JobState::Ready {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::state::State;
 use crate::id::SessionId;
-use crate::job::{Held, Job, JobState};
+use crate::job::{Held, JobState, StoredJob};
 use crate::request::{End, Finish, Finished, Prune};
 use crate::text::storable;
 use crate::time::StoreTime;
@@ -40,7 +40,7 @@ impl State {
     }
 
     pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {
-        let is_old = |job: &Job| {
+        let is_old = |job: &StoredJob| {
             let keep = match job.state {
                 JobState::Done | JobState::Cancelled => request.keep_done,
                 JobState::Parked => request.keep_parked,
@@ -67,7 +67,7 @@ impl State {
     }
 }
 
-impl Job {
+impl StoredJob {
     /// Ends the claim of a running job.
     pub fn end(&mut self, end: &End, now: StoreTime) {
         let was_no_attempt =

@@ -28,13 +28,13 @@ pub use state::State;
 
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, Job};
+use crate::job::{Enqueued, Held, StoredJob};
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
     Renewed, SessionInfo,
 };
-use crate::schedule::Schedule;
+use crate::schedule::StoredSchedule;
 use crate::store::Store;
 use crate::time::StoreTime;
 
@@ -223,15 +223,15 @@ impl Store for Model {
         self.until(request.not_after, |state, now| state.prune(request, now))
     }
 
-    fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
         self.at(|state, _| state.jobs.get(&id).map(|row| row.job.clone()))
     }
 
-    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
         self.at(|state, _| state.select(filter, limit))
     }
 
-    fn schedules(&self) -> Result<Vec<Schedule>, StoreError> {
+    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         self.at(|state, _| state.schedules.values().cloned().collect())
     }
 

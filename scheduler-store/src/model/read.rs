@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::job::{Job, JobState};
+use crate::job::{JobState, StoredJob};
 use crate::request::{Depth, JobFilter};
 use crate::time::StoreTime;
 
 impl State {
-    pub(super) fn select(&self, filter: &JobFilter, limit: u32) -> Vec<Job> {
+    pub(super) fn select(&self, filter: &JobFilter, limit: u32) -> Vec<StoredJob> {
         let jobs = self.jobs.values().map(|row| &row.job).filter(|job| filter.selects(job));
         jobs.take(limit as usize).cloned().collect()
     }
@@ -45,7 +45,7 @@ impl State {
 impl JobFilter {
     /// Returns true if all conditions hold.
     #[must_use]
-    pub fn selects(&self, job: &Job) -> bool {
+    pub fn selects(&self, job: &StoredJob) -> bool {
         let is = |wanted: &Option<String>, text: Option<&String>| {
             wanted.as_ref().is_none_or(|wanted| Some(wanted) == text)
         };

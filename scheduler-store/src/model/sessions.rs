@@ -2,12 +2,12 @@
 
 use super::state::{SessionRow, State};
 use crate::id::SessionId;
-use crate::job::{Held, Job, JobState, OnLost};
+use crate::job::{Held, JobState, OnLost, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
     SessionInfo, reap_wait,
 };
-use crate::schedule::{Definition, Schedule};
+use crate::schedule::{Definition, StoredSchedule};
 use crate::text::storable;
 use crate::time::StoreTime;
 
@@ -59,7 +59,7 @@ impl State {
         let opened = request.first_opened;
         let register = |definition: &Definition| {
             self.on_row(&definition.name, |row, is_busy| {
-                Schedule::register_as(row, definition, opened, now, is_busy)
+                StoredSchedule::register_as(row, definition, opened, now, is_busy)
             })
         };
         Registered { now, is_alive, outcomes: definitions.iter().map(register).collect() }
@@ -77,7 +77,7 @@ impl State {
                 reaped.sessions.push(lease.session);
             }
         }
-        let is_orphan = |job: &Job| {
+        let is_orphan = |job: &StoredJob| {
             job.state == JobState::Running
                 && job.session.is_none_or(|session| !self.sessions.contains_key(&session))
         };
@@ -114,7 +114,7 @@ impl State {
         let jobs = self.jobs.values().map(|row| &row.job);
         let held =
             jobs.filter(|job| job.state == JobState::Running && job.session == Some(session));
-        held.map(Job::held).collect()
+        held.map(StoredJob::held).collect()
     }
 
     pub(super) fn session_infos(&self, now: StoreTime) -> Vec<SessionInfo> {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::id::{Fence, JobId, SessionId};
-use crate::job::{Job, KeyUntil, NewJob, Origin, Payload};
-use crate::schedule::{Definition, Schedule, TickJob};
+use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
+use crate::schedule::{Definition, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 /// All that a store keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub(super) sessions: BTreeMap<SessionId, SessionRow>,
-    pub(super) schedules: BTreeMap<String, Schedule>,
+    pub(super) schedules: BTreeMap<String, StoredSchedule>,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// The last fence given out.
     pub(super) fence: u64,
@@ -29,7 +29,7 @@ pub(super) struct SessionRow {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobRow {
-    pub(super) job: Job,
+    pub(super) job: StoredJob,
     pub(super) key_until: KeyUntil,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(super) is_exclusive: bool,
@@ -47,7 +47,7 @@ impl State {
     }
 
     /// The unfinished job that keeps others of its schedule out. INVARIANT: there is at most one.
-    pub(super) fn busy(&self, schedule: &str) -> Option<&Job> {
+    pub(super) fn busy(&self, schedule: &str) -> Option<&StoredJob> {
         let rows = self.jobs.values().filter(|row| row.is_exclusive);
         rows.map(|row| &row.job).find(|job| job.is_of(schedule) && job.state.is_unfinished())
     }
@@ -62,7 +62,7 @@ impl State {
     }
 
     pub(super) fn insert(&mut self, new: &NewJob, run_at: StoreTime, now: StoreTime) {
-        let job = Job::new(new, run_at, now);
+        let job = StoredJob::new(new, run_at, now);
         let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
         self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
     }
@@ -102,7 +102,7 @@ impl State {
     pub(super) fn on_row<R>(
         &mut self,
         schedule: &str,
-        change: impl FnOnce(&mut Option<Schedule>, bool) -> R,
+        change: impl FnOnce(&mut Option<StoredSchedule>, bool) -> R,
     ) -> R {
         let is_busy = self.busy(schedule).is_some();
         let mut row = self.schedules.remove(schedule);
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-impl Job {
+impl StoredJob {
     pub(super) fn is_of(&self, schedule: &str) -> bool {
         self.origin.as_ref().is_some_and(|origin| origin.schedule == schedule)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use scheduler_core::time::Gate;
 use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{End, Fence, Held, Job, JobId, Store};
+use scheduler_store::{End, Fence, Held, JobId, Store, StoredJob};
 
 use super::super::client::Client;
 use super::super::parts::JobTask;
@@ -238,7 +238,7 @@ impl Shell {
     }
 
     /// Starts a claimed job as a run of its task.
-    fn start(&self, job: Job) {
+    fn start(&self, job: StoredJob) {
         let held = job.held();
         let Some(task) = self.tasks.get(&*job.task) else {
             // The node claims only jobs of tasks that it was given.
@@ -248,11 +248,11 @@ impl Shell {
         task.control.start_job(&self.new_run(job));
     }
 
-    pub(super) fn new_run(&self, job: Job) -> Claimed {
+    pub(super) fn new_run(&self, job: StoredJob) -> Claimed {
         let held = job.held();
         let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
         let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));
-        let on_end = move |job: &Job, end| {
+        let on_end = move |job: &StoredJob, end| {
             if let Some(shell) = ended.upgrade() {
                 shell.run_ended(job, end);
             }
@@ -267,7 +267,7 @@ impl Shell {
         self.node().begin(held, self.now())
     }
 
-    fn run_ended(&self, job: &Job, end: JobEnd) {
+    fn run_ended(&self, job: &StoredJob, end: JobEnd) {
         let held = job.held();
         if self.take_run(held).is_none() {
             return;

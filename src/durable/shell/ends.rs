@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_store::{End, Job, OnLost};
+use scheduler_store::{End, OnLost, StoredJob};
 
 use crate::run::JobEnd;
 use crate::task::Retry;
@@ -16,7 +16,7 @@ const UNDECODABLE_LIMIT: u32 = 5;
 /// How long a job waits that a gate has refused.
 const REFUSED_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) fn end_of(job: &Job, end: JobEnd, retry: Retry) -> End {
+pub(super) fn end_of(job: &StoredJob, end: JobEnd, retry: Retry) -> End {
     let failed = |error| End::Failed { after: retry_wait(job, retry), error };
     match end {
         JobEnd::Succeeded => End::Done,
@@ -45,7 +45,7 @@ pub(super) fn end_of(job: &Job, end: JobEnd, retry: Retry) -> End {
 
 /// The wait before the next attempt: it doubles with each, up to the cap, and is longer by up to an eighth, which differs
 /// from job to job, so that jobs that failed together do not all come back at once.
-pub(crate) fn retry_wait(job: &Job, retry: Retry) -> Duration {
+pub(crate) fn retry_wait(job: &StoredJob, retry: Retry) -> Duration {
     let least = retry.longest_wait_after(job.attempt);
     let (high, low) = job.id.as_uuid().as_u64_pair();
     let part = u32::try_from((high ^ low ^ u64::from(job.attempt)) % 1_000).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, ManualClock};
 use scheduler_node::{Channel, Config, Draws, Node, Tick};
-use scheduler_store::{End, Job, JobId, Model, NewJob, OnLost, Store, StoreTime, Uuid};
+use scheduler_store::{End, JobId, Model, NewJob, OnLost, Store, StoreTime, StoredJob, Uuid};
 
 use super::ends::end_of;
 use super::{Parts, Reports, Shell};
@@ -179,7 +179,7 @@ fn r20_a_process_whose_calls_all_hang_loses_its_lease_and_has_few_threads() {
 fn a_job_that_is_not_run_again_is_parked_with_the_reason() {
     let id = JobId::from_uuid(Uuid::from_u128(1));
     let new = NewJob { on_lost: OnLost::Abandon, ..NewJob::new(id, "sweep") };
-    let job = Job::new(&new, StoreTime::default(), StoreTime::default());
+    let job = StoredJob::new(&new, StoreTime::default(), StoreTime::default());
     let reason = |end| match end_of(&job, end, Policy::default().retry) {
         End::Park { error } => error,
         other => panic!("{other:?}"),
@@ -192,7 +192,7 @@ fn a_job_that_is_not_run_again_is_parked_with_the_reason() {
 fn the_run_of_a_job_that_its_task_drops_has_an_end() {
     let stage = Stage::new(true);
     let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "sweep");
-    let run = stage.shell.new_run(Job::new(&new, StoreTime::default(), StoreTime::default()));
+    let run = stage.shell.new_run(StoredJob::new(&new, StoreTime::default(), StoreTime::default()));
     assert_eq!(stage.shell.runs().len(), 1);
     drop(run);
     assert_eq!(stage.shell.runs().len(), 0, "its end was told");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use scheduler_store::{Fence, Job, JobId, JobState, NewJob, OnLost, Origin, StoreTime, Uuid};
+use scheduler_store::{Fence, JobId, JobState, NewJob, OnLost, Origin, StoreTime, StoredJob, Uuid};
 
 use super::stage::*;
 use crate::inject::Call;
@@ -19,9 +19,9 @@ struct Node {
     has_lease: Arc<AtomicBool>,
 }
 
-fn job(number: u128) -> Job {
+fn job(number: u128) -> StoredJob {
     let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "task");
-    Job {
+    StoredJob {
         id: new.id,
         task: new.task,
         payload: new.payload,
@@ -53,9 +53,9 @@ impl Node {
         node
     }
 
-    fn claim(&self, job: Job) -> Claimed {
+    fn claim(&self, job: StoredJob) -> Claimed {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
-        let on_end = Box::new(move |_: &Job, end| ended.lock().unwrap().push((number, end)));
+        let on_end = Box::new(move |_: &StoredJob, end| ended.lock().unwrap().push((number, end)));
         let has_lease = Arc::clone(&self.has_lease);
         JobRun::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
     }
@@ -121,9 +121,9 @@ fn a_run_knows_its_job() {
     let _plain = node.start(&control, 1);
     let tick = StoreTime::from_micros(start().timestamp_micros() - 1);
     let origin = Origin { schedule: "task".to_owned(), tick: Some(tick), missed: 4 };
-    let ticked = node.claim(Job { origin: Some(origin.clone()), ..job(2) });
+    let ticked = node.claim(StoredJob { origin: Some(origin.clone()), ..job(2) });
     assert!(control.start_job(&ticked));
-    let by_hand = node.claim(Job { origin: Some(Origin { tick: None, ..origin }), ..job(3) });
+    let by_hand = node.claim(StoredJob { origin: Some(Origin { tick: None, ..origin }), ..job(3) });
     assert!(control.start_job(&by_hand));
     stage.until(1);
     let runs = seen.lock().unwrap();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use postgres_server::{Proxy, Server};
 use scheduler::store::postgres::{Client, NoTls};
 use scheduler_store::{
-    Command, Commanded, Enqueue, Job, JobFilter, JobId, JobState, NewJob, Payload, Store,
-    StoreTime, Uuid,
+    Command, Commanded, Enqueue, JobFilter, JobId, JobState, NewJob, Payload, Store, StoreTime,
+    StoredJob, Uuid,
 };
 use tempfile::TempDir;
 
@@ -244,7 +244,7 @@ impl Lab {
     ///
     /// If there is none.
     #[must_use]
-    pub fn job(&self, id: JobId) -> Job {
+    pub fn job(&self, id: JobId) -> StoredJob {
         self.open().job(id).expect("the store answers").expect("the job is there")
     }
 
@@ -253,7 +253,7 @@ impl Lab {
     /// # Panics
     ///
     /// If it does not have it in time.
-    pub fn await_state(&self, id: JobId, state: JobState, limit: Duration) -> Job {
+    pub fn await_state(&self, id: JobId, state: JobState, limit: Duration) -> StoredJob {
         let store = self.open();
         eventually(limit, &format!("job {id} is {}", state.word()), || {
             let job = store.job(id).expect("the store answers").expect("the job is there");
@@ -294,7 +294,7 @@ impl Lab {
     ///
     /// If the store does not answer.
     #[must_use]
-    pub fn jobs(&self, state: JobState) -> Vec<Job> {
+    pub fn jobs(&self, state: JobState) -> Vec<StoredJob> {
         let filter = JobFilter { state: Some(state), ..JobFilter::default() };
         self.open().jobs(&filter, u32::MAX).expect("the store answers")
     }

@@ -57,7 +57,7 @@ impl Checker {
         let unfinished = jobs.iter().filter(|job| {
             job.state == JobState::Running || (job.state == JobState::Ready && job.run_at < soon)
         });
-        let name = |job: &scheduler_store::Job| {
+        let name = |job: &scheduler_store::StoredJob| {
             format!("{} of {} is {}", short(job.id), job.task, job.state.word())
         };
         unfinished.map(name).collect()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Fire, Fired, Next, Overlap, Schedule, StoreTime, Timing, micros};
+use scheduler_store::{Fire, Fired, Next, Overlap, StoreTime, StoredSchedule, Timing, micros};
 
 use super::super::rules::next_after;
 use super::facts::Checker;
@@ -13,7 +13,7 @@ impl Checker {
         &mut self,
         fire: &Fire,
         fired: &Fired,
-        (before, after): (Option<&Schedule>, Option<&Schedule>),
+        (before, after): (Option<&StoredSchedule>, Option<&StoredSchedule>),
         store_now: StoreTime,
     ) {
         let is_moved = matches!(fired, Fired::Moved(_) | Fired::Skipped | Fired::Queued);
@@ -44,8 +44,8 @@ impl Checker {
     fn ticks_are_decided(
         &mut self,
         fire: &Fire,
-        before: &Schedule,
-        after: &Schedule,
+        before: &StoredSchedule,
+        after: &StoredSchedule,
         store_now: StoreTime,
     ) {
         let name = &before.definition.name;
@@ -73,7 +73,7 @@ impl Checker {
         });
     }
 
-    fn is_not_too_soon(&mut self, row: &Schedule, tick: StoreTime) {
+    fn is_not_too_soon(&mut self, row: &StoredSchedule, tick: StoreTime) {
         let Timing::Delay { delay, .. } = row.rule().timing else { return };
         let facts = self.schedules.entry(row.definition.name.clone()).or_default();
         let Some((end, rule)) = facts.last_end.clone() else { return };
@@ -88,7 +88,7 @@ impl Checker {
 }
 
 /// The ticks of a rule in `(from, until]`; none for a rule with a single one.
-fn ticks(row: &Schedule, from: StoreTime, until: StoreTime) -> Option<Vec<StoreTime>> {
+fn ticks(row: &StoredSchedule, from: StoreTime, until: StoreTime) -> Option<Vec<StoreTime>> {
     let mut ticks = Vec::new();
     match row.rule().timing {
         Timing::Computed => {

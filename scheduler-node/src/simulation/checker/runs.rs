@@ -1,6 +1,6 @@
 //! Runs: when they may begin, and beside which others.
 
-use scheduler_store::{End, Job, OnLost};
+use scheduler_store::{End, OnLost, StoredJob};
 
 use super::facts::{Checker, Ended, RunFacts, short};
 use crate::tick::Tick;
@@ -13,7 +13,7 @@ impl Checker {
     pub(in super::super) fn began(
         &mut self,
         process: usize,
-        job: &Job,
+        job: &StoredJob,
         tick: Tick,
         started: u64,
         now: u64,
@@ -41,7 +41,7 @@ impl Checker {
         run
     }
 
-    fn beside_others(&mut self, process: usize, job: &Job, now: u64) {
+    fn beside_others(&mut self, process: usize, job: &StoredJob, now: u64) {
         let schedule =
             self.job(job.id).schedule.clone().filter(|_| self.jobs[&job.id].is_exclusive);
         let (mut wrong, mut lost) = (None, 0);

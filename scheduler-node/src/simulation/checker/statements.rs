@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use scheduler_store::{
-    Command, Commanded, Finish, Finished, Job, JobId, JobState, Model, Open, Reaped, Register,
-    Schedule, SessionId, Store, StoreTime,
+    Command, Commanded, Finish, Finished, JobId, JobState, Model, Open, Reaped, Register,
+    SessionId, Store, StoreTime, StoredJob, StoredSchedule,
 };
 
 use super::super::body::POISON;
@@ -174,7 +174,13 @@ impl Checker {
     }
 
     /// A job was claimed.
-    fn claimed(&mut self, job: &Job, session: SessionId, model: &Model, store_now: StoreTime) {
+    fn claimed(
+        &mut self,
+        job: &StoredJob,
+        session: SessionId,
+        model: &Model,
+        store_now: StoreTime,
+    ) {
         let name = short(job.id);
         let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
@@ -312,7 +318,7 @@ impl Checker {
         }
     }
 
-    pub(in super::super) fn row(&self, model: &Model, schedule: &str) -> Option<Schedule> {
+    pub(in super::super) fn row(&self, model: &Model, schedule: &str) -> Option<StoredSchedule> {
         let rows = model.schedules().unwrap_or_default();
         rows.into_iter().find(|row| row.definition.name == schedule)
     }
