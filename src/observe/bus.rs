@@ -132,6 +132,11 @@ impl Bus {
         self.delivery.as_ref().is_none_or(|delivery| delivery.flush(limit))
     }
 
+    /// Drops the events that wait. The listeners get their number as lost, and so does the caller.
+    pub(crate) fn give_up(&self) -> u64 {
+        self.delivery.as_ref().map_or(0, Delivery::give_up)
+    }
+
     /// Ends the thread for listeners once it has delivered what waits. Does not wait for it.
     pub(crate) fn close(&self) {
         self.delivery.iter().for_each(Delivery::close);

@@ -63,6 +63,11 @@ impl<T> Delivery<T> {
         }
     }
 
+    /// Drops all items that wait, and delivers their number in their place. Returns it.
+    pub(crate) fn give_up(&self) -> u64 {
+        self.queue.give_up()
+    }
+
     /// Ends the thread once it has delivered what waits. Does not wait for it.
     pub(crate) fn close(&self) {
         self.queue.close();

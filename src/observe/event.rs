@@ -236,7 +236,7 @@ pub enum EventKind {
         /// How many runs were still in progress when the stop no longer waited for them.
         unfinished: usize,
     },
-    /// The queue for listeners was full, and events were dropped here.
+    /// Events were dropped here: the queue for listeners was full, or a stop no longer waited for them.
     #[non_exhaustive]
     Lost {
         /// How many.

@@ -157,6 +157,15 @@ impl<T> Queue<T> {
         flushed.unwrap_or_else(PoisonError::into_inner).0.is_idle()
     }
 
+    /// Drops all items that wait, and delivers their number in their place. Returns it.
+    pub(crate) fn give_up(&self) -> u64 {
+        let mut waiting = self.lock();
+        let items = mem::take(&mut waiting.items);
+        let counts = items.iter().map(|next| if let Next::Lost(count) = next { *count } else { 1 });
+        waiting.lost += counts.sum::<u64>();
+        waiting.lost
+    }
+
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();

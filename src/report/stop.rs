@@ -108,10 +108,10 @@ impl Stopped {
     }
 }
 
-/// The stop no longer waits for slow listeners.
-pub(crate) fn undelivered(limit: Duration) -> Message {
-    let limit = duration(limit);
-    Message::warn(format!("listeners have not got all events {limit} after the last run"))
+/// The stop no longer waits for slow listeners, which do not get so many events any more.
+pub(crate) fn undelivered(lost: u64, limit: Duration) -> Message {
+    let (limit, events) = (duration(limit), plural(lost, "event"));
+    Message::warn(format!("listeners are still busy {limit} after the last run: {events} lost"))
         .note("help: a listener is called with one event after the other; let it pass what takes long to another thread")
 }
 

@@ -399,7 +399,8 @@ impl Builder {
     /// Adds a listener, which gets every [`Event`](crate::Event).
     ///
     /// One thread calls all listeners in turn, so that a slow one delays no task. If they cannot keep up, events are
-    /// dropped and counted.
+    /// dropped and counted ([`EventKind::Lost`](crate::EventKind::Lost)); so are those that they have not got a second
+    /// after the last run of a scheduler that stops.
     ///
     /// ```
     /// use scheduler::{Event, Scheduler};

@@ -132,7 +132,7 @@ impl Running {
         let unfinished = self.tasks.all.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));
         if !self.bus.flush(FLUSH) {
-            self.messages.announce(undelivered(FLUSH));
+            self.messages.announce(undelivered(self.bus.give_up(), FLUSH));
         }
         self.messages.announce(Stopped { took, runs, failures, skipped }.message());
         self.messages.flush();
