@@ -120,14 +120,15 @@ step_bounds() {
 step_fuzz() {
   needs "cargo +nightly --version" "nightly compiler: rustup toolchain install nightly"
   needs "cargo fuzz --version" "cargo-fuzz: cargo install --locked cargo-fuzz"
-  local seconds target found
+  local seconds target found kept
   seconds="${DEEP_FUZZ_SECONDS:-$(size 600 5)}"
+  cargo run --quiet -p corpora -- unpack target/kept
   for target in ${DEEP_FUZZ:-cron duration next placeholder queue settings zone}; do
     printf -- '-- %s\n' "$target"
-    found="target/corpus/$target"
-    mkdir -p "$found" "fuzz/corpus/$target"
+    found="target/corpus/$target" kept="target/kept/$target"
+    mkdir -p "$found"
     # The crates have no unsafe code, so that a sanitizer would only slow this down.
-    if ! cargo +nightly fuzz run "$target" -s none "$found" "fuzz/corpus/$target" -- \
+    if ! cargo +nightly fuzz run "$target" -s none "$found" "$kept" -- \
       -max_total_time="$seconds" -max_len="$(longest "$target")" -timeout=2 -print_final_stats=1 \
       >"target/fuzz-$target.log" 2>&1; then
       tail -n 40 "target/fuzz-$target.log"
