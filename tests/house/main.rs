@@ -10,3 +10,4 @@ mod paths;
 mod sources;
 mod targets;
 mod tidy;
+mod tree;

@@ -1,0 +1,88 @@
+//! The files that git tracks: none that came in by accident, none that nothing reads.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BYTES_MAX: u64 = 1_000_000;
+
+/// What lies in the root. Folders with a `Cargo.toml` are packages.
+const ROOT: [&str; 23] = [
+    ".cargo",
+    ".ci",
+    ".editorconfig",
+    ".gitattributes",
+    ".github",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "SECURITY.md",
+    "ci",
+    "clippy.toml",
+    "deny.toml",
+    "docs",
+    "fuzz",
+    "rustfmt.toml",
+    "src",
+    "tests",
+];
+
+#[test]
+fn no_tracked_file_is_larger_than_a_megabyte() {
+    for file in tracked() {
+        // A file that is deleted and not yet committed.
+        let Ok(about) = fs::symlink_metadata(root().join(&file)) else { continue };
+        assert!(about.len() <= BYTES_MAX, "{} has {} bytes", file.display(), about.len());
+        assert!(!about.is_symlink(), "{}: a checkout on Windows has no links", file.display());
+    }
+}
+
+#[test]
+fn the_root_holds_only_what_is_listed() {
+    for file in tracked() {
+        let first = file.iter().next().and_then(|name| name.to_str()).expect("a name");
+        let is_package = root().join(first).join("Cargo.toml").exists();
+        assert!(
+            ROOT.contains(&first) || is_package,
+            "{first}: list it in {}, or remove it",
+            file!()
+        );
+    }
+}
+
+/// Proptest looks for the cases of `src/a/b.rs` in `proptest-regressions/a/b.txt`.
+#[test]
+fn every_kept_case_of_a_property_has_its_source() {
+    for file in tracked() {
+        let path = file.to_str().expect("a name");
+        let Some((krate, case)) = path.split_once("proptest-regressions/") else { continue };
+        let source = Path::new(krate).join("src").join(case).with_extension("rs");
+        assert!(root().join(&source).exists(), "{path} is replayed by no {}", source.display());
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// All files that git tracks, from the root; none where this is no checkout of git.
+fn tracked() -> Vec<PathBuf> {
+    if !root().join(".git").exists() {
+        return Vec::new();
+    }
+    // In a container the checkout often belongs to another user, whom git would not trust.
+    let mut git = Command::new("git");
+    let git = git.current_dir(root()).args(["-c", "safe.directory=*", "ls-files", "-z"]);
+    let output = git.output().expect("git");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let names = String::from_utf8(output.stdout).expect("names in UTF-8");
+    let files: Vec<PathBuf> = names.split_terminator('\0').map(PathBuf::from).collect();
+    assert!(files.len() > 1_000, "only {} files", files.len());
+    files
+}
