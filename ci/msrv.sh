@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The oldest Rust that `Cargo.toml` promises builds everything. Its toolchain has to be installed:
-# `rustup toolchain install 1.88 --profile minimal`.
+# The oldest Rust that `Cargo.toml` promises builds all that is published, with all features, and with none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
-cargo "+$version" check --workspace --all-features --all-targets --target-dir target/msrv
+release="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
+export CARGO_TARGET_DIR=target/msrv
+ci/toolchain.sh "$release" cargo check --workspace --all-features
+ci/toolchain.sh "$release" cargo check -p scheduler-rs

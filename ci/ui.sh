@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What rustc prints for each mistake of `tests/ui/fail` and `tests/ui/rustc`, and that each program of `tests/ui/pass`
-# compiles and runs. The messages are those of one release of rustc: with another one it says that nothing was compared.
+# compiles and runs. The messages are those of one release of rustc, which is taken or fetched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo test --workspace --all-features --test ui
+release="$(sed -n 's/^channel = "\(.*\)"/\1/p' tests/ui/rust-toolchain.toml)"
+ci/toolchain.sh "$release" cargo test --workspace --all-features --test ui
