@@ -1,4 +1,4 @@
-//! A dashboard for a few tasks: their next and last runs, live, and buttons to run and to pause them.
+//! A dashboard for a few tasks and jobs: their next and last runs, live, and buttons to run and to pause them.
 //!
 //! ```sh
 //! cargo run -p examples --example dashboard
@@ -7,9 +7,11 @@
 //! Open the link that it prints. It has a token in it, is for this machine only, and ends with the program: Ctrl-C.
 //! The variable `DASHBOARD` gives another address than 127.0.0.1:9095; `READ_ONLY=1` takes the buttons away.
 
+use std::error::Error;
 use std::time::Duration;
 
-use scheduler::{Run, Scheduler, scheduled};
+use scheduler::store::{Model, store_time};
+use scheduler::{Clock, Jobs, Run, Scheduler, SystemClock, job, scheduled};
 use scheduler_dashboard::Dashboard;
 
 /// Something that has to do with the last digits of the run's number.
@@ -23,14 +25,21 @@ async fn heartbeat(run: Run) {
 }
 
 #[scheduled(fixed_delay = "5s", initial_delay = "1s", tags = ["shop", "critical"])]
-async fn import_orders(run: Run) -> Result<(), String> {
+async fn import_orders(run: Run, jobs: Jobs) -> Result<(), Box<dyn Error + Send + Sync>> {
     tokio::time::sleep(Duration::from_millis(200 + 90 * part(&run, 11))).await;
     run.note(format!("{} orders", part(&run, 13)));
     if run.number() % 5 == 3 {
-        Err("the shop answered 503 Service Unavailable".to_owned())
-    } else {
-        Ok(())
+        return Err("the shop answered 503 Service Unavailable".into());
     }
+    jobs.enqueue_async(send_invoice::job(run.number())).await?;
+    Ok(())
+}
+
+/// A job: each import enqueues one. Each seventh fails in both attempts, and waits for somebody who retries it by hand.
+#[job(name = "send_invoice", tags = ["shop"], retry(max = 1, base = "500ms"))]
+async fn send_invoice(#[payload] number: u64) -> Result<(), String> {
+    tokio::time::sleep(Duration::from_millis(100 + 40 * (number % 9))).await;
+    if number.is_multiple_of(7) { Err("the mail server is busy".to_owned()) } else { Ok(()) }
 }
 
 #[scheduled(cron = "*/10 * * * * *", tags = ["shop"], retry(max = 3, base = "300ms"))]
@@ -39,7 +48,8 @@ fn sync_prices(run: &Run) -> Result<(), std::io::Error> {
     Err(error)
 }
 
-#[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin", tags = ["reports"])]
+/// Durable: all processes that share a store fire it once, together.
+#[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin", name = "daily_report", durable)]
 fn daily_report() {
     println!("the report");
 }
@@ -57,7 +67,7 @@ async fn rebuild_index(run: Run) {
 
 #[scheduled(fixed_rate = "7s", initial_delay = "2s")]
 fn parse_feed(run: &Run) {
-    let entries: Vec<u64> = (0..part(run, 4)).collect();
+    let entries: Vec<u64> = (0..2 + part(run, 5)).collect();
     println!("the third entry is {}", entries[2]);
 }
 
@@ -69,5 +79,7 @@ fn main() -> Result<(), scheduler::StartError> {
     let dashboard = Dashboard::new().title("web shop");
     let is_read_only = std::env::var("READ_ONLY").is_ok();
     let dashboard = if is_read_only { dashboard.read_only() } else { dashboard };
-    dashboard.attach(Scheduler::builder(), address).start()
+    // In memory, for this example; a program opens `Sqlite` or `Postgres`.
+    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    dashboard.attach(Scheduler::builder().store(store), address).start()
 }

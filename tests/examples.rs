@@ -203,7 +203,7 @@ fn every_example_begins_with_the_command_that_runs_it() {
     }
 }
 
-/// As the README shows it.
+/// The command of the README.
 #[test]
 fn hello() {
     let mut hello = Running::new("hello", plainly);
@@ -303,7 +303,9 @@ fn dashboard() {
     assert!(ask(address, "GET /").contains("<title>web shop"), "the page");
     assert!(ask(address, "GET /api/v1/tasks").starts_with("HTTP/1.1 401 "));
     let tasks = ask_as(address, "GET /api/v1/tasks", &format!("Bearer {token}"));
-    assert!(tasks.contains("dashboard::daily_report"), "{tasks}");
+    assert!(tasks.contains("dashboard::import_orders"), "{tasks}");
+    let jobs = ask_as(address, "GET /api/v1/jobs?state=ready", &format!("Bearer {token}"));
+    assert!(jobs.starts_with("HTTP/1.1 200 "), "{jobs}");
     program.signal("TERM");
     program.await_words(&["INFO  stopped after "]);
     assert_eq!(program.end().code, Some(0));
