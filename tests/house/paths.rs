@@ -78,7 +78,8 @@ fn root() -> &'static Path {
 }
 
 fn documents() -> Vec<PathBuf> {
-    DOCUMENTS.into_iter().flat_map(|name| files(root().join(name))).collect()
+    let files = DOCUMENTS.into_iter().flat_map(|name| files(root().join(name)));
+    files.filter(|file| file.extension().is_some_and(|ending| ending != "png")).collect()
 }
 
 /// A file, or all files below a folder.
@@ -106,11 +107,14 @@ fn paths(text: &str) -> Vec<(usize, &str)> {
     paths
 }
 
-/// The targets of links, `[…](here)` and `[…]: here`, that lie in the repository.
+/// The targets of links, `[…](here)` and `[…]: here`, and the sources of pictures, that lie in the repository.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let defined = line.starts_with('[').then(|| line.split_once("]: ")).flatten();
-    let targets = inline.chain(defined.map(|(_, target)| target));
+    // Pictures are HTML: ` src="…"` and ` srcset="…"`.
+    let pictures = [" src=\"", " srcset=\""].into_iter().filter_map(|name| line.split_once(name));
+    let pictures = pictures.filter_map(|(_, rest)| rest.split('"').next());
+    let targets = inline.chain(defined.map(|(_, target)| target)).chain(pictures);
     let targets = targets.filter_map(|target| target.split('#').next());
     targets.filter(|target| !target.is_empty() && !target.contains("://"))
 }
@@ -161,7 +165,8 @@ fn is_somewhere(folder: &Path, name: &str) -> bool {
 #[test]
 fn paths_are_told_from_other_words() {
     let text = "[a](docs/a.md#b), `src/b.rs` and `c.rs`, in `Europe/Berlin` `ci/d.sh deep`:\n\
-                ```sh\n`no/code`\n```\n[e]: ../e.md\n`/etc/x` `./scheduler.toml` `a::b` `1/2`\n";
+                ```sh\n`no/code`\n```\n[e]: ../e.md\n`/etc/x` `./scheduler.toml` `a::b` `1/2`\n\
+                <source srcset=\"f.png\">\n<img src=\"g.png\" alt=\"h\">\n";
     let found: Vec<&str> = paths(text).into_iter().map(|(_, path)| path).collect();
-    assert_eq!(found, ["docs/a.md", "src/b.rs", "c.rs", "ci/d.sh", "../e.md"]);
+    assert_eq!(found, ["docs/a.md", "src/b.rs", "c.rs", "ci/d.sh", "../e.md", "f.png", "g.png"]);
 }
