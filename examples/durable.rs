@@ -4,7 +4,7 @@
 //! cargo run -p examples --example durable
 //! ```
 //!
-//! It keeps its jobs in `durable-example.db`. Start it a second time meanwhile: both share the work, and each tick runs once.
+//! It keeps its jobs in `durable-example.db`. Start it a second time meanwhile: both share the work, and each tick fires once.
 
 use std::error::Error;
 use std::time::Duration;

@@ -2,14 +2,24 @@
 //!
 //! | guide | for whom |
 //! |---|---|
+//! | [`getting_started`] | those who write their first task |
 //! | [`from_spring`] | those who know `@Scheduled` |
 //! | [`policies`] | those who want to know what happens when things do not go as planned |
+//! | [`settings`] | those who change schedules without a build |
 //! | [`production`] | those who run a program: signals, containers, zones, health, several instances |
 //! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
 //!
 //! A further one, on tests of schedules, is the module `testing`, which comes with the feature of that
 //! name. The same texts are files in the folder `docs` of the repository, whose links lead to files; the
 //! links that stand here before each text lead to the documentation instead, because the first wins.
+
+/// [arguments]: macro@crate::scheduled#arguments
+/// [documentation]: crate::guide
+/// [features]: crate#features
+/// [server]: crate::guide::production#beside-a-server
+/// [testing]: ../../testing/index.html
+#[doc = include_str!("../docs/getting-started.md")]
+pub mod getting_started {}
 
 /// [scheduled]: macro@crate::scheduled
 /// [testing]: ../../testing/index.html
@@ -23,7 +33,11 @@ pub mod from_spring {}
 #[doc = include_str!("../docs/policies.md")]
 pub mod policies {}
 
-/// [testing]: ../../testing/index.html
+/// [testing]: ../../testing/index.html#3-is-everything-there
+#[doc = include_str!("../docs/settings.md")]
+pub mod settings {}
+
+/// [dry-run]: crate::guide::settings#the-dry-run
 /// [builder]: crate::Builder::messages
 /// [listener]: crate::Builder::listener
 /// [seed]: crate::Builder::seed

@@ -20,27 +20,14 @@
 //! ```
 //!
 //! * The attribute, option by option: [`scheduled`].
-//! * From Spring, in production, how it works, what happens when things go wrong: the [`guide`]s.
+//! * Getting started, from Spring, settings, in production, what happens when things go wrong: the [`guide`]s.
 //! * To run alongside a server, or inside an async `main`: [`Scheduler`], [`start_async`].
 //! * Tests of schedules, without waiting: `testing`, with the feature of that name.
 //! * The thread pool without annotations: [`engine`].
 //!
 //! # Features
 //!
-//! None is on by default.
-//!
-//! | feature | what comes with it |
-//! |---|---|
-//! | `tokio` | tasks run in the context of a Tokio runtime, so that its timers, sockets and `spawn` work in them: the current one, or a small one that the scheduler builds for its first async task |
-//! | `tracing` | a span for each attempt of a run with OpenTelemetry's names; messages are events at target `scheduler` if a subscriber is installed |
-//! | `log` | messages are records at target `scheduler` if a logger is installed |
-//! | `metrics` | counters, histograms and gauges for each task through the `metrics` facade, in native names and as Spring's `tasks.scheduled.execution` |
-//! | `serde` | [`Event`], [`TaskSnapshot`] and what they contain serialize |
-//! | `durable` | schedules and jobs that a store keeps, for all processes together, across restarts |
-//! | `sqlite` | such a store in a file, for the processes of one machine |
-//! | `postgres` | such a store in PostgreSQL, for those of several machines |
-//! | `tls` | encrypted connections to PostgreSQL, with `rustls` |
-//! | `testing` | for `[dev-dependencies]`: tests of schedules and whole simulations on a virtual clock, in `testing` |
+#![doc = include_str!("../docs/features.md")]
 //!
 //! # Tasks in other crates
 //!

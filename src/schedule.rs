@@ -216,8 +216,8 @@ impl Schedule {
         self.set(Attribute::DstOverlap, overlap.name())
     }
 
-    /// Keeps the schedule in the [store](crate::Builder::store): all processes run each tick once, together, and ticks
-    /// that come while none of them runs are not forgotten.
+    /// Keeps the schedule in the [store](crate::Builder::store): each tick fires once in all processes together, and
+    /// ticks that come while none of them runs are not forgotten.
     ///
     /// ```
     /// use scheduler::{OnLost, Priority, Schedule};

@@ -7,6 +7,7 @@ use crate::sources::Source;
 
 const LINES_MAX: usize = 600;
 const ESSAY_LINES_MIN: usize = 5;
+const README_WORDS_MAX: usize = 700;
 
 #[test]
 fn files_are_short_and_say_what_they_are_for() {
@@ -28,6 +29,14 @@ fn files_are_short_and_say_what_they_are_for() {
     assert!(files.len() > 60, "only {} files were looked at", files.len());
     let faults: Vec<String> = files.iter().flat_map(faults_of).collect();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Most people read nothing else.
+#[test]
+fn the_readme_is_one_page() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let words = fs::read_to_string(path).expect("a readable file").split_whitespace().count();
+    assert!(words <= README_WORDS_MAX, "README.md has {words} words; move some to docs/");
 }
 
 fn faults_of(source: &Source) -> Vec<String> {
