@@ -15,7 +15,7 @@ use tracing::Subscriber;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 
-#[path = "fixtures/hostile_names.rs"]
+#[path = "../src/settings/hostile_names.rs"]
 mod hostile_names;
 
 /// Records and events, each as its level and its text.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use scheduler::{Builder, ManualClock, Schedule, Scheduler, scheduled, tasks};
 
-#[path = "fixtures/hostile_names.rs"]
+#[path = "../src/settings/hostile_names.rs"]
 mod hostile_names;
 
 const THREADS: usize = 2;

@@ -44,7 +44,6 @@ mod fault;
 mod file;
 mod globals;
 #[cfg(test)]
-#[path = "../../tests/fixtures/hostile_names.rs"]
 pub(crate) mod hostile_names;
 mod key;
 mod leftover;
