@@ -49,11 +49,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-#[cfg(all(doctest, feature = "sqlite"))]
+#[cfg(all(doctest, feature = "sqlite-system"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[cfg(all(doctest, feature = "sqlite"))]
+#[cfg(all(doctest, feature = "sqlite-system"))]
 #[doc = include_str!("../docs/durable.md")]
 struct DurableGuide;
 

@@ -15,8 +15,9 @@ pub use scheduler_store::{
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub use scheduler_postgres::{InTransaction, Postgres, Wakeup, postgres};
-#[cfg(feature = "sqlite")]
-#[cfg_attr(docsrs, doc(cfg(feature = "sqlite")))]
+// The feature `sqlite` is this one and a SQLite built from source.
+#[cfg(feature = "sqlite-system")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
 pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, Within, rusqlite};
 
 /// An instant of a store's clock.

@@ -21,6 +21,8 @@ pub enum OpenError {
     NoLog(String),
     /// A newer version of this library has changed the tables, and this version does not understand them.
     NewerSchema(String),
+    /// The SQLite of the system is this one, older than 3.37.
+    OldSqlite(&'static str),
     /// SQLite could not open the file or make the tables.
     Sqlite(PathBuf, rusqlite::Error),
 }
@@ -30,7 +32,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::InMemory => f.write_str(
                 "a SQLite database in memory is lost with its process\n  \
-                 help: name a file, or use the store `Memory` in tests",
+                 help: name a file, or use `store::Model` in tests",
             ),
             Self::Network(path, system) => write!(
                 f,
@@ -49,12 +51,23 @@ impl fmt::Display for OpenError {
                 "the file has no write-ahead log: SQLite keeps its journal in the mode {mode:?}",
             ),
             Self::NewerSchema(reason) => f.write_str(reason),
+            Self::OldSqlite(version) => write!(
+                f,
+                "the SQLite of the system is {version}, and 3.37 or newer is needed\n  \
+                 help: cargo add scheduler-rs --features sqlite, which builds SQLite from source",
+            ),
             Self::Sqlite(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
 }
 
 impl Error for OpenError {}
+
+/// Refuses a SQLite that does not know tables whose columns have types.
+pub(crate) fn check_version(number: i32, text: &'static str) -> Result<(), OpenError> {
+    const OLDEST: i32 = 3_037_000;
+    if number < OLDEST { Err(OpenError::OldSqlite(text)) } else { Ok(()) }
+}
 
 /// What a user reads of an error of SQLite.
 pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
@@ -85,6 +98,20 @@ pub(crate) fn is_broken(error: &rusqlite::Error) -> bool {
 pub(crate) fn newer_schema(min_reader: i64, own: i64) -> String {
     format!(
         "the tables were changed by a newer version of this library: they need version {min_reader} or later, and this is \
-         version {own}\n  help: update `scheduler` in this program"
+         version {own}\n  help: cargo update scheduler-rs"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_version;
+
+    #[test]
+    fn an_old_sqlite_of_the_system_is_refused_with_the_remedy() {
+        let refused = check_version(3_036_000, "3.36.0").unwrap_err().to_string();
+        assert!(refused.starts_with(
+            "the SQLite of the system is 3.36.0, and 3.37 or newer is needed\n  help: "
+        ));
+        assert!(check_version(3_037_000, "3.37.0").is_ok());
+    }
 }

@@ -14,7 +14,7 @@ use scheduler_store::{
 
 use crate::clock::{Clock, SystemClock};
 use crate::connection::{Settings, Shared};
-use crate::error::OpenError;
+use crate::error::{OpenError, check_version};
 use crate::schema::{self, MIGRATIONS};
 use crate::tables::Tables;
 use crate::volume;
@@ -152,6 +152,7 @@ impl Builder {
     ///
     /// See [`OpenError`].
     pub fn open(self) -> Result<Sqlite, OpenError> {
+        check_version(rusqlite::version_number(), rusqlite::version())?;
         let text = self.path.as_os_str();
         if text.is_empty()
             || text == ":memory:"
