@@ -31,6 +31,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod error;
 pub mod observe;
 pub mod pool;

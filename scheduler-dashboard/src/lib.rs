@@ -15,11 +15,6 @@
 //! prints `dashboard http://127.0.0.1:9095/#token=…`, which is to be opened in a browser. Beside a program that goes on:
 //! [`Dashboard::serve`]. Inside its own axum server: [`Dashboard::router`].
 //!
-//! # What it must never do
-//!
-//! Delay a task, keep it alive, or grow with what tasks do. Let anyone in without a token or the program's consent. Show a time that has
-//! passed as the next one, or UTC without saying so. Ask another server for anything.
-//!
 //! # Who gets in
 //!
 //! In this order, for each request:
@@ -105,10 +100,19 @@
 //!
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
+//
+// # What it must never do
+//
+// Delay a task, keep it alive, or grow with what tasks do. Let anyone in without a token or the program's consent. Show a time that has
+// passed as the next one, or UTC without saying so. Ask another server for anything.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/dashboard.md")]
 struct Guide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod access;
 mod actuator;

@@ -34,6 +34,10 @@
 // plain arithmetic on local dates.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod attribute;
 mod calendar;
 mod cron;

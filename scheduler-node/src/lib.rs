@@ -1,5 +1,8 @@
 //! One process among those that share a store of durable jobs.
 //!
+//! Internal to [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/): any release may change anything here. You want
+//! that crate with the feature `durable`.
+//!
 //! # What this crate is for
 //!
 //! A *node* opens a session and renews its lease, claims jobs, fires the ticks of schedules, stores how runs ended, takes over

@@ -1,5 +1,8 @@
 //! Durable jobs in PostgreSQL: the store of a cluster.
 //!
+//! You want [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/) with the feature `postgres`, which has this store as
+//! `scheduler::store::Postgres`.
+//!
 //! # What this crate is for
 //!
 //! [`Postgres`] implements [`Store`](scheduler_store::Store), the contract of `scheduler-store`. All processes that name the
@@ -12,11 +15,6 @@
 //!
 //! It needs PostgreSQL 13 or later.
 //!
-//! # What it must never do
-//!
-//! Decide something in this process that another process could decide at the same time: every decision is made by a statement
-//! that states its conditions. Join a text of a user into a statement. Read the clock of this machine to decide what is due.
-//!
 //! # How a request is executed
 //!
 //! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
@@ -25,6 +23,11 @@
 //!
 //! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
 //! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
+//
+// # What it must never do
+//
+// Decide something in this process that another process could decide at the same time: every decision is made by a statement
+// that states its conditions. Join a text of a user into a statement. Read the clock of this machine to decide what is due.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;

@@ -1,5 +1,8 @@
 //! Decides *what is first*: items ordered by due time, then by sequence.
 //!
+//! Internal to [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/): any release may change anything here. You want
+//! that crate, or `scheduler-core` for its thread pool.
+//!
 //! # What this crate is for
 //!
 //! A [`DelayQueue`] keeps items until they are due and hands them out in the exact order of

@@ -1,5 +1,8 @@
 //! Durable jobs in a SQLite file: for one host, and several processes on it.
 //!
+//! You want [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/) with the feature `sqlite`, which has this store as
+//! `scheduler::store::Sqlite`.
+//!
 //! # What this crate is for
 //!
 //! [`Sqlite`] is a [`Store`](scheduler_store::Store): it answers as [`Model`](scheduler_store::Model) does, and what it has
@@ -17,15 +20,15 @@
 //!
 //! A long transaction of the program on the same file stops all of this, renewals of leases included. Keep them short.
 //!
-//! # What it must never do
-//!
-//! Join text into a statement, except for the prefix of the tables. Answer from memory what another process may have
-//! changed. Stop because a row is damaged.
-//!
 //! # Files
 //!
 //! Besides `jobs.db` there are `jobs.db-wal` and `jobs.db-shm`, which belong to it: copy a store with SQLite's own
 //! backup, or while no process has it open. Network file systems are refused.
+//
+// # What it must never do
+//
+// Join text into a statement, except for the prefix of the tables. Answer from memory what another process may have
+// changed. Stop because a row is damaged.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod clock;

@@ -1,5 +1,8 @@
 //! Where durable jobs are kept: the contract of a store.
 //!
+//! Internal to [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/): any release may change anything here. You want
+//! that crate with the feature `sqlite` or `postgres`. A store of your own implements [`Store`] of exactly this version.
+//!
 //! # What this crate is for
 //!
 //! A [`Store`] keeps *jobs*, *schedules* and *sessions* for all processes that use it. A **session** is the life of one

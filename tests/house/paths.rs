@@ -79,7 +79,9 @@ fn root() -> &'static Path {
 
 fn documents() -> Vec<PathBuf> {
     let files = DOCUMENTS.into_iter().flat_map(|name| files(root().join(name)));
-    files.filter(|file| file.extension().is_some_and(|ending| ending != "png")).collect()
+    let files = files.filter(|file| file.extension().is_some_and(|ending| ending != "png"));
+    let packages = layers::CRATES.iter().filter_map(|(folder, _)| folder.strip_suffix("/src"));
+    files.chain(packages.map(|folder| root().join(folder).join("README.md"))).collect()
 }
 
 /// A file, or all files below a folder.

@@ -56,6 +56,17 @@ fn the_root_holds_only_what_is_listed() {
     }
 }
 
+#[test]
+fn every_licence_is_that_of_the_root() {
+    let read = |path: &Path| fs::read(path).expect("a licence");
+    for file in tracked() {
+        let Some(name) = file.file_name().filter(|_| file.iter().count() == 2) else { continue };
+        if name.to_str().is_some_and(|name| name.starts_with("LICENSE")) {
+            assert!(read(&root().join(&file)) == read(&root().join(name)), "{}", file.display());
+        }
+    }
+}
+
 /// Proptest looks for the cases of `src/a/b.rs` in `proptest-regressions/a/b.txt`.
 #[test]
 fn every_kept_case_of_a_property_has_its_source() {
