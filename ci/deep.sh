@@ -113,7 +113,7 @@ step_queue() {
 # more. It is time of the processor.
 step_bounds() {
   named_tests -p scheduler-core --test engine faults::real_clock::
-  named_tests -p tests --test faults_real_clock
+  named_tests -p tests --test annotations faults_real_clock::
 }
 
 # Each target of DEEP_FUZZ, or all, DEEP_FUZZ_SECONDS long, from the kept corpus on. What is found new stays in `target/corpus`.
@@ -153,8 +153,8 @@ step_asan() {
   sanitize asan -Zsanitizer=address
   engine_tests
   facade_tests -p scheduler-rs --features testing --lib --
-  facade_tests -p tests --test facade --test annotated --test configured --test controlled --test injected \
-    --test listening --test running --test starting --test surroundings --test testing -- --skip examples::
+  facade_tests -p tests --test facade --test annotations --test annotated --test running -- --skip examples:: \
+    --skip faults_real_clock:: --skip simulated_
 }
 
 # The same with what finds data races. It sees what is compiled with it, which the standard library is not: the

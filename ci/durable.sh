@@ -19,7 +19,7 @@ step_lives() {
 
 step_differential() {
   SCHEDULER_DIFFERENTIAL_STEPS="${1:-1000000}" \
-    cargo test --release -p scheduler-sqlite --test differential -- --nocapture
+    cargo test --release -p scheduler-sqlite --test sqlite differential:: -- --nocapture
 }
 
 step_processes() {

@@ -2,7 +2,7 @@
 //! timeout, summer time, a clock that is set back, and a stop. The event log is compared with `a_day.txt`,
 //! which people can read.
 //!
-//! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test -p tests a_day`, and
+//! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test -p tests --test annotations a_day`, and
 //! review the difference.
 
 use scheduler::testing::*;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use scheduler::{Scheduler, scheduled};
+use scheduler::{Scheduler, scheduled, tasks};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 static RUNS: OnceLock<UnboundedSender<&'static str>> = OnceLock::new();
@@ -31,7 +31,7 @@ async fn tasks_run_while_the_runtime_does_and_end_before_shutdown_returns() {
     RUNS.set(sender).expect("the only test");
     let said = Arc::new(Mutex::new(String::new()));
     let last = Arc::clone(&said);
-    let builder = Scheduler::builder().pool_size(2);
+    let builder = Scheduler::builder().tasks(tasks![plain, future]).pool_size(2);
     let builder = builder.messages(move |text| text.clone_into(&mut last.lock().unwrap()));
     let scheduler = builder.spawn().unwrap();
     let mut count = 0;

@@ -1,5 +1,7 @@
 //! What `#[scheduled]` leaves in a binary: the entries of its own functions and of linked crates.
 
+mod surroundings;
+
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -156,7 +158,9 @@ fn chain(entry: &Entry) -> Vec<String> {
 
 #[test]
 fn all_entries_are_found_in_a_fixed_order() {
-    let found: Vec<&str> = entries().iter().map(|entry| entry.name()).collect();
+    // Those of `surroundings.rs` are in other editions of `hostile`.
+    let is_wanted = |entry: &&Entry| !entry.module_path().starts_with("hostile_20");
+    let found: Vec<&str> = entries().into_iter().filter(is_wanted).map(Entry::name).collect();
     let expected = [
         "annotated::tick",
         "annotated::with_unit",

@@ -135,7 +135,7 @@ fn one_fault_of_a_task_does_not_hide_the_others() {
         builder,
         &[
             "4 faults were found",
-            "wants `&configured::Books`, which is not managed",
+            "wants `&annotations::configured::Books`, which is not managed",
             "hour `25` is out of range 0-23",
             "unknown time zone `Europe/Berlln`",
             "there is no pool `ledger`",
@@ -149,7 +149,10 @@ fn settings_of_a_task_that_misses_its_state_are_judged() {
     let builder = builder().0.tasks(tasks![audit]).settings("app.toml", toml);
     let error = builder.spawn().expect_err("it is refused");
     assert_eq!(error.faults().len(), 2, "{error}");
-    assert!(error.faults()[1].contains("app.toml:3: `configured::audit`: "), "{error}");
+    assert!(
+        error.faults()[1].contains("app.toml:3: `annotations::configured::audit`: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -387,7 +390,12 @@ fn tasks_can_be_switched_off() {
     assert_eq!(runs.count(), 0);
     scheduler.shutdown().unwrap();
     let banner = said.lock().unwrap()[0].clone();
-    assert!(banner.contains("disabled: configured::nightly, configured::import"), "{banner}");
+    assert!(
+        banner.contains(
+            "disabled: annotations::configured::nightly, annotations::configured::import"
+        ),
+        "{banner}"
+    );
     assert!(!said.lock().unwrap().iter().any(|text| text.contains("no scheduled tasks")));
 }
 

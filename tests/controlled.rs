@@ -161,7 +161,7 @@ fn the_first_run_of_all_finds_every_task() {
         .spawn()
         .unwrap();
     clock.await_parked(THREADS);
-    assert_eq!(found.try_recv().unwrap(), ["controlled::looks_around", "last"]);
+    assert_eq!(found.try_recv().unwrap(), ["annotations::controlled::looks_around", "last"]);
     scheduler.shutdown().unwrap();
 }
 

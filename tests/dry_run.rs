@@ -1,7 +1,8 @@
 //! A dry run is printed to stdout, by whatever the program logs, with all that is to be warned of.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
+use crate::own_process::command_for;
 use scheduler::{Builder, Scheduler, scheduled, tasks};
 
 const CHILD: &str = "TEST_OF_THE_DRY_RUN";
@@ -18,10 +19,8 @@ fn builder() -> Builder {
 }
 
 /// Runs a test of this file as a program of its own.
-fn run(test: &str) -> Output {
-    let mut command = Command::new(std::env::current_exe().expect("a path"));
-    command.args([test, "--exact", "--nocapture"]).env(CHILD, "1");
-    command.output().expect("it runs")
+fn run<T: Fn()>(test: T) -> Output {
+    command_for(test).env(CHILD, "1").output().expect("it runs")
 }
 
 fn is_child() -> bool {
@@ -35,7 +34,7 @@ fn it_is_printed_and_no_message_is_given_away() {
         builder().messages(said).start().expect("it starts nothing");
         return;
     }
-    let output = run("it_is_printed_and_no_message_is_given_away");
+    let output = run(it_is_printed_and_no_message_is_given_away);
     check(&output);
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
 }
@@ -47,7 +46,7 @@ fn with_spawn_it_is_printed_before_the_error() {
         assert!(builder().spawn().unwrap_err().is_dry_run());
         return;
     }
-    check(&run("with_spawn_it_is_printed_before_the_error"));
+    check(&run(with_spawn_it_is_printed_before_the_error));
 }
 
 /// In place of the report, it would be one record with line breaks, if the filter lets that through.
@@ -60,7 +59,7 @@ fn it_does_not_go_to_a_logger() {
         builder().start().expect("it starts nothing");
         return;
     }
-    check(&run("it_does_not_go_to_a_logger"));
+    check(&run(it_does_not_go_to_a_logger));
 }
 
 struct Refusing;

@@ -11,7 +11,7 @@ use scheduler::store::{
 };
 use scheduler::{
     Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Priority, Schedule, Scheduler, StartError,
-    SystemClock, job, scheduled, tasks,
+    SystemClock, TaskList, job, scheduled, tasks,
 };
 use serde_json::Value;
 
@@ -52,6 +52,11 @@ impl<'de> serde::Deserialize<'de> for Opaque {
 #[job(name = "opaque")]
 fn opaque(#[payload] _it: Opaque) {}
 
+/// The functions of this file.
+fn all() -> TaskList {
+    tasks![send_invoice, sweep, order, nightly, opaque]
+}
+
 /// Names that are used after both imports are those of one type, or this does not compile.
 #[allow(unused_imports, reason = "only some names are looked up")]
 mod both_imported {
@@ -87,7 +92,7 @@ fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Err
     let builder = set.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value));
     // What is enqueued stays as it is: this process serves a queue that no job is in.
     let node = NodeOptions::default().queues(["none"]);
-    let scheduler = builder.store(model.clone()).node(node).spawn()?;
+    let scheduler = builder.tasks(all()).store(model.clone()).node(node).spawn()?;
     let jobs = scheduler.jobs()?;
     Ok((scheduler, jobs, model))
 }
@@ -443,7 +448,7 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
         store::store_time(clock.wall()).after(Duration::from_secs(3_600 * hours))
     });
     let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
-    let scheduler = builder.store(model).spawn()?;
+    let scheduler = builder.tasks(all()).store(model).spawn()?;
     let jobs = scheduler.jobs()?;
     scheduler.shutdown()?;
     // No node hears the store's clock any more.
@@ -460,7 +465,7 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
 
 /// What a start without messages says is wrong with these settings, or the dry run.
 fn with_settings(toml: &str, environment: &[(&str, &str)]) -> Result<String, String> {
-    let builder = Scheduler::builder().store(Model::new()).messages(|_| {});
+    let builder = Scheduler::builder().tasks(all()).store(Model::new()).messages(|_| {});
     let builder = builder.node(NodeOptions::default().lease(Duration::from_secs(20)).label("code"));
     let environment = environment.iter().copied().chain([("PATH", "")]);
     let builder = builder.settings("scheduler.toml", toml).environment(environment);
@@ -483,7 +488,8 @@ fn settings_of_the_node_count_more_than_the_code() -> Checked {
     assert_eq!(line("scheduler.node.reap-every"), "15s default");
     let clock = SystemClock::new();
     let model = Model::with_clock(move || store::store_time(clock.wall()));
-    let builder = Scheduler::builder().environment([("SCHEDULER_NODE_LABEL", "web-1")]);
+    let builder =
+        Scheduler::builder().tasks(all()).environment([("SCHEDULER_NODE_LABEL", "web-1")]);
     let scheduler = builder.messages(|_| {}).store(model.clone()).spawn()?;
     while scheduler.jobs()?.sessions()?.is_empty() {
         std::thread::yield_now();

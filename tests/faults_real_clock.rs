@@ -1,18 +1,13 @@
 //! Faults of a program by the clocks of the system and of the processor (F-PA3, F-CF1), with generous bounds.
 #![cfg(target_os = "linux")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use std::{fs, iter};
 
+use crate::own_process::is_in_own_process;
 use scheduler::engine::Tick;
-use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock};
-
-/// Held while a test measures, since what one test uses is part of what another one sees.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock, tasks};
 
 /// How much memory this process has, in KiB.
 fn resident() -> u64 {
@@ -30,16 +25,19 @@ fn processor_time() -> Duration {
 
 #[test]
 fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
+    if !is_in_own_process(f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory) {
+        return;
+    }
     const TASKS: u64 = 1_000;
     const LATER: u64 = 20_000;
     const LONG: Duration = Duration::from_secs(60);
-    let _alone = alone();
     let (awake, sleeps) = mpsc::channel::<()>();
     let sleeps = Mutex::new(sleeps);
     let (tells, told) = mpsc::channel();
     let said = Arc::new(Mutex::new(Vec::new()));
     let lines = Arc::clone(&said);
     let mut builder = Scheduler::builder()
+        .tasks(tasks![])
         .pool_size(2)
         .zone("UTC")
         .messages(move |text| lines.lock().unwrap().push(text.to_owned()))
@@ -94,7 +92,9 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
 
 #[test]
 fn f_cf1_placeholder_traps_take_little_time_and_memory() {
-    let _alone = alone();
+    if !is_in_own_process(f_cf1_placeholder_traps_take_little_time_and_memory) {
+        return;
+    }
     let doubling: String =
         (0..30).map(|n| format!("k{n} = \"${{k{}}}${{k{0}}}\"\n", n + 1)).collect();
     let nested = "${a:".repeat(10_000) + &"}".repeat(10_000);
@@ -106,6 +106,7 @@ fn f_cf1_placeholder_traps_take_little_time_and_memory() {
         ("${long}${long}${long}", "longer than 1 MiB"),
     ] {
         let builder = Scheduler::builder()
+            .tasks(tasks![])
             .environment([("PATH", "")])
             .settings("traps.toml", &text)
             .messages(|_| {})

@@ -111,14 +111,18 @@ fn functions_get_managed_values_and_what_the_scheduler_has() {
     assert_eq!(
         diary.sorted(),
         [
-            "future fake@example.org 1 injected::future",
+            "future fake@example.org 1 annotations::injected::future",
             "plain db false",
             "values false 2026-03-27 07:59:00 UTC false",
         ]
     );
     clock.advance(Duration::from_secs(60));
     clock.await_parked(THREADS);
-    assert!(diary.lines().contains(&"future fake@example.org 2 injected::future".to_owned()));
+    assert!(
+        diary
+            .lines()
+            .contains(&"future fake@example.org 2 annotations::injected::future".to_owned())
+    );
     scheduler.shutdown().unwrap();
 }
 
@@ -142,7 +146,7 @@ fn a_method_runs_once_for_each_named_value_as_a_task_of_its_own() {
         .manage_named("eu", Reports { region: "eu" })
         .manage_named("us", Reports { region: "us" })
         .tasks(tasks![Reports::sweep])
-        .expect_tasks(["injected::Reports::sweep[eu]", "sweep[us]"])
+        .expect_tasks(["annotations::injected::Reports::sweep[eu]", "sweep[us]"])
         .spawn()
         .unwrap();
     clock.await_parked(THREADS);
@@ -162,13 +166,13 @@ fn everything_that_is_missing_is_said_at_once_and_nothing_runs() {
     assert_eq!(error.faults().len(), 3, "{text}");
     for part in [
         "cannot start: 3 faults were found, and nothing has run",
-        "`injected::plain` wants `&injected::Database`, which is not managed",
-        "note: `Arc<injected::Database>` is: give the `injected::Database` itself",
-        "`injected::future` wants `&dyn injected::Mail`, which is not managed",
-        "`injected::Reports::sweep` wants `&injected::Reports`, which is not managed",
+        "`annotations::injected::plain` wants `&annotations::injected::Database`, which is not managed",
+        "note: `Arc<annotations::injected::Database>` is: give the `annotations::injected::Database` itself",
+        "`annotations::injected::future` wants `&dyn annotations::injected::Mail`, which is not managed",
+        "`annotations::injected::Reports::sweep` wants `&annotations::injected::Reports`, which is not managed",
         "tests/injected.rs:",
-        "help: before the start, .manage_shared::<dyn injected::Mail>(Arc::new(…))",
-        "help: before the start, .manage::<injected::Reports>(…)",
+        "help: before the start, .manage_shared::<dyn annotations::injected::Mail>(Arc::new(…))",
+        "help: before the start, .manage::<annotations::injected::Reports>(…)",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
@@ -214,7 +218,10 @@ fn the_run_is_lent_too_and_is_not_mistaken_for_a_type_of_that_name() {
     scheduler.shutdown().unwrap();
     let (builder, ..) = self::builder();
     let text = builder.tasks(tasks![of_its_own]).spawn().unwrap_err().to_string();
-    assert!(text.contains("wants `&injected::race::Run`, which is not managed"), "{text}");
+    assert!(
+        text.contains("wants `&annotations::injected::race::Run`, which is not managed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -222,7 +229,7 @@ fn two_values_of_one_type_need_names() {
     let (builder, _clock, _diary) = builder();
     let builder = builder.manage(Database("one")).manage(Database("two"));
     let text = builder.tasks(tasks![]).spawn().unwrap_err().to_string();
-    assert!(text.contains("two values of `injected::Database` are managed"), "{text}");
+    assert!(text.contains("two values of `annotations::injected::Database` are managed"), "{text}");
     assert!(text.contains("manage_named"), "{text}");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use crate::own_process::is_in_own_process;
 use scheduler::{Attribute, ManualClock, Schedule, Scheduler, tasks};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -57,6 +58,9 @@ impl Subscriber for Notes {
 
 #[test]
 fn messages_are_events_with_fields() {
+    if !is_in_own_process(messages_are_events_with_fields) {
+        return;
+    }
     let notes = Notes::default();
     tracing::subscriber::set_global_default(notes.clone()).unwrap();
     let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());

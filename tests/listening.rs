@@ -40,6 +40,7 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
     let (notes, lines) = (Arc::clone(&heard), Arc::clone(&said));
     let builder = Scheduler::builder().pool_size(1).zone("UTC").clock(Arc::new(clock.clone()));
     let scheduler = builder
+        .tasks(tasks![poll])
         .messages(move |text| lines.lock().unwrap().push(text.to_owned()))
         .listener(|_: &Event| panic!("cannot listen"))
         .listener(move |event: &Event| notes.lock().unwrap().push(words(event)))

@@ -3,7 +3,7 @@
 //! # What it must never do
 //!
 //! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
-//! process has once, is a target of its own in `Cargo.toml`.
+//! process has once, is a module of `annotations.rs`.
 
 mod as_simulated_real_clock;
 mod bounded;

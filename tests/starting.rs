@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use crate::hostile_names;
 use scheduler::{Builder, ManualClock, Schedule, Scheduler, scheduled, tasks};
-
-#[path = "../src/settings/hostile_names.rs"]
-mod hostile_names;
 
 const THREADS: usize = 2;
 

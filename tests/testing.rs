@@ -1,12 +1,10 @@
 //! The simulation itself: time, workers, failures, controls, and what it refuses.
 
-mod panics;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use panics::panics;
+use crate::panics::panics;
 use scheduler::testing::*;
 use scheduler::{
     Attribute, Event, EventKind, Pause, Run, Schedule, Scheduler, SkipReason, StopReason, runs,
@@ -42,7 +40,9 @@ fn a_function_with_two_annotations_has_two_schedules() {
     let rate = schedule_of(twice).annotation(1).from("2026-01-01T00:00:00Z");
     assert_eq!(rate.next_after("2026-01-01T00:00:05Z").local(), "Thu 2026-01-01 00:00:10+00:00");
     assert_eq!(rate.next_after("2026-01-01T00:00:10Z").local(), "Thu 2026-01-01 00:00:20+00:00");
-    panics("`testing::twice` (tests/testing.rs:", || drop(schedule_of(twice).from(from).take(1)));
+    panics("`annotations::testing::twice` (tests/testing.rs:", || {
+        drop(schedule_of(twice).from(from).take(1));
+    });
     panics("there are 2 annotations", || drop(schedule_of(twice).annotation(3)));
 }
 
@@ -106,7 +106,7 @@ where
 
 #[test]
 fn what_has_no_schedule_is_refused() {
-    panics("`testing::not_annotated` has no `#[scheduled(…)]`", || {
+    panics("`annotations::testing::not_annotated` has no `#[scheduled(…)]`", || {
         drop(schedule_of(not_annotated));
     });
     panics("has no `#[scheduled(…)]`", || {

@@ -1,11 +1,10 @@
 //! A panic that a scheduler contains fails the test that plays it, unless the test is about panics.
 
-mod panics;
-
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use panics::panics;
+use crate::own_process::is_in_own_process;
+use crate::panics::panics;
 use scheduler::engine::{NextFireTime, TriggerContext};
 use scheduler::testing::*;
 use scheduler::{Event, EventKind, Run, Schedule, TaskState, scheduled};
@@ -33,7 +32,7 @@ fn an_assertion_that_fails_in_a_task_fails_the_test_and_stops_time() {
     assert_eq!(sim.elapsed(), secs(2));
     sim.advance(secs(1));
     assert_eq!(sim.starts("work").len(), 4, "it was told once");
-    panics("task `testing_panics::wrong`, in its run 1, panicked", || {
+    panics("task `annotations::testing_panics::wrong`, in its run 1, panicked", || {
         Sim::at("2026-01-01T00:00:00Z").task(wrong).advance(secs(1));
     });
 }
@@ -222,6 +221,9 @@ fn refusals() -> [(&'static str, fn()); 25] {
 
 #[test]
 fn what_is_refused_is_said_with_the_place_in_the_test() {
+    if !is_in_own_process(what_is_refused_is_said_with_the_place_in_the_test) {
+        return;
+    }
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let file = panic.location().map_or("", |place| place.file());
@@ -237,7 +239,7 @@ fn what_is_refused_is_said_with_the_place_in_the_test() {
 #[test]
 fn what_is_missing_is_asked_for_in_the_words_of_a_simulation() {
     let start = || Sim::at("2026-01-01T00:00:00Z");
-    panics("help: before the start, .manage::<testing_panics::Shop>(…)", || {
+    panics("help: before the start, .manage::<annotations::testing_panics::Shop>(…)", || {
         start().task(report).advance(secs(1));
     });
     panics("help: annotate it, or define it in code: Sim::at(…).define(…)", || {

@@ -1,5 +1,3 @@
 //! The store answers as the contract says, and as the model does.
 
-mod common;
-
-scheduler_store::store_conformance!(common::TestSqlite);
+scheduler_store::store_conformance!(crate::common::TestSqlite);

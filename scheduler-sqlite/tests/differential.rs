@@ -2,9 +2,7 @@
 //!
 //! `SCHEDULER_DIFFERENTIAL_STEPS` says how many, in sequences of 500; `SCHEDULER_DIFFERENTIAL_SEED` where to begin.
 
-mod common;
-
-use common::TestSqlite;
+use crate::common::TestSqlite;
 use scheduler_store::conformance::Differential;
 
 const STEPS: u32 = 500;

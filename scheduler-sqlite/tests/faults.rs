@@ -1,12 +1,10 @@
 //! What disks, other programs and older versions do to a file.
 
-mod common;
-
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
+use crate::common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
 use scheduler_store::conformance::{TestStore as _, definition};
 use scheduler_store::{

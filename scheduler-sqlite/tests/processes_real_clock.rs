@@ -1,14 +1,12 @@
 //! Several processes on one file, by the real clock: this program starts itself again, with a part to play.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{END, Folder, id, jobs, open, poll_of};
+use crate::common::{END, Folder, id, jobs, open, poll_of};
 use scheduler_sqlite::{Sqlite, Synchronous, rusqlite};
 use scheduler_store::conformance::definition;
 use scheduler_store::{
@@ -40,7 +38,7 @@ fn a_part_of_another_test() {
 fn start(part: &str, file: &Path, number: u128) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new(program);
-    command.args(["--exact", "a_part_of_another_test", "--nocapture"]);
+    command.args(["--exact", "processes_real_clock::a_part_of_another_test", "--nocapture"]);
     command.env(PART, part).env(FILE, file).env(NUMBER, number.to_string());
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
@@ -191,7 +189,7 @@ fn a_device_that_fails_says_no_and_goes_on_when_it_works() {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -S -f 1000; exec \"$0\" \"$@\""]).arg(program);
-    command.args(["--exact", "a_part_of_another_test", "--nocapture"]);
+    command.args(["--exact", "processes_real_clock::a_part_of_another_test", "--nocapture"]);
     command.env(PART, "fail").env(FILE, folder.file()).env(NUMBER, "0");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,14 +1,12 @@
 //! How many jobs a second: run by hand, as its figures are of one machine.
 //!
 //! ```sh
-//! cargo test --release -p scheduler-sqlite --test speed_real_clock -- --ignored --nocapture
+//! cargo test --release -p scheduler-sqlite --test sqlite speed -- --ignored --nocapture
 //! ```
-
-mod common;
 
 use std::time::Instant;
 
-use common::{Folder, jobs, open, poll_of};
+use crate::common::{Folder, jobs, open, poll_of};
 use scheduler_sqlite::{Sqlite, Synchronous};
 use scheduler_store::{End, Enqueue, Finish, NewJob, Payload, Poll, Priority, Store, When};
 

@@ -1,8 +1,6 @@
 //! Jobs enqueued in a transaction of the program.
 
-mod common;
-
-use common::{Folder, TestSqlite, id, jobs, open, poll_of};
+use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::rusqlite::{Connection, TransactionBehavior};
 use scheduler_sqlite::{Sqlite, Within};
 use scheduler_store::conformance::TestStore as _;

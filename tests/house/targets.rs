@@ -7,8 +7,10 @@ use std::path::Path;
 fn every_file_belongs_to_a_target() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     for folder in ["tests", "examples", "benches"] {
-        // The root has the example `hello`, and `main.rs` the tests that share a process.
-        let places = [format!("{folder}/Cargo.toml"), "Cargo.toml".into(), "tests/main.rs".into()];
+        // The root has the example `hello`, and most tests share a process with others.
+        let own = format!("{folder}/Cargo.toml");
+        let places =
+            ["Cargo.toml", "tests/main.rs", "tests/annotations.rs", "tests/annotated.rs", &own];
         let named =
             places.map(|place| fs::read_to_string(root.join(place)).expect("a text")).concat();
         for entry in fs::read_dir(root.join(folder)).expect("a folder") {

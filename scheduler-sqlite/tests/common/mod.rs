@@ -1,5 +1,4 @@
 //! What the tests of this folder share: a folder that goes away, a clock that is moved by hand, a store with both.
-#![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};

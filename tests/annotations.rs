@@ -1,0 +1,38 @@
+//! The tests with annotated functions, and of what a process has once, a file for each subject.
+//!
+//! # What it must never do
+//!
+//! Start a scheduler that is given no list of tasks: it would run the functions of all files. That is what `running.rs`
+//! is about, which is a target of its own in `Cargo.toml`.
+//!
+//! Set a logger, a subscriber, a recorder or a panic hook, or judge what the process uses, outside a process of its own
+//! (`own_process.rs`).
+
+mod a_day;
+#[cfg(feature = "tokio")]
+mod alongside_tokio;
+mod configured;
+mod controlled;
+mod disabled;
+mod dry_run;
+mod durable;
+mod faults_real_clock;
+#[path = "../src/settings/hostile_names.rs"]
+mod hostile_names;
+mod hostile_names_told;
+mod injected;
+mod into_log;
+mod into_log_late;
+mod into_tracing;
+mod into_tracing_scoped;
+mod job_aliases;
+mod listening;
+#[path = "fixtures/logger.rs"]
+mod logger;
+mod own_process;
+mod panics;
+mod simulated_cluster;
+mod simulated_jobs;
+mod starting;
+mod testing;
+mod testing_panics;

@@ -1,0 +1,9 @@
+//! The programs in the manual of the attributes, as tests of the documentation.
+
+#[cfg(doctest)]
+#[doc = include_str!("../scheduler-macros/src/manual.md")]
+pub struct Scheduled;
+
+#[cfg(doctest)]
+#[doc = include_str!("../scheduler-macros/src/job.md")]
+pub struct Job;
