@@ -1,4 +1,5 @@
 //! Reads any text as a cron expression: no panic, a brief error, and one text for one meaning.
+#![cfg_attr(fuzzing, no_main)]
 
 use scheduler_expr::CronExpression;
 
@@ -21,3 +22,6 @@ pub fn check(text: &str) {
         }
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|text: &str| check(text));

@@ -1,5 +1,6 @@
 //! Reads any text as a duration: no panic, a brief error, and a text that reads back as the same
 //! length.
+#![cfg_attr(fuzzing, no_main)]
 
 use std::time::Duration;
 
@@ -24,3 +25,6 @@ pub fn check(text: &str) {
         }
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|text: &str| check(text));

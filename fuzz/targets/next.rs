@@ -2,6 +2,7 @@
 //! long.
 //!
 //! Input: eight bytes of seconds, two that choose a zone, one for the policies, and the expression.
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::LazyLock;
 
@@ -35,3 +36,6 @@ pub fn check(data: &[u8]) {
         previous = at;
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| check(data));

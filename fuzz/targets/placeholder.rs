@@ -2,6 +2,7 @@
 //! bounded result.
 //!
 //! Input: lines; the first is the template, the others are the values of `a`, `b`, `c`…
+#![cfg_attr(fuzzing, no_main)]
 
 use std::convert::Infallible;
 
@@ -44,3 +45,6 @@ pub fn check(text: &str) {
         assert_eq!(unset.ok(), Some(default));
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|text: &str| check(text));

@@ -1,6 +1,7 @@
 //! Plays any trace of operations on the wheel and on the heap: they agree in all that can be seen.
 //!
 //! Input: operations of ten bytes each: what, how often, and a number that is a due time or a choice.
+#![cfg_attr(fuzzing, no_main)]
 
 use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
 
@@ -97,3 +98,6 @@ pub fn check(data: &[u8]) {
     }
     assert_eq!(pair.wheel.pop(), None);
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| check(data));

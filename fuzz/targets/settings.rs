@@ -2,6 +2,7 @@
 //! lines as it is meant to have, and no value without a source.
 //!
 //! The room of the facade is compiled into the target, because nothing of it is public.
+#![cfg_attr(fuzzing, no_main)]
 
 use scheduler_expr::{Attribute, RuleKind};
 
@@ -53,3 +54,6 @@ pub fn check(text: &str) {
         assert!(!message.chars().any(|c| c.is_control() && c != '\n'), "{message}");
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|text: &str| check(text));

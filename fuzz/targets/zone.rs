@@ -2,6 +2,7 @@
 //! agree, an error is brief, and a help that quotes a zone quotes one that exists.
 //!
 //! Input: eight bytes of seconds, and the name.
+#![cfg_attr(fuzzing, no_main)]
 
 use chrono::DateTime;
 use scheduler_core::trigger::Zone;
@@ -44,3 +45,6 @@ pub fn check(data: &[u8]) {
         }
     }
 }
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| check(data));

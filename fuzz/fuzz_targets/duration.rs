@@ -1,7 +1,0 @@
-//! `targets/duration.rs` with inputs that are made up.
-#![no_main]
-
-#[path = "../targets/duration.rs"]
-mod target;
-
-libfuzzer_sys::fuzz_target!(|text: &str| target::check(text));

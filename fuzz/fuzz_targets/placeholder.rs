@@ -1,7 +1,0 @@
-//! `targets/placeholder.rs` with inputs that are made up.
-#![no_main]
-
-#[path = "../targets/placeholder.rs"]
-mod target;
-
-libfuzzer_sys::fuzz_target!(|text: &str| target::check(text));
