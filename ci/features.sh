@@ -5,9 +5,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# `sqlite`, `postgres` and `tls` only add a store to `durable`.
 features=(tokio tracing log metrics testing serde durable)
+# These only add a store to `durable`, so that `deep` does not combine them.
+stores=(sqlite sqlite-system postgres tls)
 crates=(scheduler-expr scheduler-core scheduler-store scheduler-node)
+# Those with default features, without.
+bare=(scheduler-sqlite scheduler-cli scheduler-monitors)
 
 check() {
   printf '%s\n' "$*"
@@ -17,7 +20,7 @@ check() {
 case "${1:-quick}" in
   quick)
     check -p scheduler-rs
-    for feature in "${features[@]}"; do
+    for feature in "${features[@]}" "${stores[@]}"; do
       check -p scheduler-rs --features "$feature"
     done
     ;;
@@ -36,6 +39,9 @@ esac
 # By themselves, without what the facade switches on.
 for crate in "${crates[@]}"; do
   check -p "$crate"
+done
+for crate in "${bare[@]}"; do
+  check -p "$crate" --no-default-features
 done
 
 cargo test -p scheduler-rs --lib -- --skip simulation:: --skip specification::
