@@ -2,7 +2,7 @@
 //! gone, however it ended.
 //!
 //! Where there is no PostgreSQL, [`Server::start`] says so and returns none, and the test is to end. With
-//! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip.
+//! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip. `POSTGRES_BIN` names the folder of another PostgreSQL.
 
 mod bouncer;
 mod proxy;
@@ -236,8 +236,11 @@ impl Drop for Server {
     }
 }
 
-/// The folder of the newest PostgreSQL.
+/// The folder that `POSTGRES_BIN` names, or else that of the newest PostgreSQL.
 fn programs() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("POSTGRES_BIN") {
+        return Some(chosen.into());
+    }
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut installed: Vec<_> = installed.map(|entry| entry.path().join("bin")).collect();
     installed.sort();
