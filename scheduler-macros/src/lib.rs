@@ -51,6 +51,7 @@ pub fn scheduled(
     annotate(options.into(), &item.into()).into()
 }
 
+/// [scheduled]: macro@crate::scheduled
 #[doc = include_str!("job.md")]
 #[doc(alias = "enqueue")]
 #[doc(alias = "queue")]

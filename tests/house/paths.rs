@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::layers;
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -16,6 +16,9 @@ const DOCUMENTS: [&str; 7] = [
     "CHANGELOG.md",
     "docs",
     "examples/README.md",
+    "scheduler-macros/src/manual.md",
+    "scheduler-macros/src/job.md",
+    "scheduler-monitors/src/manual.md",
 ];
 
 /// From where paths count, beside the folder of the document.
@@ -53,6 +56,32 @@ fn every_path_in_a_document_leads_to_something() {
         }
     }
     assert!(count > 100, "only {count} paths were found");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_anchor_in_a_document_leads_to_a_heading() {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a readable document");
+        for (number, line) in prose(&text) {
+            for (path, anchor) in targets(line).filter_map(|target| target.split_once('#')) {
+                let file = match path {
+                    "" => document.clone(),
+                    path => document.with_file_name(path),
+                };
+                // The path is another test's matter.
+                let Ok(text) = fs::read_to_string(&file) else { continue };
+                count += 1;
+                if !prose(&text).any(|(_, line)| slug(line).as_deref() == Some(anchor)) {
+                    let document = document.display();
+                    faults.push(format!("{document}:{number}: `{path}` has no `#{anchor}`"));
+                }
+            }
+        }
+    }
+    assert!(count > 20, "only {count} anchors were found");
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
@@ -96,29 +125,47 @@ fn files(path: PathBuf) -> Vec<PathBuf> {
 
 /// The paths of a document, each with its line.
 fn paths(text: &str) -> Vec<(usize, &str)> {
+    let of_line = |line| links(line).chain(words_of_code(line).filter_map(named));
+    prose(text).flat_map(|(number, line)| of_line(line).map(move |path| (number, path))).collect()
+}
+
+/// The lines outside of blocks of code, each with its number.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
-    let mut paths = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        } else if !is_code {
-            let found = links(line).chain(line.split('`').skip(1).step_by(2).filter_map(named));
-            paths.extend(found.map(|path| (number, path)));
-        }
-    }
-    paths
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+fn words_of_code(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// The files of links that lie in the repository.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let files = targets(line).filter_map(|target| target.split('#').next());
+    files.filter(|file| !file.is_empty())
 }
 
 /// The targets of links, `[…](here)` and `[…]: here`, and the sources of pictures, that lie in the repository.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+fn targets(line: &str) -> impl Iterator<Item = &str> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let defined = line.starts_with('[').then(|| line.split_once("]: ")).flatten();
     // Pictures are HTML: ` src="…"` and ` srcset="…"`.
     let pictures = [" src=\"", " srcset=\""].into_iter().filter_map(|name| line.split_once(name));
     let pictures = pictures.filter_map(|(_, rest)| rest.split('"').next());
     let targets = inline.chain(defined.map(|(_, target)| target)).chain(pictures);
-    let targets = targets.filter_map(|target| target.split('#').next());
-    targets.filter(|target| !target.is_empty() && !target.contains("://"))
+    targets.filter(|target| !target.contains("://"))
+}
+
+/// The anchor that a heading gets, if the line is one.
+fn slug(line: &str) -> Option<String> {
+    let heading =
+        line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))?;
+    let letters = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    Some(letters.collect::<String>().to_lowercase().replace(' ', "-"))
 }
 
 /// The path that words of code begin with, if they do.
@@ -171,4 +218,13 @@ fn paths_are_told_from_other_words() {
                 <source srcset=\"f.png\">\n<img src=\"g.png\" alt=\"h\">\n";
     let found: Vec<&str> = paths(text).into_iter().map(|(_, path)| path).collect();
     assert_eq!(found, ["docs/a.md", "src/b.rs", "c.rs", "ci/d.sh", "../e.md", "f.png", "g.png"]);
+}
+
+#[test]
+fn headings_have_the_anchors_that_github_gives_them() {
+    let anchor = |line| slug(line).expect("a heading");
+    assert_eq!(anchor("## Who gets in"), "who-gets-in");
+    assert_eq!(anchor("## `on_lost = \"rerun\"`"), "on_lost--rerun");
+    assert_eq!(anchor("# 3. Is everything there?"), "3-is-everything-there");
+    assert_eq!(slug("#[scheduled] is an attribute"), None);
 }
