@@ -2,6 +2,7 @@
 //! drift.
 
 mod contract;
+mod features;
 mod figures;
 mod imports;
 mod layers;
