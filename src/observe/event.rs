@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::queue::Priority;
 #[cfg(feature = "serde")]
-use super::serial::seconds;
+use super::serial::{seconds, seconds_if_any};
 use super::{Failure, Outcome, SkipReason, StoreEvent, TaskFacts, TaskState};
 use crate::facts::Location;
 use crate::run::RunInfo;
@@ -82,6 +82,12 @@ pub enum EventKind {
         run: RunInfo,
         /// Why.
         reason: StopReason,
+        /// How long its future has held its thread without an `.await`, if that is at least a second.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "blocked_seconds", serialize_with = "seconds_if_any")
+        )]
+        blocked: Option<Duration>,
     },
     /// A run ended, with its last attempt.
     #[non_exhaustive]
@@ -111,6 +117,13 @@ pub enum EventKind {
         count: u64,
         /// Whether there may be more than `count`: a custom trigger was not asked for all of them.
         at_least: bool,
+        /// With [`SkipReason::Overlap`]: how long the future of the run before has held its thread without an `.await`, if
+        /// that is at least a second.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "blocked_seconds", serialize_with = "seconds_if_any")
+        )]
+        blocked: Option<Duration>,
     },
     /// A task was added, at the start or later.
     #[non_exhaustive]

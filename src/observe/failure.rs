@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::UNBLOCK;
 use crate::run::TaskError;
 
 /// How a run ended, after its last attempt.
@@ -204,9 +205,13 @@ impl Failure {
         Self::new(Kind::Panic, message, Vec::new(), place)
     }
 
-    /// An attempt that was still in progress when its time was over.
-    pub(crate) fn from_timeout(limit: Duration) -> Self {
-        Self::new(Kind::Timeout, &format!("it did not end within {limit:?}"), Vec::new(), None)
+    /// An attempt that was still in progress when its time was over, perhaps because its future blocks its thread.
+    pub(crate) fn from_timeout(limit: Duration, is_blocking: bool) -> Self {
+        let mut text = format!("it did not end within {limit:?}");
+        if is_blocking {
+            text.push_str(&format!("; it is async and blocks its thread: {UNBLOCK}"));
+        }
+        Self::new(Kind::Timeout, &text, Vec::new(), None)
     }
 
     /// A failure of the engine: of a trigger, or of a destructor.

@@ -233,7 +233,7 @@ mod tests {
             (Outcome::Success, 0, true),
             (Outcome::Success, 0, false),
             (panicked(), 1, true),
-            (Failure::from_timeout(Duration::from_secs(5)).into(), 2, true),
+            (Failure::from_timeout(Duration::from_secs(5), false).into(), 2, true),
             (Outcome::Cancelled, 2, true),
             (Outcome::Refused("locked".into()), 2, true),
             (Outcome::Snoozed(Duration::from_secs(1)), 2, true),
@@ -273,7 +273,7 @@ mod tests {
         let error = crate::run::TaskError::from_display("no");
         record(&mut history, 1, 3, &Failure::from_error(&error).into());
         record(&mut history, 2, 1, &panicked());
-        record(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1)).into());
+        record(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1), false).into());
         record(&mut history, 4, 1, &Outcome::Cancelled);
         record(&mut history, 5, 1, &Outcome::Success);
         history.skip(SkipReason::Overlap, 2);

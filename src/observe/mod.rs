@@ -31,9 +31,9 @@
 //! |---|---|---|---|
 //! | `run_started` | `run`, `late_seconds` | before each attempt | first |
 //! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |
-//! | `stop_asked` | `run`, `reason` | a run is asked to stop | first |
+//! | `stop_asked` | `run`, `reason`, `blocked_seconds` | a run is asked to stop | first |
 //! | `run_finished` | `run`, `outcome`, `took_seconds`, `next`, `streak` | after the last attempt | failures late, others first |
-//! | `skipped` | `reason`, `first`, `last`, `count`, `at_least` | fire times got no run | first |
+//! | `skipped` | `reason`, `first`, `last`, `count`, `at_least`, `blocked_seconds` | fire times got no run | first |
 //! | `task_added` | `is_disabled`, `next` | at the start, or later | late |
 //! | `task_ended` | `state` | a task will not run again | late |
 //! | `paused` | `note`, `until`, `next` | `pause` | late |
@@ -106,11 +106,11 @@ pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
 pub(crate) use history::History;
 pub(crate) use log::{Level, Log};
 pub(crate) use metrics::meter;
-pub(crate) use pool_events::{LookUp, PoolEvents};
+pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use starvation::{Held, LATE, ThreadUse};
+pub(crate) use starvation::{Held, LATE, ThreadUse, UNBLOCK};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;
 pub(crate) use totals::{SharedTotals, Totals};

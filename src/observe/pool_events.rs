@@ -11,7 +11,7 @@ use super::starvation::{LATE, ThreadUse, longest_of_all};
 use super::{Bus, Event, EventKind, Failure, TaskFacts};
 
 /// Seconds after an explained late start in which no other one is: each looks at all tasks.
-const EXPLAIN_PAUSE: i64 = 10;
+pub(crate) const EXPLAIN_PAUSE: i64 = 10;
 
 type ThreadsSince = dyn Fn(DateTime<Utc>) -> Vec<ThreadUse> + Send + Sync;
 type FactsOf = dyn Fn(&str) -> Option<Arc<TaskFacts>> + Send + Sync;
@@ -71,7 +71,8 @@ impl PoolEvents {
         let task = self.facts_of(run.task_id(), run.task_name());
         let (due, busy) = (at - late, self.threads);
         let uses = (self.look_up.threads_since)(due);
-        if let Some(longest) = longest_of_all(busy, &task, due, &uses) {
+        // What was due at the same time takes its thread a moment later.
+        if let Some(longest) = longest_of_all(busy, &task, due + late / 10, &uses) {
             let pool = Arc::clone(&self.pool);
             self.bus.emit(Event::of(at, &task, EventKind::Starved { pool, late, busy, longest }));
         }

@@ -9,8 +9,15 @@ use chrono::{DateTime, Utc};
 
 use super::{Longest, TaskFacts};
 
-/// From what lateness on a late start is explained.
+/// From what lateness on a late start is explained, and how long a poll of a future blocks its thread that is told of.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
+
+/// How an async function stops blocking its thread.
+pub(crate) const UNBLOCK: &str = if cfg!(feature = "tokio") {
+    "call what blocks by `tokio::task::spawn_blocking`, or make the function a plain `fn`"
+} else {
+    "call what blocks on another thread (`spawn_blocking` of a runtime), or make the function a plain `fn`"
+};
 
 /// The threads that a task has held lately: one for each run of a plain function, and for each poll of a future.
 #[derive(Clone, Debug)]
@@ -26,19 +33,19 @@ pub(crate) struct Held {
     pub(crate) to: DateTime<Utc>,
 }
 
-/// Returns who held a thread for longest, if all threads of a pool were held when a run of `task` was due.
+/// Returns who held a thread for longest, if all threads of a pool were held at a moment when a run of `task` waited.
 ///
 /// A process that was suspended, a clock that was set, and a task that waits for its own run before are late for other
 /// reasons. Waits between attempts count as busy, although they hold no thread.
 pub(super) fn longest_of_all(
     threads: usize,
     task: &TaskFacts,
-    due: DateTime<Utc>,
+    moment: DateTime<Utc>,
     uses: &[ThreadUse],
 ) -> Option<Longest> {
     let (mut busy, mut longest) = (0, None::<Longest>);
     for ThreadUse { task: holder, held } in uses.iter().filter(|it| it.task.pool == task.pool) {
-        let is_held = |held: &&Held| (held.from..held.to).contains(&due);
+        let is_held = |held: &&Held| (held.from..held.to).contains(&moment);
         let held: Vec<&Held> = held.iter().filter(is_held).collect();
         // Two at once are of a task that does not wait for itself (`overlap = "allow"`).
         if holder.name == task.name && held.len() < 2 {
@@ -67,7 +74,7 @@ mod tests {
         ThreadUse { task: sample::facts(name), held: held.collect() }
     }
 
-    /// A run of `tick` that was due at second 10: who held one of this many threads for longest.
+    /// A run of `tick` that waits at second 10: who held one of this many threads for longest.
     fn explain(threads: usize, tasks: &[ThreadUse]) -> Option<(String, u64)> {
         let longest = longest_of_all(threads, &sample::facts("tick"), sample::at(10_000), tasks)?;
         Some((longest.task.to_string(), longest.running_for.as_secs()))
@@ -81,7 +88,7 @@ mod tests {
         let tasks = [sweep, import, idle];
         assert_eq!(explain(1, &tasks), Some(("import".to_owned(), 12)));
         assert_eq!(explain(2, &tasks), Some(("import".to_owned(), 12)));
-        assert_eq!(explain(3, &tasks), None, "a thread was free when it was due");
+        assert_eq!(explain(3, &tasks), None, "a thread was free when it waited");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
     let after =
         |next: &Option<_>| next.map_or_else(String::new, |at| format!("; next {}", time(at)));
     let text = match &event.kind {
-        EventKind::Skipped { reason, first, last, count, at_least } => {
+        EventKind::Skipped { reason, first, last, count, at_least, .. } => {
             let least = if *at_least { "at least " } else { "" };
             let range = match first == last {
                 true if *count == 1 => format!("of {}", time(*last)),
@@ -118,7 +118,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 full(failure)
             )
         }
-        EventKind::StopAsked { run, reason } => {
+        EventKind::StopAsked { run, reason, .. } => {
             let reason = match reason {
                 StopReason::Timeout => "its time is over",
                 StopReason::Cancelled => "it was cancelled",

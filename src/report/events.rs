@@ -4,7 +4,7 @@ use super::Message;
 use super::limit::{Limit, Show};
 use crate::observe::{
     Event, EventKind, Failure, Level, Longest, Outcome, RuleKind, SkipReason, StopReason,
-    StoreEvent, TaskState, duration, instant,
+    StoreEvent, TaskState, UNBLOCK, duration, instant,
 };
 
 /// How many messages of one kind about a task are shown in full before they are summed up.
@@ -15,13 +15,13 @@ const NEWS_IN_FULL: u32 = 10;
 pub(super) struct Shown(Vec<((&'static str, &'static str), Limit)>);
 
 impl Shown {
-    /// The message about an event, if one is due.
-    pub(super) fn report(&mut self, event: &Event) -> Option<Message> {
+    /// The message about an event, if one is due. `holder` is who held the threads of its pool lately.
+    pub(super) fn report(&mut self, event: &Event, holder: Option<&Longest>) -> Option<Message> {
         match &event.kind {
             EventKind::Skipped { reason, count, .. } => {
-                let why = why(*reason)?;
+                let why = why(event, holder)?;
                 self.limited(event, reason.name(), *count, |count, within| {
-                    skipped(event, count, within.as_deref(), why)
+                    skipped(event, count, within.as_deref(), &why)
                 })
             }
             _ => {
@@ -135,11 +135,13 @@ fn message(event: &Event) -> Option<Message> {
         )),
         EventKind::RunFinished { outcome: Outcome::Lost, .. } => Message::about(event, Level::Warn)
             .note("this process could not reach the store for too long"),
-        EventKind::StopAsked { reason: StopReason::Timeout, .. } => {
+        EventKind::StopAsked { reason: StopReason::Timeout, blocked, .. } => {
             let message =
                 Message::about(event, Level::Warn).note("it runs longer than its `timeout`");
             if event.task.as_ref().is_some_and(|task| task.is_async) {
-                return Some(message.note("its future is dropped at the next `.await`"));
+                let blocking = blocking(event.task_name()?, blocked.is_some());
+                let message = message.note("its future is dropped at the next `.await`");
+                return Some(message.note(blocking));
             }
             message
                 .note("it holds its thread until it returns")
@@ -158,21 +160,33 @@ fn starved(event: &Event) -> Option<Message> {
         _ => format!("all {busy} threads of pool `{pool}`"),
     };
     let are = if *busy == 1 { "is" } else { "are" };
-    let Longest { task: culprit, is_async, location, running_for, .. } = longest;
-    let place = location.map_or_else(String::new, |location| format!(" ({location})"));
-    let longest = format!("longest: `{culprit}`{place} for {}", duration(*running_for));
     let message = Message::warn(format!(
-        "task `{task}` started {late} late: {threads} {are} busy, {longest}; raise `{key}` (now {busy})"
+        "task `{task}` started {late} late: {threads} {are} busy, longest: {}; raise `{key}` (now {busy})",
+        held_by(longest)
     ));
-    let message = message.with_fields(event);
-    Some(if *is_async {
-        message.note(format!("`{culprit}` is async and blocks its thread: let it call what blocks on a thread of its own"))
-    } else {
-        message
-    })
+    Some(message.with_fields(event).note(blocking(&longest.task, longest.is_async)))
 }
 
-fn skipped(event: &Event, count: u64, within: Option<&str>, why: &str) -> Message {
+/// `import` (src/jobs.rs:7) for 12s
+fn held_by(longest: &Longest) -> String {
+    let Longest { task, location, running_for, .. } = longest;
+    let place = location.map_or_else(String::new, |location| format!(" ({location})"));
+    format!("`{task}`{place} for {}", duration(*running_for))
+}
+
+/// What to do if a future blocks its thread; empty for a plain function.
+fn blocking(task: &str, is_async: bool) -> String {
+    let help = || format!("`{task}` is async and blocks its thread: {UNBLOCK}");
+    is_async.then(help).unwrap_or_default()
+}
+
+/// Why runs were skipped, and what to do about it.
+struct Why {
+    reason: String,
+    note: String,
+}
+
+fn skipped(event: &Event, count: u64, within: Option<&str>, why: &Why) -> Message {
     let (task, last) = (
         event.task_name().unwrap_or_default(),
         match event.kind {
@@ -185,19 +199,28 @@ fn skipped(event: &Event, count: u64, within: Option<&str>, why: &str) -> Messag
         1 => format!("its run of {last}"),
         _ => format!("{count} runs{within}, the last that of {last}"),
     };
-    Message::warn(format!("task `{task}` skipped {what}: {why}")).with_fields(event)
+    let Why { reason, note } = why;
+    Message::warn(format!("task `{task}` skipped {what}: {reason}")).with_fields(event).note(note)
 }
 
 /// Why runs were skipped; `None` if that was intended.
-fn why(reason: SkipReason) -> Option<&'static str> {
-    match reason {
-        SkipReason::Overlap => Some("the run before was still in progress"),
-        SkipReason::Misfire => Some(
-            "its time had passed before it could run: \
-             all threads were busy, or the process stood still",
+fn why(event: &Event, holder: Option<&Longest>) -> Option<Why> {
+    let EventKind::Skipped { reason, blocked, .. } = &event.kind else { return None };
+    let (busy, note) = match (reason, holder) {
+        (SkipReason::Overlap, _) => {
+            let note = blocking(event.task_name().unwrap_or_default(), blocked.is_some());
+            return Some(Why { reason: "the run before was still in progress".to_owned(), note });
+        }
+        (SkipReason::Misfire, None) => {
+            ("all threads were busy, or the process stood still".to_owned(), String::new())
+        }
+        (SkipReason::Misfire, Some(longest)) => (
+            format!("all threads were busy, longest: {}", held_by(longest)),
+            blocking(&longest.task, longest.is_async),
         ),
-        SkipReason::Paused | SkipReason::Rescheduled | SkipReason::Refused => None,
-    }
+        (SkipReason::Paused | SkipReason::Rescheduled | SkipReason::Refused, _) => return None,
+    };
+    Some(Why { reason: format!("its time had passed before it could run: {busy}"), note })
 }
 
 /// The message about the end of a task; none for a one-time task that has run.

@@ -5,12 +5,19 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::budget::Budget;
 use super::events::{self, Shown};
 use super::failures::{self, Failures};
 use super::{Message, Messages};
-use crate::observe::{Event, EventKind, Level, Listener, Outcome, RuleKind, duration};
+use crate::observe::{
+    EXPLAIN_PAUSE, Event, EventKind, Level, Listener, Longest, Outcome, RuleKind, duration,
+};
 use crate::sync::Mutex;
+
+/// For how long a holder of threads is named: until late starts are explained again.
+const HOLDER_AGE_MAX: TimeDelta = TimeDelta::seconds(EXPLAIN_PAUSE);
 
 /// Reports failures and warnings, and the first success of each task.
 ///
@@ -29,6 +36,8 @@ struct State {
     tasks: BTreeMap<Arc<str>, TaskLog>,
     /// By the name of a pool or hook.
     places: BTreeMap<Box<str>, Shown>,
+    /// Who held the threads of each pool when that was last explained.
+    holders: BTreeMap<Arc<str>, (DateTime<Utc>, Longest)>,
     budget: Budget,
     is_started: bool,
     is_stopping: bool,
@@ -80,12 +89,18 @@ impl State {
             }
             EventKind::TaskEnded { .. } => return self.ended(event),
             _ => {
-                if let Some(place) = events::place(event) {
-                    return self.places.entry(place.into()).or_default().report(event);
+                if let EventKind::Starved { pool, longest, .. } = &event.kind {
+                    self.holders.insert(Arc::clone(pool), (event.at, longest.clone()));
                 }
+                if let Some(place) = events::place(event) {
+                    return self.places.entry(place.into()).or_default().report(event, None);
+                }
+                let holder = event.task.as_ref().and_then(|task| self.holders.get(&task.pool));
+                let holder = holder.filter(|(at, _)| event.at - at <= HOLDER_AGE_MAX);
+                let holder = holder.map(|(_, holder)| holder);
                 // A run may outlive its task.
                 let log = event.task_name().and_then(|task| self.tasks.get_mut(task));
-                return log.unwrap_or(&mut TaskLog::default()).message(event);
+                return log.unwrap_or(&mut TaskLog::default()).message(event, holder);
             }
         }
         None
@@ -121,7 +136,7 @@ impl State {
 }
 
 impl TaskLog {
-    fn message(&mut self, event: &Event) -> Option<Message> {
+    fn message(&mut self, event: &Event, holder: Option<&Longest>) -> Option<Message> {
         match &event.kind {
             EventKind::RunFinished { outcome, streak, .. } if outcome.is_failure() => {
                 let message = self.failures.report(event);
@@ -130,7 +145,7 @@ impl TaskLog {
                 message
             }
             EventKind::AttemptFailed { .. } => self.failures.report(event),
-            _ => self.shown.report(event),
+            _ => self.shown.report(event, holder),
         }
     }
 

@@ -13,7 +13,7 @@ use super::rule::Rule;
 use super::state::Phase;
 use super::ticker::{Parts, Ticker};
 use super::transition::Transition;
-use crate::observe::{EventKind, SharedTotals, StopReason, TaskFacts, TaskState};
+use crate::observe::{EventKind, LATE, SharedTotals, StopReason, TaskFacts, TaskState};
 
 /// A task, to be looked at and controlled. Clones are the same task.
 #[derive(Clone, Debug)]
@@ -403,11 +403,13 @@ impl Control {
     /// Reports that the end of the pool asks the runs in progress to stop.
     pub(crate) fn report_shutdown(&self) {
         let mut transition = self.transition();
+        let now = transition.now.tick;
         for index in 0..transition.state.active.len() {
             let active = &transition.state.active[index];
             if !matches!(active.phase, Phase::Wait(_)) && active.run.stop_cause().is_none() {
                 let run = active.run.info();
-                transition.report(EventKind::StopAsked { run, reason: StopReason::Shutdown });
+                let (reason, blocked) = (StopReason::Shutdown, active.blocked(now, LATE));
+                transition.report(EventKind::StopAsked { run, reason, blocked });
             }
         }
         transition.commit();

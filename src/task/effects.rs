@@ -41,7 +41,7 @@ pub(super) struct Rare {
     /// The function of a task that has ended.
     pub(super) call: Option<Call>,
     pub(super) has_ended: bool,
-    /// Whether a run starts so late that the tasks that held the threads are reported.
+    /// Whether a run starts so late, or misses so much, that the tasks that held the threads are reported.
     pub(super) is_late: bool,
 }
 
@@ -60,6 +60,10 @@ impl Effects {
     /// Delivers events, and performs everything. No lock may be held.
     #[inline]
     pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, events: Option<Vec<Event>>) {
+        // Before the events: of what was missed the messages say why.
+        if self.rare.as_ref().is_some_and(|rare| rare.is_late) {
+            ticker.report_late();
+        }
         if let Some(events) = events {
             ticker.deliver(events);
         }
@@ -72,9 +76,6 @@ impl Effects {
 impl Rare {
     fn perform(self, ticker: &Arc<Timer<Ticker>>) {
         self.stopped.iter().for_each(Run::heed_stop);
-        if self.is_late {
-            ticker.report_late();
-        }
         for (permits, outcome) in self.permits {
             let panics = permits.release(&outcome);
             panics.for_each(|failure| ticker.report_hook("gate", failure));

@@ -37,8 +37,8 @@ impl Control {
     pub(crate) fn report_skips(&self, reason: SkipReason, count: u64, last: DateTime<Utc>) {
         let mut transition = self.transition();
         transition.state.history.skip(reason, count);
-        let (first, at_least) = (last, false);
-        transition.report(EventKind::Skipped { reason, first, last, count, at_least });
+        let (first, at_least, blocked) = (last, false, None);
+        transition.report(EventKind::Skipped { reason, first, last, count, at_least, blocked });
         transition.commit();
     }
 

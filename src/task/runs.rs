@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scheduler_core::{Due, Now};
+use scheduler_core::{Due, Now, Tick};
 
 use super::claimed::{interrupt, outcome_of_success};
 use super::gate::GATE_LIMIT;
@@ -60,8 +60,11 @@ impl Transition<'_> {
         }
         let now = self.now;
         let job = self.next_job();
-        let start = self.state.planner.fire(now)?;
-        Some(self.start(start, job.as_ref(), engine))
+        let start = self.state.planner.fire(now);
+        if self.state.planner.has_missed(now, LATE) {
+            self.effects.rare().is_late = true;
+        }
+        Some(self.start(start?, job.as_ref(), engine))
     }
 
     /// Asks attempts to stop whose time is over.
@@ -265,7 +268,9 @@ impl Transition<'_> {
                 } else {
                     self.ticker.policy.timeout
                 };
-                Failure::from_timeout(limit.unwrap_or_default()).into()
+                let limit = limit.unwrap_or_default();
+                let is_blocking = active.blocked(self.now.tick, limit.min(LATE)).is_some();
+                Failure::from_timeout(limit, is_blocking).into()
             }
             (None, Some(_)) if active.run.is_stopped_by_pool() => Outcome::Cancelled,
             (None, Some(failure)) => (*failure).into(),
@@ -313,6 +318,11 @@ impl Transition<'_> {
             let (start, began, now) = (active.start, active.began, self.now);
             self.state.planner.run_ended(&start, began, now, false);
         }
+        if self.state.facts.is_async
+            && let Some(poll) = active.run.longest_poll(self.now.tick)
+        {
+            self.state.longest_poll = Some(poll);
+        }
         if self.state.planner.has_news() {
             self.report_news();
         }
@@ -322,11 +332,6 @@ impl Transition<'_> {
     /// Records a run that is over, and reports it if anything listens.
     fn record(&mut self, Over { mut active, outcome }: Over) {
         let took = self.now.tick.since(active.began.tick);
-        if self.state.facts.is_async
-            && let Some(poll) = active.run.longest_poll(self.now.tick)
-        {
-            self.state.longest_poll = Some(poll);
-        }
         let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
         if recorded.is_news || self.ticker.bus.is_heard() {
             let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
@@ -374,7 +379,14 @@ impl Transition<'_> {
         let at = active.start.fire.at.as_wall(active.began).to_utc();
         let (refused, first, last) = (SkipReason::Refused, at, at);
         self.state.history.skip(refused, 1);
-        self.report(EventKind::Skipped { reason: refused, first, last, count: 1, at_least: false });
+        self.report(EventKind::Skipped {
+            reason: refused,
+            first,
+            last,
+            count: 1,
+            at_least: false,
+            blocked: None,
+        });
         let outcome = Outcome::Refused(reason.into());
         self.end_job(&active.run, &outcome);
         if let Some(permits) = active.permits.take() {
@@ -422,7 +434,8 @@ impl Transition<'_> {
             StopCause::Cancelled => StopReason::Cancelled,
             StopCause::Lost => StopReason::Lost,
         };
-        self.report(EventKind::StopAsked { run: run.info(), reason });
+        let blocked = self.state.active[index].blocked(self.now.tick, LATE);
+        self.report(EventKind::StopAsked { run: run.info(), reason, blocked });
         self.effects.rare().stopped.push(run);
     }
 }
@@ -446,13 +459,7 @@ impl ActiveRun {
         }
     }
 
-    fn begin(
-        &mut self,
-        start: Start,
-        began: Now,
-        firing: u64,
-        deadline: Option<scheduler_core::Tick>,
-    ) {
+    fn begin(&mut self, start: Start, began: Now, firing: u64, deadline: Option<Tick>) {
         (self.start, self.began, self.firing, self.deadline) = (start, began, firing, deadline);
         (self.is_cancelled, self.is_admitted, self.has_attempted) = (false, false, true);
         (self.failure, self.refusal) = (None, None);

@@ -13,7 +13,7 @@ use super::planner::{Planner, Start};
 use super::rule::Rule;
 use crate::inject::Call;
 use crate::notice::Wakers;
-use crate::observe::{Event, Failure, History, TaskFacts, TaskState};
+use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
@@ -97,6 +97,12 @@ impl ActiveRun {
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Wait(_))
     }
+
+    /// Returns how long one poll of its future has held its thread, if at least for so long.
+    pub(super) fn blocked(&self, now: Tick, at_least: Duration) -> Option<Duration> {
+        let poll = self.run.longest_poll(now)?;
+        (poll.took >= at_least).then_some(poll.took)
+    }
 }
 
 impl State {
@@ -161,6 +167,13 @@ impl State {
             // The wall clock may be set forward meanwhile.
             Some(Due::Wall(_)) => Due::Tick(run.min(now.tick + WALL_CHECK)),
         })
+    }
+
+    /// Returns how long a poll of a future of this task has held its thread at this time or later, if that is long.
+    pub(super) fn blocked_since(&self, from: Tick, now: Now) -> Option<Duration> {
+        let active = self.active.iter().filter_map(|run| run.run.longest_poll(now.tick));
+        let polls = active.chain(self.longest_poll).filter(|poll| poll.from + poll.took >= from);
+        polls.map(|poll| poll.took).filter(|took| *took >= LATE).max()
     }
 
     pub(super) fn find(&self, run: &Run) -> Option<usize> {

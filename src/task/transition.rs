@@ -10,7 +10,7 @@ use super::planner::Skip;
 use super::question::Question;
 use super::rule::Rule;
 use super::ticker::{Guard, Ticker};
-use crate::observe::{Event, EventKind, Failure, TaskState, catch};
+use crate::observe::{Event, EventKind, Failure, SkipReason, TaskState, catch};
 
 /// A task while its lock is held.
 #[must_use = "a transition has to be committed"]
@@ -97,8 +97,12 @@ impl<'a> Transition<'a> {
         }
         for Skip { reason, first, last, count, at_least } in self.state.planner.take_skips() {
             self.state.history.skip(reason, count);
+            let blocked = match reason {
+                SkipReason::Overlap => self.state.blocked_since(first.as_tick(self.now), self.now),
+                _ => None,
+            };
             let (first, last) = (first.as_wall(self.now).to_utc(), last.as_wall(self.now).to_utc());
-            self.report(EventKind::Skipped { reason, first, last, count, at_least });
+            self.report(EventKind::Skipped { reason, first, last, count, at_least, blocked });
         }
     }
 

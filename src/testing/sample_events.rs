@@ -68,7 +68,7 @@ fn of_runs() -> [EventKind; 5] {
     [
         EventKind::RunStarted { run, late },
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in: late * 4 },
-        EventKind::StopAsked { run, reason: StopReason::Timeout },
+        EventKind::StopAsked { run, reason: StopReason::Timeout, blocked: None },
         EventKind::RunFinished { run, outcome: failure().into(), took, next, streak: 2 },
         EventKind::RunFinished { run, outcome: Outcome::Success, took, next, streak: 0 },
     ]
@@ -79,10 +79,10 @@ fn of_tasks() -> [EventKind; 11] {
     let (pool, late) = (Arc::from("default"), Duration::from_secs(4));
     let longest =
         Longest::new(&TaskFacts { name: "import".into(), ..facts() }, Duration::from_secs(12));
-    let (first, last) = (instant(0), instant(120));
+    let (first, last, reason) = (instant(0), instant(120), SkipReason::Overlap);
     let asked_again_in = Duration::from_secs(1);
     [
-        EventKind::Skipped { reason: SkipReason::Overlap, first, last, count: 3, at_least: false },
+        EventKind::Skipped { reason, first, last, count: 3, at_least: false, blocked: None },
         EventKind::TaskAdded { is_disabled: false, next },
         EventKind::TaskEnded { state: TaskState::Completed },
         EventKind::Paused { note: Some("maintenance".into()), until, next },

@@ -362,7 +362,14 @@ mod tests {
             bus.emit(sample::finished("tick", (2, 2), failure, 1, 2_000));
             bus.emit(started(3, 1));
             let (reason, first, last) = (SkipReason::Overlap, sample::at(0), sample::at(2));
-            let kind = EventKind::Skipped { reason, first, last, count: 3, at_least: false };
+            let kind = EventKind::Skipped {
+                reason,
+                first,
+                last,
+                count: 3,
+                at_least: false,
+                blocked: None,
+            };
             bus.emit(sample::event("tick", 0, kind));
             let next = Some(sample::at(3_600_000));
             let kind = EventKind::Paused { note: None, until: None, next };

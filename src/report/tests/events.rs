@@ -9,6 +9,7 @@ use super::console::*;
 use crate::observe::sample::{self, at, error, facts, info};
 use crate::observe::{
     EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskFacts, TaskState,
+    UNBLOCK,
 };
 
 #[test]
@@ -25,9 +26,9 @@ fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
     starve("default", 4, false, 59);
     console.prints("");
     starve("io", 1, true, 59);
-    console.prints("
+    console.prints(&format!("
 WARN  task `tick` started 4.2s late: the only thread of pool `io` is busy, longest: `import` (src/jobs.rs:7) for 12s; raise `scheduler.pools.io.size` (now 1)
-      `import` is async and blocks its thread: let it call what blocks on a thread of its own");
+      `import` is async and blocks its thread: {UNBLOCK}"));
     starve("my pool", 1, true, 59);
     assert!(console.printed().contains("raise `scheduler.pools.\"my pool\".size` (now 1)"));
     starve("default", 4, false, 60);
@@ -37,11 +38,34 @@ WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, l
 }
 
 #[test]
+fn a_skip_names_who_held_the_threads_of_its_pool_for_as_long_as_that_is_known() {
+    let console = Console::new("tick");
+    let facts = TaskFacts { is_async: true, ..TaskFacts::clone(&sample::facts("import")) };
+    let longest = Longest::new(&facts, Duration::from_secs(12));
+    let late = Duration::from_millis(4_200);
+    console.emit_at(0, EventKind::Starved { pool: "default".into(), late, busy: 4, longest });
+    assert!(console.printed().contains("started 4.2s late"));
+    let skip = |reason, seconds: u64| {
+        let last = at(seconds * 1_000);
+        let (first, count, at_least, blocked) = (last, 1, false, None);
+        let kind = EventKind::Skipped { reason, first, last, count, at_least, blocked };
+        console.emit_at(seconds * 1_000, kind);
+    };
+    skip(SkipReason::Misfire, 10);
+    console.prints(&format!("
+WARN  task `tick` skipped its run of Fri 2026-03-27 09:00:10 +01:00: its time had passed before it could run: all threads were busy, longest: `import` (src/jobs.rs:7) for 12s
+      `import` is async and blocks its thread: {UNBLOCK}"));
+    skip(SkipReason::Misfire, 71);
+    console.prints("WARN  task `tick` skipped its run of Fri 2026-03-27 09:01:11 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+}
+
+#[test]
 fn skips_are_printed_with_their_reason_but_not_the_intended_ones() {
     let console = Console::new("tick");
     let skip = |reason, count, seconds: u64| {
         let last = at(seconds * 1_000);
-        let kind = EventKind::Skipped { reason, first: last, last, count, at_least: false };
+        let kind =
+            EventKind::Skipped { reason, first: last, last, count, at_least: false, blocked: None };
         console.emit_at(seconds * 1_000, kind);
     };
     skip(SkipReason::Paused, 5, 0);
@@ -74,7 +98,7 @@ fn control_of_a_task_is_printed() {
     let new = Arc::new(TaskFacts { zone: Zone::UTC, ..TaskFacts::clone(&facts("tick")) });
     console.emit_with(&new, EventKind::Rescheduled { rule, next });
     let reason = StopReason::Timeout;
-    console.emit(EventKind::StopAsked { run: info(1, 1), reason });
+    console.emit(EventKind::StopAsked { run: info(1, 1), reason, blocked: None });
     console.finish(1, Outcome::Cancelled, 0, 0);
     console.emit(EventKind::TaskEnded { state: TaskState::Failed });
     console.emit(EventKind::TaskEnded { state: TaskState::Cancelled });
@@ -107,7 +131,7 @@ fn a_future_that_takes_too_long_needs_no_advice_to_ask() {
     let task = Arc::new(TaskFacts { is_async: true, ..TaskFacts::clone(&facts("fetch")) });
     console.emit_with(&task, EventKind::TaskAdded { is_disabled: false, next: None });
     let reason = StopReason::Timeout;
-    console.emit_with(&task, EventKind::StopAsked { run: info(1, 1), reason });
+    console.emit_with(&task, EventKind::StopAsked { run: info(1, 1), reason, blocked: None });
     console.prints(
         "
 INFO  task `fetch`: added: every 1s; pool default

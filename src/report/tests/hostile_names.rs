@@ -54,8 +54,15 @@ fn every_event(name: &str) -> Vec<EventKind> {
     let overlap = SkipReason::Overlap;
     vec![
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in },
-        EventKind::StopAsked { run, reason: StopReason::Timeout },
-        EventKind::Skipped { reason: overlap, first: at, last: at, count: 1, at_least: false },
+        EventKind::StopAsked { run, reason: StopReason::Timeout, blocked: None },
+        EventKind::Skipped {
+            reason: overlap,
+            first: at,
+            last: at,
+            count: 1,
+            at_least: false,
+            blocked: None,
+        },
         EventKind::Paused { note: Some(n()), until: None, next: None },
         EventKind::Resumed { next: None },
         EventKind::Rescheduled { rule: n(), next: None },

@@ -47,7 +47,7 @@ ERROR task `daily_report` panicked after 12ms (3rd failure in a row): called `Op
 ERROR task `daily_report` failed after 12ms (4th failure in a row): cannot read the orders; caused by: invalid digit found in string
       at src/jobs.rs:7   next run Fri 2026-03-27 10:00:00 +01:00",
     );
-    let timeout = Failure::from_timeout(Duration::from_secs(5));
+    let timeout = Failure::from_timeout(Duration::from_secs(5), false);
     console.finish_after(5, 3, timeout.into(), 5, 2);
     console.prints(
         "

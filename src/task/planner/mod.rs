@@ -354,6 +354,13 @@ impl Planner {
         std::mem::take(&mut self.skips)
     }
 
+    /// Returns true if fire times were missed, and not reported, that are at least so old.
+    #[inline]
+    pub(super) fn has_missed(&self, now: Now, age: Duration) -> bool {
+        let is_old = |skip: &Skip| skip.first.as_wall(now) <= now.wall - age;
+        self.skips.iter().any(|skip| skip.reason == SkipReason::Misfire && is_old(skip))
+    }
+
     /// Returns true, once, if a pause has ended by its time.
     pub(super) fn take_resumed(&mut self) -> bool {
         std::mem::take(&mut self.has_resumed)
