@@ -122,6 +122,21 @@ fn a_job_is_stored_as_code_annotation_and_settings_say() -> Checked {
 }
 
 #[test]
+fn a_job_is_tried_once_unless_annotation_or_settings_say_otherwise() -> Checked {
+    let attempts = |set: &[(&str, &str)]| -> Result<u32, Box<dyn Error>> {
+        let (_scheduler, jobs, _) = started(set)?;
+        let job = sweep::job();
+        let id = job.id();
+        jobs.enqueue(job)?;
+        Ok(jobs.get(id)?.expect("it was accepted").max_attempts)
+    };
+    assert_eq!(attempts(&[])?, 1);
+    assert_eq!(attempts(&[("defaults.retry.max", "10")])?, 11);
+    assert_eq!(attempts(&[("tasks.sweep.retry.max", "2")])?, 3);
+    Ok(())
+}
+
+#[test]
 fn a_job_is_accepted_once_and_a_key_keeps_others_out() -> Checked {
     let (_scheduler, jobs, _) = started(&[])?;
     let first = send_invoice::job(1).key("inv-1");

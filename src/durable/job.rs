@@ -88,12 +88,16 @@ impl Job {
     }
 
     /// Runs at this instant of the store's clock, or at once if it has passed.
+    #[doc(alias = "run_at")]
+    #[doc(alias = "eta")]
     pub fn at(mut self, instant: impl Into<DateTime<Utc>>) -> Self {
         self.new.when = When::At(StoreTime::from_micros(instant.into().timestamp_micros()));
         self
     }
 
     /// Runs this long after the store has accepted it.
+    #[doc(alias = "delay")]
+    #[doc(alias = "schedule_in")]
     pub fn after(mut self, wait: Duration) -> Self {
         self.new.when = When::After(wait);
         self
@@ -101,6 +105,7 @@ impl Job {
 
     /// While a job of the same task with this key is unfinished, no other one is accepted.
     #[doc(alias = "unique")]
+    #[doc(alias = "dedupe")]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some((key.into(), KeyUntil::End));
         self
@@ -132,7 +137,10 @@ impl Job {
         self
     }
 
-    /// After how many attempts it is given up, the first included; at least 1.
+    /// After how many attempts it is given up, the first included; at least 1. The waits between them are those of `retry` in the
+    /// annotation.
+    #[doc(alias = "retry")]
+    #[doc(alias = "backoff")]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         (self.new.max_attempts, self.given.max_attempts) = (attempts.max(1), true);
         self

@@ -190,7 +190,10 @@ fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Fault {
     }
     let all = || Attribute::ALL.iter().map(|attribute| attribute.name());
     let part = format!("{attribute}.");
-    let meant = nearest(attribute, all()).or_else(|| all().find(|name| name.starts_with(&part)));
+    let called = |row: &Attribute| row.row().aliases.contains(&&*key::fold(attribute));
+    let called = Attribute::ALL.iter().find(|row| called(row)).map(|row| row.name());
+    let meant = called.or_else(|| nearest(attribute, all()));
+    let meant = meant.or_else(|| all().find(|name| name.starts_with(&part)));
     let what = format!("attribute {} of task {}", word(attribute), word(task));
     Fault::unknown(what, meant.map(|meant| source.name(meant)), || {
         let names: Vec<String> = all().map(|name| source.name(name)).collect();

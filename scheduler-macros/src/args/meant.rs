@@ -4,12 +4,14 @@ use proc_macro2::TokenTree;
 use scheduler_expr::{Attribute, CronExpression, nearest, parse_period, quoted};
 use syn::LitStr;
 
-use super::{Form, Key, Spec, offered};
+use super::{Form, Key, Spec, Takes, offered};
 use crate::diagnostic;
 
 /// The message for an unknown option.
 pub(super) fn unknown(word: &str, form: Form, options: &[Spec], around: Option<Spec>) -> String {
-    if let Some(message) = of_schedules(word, form, around) {
+    let said_elsewhere = || of_made_jobs(word, form).or_else(|| of_part(word, form, options));
+    let own = of_schedules(word, form, around);
+    if let Some(message) = own.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
         return message;
     }
     let named: Vec<(&str, &str)> = offered(options)
@@ -48,6 +50,46 @@ fn of_schedules(word: &str, form: Form, around: Option<Spec>) -> Option<String> 
     })
 }
 
+/// The message for an option that stands inside of another one, as `base` in `retry(…)`.
+fn of_part(word: &str, form: Form, options: &[Spec]) -> Option<String> {
+    let is_called = |spec: &Spec| spec.name == word || spec.aliases.contains(&word);
+    if options.iter().any(is_called) {
+        return None;
+    }
+    let groups = options.iter().filter(|spec| matches!(spec.takes, Takes::Options));
+    let mut parts = groups.flat_map(|group| {
+        let parts = super::options::options(form, Some(*group)).into_iter();
+        parts.map(|part| (group.name, part))
+    });
+    let (group, part) = parts.find(|(_, part)| is_called(part))?;
+    let remark = remark(word).unwrap_or_default();
+    Some(format!(
+        "unknown option {}; did you mean `{group}({})`?{remark}",
+        quoted(word),
+        part.example
+    ))
+}
+
+/// The message for what is not said of all jobs of a function, but where one is made.
+fn of_made_jobs(word: &str, form: Form) -> Option<String> {
+    if form == Form::Schedule {
+        return None;
+    }
+    let what = match word {
+        "key" | "unique" | "unique_by" | "unique_for" | "unique_key" | "uniq" | "dedupe"
+        | "deduplicate" | "debounce" | "singleton" => {
+            "a key makes a job unique among those that are unfinished\n\
+             add it where the job is made: `….job(…).key(\"…\")`"
+        }
+        "delay" | "after" | "wait" | "eta" | "run_at" | "schedule_in" | "scheduled_at" => {
+            "the code that makes a job says when it is due\n\
+             write `….job(…).after(…)` or `….job(…).at(…)`"
+        }
+        _ => return None,
+    };
+    Some(format!("unknown option {}: {what}", quoted(word)))
+}
+
 /// A note about a name of other schedulers that has another meaning there.
 fn remark(alias: &str) -> Option<&'static str> {
     match alias {
@@ -83,7 +125,7 @@ pub(super) fn nameless(first: &TokenTree) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Takes, options};
+    use super::super::options::options;
     use super::*;
 
     #[track_caller]
@@ -98,6 +140,31 @@ mod tests {
                 check_aliases(form, Some(*spec));
             }
         }
+    }
+
+    #[test]
+    fn an_option_inside_of_another_is_found_by_what_others_call_it() {
+        let said = |word: &str, form| unknown(word, form, &options(form, None), None);
+        for form in [Form::Schedule, Form::Job] {
+            let expected = "unknown option `backoff`; did you mean `retry(base = \"1s\")`?";
+            assert_eq!(said("backoff", form), expected);
+            assert!(said("max_delay", form).contains("`retry(cap = "));
+            let counted = said("max_attempts", form);
+            assert!(counted.contains("did you mean `retry(max = ") && counted.contains("one less"));
+        }
+    }
+
+    #[test]
+    fn what_is_said_where_a_job_is_made_is_no_option_of_its_function() {
+        let said = |word: &str, form| unknown(word, form, &options(form, None), None);
+        for word in ["unique", "unique_for", "key", "debounce"] {
+            assert!(said(word, Form::Job).contains("`….job(…).key(\"…\")`"), "{word}");
+        }
+        for word in ["delay", "eta", "run_at"] {
+            assert!(said(word, Form::Job).contains("`….job(…).after(…)`"), "{word}");
+        }
+        assert!(said("delay", Form::Schedule).contains("did you mean `initial_delay`?"));
+        assert!(!said("unique", Form::Schedule).contains("key"));
     }
 
     #[test]

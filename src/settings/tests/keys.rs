@@ -25,6 +25,15 @@ fn numbers_flags_and_parts_of_retry_are_read_from_toml() {
 }
 
 #[test]
+fn a_word_of_another_scheduler_leads_to_the_attribute() {
+    toml("[scheduler.tasks.purge]\nbackoff = \"5s\"\nmax-retries = 3\nevery = \"5s\"\n").check_first_lines(&[
+        "scheduler.toml:2: unknown attribute `backoff` of task `shop::purge`; did you mean `retry.base`?",
+        "scheduler.toml:3: unknown attribute `max-retries` of task `shop::purge`; did you mean `retry.max`?",
+        "scheduler.toml:4: unknown attribute `every` of task `shop::purge`; did you mean `fixed-rate`?",
+    ]);
+}
+
+#[test]
 fn unknown_keys_of_a_file_are_all_refused_with_what_was_meant() {
     toml(
         "reports.cron = \"-\"\n[scheduler]\nzoen = \"UTC\"\ncolour = 1\n\
