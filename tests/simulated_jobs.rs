@@ -40,6 +40,20 @@ fn later() -> Result<(), JobError> {
 #[job(name = "slow", scheduler = "slow")]
 fn slow() {}
 
+/// Fails in a way of its own by the payload.
+#[job(name = "fails")]
+fn fails(#[payload] how: u8) -> Result<(), JobError> {
+    match how {
+        0 => Err("a text")?,
+        1 => Err(format!("a text of {how}"))?,
+        2 => Err(Box::<dyn std::error::Error + Send + Sync>::from("a boxed error"))?,
+        _ => {
+            let _: u8 = "x".parse()?;
+        }
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Mailer {
     sent: Mutex<Vec<String>>,
@@ -130,6 +144,18 @@ fn all_jobs_are_drained_those_that_fail_and_wait_included() {
     assert!(ended.iter().all(|job| job.state == JobState::Done));
     assert!(sim.elapsed() >= minutes(5) && sim.elapsed() < minutes(6), "{:?}", sim.elapsed());
     assert_eq!(sim.drain_jobs(minutes(1)), [], "those were drained before");
+}
+
+#[test]
+fn a_job_error_is_made_by_a_question_mark_of_all_that_a_task_may_fail_with() {
+    let mut sim = Sim::at("2026-01-01T00:30:00Z").with_store().tasks(scheduler::tasks![fails]);
+    sim.jobs().enqueue_all((0..4).map(fails::job).collect()).expect("they are stored");
+    let mut ended = sim.drain_jobs(minutes(1));
+    ended.sort_by_key(|job| job.payload.bytes.clone());
+    let errors: Vec<&str> = ended.iter().filter_map(|job| job.error.as_deref()).collect();
+    let expected = ["a text", "a text of 1", "a boxed error", "invalid digit found in string"];
+    assert_eq!(errors, expected);
+    assert!(ended.iter().all(|job| (job.state, job.attempt) == (JobState::Parked, 1)));
 }
 
 #[test]

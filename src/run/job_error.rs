@@ -8,8 +8,8 @@ use super::task_error::{TaskError, Verdict};
 
 /// Why a run of a durable job has not done its work: it failed, asks to run again later, or not to be tried again.
 ///
-/// A function returns it in a `Result<(), JobError>`. Every error becomes one by `?`, and is a failure that is tried again
-/// as `retry` says.
+/// A function returns it in a `Result<(), JobError>`. By `?` an error, a text, a boxed error or `anyhow::Error` becomes one,
+/// as in any task; it is a failure that is tried again as `retry` says.
 ///
 /// ```
 /// use scheduler::{JobError, job};
@@ -57,9 +57,9 @@ impl JobError {
     }
 }
 
-impl<E: Error> From<E> for JobError {
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for JobError {
     fn from(error: E) -> Self {
-        Self(TaskError::from_error(&error))
+        Self(TaskError::from_error(&*error.into()))
     }
 }
 
