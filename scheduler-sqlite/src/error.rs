@@ -32,7 +32,7 @@ impl fmt::Display for OpenError {
         match self {
             Self::InMemory => f.write_str(
                 "a SQLite database in memory is lost with its process\n  \
-                 help: name a file, or use `store::Model` in tests",
+                 help: name a file; for tests there is `scheduler::store::Model::new()`",
             ),
             Self::Network(path, system) => write!(
                 f,

@@ -9,7 +9,7 @@ use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
 use scheduler_store::conformance::{TestStore as _, definition};
 use scheduler_store::{
     Command as Order, Commanded, End, Enqueue, Enqueued, Finish, Finished, JobFilter, JobState,
-    NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
+    Model, NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
 };
 
 fn raw(folder: &Folder) -> rusqlite::Connection {
@@ -304,7 +304,12 @@ fn a_newer_schema_is_refused_without_a_change() {
 fn what_cannot_be_a_store_is_refused_with_the_reason() {
     let folder = Folder::new();
     for path in [":memory:", "", "file::memory:?cache=shared"] {
-        assert!(matches!(Sqlite::open(path), Err(OpenError::InMemory)), "{path:?}");
+        let refused = Sqlite::open(path).unwrap_err();
+        assert!(matches!(refused, OpenError::InMemory), "{path:?}");
+        // The store that the help names is there: the facade exports this one.
+        let instead = std::any::type_name_of_val(&Model::new()).rsplit("::").next().unwrap();
+        let help = format!("for tests there is `scheduler::store::{instead}::new()`");
+        assert!(refused.to_string().ends_with(&help), "{refused}");
     }
     for prefix in ["", "1a", "a-b", "a b", "é", "x\"; --", "sqlite_", &"x".repeat(33)] {
         let opened = Sqlite::builder(folder.file()).table_prefix(prefix).open();
