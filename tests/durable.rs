@@ -324,7 +324,8 @@ fn what_is_durable_needs_a_store() {
     let line = "Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
     assert!(text.contains(line), "{text}");
     let error = builder().tasks(tasks![order]).spawn().expect_err("there is no store");
-    assert!(faults(&error).contains("wants `&"), "{error}");
+    let wanted = "wants `&scheduler::Jobs`, which is not managed";
+    assert!(faults(&error).contains(wanted), "{error}");
     let plain = builder().tasks(tasks![]).spawn().expect("it starts");
     let none = plain.jobs().expect_err("there is no store");
     assert!(none.to_string().contains(line), "{none}");

@@ -22,6 +22,8 @@ mod task_return;
 mod wiring;
 
 pub(crate) use state::States;
+#[cfg(feature = "testing")]
+pub(crate) use state::shown;
 pub(crate) use task_return::settle;
 
 pub use call::Call;

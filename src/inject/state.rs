@@ -113,13 +113,47 @@ fn described(type_name: &str, name: Option<&str>) -> String {
     }
 }
 
-/// The name of a type without the paths of the standard library's pointers.
+/// The name of a type as a program writes it: without the paths of the standard library's pointers and of modules of ours
+/// that are private.
 pub(crate) fn shown(type_name: &str) -> String {
     let mut text = type_name.to_owned();
     for (path, short) in POINTERS {
         text = text.replace(path, short);
     }
-    text
+    OURS.iter().fold(text, |text, (root, public)| in_public(&text, root, public))
+}
+
+/// The crates whose types a program names through the facade, and where they are there.
+const OURS: [(&str, &str); 5] = [
+    ("scheduler::", "scheduler::"),
+    ("scheduler_core::", "scheduler::engine::"),
+    ("scheduler_store::", "scheduler::store::"),
+    ("scheduler_sqlite::", "scheduler::store::"),
+    ("scheduler_postgres::", "scheduler::store::"),
+];
+
+/// Leaves out the modules between the root of a crate and its types.
+fn in_public(text: &str, root: &str, public: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(root) {
+        let (before, path) = rest.split_at(at);
+        out.push_str(before);
+        rest = &path[root.len()..];
+        let is_end_of_name = before.ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
+        if is_end_of_name || rest.starts_with("testing::") {
+            out.push_str(root);
+            continue;
+        }
+        out.push_str(public);
+        while let Some((module, inner)) = rest.split_once("::")
+            && module.starts_with(|c: char| c.is_ascii_lowercase())
+            && module.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            rest = inner;
+        }
+    }
+    out + rest
 }
 
 const POINTERS: [(&str, &str); 4] = [
@@ -218,13 +252,29 @@ mod tests {
     }
 
     #[test]
+    fn a_type_is_shown_by_the_path_that_a_program_writes() {
+        use crate::run::{Run, Shutdown};
+        let check = |name: &str, expected: &str| assert_eq!(shown(name), expected);
+        check(type_name::<Run>(), "scheduler::Run");
+        check(type_name::<Option<Arc<Shutdown>>>(), "Option<Arc<scheduler::Shutdown>>");
+        check(type_name::<(Run, u8)>(), "(scheduler::Run, u8)");
+        check(type_name::<scheduler_core::ManualClock>(), "scheduler::engine::ManualClock");
+        check(type_name::<dyn scheduler_core::Clock>(), "dyn scheduler::engine::Clock");
+        check("scheduler_store::model::Model", "scheduler::store::Model");
+        check("scheduler::testing::sim::Sim", "scheduler::testing::sim::Sim");
+        check("my_scheduler::jobs::Mailer", "my_scheduler::jobs::Mailer");
+        check("shop::scheduler::jobs::Mailer", "shop::scheduler::jobs::Mailer");
+        check(type_name::<String>(), "alloc::string::String");
+    }
+
+    #[test]
     fn a_similar_value_is_found() {
         struct Pool;
         let wanted = type_name::<Pool>();
         let mut states = States::default();
         assert_eq!(states.near_miss(wanted), None);
         states.insert(None, Arc::new(Arc::new(Pool)));
-        let path = wanted.to_owned();
+        let path = shown(wanted);
         assert_eq!(states.near_miss(wanted), Some(NearMiss::Wrapped(format!("Arc<{path}>"))));
         let mut states = States::default();
         states.insert(None, Arc::new(Pool));

@@ -275,7 +275,8 @@ impl Sim {
                 managed if managed.is_empty() => "nothing".to_owned(),
                 managed => managed.join(", "),
             };
-            format!("no `{}` is managed, but: {managed}", std::any::type_name::<T>())
+            let wanted = crate::inject::shown(std::any::type_name::<T>());
+            format!("no `{wanted}` is managed, but: {managed}")
         }))
     }
 
