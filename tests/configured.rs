@@ -278,6 +278,48 @@ fn the_dry_run_names_what_the_program_says() {
     );
 }
 
+/// A scheduler that finds no zone, and what it says of that.
+fn without_zone(schedule: Schedule) -> (Scheduler, impl Fn() -> usize) {
+    let said = Said::default();
+    let heard = Arc::clone(&said);
+    let scheduler = Scheduler::builder()
+        .tasks(tasks![])
+        .environment([("TZ", "Nowhere/Land")])
+        .messages(move |text| heard.lock().unwrap().push(text.to_owned()))
+        .task("first", schedule, |_| {})
+        .spawn()
+        .unwrap();
+    let doubts = move || {
+        let text = "cron expressions without a zone go by UTC";
+        said.lock().unwrap().iter().filter(|line| line.contains(text)).count()
+    };
+    (scheduler, doubts)
+}
+
+#[test]
+fn a_missing_zone_is_told_of_where_a_cron_expression_goes_by_it() {
+    let (scheduler, doubts) = without_zone(Schedule::cron("0 0 9 * * *"));
+    assert_eq!(doubts(), 1);
+    scheduler.shutdown().unwrap();
+}
+
+#[test]
+fn a_missing_zone_is_told_of_once_some_task_goes_by_it() {
+    let cron = || Schedule::cron("0 0 9 * * *");
+    let (scheduler, doubts) = without_zone(cron().zone("Europe/Berlin"));
+    let tasks = scheduler.tasks();
+    tasks.add("second", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {}).unwrap();
+    tasks.add("third", cron().zone("UTC"), |_| {}).unwrap();
+    tasks.get("second").unwrap().reschedule(cron()).unwrap();
+    tasks.add("fourth", cron(), |_| {}).unwrap();
+    scheduler.shutdown().unwrap();
+    assert_eq!(doubts(), 1);
+    let (scheduler, doubts) = without_zone(cron().zone("Europe/Berlin"));
+    scheduler.tasks().add("second", Schedule::fixed_rate("1h"), |_| {}).unwrap();
+    scheduler.shutdown().unwrap();
+    assert_eq!(doubts(), 0, "every cron expression has a zone");
+}
+
 #[test]
 fn what_is_set_higher_up_wins() {
     let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";

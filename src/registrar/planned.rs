@@ -45,6 +45,8 @@ pub(crate) struct Planned {
     pub(crate) tags: Arc<[Arc<str>]>,
     /// The zone in which times of the task are shown.
     pub(crate) zone: Zone,
+    /// Whether its cron expression goes by the zone of the scheduler.
+    pub(crate) is_zone_default: bool,
     pub(crate) call: Call,
     /// If the task is disabled, its faults, which matter when it is enabled; empty if there are none.
     pub(crate) disabled: Option<String>,

@@ -55,11 +55,13 @@ pub(crate) fn resolve(
         faults.join("\n")
     });
     let rule = rule.unwrap_or(Rule::None);
+    let named = effective.get(Attribute::Zone).filter(|zone| !Attribute::Zone.is_off(&zone.text));
     Ok(Planned {
         name: Arc::clone(&definition.name),
         function: definition.function.clone(),
         location: definition.location,
         zone: rule.zone().unwrap_or(context.zone),
+        is_zone_default: rule.zone().is_some() && named.is_none(),
         rule,
         text: resolver.text,
         policy,

@@ -46,11 +46,14 @@ pub(super) fn launch(
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
         prepared;
+    let zone_doubt = Mutex::new(prepared.zone_doubt);
     let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
     let (_annotated, twice) = annotated.unzip();
     let launcher = Launcher {
         settings,
         zone,
+        zone_doubt,
+        messages: messages.clone(),
         seed,
         has_store,
         clock: Arc::clone(&clock),

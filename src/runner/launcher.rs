@@ -13,6 +13,7 @@ use crate::calendar::Calendar;
 use crate::inject::Call;
 use crate::observe::{Bus, Event, EventKind, PoolEvents, PoolSnapshot};
 use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::report::{Message, Messages};
 use crate::settings::{Effective, Fault, Settings};
 use crate::sync::Mutex;
 use crate::task::{Control, Gates, OnEnd, Parts, Policy};
@@ -21,6 +22,9 @@ use crate::task::{Control, Gates, OnEnd, Parts, Policy};
 pub(super) struct Launcher {
     pub(super) settings: Settings,
     pub(super) zone: Zone,
+    /// The warning that the zone was guessed, for the first task that goes by it.
+    pub(super) zone_doubt: Mutex<Option<Message>>,
+    pub(super) messages: Messages,
     pub(super) seed: u64,
     pub(super) has_store: bool,
     pub(super) clock: Arc<dyn Clock>,
@@ -47,7 +51,9 @@ impl Launcher {
         task: &Definition,
         effective: Result<Effective, Vec<Fault>>,
     ) -> Result<Planned, Vec<String>> {
-        let refuse = |faults: Vec<Fault>| faults.iter().map(ToString::to_string).collect();
+        let refuse = |faults: Vec<Fault>| -> Vec<String> {
+            faults.iter().map(ToString::to_string).collect()
+        };
         let context = PlanContext {
             zone: self.zone,
             pools: &self.names,
@@ -56,7 +62,19 @@ impl Launcher {
             seed: self.seed,
             has_store: self.has_store,
         };
-        resolve(task, &effective.map_err(refuse)?, context).map_err(refuse)
+        let planned = resolve(task, &effective.map_err(refuse)?, context).map_err(refuse)?;
+        if planned.is_zone_default {
+            self.doubt_zone();
+        }
+        Ok(planned)
+    }
+
+    /// Warns, once, that the zone was guessed.
+    fn doubt_zone(&self) {
+        let doubt = self.zone_doubt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(doubt) = doubt {
+            self.messages.print(doubt);
+        }
     }
 
     /// The pool of a task. `None` if the scheduler has stopped.

@@ -42,6 +42,8 @@ pub(crate) struct Prepared {
     /// The default pool, and then the others.
     pub(crate) pools: Vec<PoolPlan>,
     pub(crate) zone: Zone,
+    /// The warning that the zone was guessed, if no task goes by it yet.
+    pub(super) zone_doubt: Option<Message>,
     /// How long a stop waits for running tasks.
     pub(crate) limit: Duration,
     /// How many tasks that have ended are kept in the list.
@@ -129,6 +131,8 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     }
     let globals = &applied.globals;
     let (limit, keep_ended) = (limit(builder, globals), keep_ended(builder, globals));
+    let mut zone_doubt = doubt;
+    let doubt = zone_doubt.take_if(|_| planned.iter().any(|task| task.is_zone_default));
     let remarks: Vec<Message> =
         doubt.into_iter().chain(applied.remarks.iter().map(message)).collect();
     let warnings = warnings(&planned, clock.wall());
@@ -143,6 +147,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         crons,
         pools,
         zone,
+        zone_doubt,
         limit,
         keep_ended,
         seed,
