@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -34,6 +35,9 @@ fn order(jobs: &Jobs, again: Jobs) -> Result<(), EnqueueError> {
 
 #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable, name = "nightly")]
 fn nightly() {}
+
+#[scheduled(fixed_rate = "1h", initial_delay = "1h", durable, name = "every-hour")]
+fn every_hour() {}
 
 struct Opaque;
 
@@ -368,18 +372,59 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
     Ok(())
 }
 
-#[test]
-fn the_banner_leaves_it_to_the_store_when_a_durable_task_runs() -> Checked {
-    let (sender, messages) = std::sync::mpsc::channel();
-    let builder = Scheduler::builder().environment([("PATH", "")]).store(Model::new());
-    let builder = builder.tasks(tasks![nightly, sweep]).messages(move |message| {
-        // The receiver is dropped after the first one.
+/// A scheduler of these tasks on this store, and what it says.
+fn said_by(store: &Model, tasks: scheduler::TaskList) -> (Scheduler, Receiver<String>) {
+    let (sender, messages) = channel();
+    let builder = Scheduler::builder().environment([("PATH", "")]).store(store.clone());
+    let builder = builder.tasks(tasks).messages(move |message| {
+        // The receiver is dropped after the first ones.
         drop(sender.send(message.to_string()));
     });
-    let scheduler = builder.spawn()?;
+    (builder.spawn().expect("a right scheduler"), messages)
+}
+
+#[test]
+fn the_banner_shows_when_durable_tasks_run_as_far_as_rules_tell() -> Checked {
+    let (scheduler, messages) = said_by(&Model::new(), tasks![nightly, every_hour, sweep]);
     let banner = messages.recv()?;
-    assert_eq!(banner.matches("  next: when the store says").count(), 2, "{banner}");
-    assert!(!banner.contains("never"), "{banner}");
+    let next = |task: &str| {
+        let row = banner.lines().find(|line| line.trim_start().starts_with(task));
+        row.and_then(|row| row.split_once("  next: ")).map(|(_, next)| next.to_owned())
+    };
+    let nightly = next("nightly").expect("a row");
+    let end = " 03:00:00 +00:00, in ";
+    assert!(nightly.contains(end) && nightly.ends_with(", unless the store says otherwise"));
+    assert_eq!(next("every-hour").as_deref(), Some("when the store says"));
+    assert_eq!(next("sweep").as_deref(), Some("when one is enqueued"));
+    scheduler.shutdown()?;
+    Ok(())
+}
+
+#[test]
+fn the_store_says_at_the_start_when_durable_schedules_fire() -> Checked {
+    let clock = SystemClock::new();
+    let model = Model::with_clock(move || store::store_time(clock.wall()));
+    let registered = |task: &str, messages: &Receiver<String>| {
+        let start = format!("INFO  task `{task}`: ");
+        messages.iter().find(|message| message.starts_with(&start)).expect("it is registered")
+    };
+    let (scheduler, messages) = said_by(&model, tasks![nightly]);
+    let new = registered("nightly", &messages);
+    assert!(new.contains("is registered in the store; next ") && new.contains(" 03:00:00 +00:00"));
+    scheduler.tasks().jobs()?.pause("nightly", "ada", "the night is long", None)?;
+    scheduler.shutdown()?;
+    let (scheduler, messages) = said_by(&model, tasks![nightly]);
+    let paused = registered("nightly", &messages);
+    assert_eq!(paused, "INFO  task `nightly`: is registered in the store; paused");
+    scheduler.tasks().jobs()?.resume("nightly")?;
+    let hourly = Schedule::cron("0 30 * * * *").zone("UTC");
+    scheduler.tasks().jobs()?.reschedule("nightly", hourly)?;
+    scheduler.shutdown()?;
+    let (scheduler, messages) = said_by(&model, tasks![nightly, every_hour]);
+    let by_hand = registered("nightly", &messages);
+    assert!(by_hand.contains(":30:00 +00:00"), "{by_hand}");
+    let rate = registered("every-hour", &messages);
+    assert!(rate.contains("is registered in the store; next "), "{rate}");
     scheduler.shutdown()?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scheduler_store::{
     Damage, End, Held, JobId, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
-    StoredJob,
+    StoredJob, StoredSchedule,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -122,8 +122,8 @@ pub enum NodeEvent {
     },
     /// A schedule was registered.
     Registered {
-        /// Its name.
-        schedule: String,
+        /// What the store has of it.
+        schedule: Box<StoredSchedule>,
         /// What became of it.
         outcome: Registration,
     },

@@ -253,8 +253,12 @@ impl Store for Postgres {
                         StoredSchedule::register_as(row, definition, opened, now, is_busy)
                     })
                 };
-                let outcomes = definitions.iter().map(register).collect();
-                Registered { now: schedules.now, is_alive: schedules.is_alive, outcomes }
+                let registered = definitions.iter().map(register).collect();
+                Registered {
+                    now: schedules.now,
+                    is_alive: schedules.is_alive,
+                    schedules: registered,
+                }
             },
         )
     }

@@ -95,8 +95,8 @@ impl Tx<'_> {
                 )
             })
         };
-        let outcomes = definitions.iter().map(register).collect::<Result<_, _>>()?;
-        Ok(Registered { now: self.now, is_alive, outcomes })
+        let schedules = definitions.iter().map(register).collect::<Result<_, _>>()?;
+        Ok(Registered { now: self.now, is_alive, schedules })
     }
 
     pub(crate) fn reap(&self, request: &Reap) -> rusqlite::Result<Reaped> {

@@ -54,8 +54,8 @@ pub use model::{Model, State};
 pub use request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, End, Enqueue,
     Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Registration, Renew, Renewed, SessionInfo, TaskRoom,
-    reap_wait,
+    Prune, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew, Renewed,
+    SessionInfo, TaskRoom, reap_wait,
 };
 pub use schedule::{
     Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob,

@@ -115,7 +115,16 @@ pub struct Registered {
     /// True unless the session has ended, and nothing was written.
     pub is_alive: bool,
     /// One answer for each definition.
-    pub outcomes: Vec<Registration>,
+    pub schedules: Vec<RegisteredSchedule>,
+}
+
+/// A schedule that was registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredSchedule {
+    /// What became of it.
+    pub outcome: Registration,
+    /// What the store has of it now.
+    pub schedule: StoredSchedule,
 }
 
 /// A task that a process runs, and how many jobs of it the process can take.

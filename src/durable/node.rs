@@ -46,7 +46,7 @@ impl Node {
         options: &NodeOptions,
         setup: NodeSetup,
     ) -> Result<Self, Vec<String>> {
-        let NodeParts { client, tasks, schedules, calendars } = parts;
+        let NodeParts { client, jobs, tasks, schedules, calendars } = parts;
         let NodeSetup { clock, bus, pools, simulated } = setup;
         let threads = |pool: &(String, usize)| u32::try_from(pool.1).unwrap_or(u32::MAX);
         let all = pools.iter().map(threads).fold(0, u32::saturating_add);
@@ -82,7 +82,7 @@ impl Node {
             store: client.store(),
             client: client.clone(),
             tasks: by_name.collect(),
-            reports: Reports::new(bus, Arc::clone(&clock)),
+            reports: Reports::new(bus, Arc::clone(&clock), jobs),
             clock,
             node,
             is_inline: simulated.is_some(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use scheduler_store::Definition;
 
 use super::client::Client;
+use super::jobs::Jobs;
 use super::options::JobOptions;
 use super::rule::{definition_of, misfires_of, options_of};
 use super::ticks::Misfires;
@@ -19,6 +20,7 @@ use crate::task::{Control, Retry};
 #[derive(Debug)]
 pub(crate) struct NodeParts {
     pub(crate) client: Client,
+    pub(crate) jobs: Jobs,
     /// The tasks that run jobs here.
     pub(crate) tasks: Vec<JobTask>,
     /// The schedules in the code of this process, to be registered.

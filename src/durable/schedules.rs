@@ -56,6 +56,12 @@ impl Jobs {
         ticks.take(count).map(instant).collect()
     }
 
+    /// Returns true if a schedule is paused now.
+    pub(super) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
+        let now = self.inner.client.store_now();
+        schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
+    }
+
     /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run. One
     /// that is paused gets the new reason and end.
     ///

@@ -5,8 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::UNBLOCK;
 use crate::run::TaskError;
+
+/// How an async function stops blocking its thread.
+pub(crate) const UNBLOCK: &str = if cfg!(feature = "tokio") {
+    "call what blocks by `tokio::task::spawn_blocking`, or make the function a plain `fn`"
+} else {
+    "call what blocks on another thread (`spawn_blocking` of a runtime), or make the function a plain `fn`"
+};
 
 /// How a run ended, after its last attempt.
 ///

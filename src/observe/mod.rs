@@ -92,6 +92,7 @@ mod tracing;
 pub use scheduler_expr::RuleKind;
 
 pub use event::{Event, EventKind, Longest, StopReason};
+pub(crate) use failure::UNBLOCK;
 pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
@@ -110,7 +111,7 @@ pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use starvation::{Held, LATE, ThreadUse, UNBLOCK};
+pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;
 pub(crate) use totals::{SharedTotals, Totals};

@@ -12,13 +12,6 @@ use super::{Longest, TaskFacts};
 /// From what lateness on a late start is explained, and how long a poll of a future blocks its thread that is told of.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
 
-/// How an async function stops blocking its thread.
-pub(crate) const UNBLOCK: &str = if cfg!(feature = "tokio") {
-    "call what blocks by `tokio::task::spawn_blocking`, or make the function a plain `fn`"
-} else {
-    "call what blocks on another thread (`spawn_blocking` of a runtime), or make the function a plain `fn`"
-};
-
 /// The threads that a task has held lately: one for each run of a plain function, and for each poll of a future.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadUse {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::SkipReason;
 use super::format::{duration, plural};
 
@@ -79,6 +81,10 @@ pub enum StoreEvent {
         schedule: Arc<str>,
         /// True if another rule was registered before: the new one counts from now.
         is_changed: bool,
+        /// True if it is paused in the store.
+        is_paused: bool,
+        /// The next tick, unless it is paused.
+        next: Option<DateTime<Utc>>,
     },
     /// A schedule of this program stays as it is, since a process that started later has registered it.
     #[non_exhaustive]
@@ -198,7 +204,7 @@ impl fmt::Display for StoreEvent {
             Self::ClaimReturned { job } => {
                 write!(f, "job {job} was claimed unnoticed, and is given back")
             }
-            Self::ScheduleRegistered { schedule, is_changed: true } => {
+            Self::ScheduleRegistered { schedule, is_changed: true, .. } => {
                 write!(f, "schedule `{schedule}` has another rule from now on")
             }
             Self::ScheduleRegistered { schedule, .. } => {

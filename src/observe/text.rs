@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::format::{duration, instant, on_one_line, plural};
-use super::{Event, EventKind, Failure, Outcome, StopReason};
+use super::{Event, EventKind, Failure, Outcome, StopReason, StoreEvent};
 use crate::run::Cause;
 
 /// One line without the time, such as ``task `tick`: run 3 succeeded after 12ms; next …``. Times are in the zone of the
@@ -55,6 +55,13 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("paused{until}{note}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
+        EventKind::Store {
+            what: StoreEvent::ScheduleRegistered { is_changed, is_paused, next, .. },
+        } => {
+            let rule = if *is_changed { "has another rule from now on" } else { "is registered" };
+            let paused = if *is_paused { "; paused" } else { "" };
+            format!("{rule} in the store{paused}{}", after(next))
+        }
         EventKind::Store { what } => what.to_string(),
         EventKind::Rescheduled { rule, next } => format!("rescheduled: {rule}{}", after(next)),
         EventKind::Enabled { next } => format!("enabled{}", after(next)),

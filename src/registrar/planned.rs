@@ -76,6 +76,18 @@ impl Planned {
         }
     }
 
+    /// The next fire time of a cron expression that a store keeps, as its rule alone tells. The store may know of a pause, of
+    /// another rule or of one that was missed.
+    pub(crate) fn next_in_store(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let Rule::Cron(trigger) = &self.rule else { return None };
+        self.stored.as_ref()?;
+        let next = match &self.policy.skip_days {
+            None => trigger.next_after(now),
+            Some(days) => days.next_after(trigger, now),
+        };
+        next.filter(|next| self.policy.until.is_none_or(|until| *next <= until))
+    }
+
     /// The store says when a durable task runs: its ticker has no rule of its own, and no further attempts.
     pub(crate) fn leave_to_store(&mut self) {
         // Without the feature the start has refused it.

@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use super::{Message, Messages};
-use crate::observe::{Event, EventKind, Level, TaskFacts, duration, instant, on_one_line, plural};
+use crate::observe::{
+    Event, EventKind, Level, RuleKind, TaskFacts, duration, instant, on_one_line, plural,
+};
 
 /// The greatest width of a column, in characters: one long name does not widen all rows.
 const WIDTH_MAX: usize = 60;
@@ -115,12 +117,15 @@ impl Banner<'_> {
     fn next(&self, task: &TaskLine) -> String {
         match task.next {
             None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
+            None if task.facts.kind == RuleKind::Job => "next: when one is enqueued".to_owned(),
             None if task.is_durable => "next: when the store says".to_owned(),
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
                 let left = (next - self.now).to_std().unwrap_or_default();
-                format!("next: {}, in {}", instant(next, task.facts.zone), duration(left))
+                let unless = if task.is_durable { ", unless the store says otherwise" } else { "" };
+                let next = instant(next, task.facts.zone);
+                format!("next: {next}, in {}{unless}", duration(left))
             }
         }
     }

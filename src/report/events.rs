@@ -100,8 +100,8 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
     match what {
         StoreEvent::SessionOpened { .. }
         | StoreEvent::ScheduleOlder { .. }
+        | StoreEvent::ScheduleRegistered { .. }
         | StoreEvent::Back { .. } => Some(Level::Info),
-        StoreEvent::ScheduleRegistered { is_changed, .. } => is_changed.then_some(Level::Info),
         StoreEvent::ClaimReturned { .. } => None,
         StoreEvent::JobParked { .. } | StoreEvent::Damaged { .. } => Some(Level::Error),
         _ => Some(Level::Warn),

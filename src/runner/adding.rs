@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use chrono::{DateTime, Utc};
 use scheduler_core::ScheduledThreadPool;
 
 use super::all_tasks::AllTasks;
@@ -20,6 +21,8 @@ pub(super) struct Kept {
     pool: Arc<ScheduledThreadPool>,
     /// RACE: as planned; a task that runs may have enabled it since.
     pub(super) is_disabled: bool,
+    /// Of a durable task: when it runs next by its rule.
+    pub(super) next_in_store: Option<DateTime<Utc>>,
 }
 
 /// A reserved name. Dropping it frees the name, unless a task has it.
@@ -113,6 +116,7 @@ impl AllTasks {
         for task in planned {
             let (pool, is_disabled) = (launcher.pool(&task), task.disabled.is_some());
             let pool = pool.ok_or_else(StartError::not_running)?;
+            let next_in_store = task.next_in_store(launcher.clock.wall());
             let no_runtime = |error| StartError::refused(NO_RUNTIME, &error);
             let control = launcher.make(task, &pool).map_err(no_runtime)?;
             let kept = self.reserve(control.name()).and_then(|reserved| reserved.put(&control));
@@ -121,7 +125,7 @@ impl AllTasks {
             if !is_disabled {
                 control.ask_trigger();
             }
-            made.push(Kept { control, pool, is_disabled });
+            made.push(Kept { control, pool, is_disabled, next_in_store });
         }
         Ok(made)
     }

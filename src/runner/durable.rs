@@ -109,7 +109,8 @@ impl Durable {
             schedules.extend(schedule);
         }
         let calendars = std::mem::take(&mut self.calendars);
-        let parts = NodeParts { client: client.clone(), tasks, schedules, calendars };
+        let (client, jobs) = (client.clone(), jobs.clone());
+        let parts = NodeParts { client, jobs, tasks, schedules, calendars };
         let setup = NodeSetup {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),

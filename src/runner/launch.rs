@@ -181,7 +181,7 @@ impl StartMessage<'_> {
         let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
         let line = |task: &&Kept| TaskLine {
             facts: task.control.facts(),
-            next: task.control.first_start(),
+            next: task.next_in_store.or_else(|| task.control.first_start()),
             has_trigger_failed: task.control.has_trigger_failed(),
             is_durable: task.control.check_in_memory().is_err(),
         };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered, SessionId,
-    StoreError, StoreTime, StoredJob, TaskRoom, Timing,
+    DueSchedule, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered,
+    RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob, TaskRoom, Timing,
 };
 
 use super::state::{InFlight, Node, Phase};
@@ -87,7 +87,7 @@ impl Node {
             }
             (Request::Close(_), Answer::Close) => self.stopped(effects),
             (Request::Register(register), Answer::Register(registered)) => {
-                self.registered(register, &registered, now, effects);
+                self.registered(register, registered, now, effects);
             }
             (Request::Poll(poll), Answer::Poll(mut polled)) => {
                 let leases = poll.with_leases.then(|| std::mem::take(&mut polled.leases));
@@ -181,7 +181,7 @@ impl Node {
     fn registered(
         &mut self,
         register: &Register,
-        registered: &Registered,
+        registered: Registered,
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
@@ -190,8 +190,8 @@ impl Node {
         }
         self.is_registered = true;
         self.at.poll = now;
-        for (definition, outcome) in register.definitions.iter().zip(&registered.outcomes) {
-            let (schedule, outcome) = (definition.name.clone(), *outcome);
+        for RegisteredSchedule { schedule, outcome } in registered.schedules {
+            let schedule = Box::new(schedule);
             effects.push(Effect::Event(NodeEvent::Registered { schedule, outcome }));
         }
     }

@@ -7,7 +7,8 @@ use crate::id::{Fence, JobId, SessionId};
 use crate::job::{Enqueued, Held, JobState, NewJob, StoredJob};
 use crate::request::{
     Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
-    Polled, Prune, Reap, Reaped, Register, Registration, Renew, Renewed, TaskRoom,
+    Polled, Prune, Reap, Reaped, Register, RegisteredSchedule, Registration, Renew, Renewed,
+    TaskRoom,
 };
 use crate::schedule::{
     Definition, Next, Overlap, Pause, Rule, Skips, StoredSchedule, TickJob, Timing,
@@ -142,7 +143,10 @@ impl<T: TestStore> Given<T> {
     ) -> Registration {
         let definitions = vec![definition.clone()];
         let request = Register { session, first_opened, definitions, not_after: self.in_time() };
-        self.ask().register(&request).unwrap().outcomes[0]
+        let registered = self.ask().register(&request).unwrap();
+        let RegisteredSchedule { outcome, schedule } = &registered.schedules[0];
+        assert_eq!(*schedule, self.schedule(&definition.name), "the answer is what is kept");
+        *outcome
     }
 
     pub(super) fn schedule(&self, name: &str) -> StoredSchedule {

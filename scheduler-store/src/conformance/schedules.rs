@@ -344,7 +344,7 @@ pub fn a_definition_comes_back_as_it_was_or_is_refused<T: TestStore>() {
     let dead = Register { session: super::given::session(9), ..request };
     let dead = Register { definitions: vec![cron("t", Overlap::Skip)], ..dead };
     let answer = given.ask().register(&dead).unwrap();
-    assert_eq!((answer.is_alive, answer.outcomes.len()), (false, 0));
+    assert_eq!((answer.is_alive, answer.schedules.len()), (false, 0));
     let late = Register { not_after: StoreTime::MIN, ..dead };
     assert_eq!(given.ask().register(&late), Err(Refusal::TooLate.into()));
 }

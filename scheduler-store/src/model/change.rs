@@ -1,6 +1,6 @@
 //! What a registration or a command makes of a schedule: the same in each store.
 
-use crate::request::{Command, Commanded, Registration};
+use crate::request::{Command, Commanded, RegisteredSchedule, Registration};
 use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule};
 use crate::time::StoreTime;
 
@@ -13,18 +13,29 @@ impl StoredSchedule {
         opened: StoreTime,
         now: StoreTime,
         is_busy: bool,
-    ) -> Registration {
-        let Some(schedule) = row else {
-            *row = Some(Self::new(definition.clone(), opened, now));
-            return Registration::New;
+    ) -> RegisteredSchedule {
+        let outcome = match row {
+            Some(schedule) => schedule.register_again(definition, opened, now, is_busy),
+            None => Registration::New,
         };
+        let schedule = row.get_or_insert_with(|| Self::new(definition.clone(), opened, now));
+        RegisteredSchedule { outcome, schedule: schedule.clone() }
+    }
+
+    fn register_again(
+        &mut self,
+        definition: &Definition,
+        opened: StoreTime,
+        now: StoreTime,
+        is_busy: bool,
+    ) -> Registration {
         // A registration from the future was made before the clock was set back: it is not later.
-        let is_older = opened < schedule.registrant_opened && schedule.registrant_opened <= now;
-        if is_older && !schedule.definition.is_dynamic {
+        let is_older = opened < self.registrant_opened && self.registrant_opened <= now;
+        if is_older && !self.definition.is_dynamic {
             return Registration::Older;
         }
-        schedule.registrant_opened = opened;
-        match schedule.register(definition.clone(), now, is_busy) {
+        self.registrant_opened = opened;
+        match self.register(definition.clone(), now, is_busy) {
             true => Registration::Changed,
             false => Registration::Same,
         }

@@ -62,7 +62,7 @@ impl State {
                 StoredSchedule::register_as(row, definition, opened, now, is_busy)
             })
         };
-        Registered { now, is_alive, outcomes: definitions.iter().map(register).collect() }
+        Registered { now, is_alive, schedules: definitions.iter().map(register).collect() }
     }
 
     pub(super) fn reap(&mut self, request: &Reap, now: StoreTime) -> Reaped {

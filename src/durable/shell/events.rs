@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_node::{LostReason, NodeEvent};
-use scheduler_store::{JobState, Registration, Skips, StoreTime};
+use scheduler_store::{JobState, Registration, Skips, StoreTime, StoredSchedule};
 
+use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
 use crate::observe::{Bus, Event, EventKind, SkipReason, StoreEvent};
 use crate::run::instant;
@@ -15,11 +16,13 @@ use crate::run::instant;
 pub(crate) struct Reports {
     bus: Arc<Bus>,
     clock: Arc<dyn Clock>,
+    /// Says when a schedule fires next.
+    jobs: Jobs,
 }
 
 impl Reports {
-    pub(crate) fn new(bus: Arc<Bus>, clock: Arc<dyn Clock>) -> Self {
-        Self { bus, clock }
+    pub(crate) fn new(bus: Arc<Bus>, clock: Arc<dyn Clock>, jobs: Jobs) -> Self {
+        Self { bus, clock, jobs }
     }
 
     pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
@@ -52,12 +55,11 @@ impl Reports {
             NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(&held.job) },
             NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(&held.job) },
             NodeEvent::Registered { schedule, outcome: Registration::Older } => {
-                StoreEvent::ScheduleOlder { schedule: schedule.into() }
+                StoreEvent::ScheduleOlder { schedule: schedule.definition.name.into() }
             }
-            NodeEvent::Registered { schedule, outcome } => StoreEvent::ScheduleRegistered {
-                schedule: schedule.into(),
-                is_changed: outcome == Registration::Changed,
-            },
+            NodeEvent::Registered { schedule, outcome } => {
+                return self.registered(&schedule, outcome == Registration::Changed, tasks);
+            }
             NodeEvent::Silent { schedule, rule } => {
                 StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
             }
@@ -79,6 +81,32 @@ impl Reports {
 
     fn emit(&self, kind: EventKind) {
         self.bus.emit(Event::global(self.clock.wall(), kind));
+    }
+
+    fn registered(
+        &self,
+        schedule: &StoredSchedule,
+        is_changed: bool,
+        tasks: &BTreeMap<Arc<str>, JobTask>,
+    ) {
+        let name = &*schedule.definition.name;
+        let is_paused = self.jobs.is_paused(schedule);
+        let next = self.jobs.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
+        let kind = EventKind::Store {
+            what: StoreEvent::ScheduleRegistered {
+                schedule: name.into(),
+                is_changed,
+                is_paused,
+                next,
+            },
+        };
+        match tasks.get(name) {
+            Some(task) => {
+                let event = Event::of(self.clock.wall(), &task.control.facts(), kind);
+                self.bus.emit(event);
+            }
+            None => self.emit(kind),
+        }
     }
 
     fn skipped(

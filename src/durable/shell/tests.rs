@@ -12,9 +12,9 @@ use scheduler_store::{End, JobId, Model, NewJob, OnLost, Store, StoreTime, Store
 
 use super::ends::end_of;
 use super::{Parts, Reports, Shell};
-use crate::durable::Client;
 use crate::durable::parts::JobTask;
 use crate::durable::rules::TextRules;
+use crate::durable::{Client, Jobs};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 use crate::run::JobEnd;
 use crate::task::Policy;
@@ -68,10 +68,11 @@ impl Stage {
         let store: Arc<dyn Store> = Arc::new(model);
         let rules = Arc::new(TextRules::new(&[], BTreeMap::new()));
         let now = Tick::from_nanos(shared.boot_time().as_nanos());
+        let client = Client::new(Arc::clone(&store), Arc::clone(&shared));
         let shell = Shell::new(Parts {
-            store: Arc::clone(&store),
-            client: Client::new(store, Arc::clone(&shared)),
-            reports: Reports::new(bus, Arc::clone(&shared)),
+            store,
+            client: client.clone(),
+            reports: Reports::new(bus, Arc::clone(&shared), Jobs::new(client)),
             clock: shared,
             node: Node::new(Arc::new(Config::default()), rules, Draws::new(7), now),
             tasks: BTreeMap::<Arc<str>, JobTask>::new(),
