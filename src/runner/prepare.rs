@@ -131,10 +131,7 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     }
     let globals = &applied.globals;
     let (limit, keep_ended) = (limit(builder, globals), keep_ended(builder, globals));
-    let mut zone_doubt = doubt;
-    let doubt = zone_doubt.take_if(|_| planned.iter().any(|task| task.is_zone_default));
-    let remarks: Vec<Message> =
-        doubt.into_iter().chain(applied.remarks.iter().map(message)).collect();
+    let (remarks, zone_doubt) = remarks(doubt, &planned, &applied);
     let warnings = warnings(&planned, clock.wall());
     let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
     let report = is_dry_run.then(|| {
@@ -263,6 +260,16 @@ fn zone(
         faults.push(fault);
         (Zone::UTC, None)
     })
+}
+
+/// What is printed before the start message; and the doubt about the zone, if no task goes by it yet.
+fn remarks(
+    mut doubt: Option<Message>,
+    planned: &[Planned],
+    applied: &Applied,
+) -> (Vec<Message>, Option<Message>) {
+    let told = doubt.take_if(|_| planned.iter().any(|task| task.is_zone_default));
+    (told.into_iter().chain(applied.remarks.iter().map(message)).collect(), doubt)
 }
 
 fn message(remark: &Remark) -> Message {
