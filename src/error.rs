@@ -13,7 +13,7 @@ use crate::run::TaskError;
 /// `Debug` writes what `Display` writes and the causes, so that `fn main() -> Result<(), scheduler::StartError>` prints
 /// text for people.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let error = Scheduler::builder()
@@ -204,7 +204,7 @@ impl Error for StartError {
 /// not wait inside a [task of the scheduler](Self::is_inside_task), nor on the
 /// [only thread of a Tokio runtime](Self::is_inside_runtime).
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///
@@ -300,7 +300,7 @@ impl Error for StopError {}
 
 /// Why a task could not be [added](crate::Tasks::add) to a running scheduler.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().spawn()?;

@@ -9,7 +9,7 @@ use scheduler_expr::RuleKind;
 
 /// What does not depend on the runs of a task: its name, its rule, its place in the source.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{RuleKind, Schedule, Scheduler};
 /// use std::time::Duration;
 ///

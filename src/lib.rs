@@ -1,7 +1,7 @@
 //! Spring's `@Scheduled` for Rust: annotate a function, and a thread pool runs it at a fixed rate,
 //! after a fixed delay, or by cron.
 //!
-//! ```no_run
+//! ```no_run,standalone_crate
 //! use scheduler::scheduled;
 //!
 //! #[scheduled(fixed_rate = "1s")]
@@ -48,10 +48,6 @@
 //! [`Event`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
-
-#[cfg(all(doctest, feature = "sqlite-system"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
 
 #[cfg(all(doctest, feature = "sqlite-system"))]
 #[doc = include_str!("../docs/durable.md")]

@@ -29,7 +29,7 @@ type Texts = Vec<(Attribute, String)>;
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///

@@ -1,4 +1,8 @@
-//! The programs in the manual of the attributes, as tests of the documentation.
+//! The programs of the README and of the manual of the attributes, as tests of the documentation.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 #[cfg(doctest)]
 #[doc = include_str!("../scheduler-macros/src/manual.md")]

@@ -19,7 +19,7 @@ use crate::entry::Entry;
 /// same job sent twice is accepted once. What is not set here, such as the queue, is as the annotation and the settings of the
 /// function say.
 ///
-/// ```
+/// ```no_run,standalone_crate
 /// use scheduler::{Jobs, Priority, job};
 /// use std::time::Duration;
 ///

@@ -142,7 +142,7 @@ impl Jobs {
     /// A schedule that is over is deleted a day after its last tick. A single tick that is more than a day late when it is put
     /// does not fire.
     ///
-    /// ```no_run
+    /// ```no_run,standalone_crate
     /// use scheduler::{Jobs, JobsError, Schedule, job};
     ///
     /// #[job(name = "digest")]

@@ -15,7 +15,7 @@ use crate::run::{Run, Shutdown};
 /// When the scheduler starts, the source of the argument is [resolved](Self::resolve). Each run
 /// [extracts](Self::extract) its argument from the source.
 ///
-/// ```rust,standalone_crate
+/// ```rust,no_run,standalone_crate
 /// use scheduler::{Extract, Run, Wiring, scheduled};
 /// use std::sync::Arc;
 ///
@@ -90,7 +90,7 @@ impl Extract for Shutdown {
 
 /// The clock of the scheduler, which in a test is that of the test.
 ///
-/// ```rust,standalone_crate
+/// ```rust,no_run,standalone_crate
 /// use scheduler::{Clock, scheduled};
 /// use std::sync::Arc;
 ///
@@ -115,7 +115,7 @@ impl Extract for Arc<dyn Clock> {
 ///
 /// Otherwise `&T` is shorter.
 ///
-/// ```rust,standalone_crate
+/// ```rust,no_run,standalone_crate
 /// use scheduler::{State, scheduled};
 ///
 /// struct Mailer;

@@ -121,7 +121,7 @@ impl TaskState {
 
 /// A finished run.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, runs};
 /// use std::time::Duration;
 ///
@@ -162,7 +162,7 @@ pub struct RunRecord {
 
 /// Counts of a task since it was added.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, runs};
 /// use std::time::Duration;
 ///
@@ -227,7 +227,7 @@ impl Counters {
 
 /// A task at one moment.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, TaskState};
 ///
 /// let scheduler = Scheduler::builder()
@@ -299,7 +299,7 @@ impl TaskSnapshot {
 
 /// A pool of threads at one moment: see [`Tasks::pools`](crate::Tasks::pools).
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().pool_size(4).spawn()?;

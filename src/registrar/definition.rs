@@ -114,7 +114,7 @@ impl fmt::Debug for Definition {
 
 /// Takes the tasks that are defined in code.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let regions = ["eu", "us"];

@@ -13,7 +13,7 @@ pub type BoxFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 
 /// Why a run happens.
 ///
-/// ```
+/// ```no_run,standalone_crate
 /// use scheduler::{Cause, Run, scheduled};
 ///
 /// #[scheduled(cron = "@daily")]

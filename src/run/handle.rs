@@ -21,7 +21,7 @@ use crate::facts::TaskFacts;
 /// [`fire_time`](Self::fire_time), and its [`attempt`](Self::attempt) grows. Clones are the same run;
 /// they may outlive it, and be sent to other threads.
 ///
-/// ```standalone_crate
+/// ```no_run,standalone_crate
 /// use scheduler::{Run, scheduled};
 ///
 /// #[scheduled(cron = "0 0 9 * * MON-FRI", zone = "Europe/Berlin")]
@@ -86,7 +86,7 @@ impl Run {
 
     /// How much later than it was [`due`](Self::due) this attempt started.
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///
@@ -110,7 +110,7 @@ impl Run {
     /// It is a request that the task may follow. (The future of an async task need not ask: it is dropped where it
     /// awaits.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one may finish.
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]
@@ -135,7 +135,7 @@ impl Run {
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(fixed_delay = "1h")]

@@ -11,7 +11,7 @@ use super::task_error::{TaskError, Verdict};
 /// A function returns it in a `Result<(), JobError>`. By `?` an error, a text, a boxed error or `anyhow::Error` becomes one,
 /// as in any task; it is a failure that is tried again as `retry` says.
 ///
-/// ```
+/// ```no_run,standalone_crate
 /// use scheduler::{JobError, job};
 /// use std::time::Duration;
 ///

@@ -11,7 +11,7 @@ use super::job::instant;
 impl Run {
     /// The identity of the job that runs; none of a run that no store knows.
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
     /// #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable)]

@@ -11,7 +11,7 @@ use crate::notice::Notice;
 /// A task that takes long asks now and then, or lets it end a wait; a task that does not ask is
 /// waited for all the same.
 ///
-/// ```rust,standalone_crate
+/// ```rust,no_run,standalone_crate
 /// use scheduler::{Shutdown, scheduled};
 ///
 /// #[scheduled(fixed_delay = "1m")]

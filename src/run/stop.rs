@@ -56,7 +56,7 @@ impl Stop {
 
 /// A wait of a run ended early, because the run was asked to stop.
 ///
-/// ```
+/// ```no_run,standalone_crate
 /// use scheduler::{Run, Stopped, scheduled};
 /// use std::time::Duration;
 ///

@@ -10,7 +10,7 @@ impl Run {
     /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
     /// stop. In a simulation virtual time goes on for this run alone, which lasts longer by that.
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, Stopped, scheduled};
     /// use std::time::Duration;
     ///
@@ -46,7 +46,7 @@ impl Run {
     /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
     /// where it awaits, and this one with it.)
     ///
-    /// ```standalone_crate
+    /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     /// use std::time::Duration;
     ///

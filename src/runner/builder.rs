@@ -31,7 +31,7 @@ pub(super) type OnStart = Box<dyn FnOnce(&Tasks) + Send>;
 ///
 /// Settings override these values as they override annotations. [`set`](Self::set) overrides all settings.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::Scheduler;
 /// use std::time::Duration;
 ///
@@ -143,7 +143,7 @@ impl Builder {
     /// A default that does not fit the other attributes of a task is ignored there. The settings
     /// `scheduler.defaults.<option>` override these defaults; the attributes of a task override both.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -160,7 +160,7 @@ impl Builder {
 
     /// Adds a calendar that tasks choose by `skip_days = "name"`.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::chrono::Weekday;
     /// use scheduler::{Calendar, Schedule, Scheduler};
     ///
@@ -304,7 +304,7 @@ impl Builder {
 
     /// Adds a task that is a closure which returns a future.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -343,7 +343,7 @@ impl Builder {
     ///
     /// The linker drops tasks of crates that the binary does not mention. A task is named in full, or by an unambiguous end of its path: `report` for `shop::jobs::report`.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::Scheduler;
     ///
     /// let error = Scheduler::builder().expect_tasks(["report"]).spawn().unwrap_err();
@@ -363,7 +363,7 @@ impl Builder {
 
     /// Sets a setting, above the environment and all files.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -415,7 +415,7 @@ impl Builder {
     /// Calls a function with the tasks once they have started, on the thread of the start: for what shows or controls them
     /// where [`start`](Self::start) returns no [`Scheduler`](crate::Scheduler). A panic is contained and reported.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()

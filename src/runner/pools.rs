@@ -17,7 +17,7 @@ pub(crate) const DEFAULT: &str = "default";
 
 /// Configures a pool of threads that tasks choose by `scheduler = "name"`.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Pool, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()

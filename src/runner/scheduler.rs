@@ -22,7 +22,7 @@ use crate::task::{ControlError, Until};
 /// In the child of a `fork` without `exec` its threads are missing, and locks that they held stay locked. Do not use it
 /// there; end by `_exit` or `exec`.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::Scheduler;
 ///
 /// let scheduler = Scheduler::builder().spawn()?;

@@ -23,7 +23,7 @@ const HINT: &str = "Ctrl-C again to quit now";
 /// one: `timeout -s INT`, for example, signals a program twice. Before all tasks are checked, and after the return,
 /// signals do what they did before.
 ///
-/// ```no_run
+/// ```no_run,standalone_crate
 /// use scheduler::scheduled;
 ///
 /// #[scheduled(fixed_rate = "1s")]
@@ -128,7 +128,7 @@ impl Builder {
     /// With `SCHEDULER_DRY_RUN=1` in the environment it prints the [`DryRun`] to stdout and returns
     /// [an error](StartError::is_dry_run); nothing is started.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -151,7 +151,7 @@ impl Builder {
 
     /// Checks everything that a start checks, and collects every effective value with its source. Starts nothing.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let builder = Scheduler::builder()

@@ -15,7 +15,7 @@ use crate::task::{Control, ControlError, ManualRun, Until};
 
 /// One task of a running scheduler: see [`Tasks::get`](super::Tasks::get).
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Pause, Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -61,7 +61,7 @@ impl TaskControl {
     /// The next fire times of its rule, without jitter, at most `count`; also while it is paused. Of a fixed delay, a one-time
     /// task and a custom trigger at most one is known, and none of a task that has ended or is disabled.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -125,7 +125,7 @@ impl TaskControl {
     /// A rate or delay without an initial delay starts after one period. A disabled task stays disabled, and has the rule
     /// when it is enabled. Settings of the task do not apply to the new rule, but its placeholders are replaced.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -150,7 +150,7 @@ impl TaskControl {
 
     /// What [`reschedule`](Self::reschedule) would give the task: the rule in words, and its next fire times. Nothing changes.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -191,7 +191,7 @@ impl TaskControl {
     ///
     /// A task that is disabled by `-` has no rule, and needs one first: [`reschedule`](Self::reschedule).
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Attribute, Schedule, Scheduler, TaskState};
     ///
     /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
@@ -227,7 +227,7 @@ impl TaskControl {
 
     /// Asks the runs in progress to stop. The task continues with its next fire time.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -252,7 +252,7 @@ impl TaskControl {
     /// Blocks until the task has had some number of runs, for at most `limit` on the scheduler's clock. For tests of a whole
     /// program in real time. It does not poll.
     ///
-    /// ```standalone_crate
+    /// ```
     /// use scheduler::{Schedule, Scheduler, runs};
     /// use std::time::Duration;
     ///

@@ -21,7 +21,7 @@ use crate::task::{Control, ControlError, Until};
 /// [`Scheduler::tasks`](crate::Scheduler::tasks) returns it, and a task can take it as a parameter. Clones belong to
 /// the same scheduler; once that has stopped or was dropped, there are no tasks.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
@@ -66,7 +66,7 @@ impl Tasks {
 
     /// The tasks with this tag, for controlling them together; empty if no task has it.
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler};
     ///
     /// let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
@@ -134,7 +134,7 @@ impl Tasks {
     /// [enabled](TaskControl::enable). Settings of files and of [`set`](crate::Builder::set) apply if the task was
     /// [announced](crate::Builder::announce_tasks).
     ///
-    /// ```rust,standalone_crate
+    /// ```rust
     /// use scheduler::{Schedule, Scheduler, TaskState};
     ///
     /// let scheduler = Scheduler::builder().spawn()?;

@@ -10,7 +10,7 @@ use crate::observe::TaskState;
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()

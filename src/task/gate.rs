@@ -40,7 +40,7 @@ impl GateContext {
 /// It is called once a run, on the thread that is to execute it, after the next fire time has been scheduled. A slow gate
 /// delays no schedule, but holds a thread. Closures implement it.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Admission, GateContext, Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()

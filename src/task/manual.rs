@@ -19,7 +19,7 @@ type Ended = Result<RunRecord, ControlError>;
 /// A run that was asked for by [`TaskControl::run_now`](crate::TaskControl::run_now), and may be waited for: a future, or
 /// [`wait`](Self::wait). Dropping it changes nothing.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler};
 /// use std::time::Duration;
 ///

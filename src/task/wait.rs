@@ -30,7 +30,7 @@ enum What {
 /// Waits for this many runs of a task, since it was added, to be over: for
 /// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, runs};
 /// use std::time::Duration;
 ///
@@ -47,7 +47,7 @@ pub const fn runs(count: u64) -> Until {
 
 /// Waits for this many runs to have succeeded since the task was added.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, successes};
 /// use std::time::Duration;
 ///
@@ -64,7 +64,7 @@ pub const fn successes(count: u64) -> Until {
 
 /// Waits for this many runs to have failed — by an error, a panic or a timeout — since the task was added.
 ///
-/// ```rust,standalone_crate
+/// ```rust
 /// use scheduler::{Schedule, Scheduler, failures};
 /// use std::time::Duration;
 ///

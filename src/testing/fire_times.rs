@@ -25,7 +25,7 @@ use crate::task::upcoming;
 /// It reads the annotation itself, so that the test needs no copy of its text. Nothing
 /// is run, no clock is read, and neither the environment nor a settings file.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::scheduled;
 /// use scheduler::testing::schedule_of;
 ///
@@ -94,7 +94,7 @@ fn of_entry(entry: &Entry) -> Definition {
 /// The times are those of the rule, without jitter. Those of a fixed rate count from the
 /// [start](Self::from); those of a fixed delay, too, as if each run took no time.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::scheduled;
 /// use scheduler::testing::schedule_of;
 ///

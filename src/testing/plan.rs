@@ -48,7 +48,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 ///
 /// It reads what [`check_wiring`] reads.
 ///
-/// ```standalone_crate
+/// ```
 /// use scheduler::{Schedule, Scheduler};
 /// use scheduler::testing::plan;
 ///

@@ -33,7 +33,7 @@ const RUNS_MAX: u64 = 10_000;
 /// that moved it panics with task, run and message, or else the simulation when it is dropped. A test of panics calls
 /// [`allow_panics`](Self::allow_panics); panics of [`panic_next`](Self::panic_next) are always allowed.
 ///
-/// ```
+/// ```standalone_crate
 /// use scheduler::scheduled;
 /// use scheduler::testing::*;
 /// use std::sync::atomic::{AtomicU32, Ordering};

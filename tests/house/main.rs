@@ -2,6 +2,7 @@
 //! drift.
 
 mod contract;
+mod examples;
 mod features;
 mod figures;
 mod imports;
