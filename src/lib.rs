@@ -49,10 +49,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-#[cfg(all(doctest, feature = "sqlite-system"))]
-#[doc = include_str!("../docs/durable.md")]
-struct DurableGuide;
-
 #[cfg(test)]
 mod api;
 mod calendar;
