@@ -236,3 +236,21 @@ fn identities_come_from_the_clock_and_the_seed() {
     drop(sim);
     assert_ne!(of_sim, sweep::job().id(), "the system makes them when there is no simulation");
 }
+
+#[test]
+fn very_many_missed_ticks_are_told_as_at_least_so_many() {
+    #[scheduled(cron = "* * * * * *", zone = "UTC", name = "every-second", durable)]
+    fn every_second() {}
+
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").with_store().task(every_second);
+    sim.advance(secs(5));
+    sim.suspend(hours(40 * 24));
+    sim.advance(minutes(1));
+    let messages = sim.messages();
+    let warning = messages.iter().find(|text| text.contains("skipped")).expect("a warning");
+    assert!(
+        warning.contains("skipped at least 10000 runs, the last that of Tue 2026-02-10"),
+        "{warning}"
+    );
+    assert!(sim.snapshot("every-second").counters.skipped_at_least);
+}

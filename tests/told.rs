@@ -146,3 +146,18 @@ fn a_task_that_is_removed_during_a_run_and_added_again_is_another_one() {
     ];
     assert_eq!(said, expected);
 }
+
+#[test]
+fn very_many_missed_runs_are_told_as_at_least_so_many_also_at_the_stop() {
+    let mut sim =
+        Sim::at("2026-01-01T00:00:00Z").define("c", Schedule::cron("* * * * * *"), |_| {});
+    sim.suspend(hours(40 * 24));
+    sim.advance(secs(1));
+    let warning = sim.messages().iter().find(|text| text.contains("skipped")).cloned();
+    let warning = warning.expect("a warning");
+    let expected = "WARN  task `c` skipped at least 10001 runs, from Thu 2026-01-01 00:00:01 +00:00 to Mon 2026-02-09 23:59:59 +00:00: ";
+    assert!(warning.starts_with(expected), "{warning}");
+    assert!(sim.snapshot("c").counters.skipped_at_least);
+    sim.shutdown().unwrap();
+    assert!(last(&sim).ends_with(", at least 10001 skipped"), "{}", last(&sim));
+}

@@ -56,6 +56,7 @@ mod tick;
 pub use config::{Config, TaskConfig};
 pub use draws::Draws;
 pub use effect::{Effect, Input, LostReason, NodeEvent};
+pub use firing::COUNTED_MAX;
 pub use node::Node;
 pub use request::{Answer, Channel, Request, RequestId};
 pub use rule::{LATE, Misfire, Policy, Rules};

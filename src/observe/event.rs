@@ -115,7 +115,8 @@ pub enum EventKind {
         last: DateTime<Utc>,
         /// How many.
         count: u64,
-        /// Whether there may be more than `count`: a custom trigger was not asked for all of them.
+        /// Whether there may be more than `count`: of a cron expression at most 10,000 are counted, and a custom
+        /// trigger was not asked for all of them.
         at_least: bool,
         /// With [`SkipReason::Overlap`]: how long the future of the run before has held its thread without an `.await`, if
         /// that is at least a second.

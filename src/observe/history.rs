@@ -99,7 +99,7 @@ impl History {
             Outcome::Lost => &mut counters.lost,
             // A skipped fire time, not a run.
             Outcome::Refused(_) => {
-                self.skip(SkipReason::Refused, 1);
+                self.skip(SkipReason::Refused, 1, false);
                 return Recorded { streak: self.streak(), is_news: true };
             }
         };
@@ -130,15 +130,16 @@ impl History {
         past.next = (past.next + 1) % RUNS_KEPT;
         if let Some(totals) = &past.totals {
             let failures = u64::from(outcome.is_failure());
-            totals.add(Totals { runs: 1, failures, skipped: 0 });
+            totals.add(Totals { runs: 1, failures, ..Totals::default() });
         }
         Recorded { streak: past.streak, is_news }
     }
 
-    /// Counts fire times that got no run.
-    pub(crate) fn skip(&mut self, reason: SkipReason, count: u64) {
+    /// Counts fire times that got no run; `at_least` if there may be more.
+    pub(crate) fn skip(&mut self, reason: SkipReason, count: u64, at_least: bool) {
         let past = self.0.get_or_insert_default();
         let counters = &mut past.counters;
+        counters.skipped_at_least |= at_least;
         let skipped = match reason {
             SkipReason::Overlap => &mut counters.skipped_overlap,
             SkipReason::Paused => &mut counters.skipped_paused,
@@ -148,7 +149,7 @@ impl History {
         };
         *skipped = skipped.saturating_add(count);
         if let Some(totals) = &past.totals {
-            totals.add(Totals { skipped: count, ..Totals::default() });
+            totals.add(Totals { skipped: count, at_least, ..Totals::default() });
         }
     }
 
@@ -254,15 +255,15 @@ mod tests {
         let totals = SharedTotals::default();
         let (mut history, mut other) = (History::default(), History::default());
         record(&mut history, 1, 1, &panicked());
-        history.skip(SkipReason::Paused, 4);
+        history.skip(SkipReason::Paused, 4, false);
         history.count_in(&totals);
         history.count_in(&totals);
-        assert_eq!(totals.sum(), Totals { runs: 1, failures: 1, skipped: 4 });
+        assert_eq!(totals.sum(), Totals { runs: 1, failures: 1, skipped: 4, at_least: false });
         record(&mut history, 2, 1, &Outcome::Cancelled);
         record(&mut history, 3, 1, &panicked());
-        history.skip(SkipReason::Overlap, 5);
-        assert_eq!(totals.sum(), Totals { runs: 3, failures: 2, skipped: 9 });
-        other.skip(SkipReason::Misfire, u64::MAX);
+        history.skip(SkipReason::Overlap, 5, false);
+        assert_eq!(totals.sum(), Totals { runs: 3, failures: 2, skipped: 9, at_least: false });
+        other.skip(SkipReason::Misfire, u64::MAX, false);
         other.count_in(&totals);
         assert_eq!(totals.sum().skipped, u64::MAX, "a sum that is too large saturates");
     }
@@ -276,10 +277,10 @@ mod tests {
         record(&mut history, 3, 2, &Failure::from_timeout(Duration::from_secs(1), false).into());
         record(&mut history, 4, 1, &Outcome::Cancelled);
         record(&mut history, 5, 1, &Outcome::Success);
-        history.skip(SkipReason::Overlap, 2);
-        history.skip(SkipReason::Paused, 3);
-        history.skip(SkipReason::Misfire, u64::MAX);
-        history.skip(SkipReason::Rescheduled, 1);
+        history.skip(SkipReason::Overlap, 2, false);
+        history.skip(SkipReason::Paused, 3, false);
+        history.skip(SkipReason::Misfire, u64::MAX, false);
+        history.skip(SkipReason::Rescheduled, 1, false);
         let success = history.last_success();
         record(&mut history, 6, 1, &Outcome::Refused("locked".into()));
         assert_eq!((history.last_success(), history.runs().count()), (success, 5));
@@ -298,6 +299,7 @@ mod tests {
             skipped_misfire: u64::MAX,
             skipped_rescheduled: 1,
             skipped_refused: 1,
+            skipped_at_least: false,
         };
         assert_eq!(history.counters(), expected);
         assert_eq!(history.counters().failures(), 3);

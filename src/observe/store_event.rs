@@ -119,6 +119,8 @@ pub enum StoreEvent {
         reason: SkipReason,
         /// How many.
         count: u64,
+        /// Whether there may be more than `count`.
+        at_least: bool,
     },
     /// The store does not answer.
     #[non_exhaustive]
@@ -224,9 +226,10 @@ impl fmt::Display for StoreEvent {
                 "schedule `{schedule}` is not fired by this process, which cannot read its rule \
                  {rule}: {reason}"
             ),
-            Self::TicksSkipped { schedule, reason, count } => {
+            Self::TicksSkipped { schedule, reason, count, at_least } => {
+                let least = if *at_least { "at least " } else { "" };
                 let ticks = plural(*count, "tick");
-                write!(f, "schedule `{schedule}`: skipped {ticks}: {}", reason.name())
+                write!(f, "schedule `{schedule}`: skipped {least}{ticks}: {}", reason.name())
             }
             Self::Away { reason } => write!(f, "the store does not answer: {reason}"),
             Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),

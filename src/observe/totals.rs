@@ -11,6 +11,8 @@ pub(crate) struct Totals {
     pub(crate) runs: u64,
     pub(crate) failures: u64,
     pub(crate) skipped: u64,
+    /// Whether more may have been skipped.
+    pub(crate) at_least: bool,
 }
 
 /// A sum shared by tasks whose runs may still be in progress.
@@ -25,6 +27,7 @@ impl Totals {
             runs: self.runs.saturating_add(more.runs),
             failures: self.failures.saturating_add(more.failures),
             skipped: self.skipped.saturating_add(more.skipped),
+            at_least: self.at_least || more.at_least,
         }
     }
 }
@@ -32,7 +35,7 @@ impl Totals {
 impl From<&Counters> for Totals {
     fn from(counters: &Counters) -> Self {
         let (failures, skipped) = (counters.failures(), counters.skipped());
-        Self { runs: counters.runs, failures, skipped }
+        Self { runs: counters.runs, failures, skipped, at_least: counters.skipped_at_least }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Messages about events other than failures and successes of runs.
 
+use chrono::{DateTime, Utc};
+
 use super::Message;
-use super::limit::{Limit, Show};
+use super::limit::{Count, Limit, Show};
 use crate::observe::{
     Event, EventKind, Failure, Level, Longest, Outcome, RuleKind, SkipReason, StopReason,
     StoreEvent, TaskState, UNBLOCK, duration, instant,
@@ -18,10 +20,11 @@ impl Shown {
     /// The message about an event, if one is due. `holder` is who held the threads of its pool lately.
     pub(super) fn report(&mut self, event: &Event, holder: Option<&Longest>) -> Option<Message> {
         match &event.kind {
-            EventKind::Skipped { reason, count, .. } => {
+            EventKind::Skipped { reason, first, last, count, at_least, .. } => {
                 let why = why(event, holder)?;
-                self.limited(event, reason.name(), *count, |count, within| {
-                    skipped(event, count, within.as_deref(), &why)
+                let count = Count { number: *count, at_least: *at_least };
+                self.limited(event, reason.name(), count, |count, within| {
+                    skipped(event, (*first, *last), count, within.as_deref(), &why)
                 })
             }
             _ => {
@@ -30,9 +33,9 @@ impl Shown {
                     EventKind::Store { what } => what.name(),
                     _ => "",
                 };
-                self.limited(event, which, 1, |count, within| match within {
+                self.limited(event, which, Count::ONE, |count, within| match within {
                     None => message,
-                    Some(within) => message.note(often(event, count, &within)),
+                    Some(within) => message.note(often(event, count.number, &within)),
                 })
             }
         }
@@ -43,8 +46,8 @@ impl Shown {
         &mut self,
         event: &Event,
         which: &'static str,
-        count: u64,
-        message: impl FnOnce(u64, Option<String>) -> Message,
+        count: Count,
+        message: impl FnOnce(Count, Option<String>) -> Message,
     ) -> Option<Message> {
         let kind = (event.kind.name(), which);
         let index = self.0.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
@@ -186,19 +189,23 @@ struct Why {
     note: String,
 }
 
-fn skipped(event: &Event, count: u64, within: Option<&str>, why: &Why) -> Message {
-    let (task, last) = (
-        event.task_name().unwrap_or_default(),
-        match event.kind {
-            EventKind::Skipped { last, .. } => instant(last, event.zone()),
-            _ => String::new(),
-        },
-    );
-    let within = within.map_or_else(String::new, |within| format!(" within {within}"));
-    let what = match count {
-        1 => format!("its run of {last}"),
-        _ => format!("{count} runs{within}, the last that of {last}"),
+fn skipped(
+    event: &Event,
+    (first, last): (DateTime<Utc>, DateTime<Utc>),
+    count: Count,
+    within: Option<&str>,
+    why: &Why,
+) -> Message {
+    let time = |at| instant(at, event.zone());
+    let what = match within {
+        None if count == Count::ONE => format!("its run of {}", time(last)),
+        None if first < last => format!("{count} runs, from {} to {}", time(first), time(last)),
+        None => format!("{count} runs, the last that of {}", time(last)),
+        Some(within) => {
+            format!("{count} runs within {within}, the last that of {}", time(last))
+        }
     };
+    let task = event.task_name().unwrap_or_default();
     let Why { reason, note } = why;
     Message::warn(format!("task `{task}` skipped {what}: {reason}")).with_fields(event).note(note)
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::Message;
-use super::limit::{Limit, Show};
+use super::limit::{Count, Limit, Show};
 use crate::observe::{Event, EventKind, Failure, duration, instant, ordinal, plural};
 
 /// How many messages about the same error of a task are shown in full before they are summed up.
@@ -55,7 +55,7 @@ impl Failures {
         let failed = Failed::of(event)?;
         let known = self.known(&failed);
         let is_same = known.signature.is_some();
-        let message = match known.limit.ask(event.at, 1) {
+        let message = match known.limit.ask(event.at, Count::ONE) {
             Show::InFull { is_last: true, .. } => {
                 let which = if is_same { "this error is" } else { "other errors are" };
                 failed.in_full().note(format!("from now on {which} summed up once a minute"))
@@ -64,7 +64,7 @@ impl Failures {
                 let hidden = hidden.map_or_else(String::new, |it| it.note(event.zone()));
                 failed.in_full().note(hidden)
             }
-            Show::Summed { count, since } => failed.summed(count, since, is_same),
+            Show::Summed { count, since } => failed.summed(count.number, since, is_same),
             Show::Nothing => return None,
         };
         Some(message.with_fields(event))
@@ -131,7 +131,7 @@ impl Failures {
 impl Hidden {
     fn add(&mut self, known: &mut Known) {
         let sum = if known.is_run { &mut self.runs } else { &mut self.attempts };
-        *sum = sum.saturating_add(known.limit.take_hidden());
+        *sum = sum.saturating_add(known.limit.take_hidden().number);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Time is that of the events, so that a simulated day is reported as a real one.
 
+use std::fmt;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::Zone;
 
@@ -10,13 +12,21 @@ use crate::observe::instant;
 /// How long repeated messages are hidden.
 const QUIET: TimeDelta = TimeDelta::minutes(1);
 
+/// How many messages, or fire times that a message is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) number: u64,
+    /// Whether there may be more.
+    pub(super) at_least: bool,
+}
+
 /// Whether a message is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Show {
     /// In full. `is_last` is true for the last one before summaries; `hidden` is what was hidden before it.
     InFull { is_last: bool, hidden: Option<Hidden> },
     /// As one of `count` since the last one shown, including this one.
-    Summed { count: u64, since: DateTime<Utc> },
+    Summed { count: Count, since: DateTime<Utc> },
     /// Not at all; it is counted.
     Nothing,
 }
@@ -24,7 +34,7 @@ pub(super) enum Show {
 /// What was hidden, and not summed up in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hidden {
-    pub(super) count: u64,
+    pub(super) count: Count,
     pub(super) last: DateTime<Utc>,
 }
 
@@ -33,7 +43,7 @@ pub(super) struct Hidden {
 pub(super) struct Limit {
     in_full: u32,
     shown: u32,
-    hidden: u64,
+    hidden: Count,
     last: DateTime<Utc>,
     last_hidden: DateTime<Utc>,
 }
@@ -42,7 +52,7 @@ impl Limit {
     /// A limit that shows this many in full first.
     pub(super) fn new(in_full: u32) -> Self {
         let never = DateTime::UNIX_EPOCH;
-        Self { in_full, shown: 0, hidden: 0, last: never, last_hidden: never }
+        Self { in_full, shown: 0, hidden: Count::default(), last: never, last_hidden: never }
     }
 
     /// When one was shown last.
@@ -51,26 +61,26 @@ impl Limit {
     }
 
     /// Decides for a message of now that stands for `count`.
-    pub(super) fn ask(&mut self, at: DateTime<Utc>, count: u64) -> Show {
+    pub(super) fn ask(&mut self, at: DateTime<Utc>, count: Count) -> Show {
         if self.shown < self.in_full {
             self.shown += 1;
             self.last = at;
             return Show::InFull { is_last: self.shown == self.in_full, hidden: None };
         }
         if self.is_quiet(at) {
-            self.hidden = self.hidden.saturating_add(count);
+            self.hidden = self.hidden.plus(count);
             self.last_hidden = at;
             return Show::Nothing;
         }
         let since = std::mem::replace(&mut self.last, at);
         match self.take_hidden() {
-            0 => Show::InFull { is_last: false, hidden: None },
+            Count { number: 0, .. } => Show::InFull { is_last: false, hidden: None },
             // It begins anew: a summary would spread the old ones over the time between.
             count if at - self.last_hidden >= QUIET => {
                 let hidden = Some(Hidden { count, last: self.last_hidden });
                 Show::InFull { is_last: false, hidden }
             }
-            hidden => Show::Summed { count: hidden.saturating_add(count), since: since.min(at) },
+            hidden => Show::Summed { count: hidden.plus(count), since: since.min(at) },
         }
     }
 
@@ -81,12 +91,27 @@ impl Limit {
 
     /// Whether something was hidden that may be shown now.
     pub(super) fn has_hidden(&self, at: DateTime<Utc>) -> bool {
-        self.hidden > 0 && !self.is_quiet(at)
+        self.hidden.number > 0 && !self.is_quiet(at)
     }
 
     /// The number of hidden messages, which the caller reports.
-    pub(super) fn take_hidden(&mut self) -> u64 {
+    pub(super) fn take_hidden(&mut self) -> Count {
         std::mem::take(&mut self.hidden)
+    }
+}
+
+impl Count {
+    pub(super) const ONE: Self = Self { number: 1, at_least: false };
+
+    fn plus(self, more: Self) -> Self {
+        let number = self.number.saturating_add(more.number);
+        Self { number, at_least: self.at_least || more.at_least }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.at_least { "at least " } else { "" }, self.number)
     }
 }
 
@@ -106,7 +131,7 @@ mod tests {
     }
 
     fn show(limit: &mut Limit, second: i64) -> String {
-        match limit.ask(at(second), 1) {
+        match limit.ask(at(second), Count::ONE) {
             Show::InFull { hidden: Some(Hidden { count, last }), .. } => {
                 format!("full, {count} hidden until {}", (last - at(0)).num_seconds())
             }
@@ -158,7 +183,7 @@ mod tests {
         let shown = [0, 10, 20].map(|second| show(&mut limit, second));
         assert_eq!(shown, ["last", "-", "-"]);
         assert!(!limit.has_hidden(at(59)) && limit.has_hidden(at(60)));
-        assert_eq!(limit.take_hidden(), 2);
+        assert_eq!(limit.take_hidden().number, 2);
         assert!(!limit.has_hidden(at(60)));
         assert_eq!(show(&mut limit, 70), "full");
     }

@@ -94,6 +94,8 @@ pub(crate) struct Stopped {
     pub(crate) runs: u64,
     pub(crate) failures: u64,
     pub(crate) skipped: u64,
+    /// Whether more may have been skipped.
+    pub(crate) at_least: bool,
 }
 
 impl Stopped {
@@ -102,6 +104,7 @@ impl Stopped {
         let failures = plural(self.failures, "failure");
         let skipped = match self.skipped {
             0 => String::new(),
+            skipped if self.at_least => format!(", at least {skipped} skipped"),
             skipped => format!(", {skipped} skipped"),
         };
         Message::info(format!("stopped after {took}: {runs}, {failures}{skipped}"))
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn the_last_message_has_the_totals() {
         let took = Duration::from_millis(1);
-        let stopped = Stopped { took, runs: 61, failures: 0, skipped: 0 };
+        let stopped = Stopped { took, runs: 61, failures: 0, skipped: 0, at_least: false };
         assert_eq!(stopped.message().to_string(), "INFO  stopped after 1ms: 61 runs, 0 failures");
         let stopped = Stopped { runs: 1, failures: 1, skipped: 3, ..stopped };
         assert_eq!(

@@ -128,13 +128,13 @@ impl Running {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
         self.tasks.all.await_events(FLUSH);
-        let Totals { runs, failures, skipped } = self.tasks.all.totals();
+        let Totals { runs, failures, skipped, at_least } = self.tasks.all.totals();
         let unfinished = self.tasks.all.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));
         if !self.bus.flush(FLUSH) {
             self.messages.announce(undelivered(self.bus.give_up(), FLUSH));
         }
-        self.messages.announce(Stopped { took, runs, failures, skipped }.message());
+        self.messages.announce(Stopped { took, runs, failures, skipped, at_least }.message());
         self.messages.flush();
     }
 

@@ -33,11 +33,17 @@ impl Control {
         is_taken
     }
 
-    /// Counts and reports ticks of its durable schedule that were skipped, up to this one.
-    pub(crate) fn report_skips(&self, reason: SkipReason, count: u64, last: DateTime<Utc>) {
+    /// Counts and reports ticks of its durable schedule that were skipped, up to this one: how many, and whether there may be
+    /// more.
+    pub(crate) fn report_skips(
+        &self,
+        reason: SkipReason,
+        (count, at_least): (u64, bool),
+        last: DateTime<Utc>,
+    ) {
         let mut transition = self.transition();
-        transition.state.history.skip(reason, count);
-        let (first, at_least, blocked) = (last, false, None);
+        transition.state.history.skip(reason, count, at_least);
+        let (first, blocked) = (last, None);
         transition.report(EventKind::Skipped { reason, first, last, count, at_least, blocked });
         transition.commit();
     }

@@ -378,7 +378,7 @@ impl Transition<'_> {
         }
         let at = active.start.fire.at.as_wall(active.began).to_utc();
         let (refused, first, last) = (SkipReason::Refused, at, at);
-        self.state.history.skip(refused, 1);
+        self.state.history.skip(refused, 1, false);
         self.report(EventKind::Skipped {
             reason: refused,
             first,

@@ -96,7 +96,7 @@ impl<'a> Transition<'a> {
             self.report(EventKind::Resumed { next });
         }
         for Skip { reason, first, last, count, at_least } in self.state.planner.take_skips() {
-            self.state.history.skip(reason, count);
+            self.state.history.skip(reason, count, at_least);
             let blocked = match reason {
                 SkipReason::Overlap => self.state.blocked_since(first.as_tick(self.now), self.now),
                 _ => None,

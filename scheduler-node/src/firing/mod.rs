@@ -16,3 +16,4 @@ mod sequence;
 mod tests;
 
 pub(crate) use plan::{Plan, plan};
+pub use sequence::COUNTED_MAX;

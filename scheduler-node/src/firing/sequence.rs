@@ -16,8 +16,8 @@ pub(crate) enum Sequence<'a> {
     Single(Option<StoreTime>),
 }
 
-/// More ticks of a computed rule are not counted.
-const COUNTED: u64 = 10_000;
+/// A count of skipped ticks of a computed rule that reaches this may be less than there were.
+pub const COUNTED_MAX: u64 = 10_000;
 
 impl<'a> Sequence<'a> {
     pub(crate) fn of(
@@ -78,7 +78,7 @@ impl<'a> Sequence<'a> {
         Some(last)
     }
 
-    /// How many ticks are in `(from, until]`; of a computed rule, at least that many.
+    /// How many ticks are in `(from, until]`. Those of a computed rule are counted up to [`COUNTED_MAX`] and one that fires.
     pub(crate) fn count_in(&self, from: StoreTime, until: StoreTime) -> u64 {
         if until <= from {
             return 0;
@@ -89,7 +89,7 @@ impl<'a> Sequence<'a> {
             return count.try_into().unwrap_or(0);
         }
         let (mut at, mut count) = (from, 0);
-        while count < COUNTED
+        while count <= COUNTED_MAX
             && let Some(tick) = self.first_after(at).filter(|tick| *tick <= until)
         {
             (at, count) = (tick, count + 1);
@@ -166,7 +166,7 @@ mod tests {
         let rate = Sequence::Rate { anchor: 0, period: 1_000, until: StoreTime::MAX };
         assert_eq!(rate.count_in(StoreTime::from_micros(0), year), 365 * 86_400 * 1_000);
         let bursts = Sequence::Computed { text: "", rules: &Bursts };
-        assert_eq!(bursts.count_in(StoreTime::from_micros(0), year), COUNTED);
+        assert_eq!(bursts.count_in(StoreTime::from_micros(0), year), COUNTED_MAX + 1);
         assert_eq!(bursts.last_in(StoreTime::from_micros(0), year), Some(year));
     }
 }

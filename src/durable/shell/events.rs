@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler_core::Clock;
-use scheduler_node::{LostReason, NodeEvent};
+use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
 use scheduler_store::{JobState, Registration, Skips, StoreTime, StoredSchedule};
 
 use super::super::jobs::Jobs;
@@ -123,11 +123,12 @@ impl Reports {
             (SkipReason::Paused, skips.paused),
         ];
         for (reason, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            let at_least = count >= COUNTED_MAX;
             match tasks.get(schedule) {
-                Some(task) => task.control.report_skips(reason, count, last),
+                Some(task) => task.control.report_skips(reason, (count, at_least), last),
                 None => {
-                    let what =
-                        StoreEvent::TicksSkipped { schedule: schedule.into(), reason, count };
+                    let schedule = schedule.into();
+                    let what = StoreEvent::TicksSkipped { schedule, reason, count, at_least };
                     self.emit(EventKind::Store { what });
                 }
             }

@@ -36,7 +36,7 @@ impl Listener for Meter {
         }
         if let EventKind::Store { what } = &event.kind {
             counter!(STORE, "kind" => what.name()).increment(1);
-            if let StoreEvent::TicksSkipped { schedule, reason, count } = what {
+            if let StoreEvent::TicksSkipped { schedule, reason, count, .. } = what {
                 let (task, reason) = (Arc::clone(schedule), reason.name());
                 counter!(SKIPPED, "task" => task, "reason" => reason).increment(*count);
             }

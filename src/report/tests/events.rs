@@ -88,6 +88,33 @@ WARN  task `tick` skipped its run of Fri 2026-03-27 10:00:00 +01:00: the run bef
 }
 
 #[test]
+fn a_count_that_is_the_least_says_so_and_names_the_first_and_the_last() {
+    let console = Console::new("tick");
+    let skip = |count, at_least, seconds: u64| {
+        let (first, last) = (at(0), at(seconds * 1_000));
+        let reason = SkipReason::Misfire;
+        let kind = EventKind::Skipped { reason, first, last, count, at_least };
+        console.emit_at(seconds * 1_000, kind);
+    };
+    skip(10_001, true, 30);
+    console.prints("WARN  task `tick` skipped at least 10001 runs, from Fri 2026-03-27 09:00:00 +01:00 to Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+    skip(10_002, true, 40);
+    skip(1, false, 90);
+    console.prints("WARN  task `tick` skipped at least 10003 runs within 1m, the last that of Fri 2026-03-27 09:01:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+    skip(10_001, true, 91);
+    skip(1, false, 3_600);
+    let printed = console.printed();
+    assert!(
+        printed.trim_end().ends_with(
+            "at least 10001 more, the last of Fri 2026-03-27 09:01:31 +01:00, were not reported"
+        ),
+        "{printed}"
+    );
+    skip(7, false, 7_200);
+    console.prints("WARN  task `tick` skipped 7 runs, from Fri 2026-03-27 09:00:00 +01:00 to Fri 2026-03-27 11:00:00 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+}
+
+#[test]
 fn control_of_a_task_is_printed() {
     let console = Console::new("tick");
     let (note, until) = (Some("maintenance".into()), Some(at(3_600_000)));
