@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::chrono::{DateTime, TimeDelta, Utc, Weekday};
 use scheduler::{
-    Attribute, Builder, Calendar, Clock, ManualClock, RuleKind, Schedule, Scheduler, TaskState,
+    Attribute, Builder, Calendar, Clock, DstGap, ManualClock, RuleKind, Schedule, Scheduler,
+    TaskState,
 };
 
 const START: &str = "2026-03-27T08:00:00Z";
@@ -129,6 +130,26 @@ fn a_calendar_that_leaves_no_day_is_reported_at_the_start() {
     let said = said.lock().unwrap().join("\n");
     assert!(said.contains("`none`: `skip_days` leaves no day for `cron`"), "{said}");
     assert!(!said.contains("`some`: `skip_days`"), "{said}");
+}
+
+#[test]
+fn a_cron_expression_that_only_falls_into_gaps_is_reported_at_the_start() {
+    let (builder, _clock, said) = builder();
+    let cron = || Schedule::cron("0 30 2 ? 3 SUNL").zone("Europe/Berlin");
+    let scheduler = builder
+        .task("gap", cron(), |_| {})
+        .task("after", cron().dst_gap(DstGap::RunAfter), |_| {})
+        .task("utc", cron().zone("UTC"), |_| {})
+        .task("off", cron().enabled(false), |_| {})
+        .spawn()
+        .unwrap();
+    scheduler.shutdown().unwrap();
+    let said = said.lock().unwrap().join("\n");
+    let warnings: Vec<_> = said.lines().filter(|line| line.contains("never fires")).collect();
+    let [warning] = *warnings else { panic!("{said}") };
+    assert!(warning.starts_with("WARN") && warning.contains("`gap`"), "{warning}");
+    let end = "`cron` never fires in Europe/Berlin: clocks go forward over each of its times; to run right after them, write dst_gap = \"run_after\"";
+    assert!(warning.ends_with(end), "{warning}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::trigger::Zone;
+use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::{Attribute, OnLost, Priority};
 
 use crate::entry::JobFacts;
@@ -53,7 +53,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// A warning if the schedule does something else than it says: an instant of it has passed, or its calendar has all days.
+    /// A warning if the schedule does something else than it says: an instant of it has passed, or it never fires.
     pub(crate) fn warning(&self, now: DateTime<Utc>) -> Option<String> {
         let place = format!("{}: {}", self.location, word(&self.name));
         match (&self.rule, self.policy.until) {
@@ -65,12 +65,7 @@ impl Planned {
                 "{place}: the instant of `until` has passed, and the task does not fire"
             )),
             (Rule::Cron(trigger), _) => {
-                let days = self.policy.skip_days.as_ref()?;
-                days.next_after(trigger, now).is_none().then(|| {
-                    format!(
-                        "{place}: `skip_days` leaves no day for `cron`, and the task does not fire"
-                    )
-                })
+                self.silence(trigger, now).map(|why| format!("{place}: {why}"))
             }
             _ => None,
         }
@@ -86,6 +81,21 @@ impl Planned {
             Some(days) => days.next_after(trigger, now),
         };
         next.filter(|next| self.policy.until.is_none_or(|until| *next <= until))
+    }
+
+    /// Why a cron expression never fires from now on, if that is so.
+    fn silence(&self, trigger: &CronTrigger, now: DateTime<Utc>) -> Option<String> {
+        if trigger.next_after(now).is_none() {
+            return Some(format!(
+                "`cron` never fires in {}: clocks go forward over each of its times; to run right after them, write \
+                 dst_gap = \"run_after\"",
+                trigger.zone()
+            ));
+        }
+        let days = self.policy.skip_days.as_ref()?;
+        let is_silent = days.next_after(trigger, now).is_none();
+        is_silent
+            .then(|| "`skip_days` leaves no day for `cron`, and the task does not fire".to_owned())
     }
 
     /// The store says when a durable task runs: its ticker has no rule of its own, and no further attempts.
