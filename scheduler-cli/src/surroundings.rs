@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use chrono::{DateTime, Utc};
 use scheduler_core::Clock;
 use scheduler_core::trigger::Zone;
+use scheduler_expr::ParseZoneError;
 
 use crate::fault::Fault;
 
@@ -78,12 +79,48 @@ impl fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// The zone that was asked for, or that of the system.
-pub(crate) fn zone(name: Option<&str>) -> Result<Zone, Fault> {
-    match name {
-        Some(name) => Ok(name.parse::<Zone>()?),
-        None => Zone::system().map_err(|error| {
-            Fault::unable(error.to_string()).help("name it: --zone Europe/Berlin")
-        }),
+/// A zone, and who says so unless the command line does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ZoneAsked {
+    pub(crate) zone: Zone,
+    by: Option<&'static str>,
+}
+
+impl ZoneAsked {
+    /// A zone that the command line names.
+    pub(crate) fn named(zone: Zone) -> Self {
+        Self { zone, by: None }
     }
+
+    /// Says in which zone the answer is, where the command line does not.
+    pub(crate) fn tell(self, around: &mut Surroundings<'_>) {
+        if let Self { zone, by: Some(by) } = self {
+            // The answer does not depend on it.
+            writeln!(around.errors, "note: in {zone}, the zone of {by}; for another: --zone NAME")
+                .ok();
+        }
+    }
+}
+
+/// The zone that was asked for, or else the one that a program started here goes by: that of `SCHEDULER_ZONE`, of `TZ`, or
+/// of the system.
+pub(crate) fn zone(name: Option<&str>, around: &Surroundings<'_>) -> Result<ZoneAsked, Fault> {
+    if let Some(name) = name {
+        return Ok(ZoneAsked::named(name.parse()?));
+    }
+    let help = "name it: --zone Europe/Berlin";
+    let faulty = |variable: &str, error: ParseZoneError| {
+        Fault::unable(format!("the variable {variable}: {error}")).help(help)
+    };
+    if let Some(name) = (around.variable)("SCHEDULER_ZONE") {
+        let zone = name.parse().map_err(|error| faulty("SCHEDULER_ZONE", error))?;
+        return Ok(ZoneAsked { zone, by: Some("SCHEDULER_ZONE") });
+    }
+    let variable = (around.variable)("TZ").unwrap_or_default();
+    if let Some(zone) = Zone::of_variable(&variable) {
+        let zone = zone.map_err(|error| faulty("TZ", error))?;
+        return Ok(ZoneAsked { zone, by: Some("TZ") });
+    }
+    let zone = Zone::system().map_err(|error| Fault::unable(error.to_string()).help(help))?;
+    Ok(ZoneAsked { zone, by: Some("the system") })
 }

@@ -42,6 +42,11 @@ impl Times {
         self.triggers.iter().any(|trigger| trigger.clash_between(now, end).is_some())
     }
 
+    /// Why there is no fire time after an instant, if that is so.
+    pub(crate) fn silent_after(&self, instant: DateTime<Utc>) -> Option<Fault> {
+        self.next_after(instant).is_none().then(|| silent(self.zone))
+    }
+
     /// The first fire time after an instant.
     fn next_after(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.triggers.iter().filter_map(|trigger| trigger.next_after(instant)).min()
@@ -92,6 +97,12 @@ impl Times {
         let way = if change.is_gap() { "forward" } else { "back" };
         Some(format!("clocks go {way} on {}", day_of(change)))
     }
+}
+
+/// The fault of an expression that has times of day and falls only into gaps of its zone.
+pub(crate) fn silent(zone: Zone) -> Fault {
+    let what = format!("it never fires in {zone}: clocks go forward over each of its times");
+    Fault::no(what).help("to run right after them instead, write dst_gap = \"run_after\"")
 }
 
 /// The local times that a trigger loses in a gap.

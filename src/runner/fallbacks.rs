@@ -7,7 +7,6 @@ use scheduler_core::trigger::Zone;
 use super::builder::Builder;
 use super::durable::Durable;
 use super::pools::PoolPlan;
-use super::zone::name_in_variable;
 use crate::observe;
 use crate::settings::{Fallback, Source};
 
@@ -32,7 +31,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         source,
     };
     let zone = match &builder.zone {
-        None if name_in_variable(values.variable).is_some() => {
+        None if Zone::of_variable(values.variable).is_some() => {
             Source::Environment { variable: "TZ".to_owned() }
         }
         zone => source(zone.is_some(), "zone(…)"),

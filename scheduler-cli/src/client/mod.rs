@@ -112,7 +112,7 @@ pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<()
                 body["note"] = reason.as_str().into();
             }
             if let Some(until) = until {
-                let zone = surroundings::zone(None)?;
+                let zone = surroundings::zone(None, around)?.zone;
                 let until = times::instant(until, zone, around.now())?;
                 if until <= around.now() {
                     let what = format!("the pause would end at {until}, which is past");

@@ -17,8 +17,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use scheduler_core::trigger::Zone;
+
 use crate::fault::{Fault, NO, OK};
-use crate::surroundings::{self, Surroundings};
+use crate::surroundings::Surroundings;
 
 /// How long a crontab may be; cron itself takes less.
 const BYTES_MAX: u64 = 1 << 20;
@@ -39,7 +41,7 @@ pub(crate) struct Given {
 
 /// `import crontab FILE`: the code to exit with.
 pub(crate) fn import(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
-    let zone = given.zone.as_deref().map(|name| surroundings::zone(Some(name))).transpose()?;
+    let zone = given.zone.as_deref().map(str::parse::<Zone>).transpose()?;
     let bytes = read(given, around)?;
     let entries = lines::read(&bytes, given.system);
     let code = stubs::write(&entries, zone, around.now());

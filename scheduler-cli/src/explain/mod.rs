@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::{self, Converted, Dialect};
 use crate::fault::{Fault, named};
-use crate::surroundings::{self, Surroundings};
+use crate::surroundings::{self, Surroundings, ZoneAsked};
 use crate::times::{self, FireTime, Times};
 
 /// How many fire times `explain` shows.
@@ -30,7 +30,7 @@ const SHOWN: usize = 10;
 pub(crate) struct Given {
     /// The expression, in quotes: "0 0 9 * * MON-FRI"
     expression: String,
-    /// The time zone; that of the system by default
+    /// The time zone; by default that of SCHEDULER_ZONE, of TZ, or of the system
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
     /// Whose expression it is
@@ -50,13 +50,15 @@ struct Read {
 }
 
 impl Given {
-    fn read(&self, now: DateTime<Utc>) -> Result<Read, Fault> {
+    fn read(&self, around: &mut Surroundings<'_>) -> Result<Read, Fault> {
+        let now = around.now();
         let mut converted = dialect::read(&self.expression, self.from)?;
-        let zone = match (converted.zone, &self.zone) {
-            (Some(zone), None) => zone,
-            _ => surroundings::zone(self.zone.as_deref())?,
+        let asked = match (converted.zone, &self.zone) {
+            (Some(zone), None) => ZoneAsked::named(zone),
+            _ => surroundings::zone(self.zone.as_deref(), around)?,
         };
-        let times = Times::new(&converted.expressions, zone);
+        asked.tell(around);
+        let times = Times::new(&converted.expressions, asked.zone);
         if let Some(note) = converted.on_clock_changes
             && times.are_touched_within_a_year(now)
         {
@@ -71,22 +73,26 @@ impl Read {
         self.times.zone()
     }
 
-    /// Why it never fires, if that is so.
-    fn never(&self) -> Option<Fault> {
-        let [only] = &*self.converted.expressions else { return None };
-        let never = only.never_fires()?;
-        Some(Fault::no(never.to_string()).at(only.source(), never.span(), ""))
+    /// Why it never fires after an instant, if that is so.
+    fn never(&self, after: DateTime<Utc>) -> Option<Fault> {
+        let expressions = &self.converted.expressions;
+        let first =
+            expressions.first().filter(|_| !expressions.iter().any(CronExpression::may_fire));
+        if let Some((first, never)) = first.and_then(|first| Some((first, first.never_fires()?))) {
+            return Some(Fault::no(never.to_string()).at(first.source(), never.span(), ""));
+        }
+        self.times.silent_after(after)
     }
 }
 
 /// `explain EXPR`.
 pub(crate) fn explain(given: &Given, around: &mut Surroundings<'_>) -> Result<(), Fault> {
     let now = around.now();
-    let read = given.read(now)?;
+    let read = given.read(around)?;
     let fire_times: Vec<FireTime> = read.times.after(now).take(SHOWN).collect();
     if given.json {
         around.say(as_json(&read, &fire_times))?;
-        return read.never().map_or(Ok(()), Err);
+        return read.never(now).map_or(Ok(()), Err);
     }
     let zone = read.zone();
     if read.from != Dialect::Spring {
@@ -102,7 +108,7 @@ pub(crate) fn explain(given: &Given, around: &mut Surroundings<'_>) -> Result<()
         around.say(format_args!("{} ({zone})\n", cron.describe()))?;
         around.say(table::of(cron))?;
     }
-    if let Some(never) = read.never() {
+    if let Some(never) = read.never(now) {
         return Err(never);
     }
     around.say(format_args!("next {}:", fire_times.len()))?;
@@ -146,8 +152,8 @@ pub(crate) fn next(
     around: &mut Surroundings<'_>,
 ) -> Result<(), Fault> {
     let now = around.now();
-    let read = given.read(now)?;
-    if let Some(never) = read.never() {
+    let read = given.read(around)?;
+    if let Some(never) = read.never(now) {
         return Err(never);
     }
     list(given, &read, read.times.after(now).take(count), around)
@@ -161,7 +167,7 @@ pub(crate) fn between(
     around: &mut Surroundings<'_>,
 ) -> Result<(), Fault> {
     let now = around.now();
-    let read = given.read(now)?;
+    let read = given.read(around)?;
     let zone = read.zone();
     let from = times::instant(from, zone, now)?;
     let until_text = until;
@@ -169,6 +175,9 @@ pub(crate) fn between(
     if until < from {
         return Err(Fault::unable(format!("{} is before the beginning", named(until_text)))
             .help("write the earlier instant first"));
+    }
+    if let Some(never) = read.never(before(from)) {
+        return Err(never);
     }
     let mut left = read.times.after(before(from)).take_while(|fire| fire.at < until);
     list(given, &read, left.by_ref().take(most), around)?;

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::client::{Api, Server};
 use crate::fault::{Fault, NO, OK, parse};
 use crate::surroundings::{self, Surroundings};
+use crate::times::Times;
 use all::all;
 use finding::Finding;
 
@@ -31,7 +32,7 @@ pub(crate) struct Given {
     /// The expressions, each in quotes
     #[arg(required_unless_present = "running", value_name = "EXPRESSION")]
     expressions: Vec<String>,
-    /// The time zone; that of the system by default
+    /// The time zone; by default that of SCHEDULER_ZONE, of TZ, or of the system
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
     /// Look at the tasks of a running program, in place of expressions
@@ -59,7 +60,9 @@ pub(crate) fn lint(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, F
         let tasks = running::findings(&Api::new(&given.server, around)?, around.now())?;
         tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
     } else {
-        let zone = surroundings::zone(given.zone.as_deref())?;
+        let asked = surroundings::zone(given.zone.as_deref(), around)?;
+        asked.tell(around);
+        let zone = asked.zone;
         let now = around.now();
         let judged = given.expressions.iter().map(|text| (text.clone(), judge(text, zone, now)));
         judged.collect::<Vec<_>>()
@@ -89,7 +92,10 @@ fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
         Some(never) => {
             Verdict::Faulty(Fault::no(never.to_string()).at(cron.source(), never.span(), ""))
         }
-        None => Verdict::Read(all(&cron, zone, now)),
+        None => match Times::new(std::slice::from_ref(&cron), zone).silent_after(now) {
+            Some(silent) => Verdict::Faulty(silent),
+            None => Verdict::Read(all(&cron, zone, now)),
+        },
     }
 }
 

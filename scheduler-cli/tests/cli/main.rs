@@ -7,6 +7,7 @@ mod hostile;
 mod imported;
 mod said;
 mod stub;
+mod zones;
 
 use std::collections::HashMap;
 

@@ -81,8 +81,8 @@ impl Zone {
         chrono_tz::IANA_TZDB_VERSION
     }
 
-    /// The zone that the operating system is set to. The environment variable `TZ` is not looked
-    /// at.
+    /// The zone that the operating system is set to. The environment variable `TZ` is not looked at: see
+    /// [`of_variable`](Self::of_variable).
     ///
     /// ```
     /// use scheduler_core::trigger::Zone;
@@ -101,6 +101,28 @@ impl Zone {
         name.parse().map_err(|error: ParseZoneError| SystemZoneError {
             reason: format!("the system's time zone cannot be used: {error}"),
         })
+    }
+
+    /// The zone that a value of the environment variable `TZ` names, or whose file it names; `None` if it leaves the zone
+    /// to the system.
+    ///
+    /// ```
+    /// use scheduler_core::trigger::Zone;
+    ///
+    /// let zone = Zone::of_variable(":/usr/share/zoneinfo/Europe/Berlin").unwrap()?;
+    /// assert_eq!(zone.name(), "Europe/Berlin");
+    /// assert_eq!(Zone::of_variable(""), None);
+    /// # Ok::<(), scheduler_expr::ParseZoneError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the name is not in the database, such as a rule of POSIX: `CET-1CEST,M3.5.0,M10.5.0/3`.
+    #[must_use]
+    pub fn of_variable(value: &str) -> Option<Result<Self, ParseZoneError>> {
+        let path = value.trim_start_matches(':');
+        let name = path.strip_prefix("/usr/share/zoneinfo/").unwrap_or(path);
+        (!matches!(name, "" | "/etc/localtime")).then(|| name.parse())
     }
 
     /// The name in the IANA database.
@@ -317,6 +339,23 @@ mod tests {
         for name in names {
             assert_eq!(name.parse::<Zone>().map(|zone| zone.name()), Ok(name));
         }
+    }
+
+    #[test]
+    fn a_variable_names_a_zone_or_its_file() {
+        let check = |value: &str, expected: Option<&str>| {
+            let found = Zone::of_variable(value).map(|zone| zone.unwrap().name());
+            assert_eq!(found, expected, "`{value}`");
+        };
+        check("Europe/Berlin", Some("Europe/Berlin"));
+        check(":Europe/Berlin", Some("Europe/Berlin"));
+        check("/usr/share/zoneinfo/Europe/Berlin", Some("Europe/Berlin"));
+        check(":/usr/share/zoneinfo/UTC", Some("UTC"));
+        check(":/etc/localtime", None);
+        check("/etc/localtime", None);
+        check(":", None);
+        check("", None);
+        assert!(Zone::of_variable("CET-1CEST,M3.5.0,M10.5.0/3").unwrap().is_err());
     }
 
     #[test]
