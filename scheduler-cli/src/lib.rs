@@ -25,6 +25,7 @@
 // what a task does is worse than none. Panic on what a person typed.
 
 mod args;
+mod changes;
 mod check;
 mod client;
 mod crontab;

@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
 use scheduler_expr::CronExpression;
 
+use crate::changes::{Changes, Touched};
 use crate::fault::{Fault, named};
 
 /// The fire times of one or more expressions in a zone.
@@ -36,10 +37,11 @@ impl Times {
         self.zone
     }
 
-    /// Whether a change of the clock in the next year leaves fire times out, or repeats some.
-    pub(crate) fn are_touched_within_a_year(&self, now: DateTime<Utc>) -> bool {
-        let end = now.checked_add_signed(A_YEAR).unwrap_or(now);
-        self.triggers.iter().any(|trigger| trigger.clash_between(now, end).is_some())
+    /// How the changes of the clock after an instant touch them.
+    pub(crate) fn touched_after(&self, instant: DateTime<Utc>) -> Touched {
+        let changes = Changes::after(self.zone, instant);
+        let touched = self.triggers.iter().map(|trigger| changes.touch(trigger));
+        touched.fold(Touched::default(), Touched::or)
     }
 
     /// Why there is no fire time after an instant, if that is so.

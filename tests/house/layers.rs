@@ -185,6 +185,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
         &[
             "fault",
             "surroundings",
+            "changes",
             "dialect",
             "times",
             "explain",

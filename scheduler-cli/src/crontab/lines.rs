@@ -44,7 +44,7 @@ pub(super) struct Command {
     /// The column of a system's crontab.
     pub(super) user: Option<String>,
     pub(super) text: String,
-    /// What follows the first `%`: the standard input, with line breaks for further ones.
+    /// What follows the first `%`: the standard input, with line breaks for further ones and at its end.
     pub(super) input: Option<String>,
 }
 
@@ -112,6 +112,10 @@ fn command(text: &str, is_of_system: bool) -> Result<(When, Command), Fault> {
         );
     };
     let when = when(fields)?;
+    if rest.starts_with('*') {
+        return Err(Fault::no("cron refuses a command that begins with `*`")
+            .help("a crontab has five fields before the command: leave out what is too many, such as seconds"));
+    }
     let (user, rest) = match is_of_system {
         false => (None, rest),
         true => match split(rest, 1) {
@@ -157,21 +161,41 @@ fn split(text: &str, words: usize) -> Option<(&str, &str)> {
     (!rest.is_empty()).then_some((head, rest))
 }
 
-/// The command, and its standard input after the first `%` without a backslash.
+/// The command, and its standard input after the first `%` that no backslash escapes.
 fn split_input(text: &str) -> (String, Option<String>) {
-    let (mut command, mut input) = (String::new(), None::<String>);
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let letter = match letter {
-            '\\' if letters.peek() == Some(&'%') => letters.next(),
-            '%' if input.is_none() => {
-                input = Some(String::new());
-                continue;
+    let (mut command, mut is_escaped) = (String::new(), false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '%' if is_escaped => {
+                command.pop();
+                command.push('%');
             }
-            '%' => Some('\n'),
-            other => Some(other),
-        };
-        input.as_mut().unwrap_or(&mut command).extend(letter);
+            '%' => return (command, Some(standard_input(&text[at + 1..]))),
+            other => command.push(other),
+        }
+        is_escaped = letter == '\\' && !is_escaped;
     }
-    (command, input)
+    (command, None)
+}
+
+/// The lines of a standard input, which `%` separates. Here a backslash after another one escapes, too.
+fn standard_input(text: &str) -> String {
+    let (mut input, mut is_escaped) = (String::new(), false);
+    for letter in text.chars() {
+        if is_escaped && letter != '%' {
+            input.push('\\');
+        }
+        let is_break = letter == '%' && !is_escaped;
+        is_escaped = letter == '\\';
+        if !is_escaped {
+            input.push(if is_break { '\n' } else { letter });
+        }
+    }
+    if is_escaped {
+        input.push('\\');
+    }
+    if !matches!(input.chars().last(), None | Some('\n')) {
+        input.push('\n');
+    }
+    input
 }

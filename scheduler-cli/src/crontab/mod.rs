@@ -44,7 +44,7 @@ pub(crate) fn import(given: &Given, around: &mut Surroundings<'_>) -> Result<u8,
     let zone = given.zone.as_deref().map(str::parse::<Zone>).transpose()?;
     let bytes = read(given, around)?;
     let entries = lines::read(&bytes, given.system);
-    let code = stubs::write(&entries, zone, around.now());
+    let code = stubs::write(&entries, zone);
     around.write(&code.text)?;
     if code.left_out.is_empty() {
         return Ok(OK);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_expr::CronExpression;
 
 use super::lines::{Command, Entry, Numbered, When};
+use crate::changes::Changes;
 use crate::dialect::Line;
 use crate::fault::Fault;
-use crate::times::A_YEAR;
 
 /// What was written.
 pub(super) struct Code {
@@ -30,10 +30,10 @@ const RESERVED: &[&str] = &[
 const NAME_MAX: usize = 40;
 
 /// Writes a function for each line that has a command.
-pub(super) fn write(lines: &[Numbered], zone: Option<Zone>, now: DateTime<Utc>) -> Code {
+pub(super) fn write(lines: &[Numbered], zone: Option<Zone>) -> Code {
     let mut writer = Writer {
-        zone,
-        now,
+        zone: Ok(zone),
+        changes: None,
         shell: "/bin/sh".to_owned(),
         names: BTreeSet::new(),
         body: String::new(),
@@ -47,9 +47,10 @@ pub(super) fn write(lines: &[Numbered], zone: Option<Zone>, now: DateTime<Utc>) 
 }
 
 struct Writer {
-    /// The zone of the lines that follow.
-    zone: Option<Zone>,
-    now: DateTime<Utc>,
+    /// The zone of the lines that follow, if the crontab names one; or the line that names one that is not understood.
+    zone: Result<Option<Zone>, usize>,
+    /// The zone of the last line with fixed times, and its changes.
+    changes: Option<(Zone, Changes)>,
     /// The shell of the lines that follow.
     shell: String,
     names: BTreeSet<String>,
@@ -99,10 +100,13 @@ impl Writer {
         let note = match name {
             "CRON_TZ" => match value.parse::<Zone>() {
                 Ok(zone) => {
-                    self.zone = Some(zone);
+                    self.zone = Ok(Some(zone));
                     "the zone of the lines that follow".to_owned()
                 }
-                Err(error) => return self.leave_out(line, &error.into()),
+                Err(error) => {
+                    self.zone = Err(line.number);
+                    return self.leave_out(line, &error.into());
+                }
             },
             "SHELL" => {
                 value.clone_into(&mut self.shell);
@@ -125,17 +129,19 @@ impl Writer {
             }
             When::Fields(line) => line,
         };
+        let zone = self.zone.map_err(|number| {
+            let what =
+                format!("its zone is not known: line {number} names one that is not understood");
+            Fault::no(what).help("write a CRON_TZ with a name such as Europe/Berlin before it")
+        })?;
         let mut annotations = Vec::new();
         let notes = line.notes();
         for cron in line.expressions()? {
             let mut text = format!("cron = \"{cron}\"");
-            if let Some(zone) = self.zone {
+            if let Some(zone) = zone {
                 text.push_str(&format!(", zone = \"{zone}\""));
             }
-            text.push_str(&self.clock_changes(
-                line,
-                &CronTrigger::new(cron.clone(), self.zone.unwrap_or(Zone::UTC)),
-            ));
+            text.push_str(self.clock_changes(line, &cron, zone));
             if let Some(never) = cron.never_fires() {
                 let what = format!("a task that never runs is refused: {}", never.reason());
                 return Err(Fault::no(what));
@@ -145,20 +151,27 @@ impl Writer {
         Ok((annotations, notes))
     }
 
-    /// What makes a line do at changes of the clock what it does in cron, if that makes a difference.
-    fn clock_changes(&mut self, line: &Line, trigger: &CronTrigger) -> String {
+    /// What makes a line do at changes of the clock what it does in cron, if one of the past or to come can touch it.
+    fn clock_changes(
+        &mut self,
+        line: &Line,
+        cron: &CronExpression,
+        zone: Option<Zone>,
+    ) -> &'static str {
         if !line.has_fixed_times {
-            return String::new();
+            return "";
         }
-        if self.zone.is_none() {
+        let Some(zone) = zone else {
             self.needs_note_on_clocks = true;
-            return String::new();
+            return "";
+        };
+        if self.changes.as_ref().is_none_or(|(known, _)| *known != zone) {
+            self.changes = Some((zone, Changes::all(zone)));
         }
-        let end = self.now.checked_add_signed(A_YEAR).unwrap_or(self.now);
-        match trigger.clash_between(self.now, end) {
-            Some(_) => ", dst_gap = \"run_after\", dst_overlap = \"first\"".to_owned(),
-            None => String::new(),
-        }
+        let trigger = CronTrigger::new(cron.clone(), zone);
+        let touched =
+            self.changes.as_ref().is_some_and(|(_, changes)| changes.touch(&trigger).is_any());
+        if touched { ", dst_gap = \"run_after\", dst_overlap = \"first\"" } else { "" }
     }
 
     fn function(
@@ -184,7 +197,7 @@ impl Writer {
         let (shell, text) = (&self.shell, &command.text);
         let call = match &command.input {
             None => format!("    shell({shell:?}, {text:?}, \"\")"),
-            Some(input) => format!("    shell({shell:?}, {text:?}, {:?})", format!("{input}\n")),
+            Some(input) => format!("    shell({shell:?}, {text:?}, {input:?})"),
         };
         self.push(&call);
         self.push("}");

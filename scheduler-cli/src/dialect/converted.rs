@@ -3,6 +3,7 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
+use super::on_clock_changes::OnClockChanges;
 use crate::fault::{self, Fault};
 
 /// What a text of any dialect means here.
@@ -14,8 +15,8 @@ pub(crate) struct Converted {
     pub(crate) zone: Option<Zone>,
     /// What the conversion changed, and what the person has to know.
     pub(crate) notes: Vec<String>,
-    /// What the other program does when the clock changes; of interest where that touches the expressions.
-    pub(crate) on_clock_changes: Option<&'static str>,
+    /// What the other program does when the clock changes, where it differs.
+    pub(crate) on_clock_changes: Option<OnClockChanges>,
 }
 
 impl Converted {

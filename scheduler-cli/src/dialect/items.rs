@@ -26,8 +26,12 @@ pub(super) struct Grammar {
     pub(super) steps_from_a_number: bool,
     /// Whether `*/10` is allowed.
     pub(super) steps_from_star: bool,
+    /// Whether `/10` means `*/10`.
+    pub(super) steps_from_nothing: bool,
     /// Whether a step may exceed its field.
     pub(super) long_steps: bool,
+    /// Whether a step from a number has to reach another one.
+    pub(super) steps_arrive: bool,
 }
 
 /// A part of the text, and the byte at which it begins.
@@ -115,7 +119,15 @@ impl Field {
                 return Err(Problem::new(item, "a step needs a number to begin with")
                     .help(format!("write `{}/{}`", self.min, step.map_or("", |step| step.text))));
             }
+            ("", _) if step.is_some() && !grammar.steps_from_nothing => {
+                let step = step.map_or("", |step| step.text);
+                let from =
+                    if grammar.steps_from_star { "*".to_owned() } else { self.min.to_string() };
+                return Err(Problem::new(item, "a step needs something to begin with")
+                    .help(format!("write `{from}/{step}`")));
+            }
             ("*", _) => (self.min, self.max),
+            ("", _) if step.is_some() => (self.min, self.max),
             (_, Some((first, last))) => (self.number(first)?, self.number(last)?),
             _ => match (self.number(base)?, step) {
                 (number, None) => (number, number),
@@ -128,15 +140,17 @@ impl Field {
                 }
             },
         };
+        let is_open = step.is_some() && ends.is_none();
         let step = step.map_or(Ok(1), |step| self.step(step, grammar))?;
-        match start <= end {
-            true => Ok((start..=end).step_by(step).fold(0, |set, number| set | 1 << number)),
-            false if grammar.wraps => Ok(self.wrapped(start, end, step)),
-            false => {
-                let reason = format!("the {} range runs backwards", self.name);
-                Err(Problem::new(item, reason).help(self.parted(start, end, grammar)))
-            }
+        if grammar.steps_arrive && is_open && step > (end - start) as usize {
+            return Err(Problem::new(item, format!("the step leaves the {} at once", self.name))
+                .help(format!("write `{start}`")));
         }
+        if start > end && !grammar.wraps {
+            let reason = format!("the {} range runs backwards", self.name);
+            return Err(Problem::new(item, reason).help(self.parted(start, end, grammar)));
+        }
+        Ok(self.between(start, end, step))
     }
 
     /// What to write for a range that runs over the end of the field.
@@ -153,8 +167,11 @@ impl Field {
         }
     }
 
-    /// A range over the end of the field, such as 22 to 2.
-    fn wrapped(&self, start: u32, end: u32, step: usize) -> u64 {
+    /// The numbers of a range, which may run over the end of the field, as 22 to 2 does.
+    pub(super) fn between(&self, start: u32, end: u32, step: usize) -> u64 {
+        if start <= end {
+            return (start..=end).step_by(step).fold(0, |set, number| set | 1 << number);
+        }
         let size = self.max - self.min + 1;
         let around = (start..=end + size).step_by(step);
         around.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))

@@ -13,6 +13,7 @@
 
 mod converted;
 mod items;
+mod on_clock_changes;
 mod quartz;
 mod read;
 mod systemd;

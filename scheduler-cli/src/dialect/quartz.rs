@@ -1,9 +1,13 @@
 //! The expressions of Quartz: six fields and perhaps a year, a week that counts from 1 = Sunday, and one `?`.
+//!
+//! Its parser ignores what it does not expect, such as the step of `MON-FRI/2`. Only what its documentation allows is
+//! read here; the tests hold that against what Quartz does.
 
 use scheduler_expr::quoted;
 
 use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, digits, words};
+use super::on_clock_changes::OnClockChanges;
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {
@@ -11,7 +15,9 @@ const GRAMMAR: Grammar = Grammar {
     wraps: true,
     steps_from_a_number: true,
     steps_from_star: true,
+    steps_from_nothing: true,
     long_steps: false,
+    steps_arrive: false,
 };
 
 const FIELDS: [Field; 6] = [
@@ -58,84 +64,180 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
             (DAY | WEEKDAY, "?" | "*") => continue,
             (DAY, _) => day_of_month(field, word, &mut notes),
             (WEEKDAY, _) => day_of_week(field, word, &mut notes),
-            _ => field.read(word, GRAMMAR).map(list),
+            _ => set(field, word).map(list),
         };
         fields[nth] = read.map_err(|problem| problem.in_text(text, WHAT, field.name))?;
     }
     let is_question = |nth: usize| words[nth].text == "?";
-    if is_question(DAY) || is_question(WEEKDAY) {
-        notes.push("`?` becomes `*`, which means the same here".to_owned());
-    } else {
-        notes.push(
+    let note = match (is_question(DAY), is_question(WEEKDAY)) {
+        (true, true) => "Quartz itself refuses an expression with two `?`; here each becomes `*`",
+        (false, false) => {
             "Quartz itself refuses an expression without `?`; here both day fields must match"
-                .to_owned(),
-        );
+        }
+        _ => "`?` becomes `*`, which means the same here",
+    };
+    notes.push(note.to_owned());
+    let converted = Converted::one(expression(&fields)?, None, notes);
+    Ok(Converted { on_clock_changes: Some(OnClockChanges::RUNS_THE_SECOND), ..converted })
+}
+
+/// The full names, which are those of [`DAYS`] and [`MONTHS`] to Quartz.
+const FULL_NAMES: [&str; 19] = [
+    "SUNDAY",
+    "MONDAY",
+    "TUESDAY",
+    "WEDNESDAY",
+    "THURSDAY",
+    "FRIDAY",
+    "SATURDAY",
+    "JANUARY",
+    "FEBRUARY",
+    "MARCH",
+    "APRIL",
+    "MAY",
+    "JUNE",
+    "JULY",
+    "AUGUST",
+    "SEPTEMBER",
+    "OCTOBER",
+    "NOVEMBER",
+    "DECEMBER",
+];
+
+/// Reads a list of items into a set.
+fn set(field: &Field, word: Word<'_>) -> Result<u64, Problem> {
+    word.split(',').try_fold(0, |set, one| Ok(set | item(field, one)?))
+}
+
+fn item(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
+    let is_name = item.text.starts_with(|first: char| first.is_ascii_alphabetic());
+    if is_name && !field.names.is_empty() {
+        return named(field, item);
     }
-    Ok(Converted::one(expression(&fields)?, None, notes))
+    // A range is of numbers or of names.
+    Field { names: &[], ..*field }.read_item(item, GRAMMAR)
+}
+
+/// Reads an item of names: one, or a range. Quartz takes three letters for each name, and ignores what follows.
+fn named(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
+    let last_name = field.names[field.names.len() - 1];
+    let Some((name, first, rest)) = name(field, item.text) else {
+        let reason = format!("{} {} is no name", field.name, quoted(item.text));
+        let help = format!("write `{}` to `{last_name}`", field.names[0]);
+        return Err(Problem::new(item, reason).help(help));
+    };
+    let Some(end) = rest.strip_prefix('-') else {
+        let is_full = FULL_NAMES.iter().any(|full| full.eq_ignore_ascii_case(item.text));
+        return match rest.is_empty() || is_full {
+            true => Ok(1 << first),
+            false => Err(ignored(field, item, rest, name, &first.to_string())),
+        };
+    };
+    match self::name(field, end) {
+        Some((_, last, "")) => Ok(field.between(first, last, 1)),
+        Some((end, last, rest)) => {
+            Err(ignored(field, item, rest, &format!("{name}-{end}"), &format!("{first}-{last}")))
+        }
+        None => Err(Problem::new(item, "a range that begins with a name ends with a name")
+            .help(format!("write for example `{name}-{last_name}`"))),
+    }
+}
+
+/// The name of three letters with which a text begins, its number, and what follows it.
+fn name<'a>(field: &Field, text: &'a str) -> Option<(&'static str, u32, &'a str)> {
+    let (letters, rest) = text.split_at_checked(3)?;
+    let index = field.names.iter().position(|name| name.eq_ignore_ascii_case(letters))?;
+    Some((field.names[index], index as u32 + field.first_name, rest))
+}
+
+/// The fault of what Quartz reads, and what follows it.
+fn ignored(field: &Field, item: Word<'_>, rest: &str, names: &str, numbers: &str) -> Problem {
+    let reason =
+        format!("Quartz reads {} as `{names}`, and ignores {}", quoted(item.text), quoted(rest));
+    let is_step = rest.strip_prefix('/').is_some_and(|step| digits(step).is_some());
+    let end = rest.rsplit_once('-').and_then(|(_, end)| name(field, end));
+    Problem::new(item, reason).help(match end {
+        _ if is_step => {
+            format!("for what Quartz does write `{names}`, for the step `{numbers}{rest}`")
+        }
+        Some((end, ..)) => {
+            format!("for what Quartz does write `{names}`, for the range `{names}-{end}`")
+        }
+        None => format!("for what Quartz does write `{names}`"),
+    })
+}
+
+/// The fault of `L`, `W` or `#` in a list. The versions of Quartz differ in it: most look at one of the days.
+fn in_a_list(word: Word<'_>, letters: &str) -> Problem {
+    Problem::new(
+        word,
+        format!("{letters} stand alone in Quartz: of a list it ignores all days but one"),
+    )
+    .help("write an expression for each of the days")
 }
 
 fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result<String, Problem> {
-    let mut items = Vec::new();
-    for item in word.split(',') {
-        let upper = item.text.to_ascii_uppercase();
-        if upper == "L" || upper == "LW" {
-            items.push(upper);
-        } else if let Some(back) = upper.strip_prefix("L-") {
-            match digits(back) {
-                Some(1..=30) => items.push(upper),
-                _ => {
-                    return Err(Problem::new(
-                        item,
-                        format!("{} has no equal here", quoted(item.text)),
-                    )
-                    .help("`L-3` is the third day before the last, `LW` the last weekday"));
-                }
-            }
-        } else if let Some(day) = upper.strip_suffix('W') {
-            let day = field.number(Word { text: day, at: item.at })?;
-            if day > LAST_SURE_DAY {
-                notes.push(format!(
-                    "`{day}W`: a month that lacks the day, or ends with it on a Sunday, is left out here; Quartz may choose another day"
-                ));
-            }
-            items.push(format!("{day}W"));
-        } else {
-            items.push(list(field.read_item(item, GRAMMAR)?));
-        }
+    let upper = word.text.to_ascii_uppercase();
+    if !upper.contains(['L', 'W']) {
+        return Ok(list(set(field, word)?));
     }
-    Ok(items.join(","))
+    if upper.contains(',') {
+        return Err(in_a_list(word, "`L` and `W`"));
+    }
+    if let Some(day) = upper.strip_suffix('W').filter(|day| !day.starts_with('L')) {
+        let day = field.number(Word { text: day, at: word.at })?;
+        notes.push(format!(
+            "`{day}W`: Quartz 2.5.0 and 2.5.1 leave out, by mistake, the months in which the weekday comes after the day"
+        ));
+        if day > LAST_SURE_DAY {
+            notes.push(format!(
+                "`{day}W`: a month that lacks the day, or ends with it on a Sunday, is left out here; Quartz may choose another day"
+            ));
+        }
+        return Ok(format!("{day}W"));
+    }
+    let is_known = match upper.strip_prefix("L-") {
+        Some(back) => matches!(digits(back), Some(1..=30)),
+        None => upper == "L" || upper == "LW",
+    };
+    if !is_known {
+        return Err(Problem::new(word, format!("{} has no equal here", quoted(word.text)))
+            .help("`L-3` is the third day before the last, `LW` the last weekday"));
+    }
+    notes.push(format!(
+        "`{upper}`: Quartz 2.5.0 leaves out, by mistake, the months with fewer than 31 days"
+    ));
+    Ok(upper)
 }
 
 fn day_of_week(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result<String, Problem> {
-    let name = |number: u32| DAYS[number as usize - 1];
-    let mut items = Vec::new();
-    for item in word.split(',') {
-        let text = item.text;
-        if let Some((day, nth)) = item.split_once("#") {
-            match digits(nth.text) {
-                Some(nth @ 1..=5) => items.push(format!("{}#{nth}", name(field.number(day)?))),
-                _ => return Err(Problem::new(nth, "a month has a weekday five times at most")),
-            }
-        } else if text.eq_ignore_ascii_case("L") {
-            items.push(name(7).to_owned());
-            notes.push(
-                "`L` alone is Saturday in Quartz; the last day of the month is `L` in day-of-month"
-                    .to_owned(),
-            );
-        } else if let Some(day) = text.strip_suffix(['L', 'l']) {
-            let day = Word { text: day, at: item.at };
-            items.push(format!("{}L", name(field.number(day)?)));
-        } else {
-            let set = field.read_item(item, GRAMMAR)?;
-            items.extend(
-                (1..=7).filter(|day| set & (1 << day) != 0).map(|day| name(day).to_owned()),
-            );
-        }
+    let text = word.text;
+    if text.contains(',') && text.contains(['L', 'l', '#']) {
+        return Err(in_a_list(word, "`L` and `#`"));
     }
-    if word.text.contains(|c: char| c.is_ascii_digit()) {
+    if text.contains(|c: char| c.is_ascii_digit()) {
         notes.push(
             "weekdays have names now: Quartz counts from 1 = Sunday, here 1 is Monday".to_owned(),
         );
     }
-    Ok(items.join(","))
+    let day_name = |number: u32| DAYS[number as usize - 1];
+    if let Some((day, nth)) = word.split_once("#") {
+        return match digits(nth.text) {
+            Some(nth @ 1..=5) => Ok(format!("{}#{nth}", day_name(field.number(day)?))),
+            _ => Err(Problem::new(nth, "a month has a weekday five times at most")),
+        };
+    }
+    if text.eq_ignore_ascii_case("L") {
+        notes.push(
+            "`L` alone is Saturday in Quartz; the last day of the month is `L` in day-of-month"
+                .to_owned(),
+        );
+        return Ok(day_name(7).to_owned());
+    }
+    if let Some(day) = text.strip_suffix(['L', 'l']) {
+        return Ok(format!("{}L", day_name(field.number(Word { text: day, at: word.at })?)));
+    }
+    let set = set(field, word)?;
+    let days = (1..=7).filter(|day| set & (1 << day) != 0).map(day_name);
+    Ok(days.collect::<Vec<_>>().join(","))
 }

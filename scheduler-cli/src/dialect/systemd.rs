@@ -1,9 +1,11 @@
 //! The `OnCalendar=` of systemd timers: `Mon..Fri *-*-* 09:00:00 Europe/Berlin`.
 
 use scheduler_core::trigger::Zone;
+use scheduler_expr::CronExpression;
 
 use super::converted::{Converted, expression, list};
 use super::items::{Field, Grammar, Problem, Word, digits, words};
+use super::on_clock_changes::OnClockChanges;
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {
@@ -11,7 +13,9 @@ const GRAMMAR: Grammar = Grammar {
     wraps: false,
     steps_from_a_number: true,
     steps_from_star: false,
+    steps_from_nothing: false,
     long_steps: true,
+    steps_arrive: true,
 };
 
 const HOUR: Field = Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 };
@@ -25,8 +29,11 @@ const WEEKDAYS: [&str; 7] =
 
 const WHAT: &str = "invalid calendar expression";
 
+/// The days that `~` counts from the end of the month, where the last one is 1.
+const DAY_FROM_END: Field = Field { name: "day", min: 1, max: 28, names: &[], first_name: 0 };
+
 /// The words that stand for a whole expression.
-const SHORTHANDS: [(&str, &str); 9] = [
+const SHORTHANDS: [(&str, &str); 13] = [
     ("minutely", "0 * * * * *"),
     ("hourly", "0 0 * * * *"),
     ("daily", "0 0 0 * * *"),
@@ -34,8 +41,12 @@ const SHORTHANDS: [(&str, &str); 9] = [
     ("monthly", "0 0 0 1 * *"),
     ("quarterly", "0 0 0 1 1,4,7,10 *"),
     ("semiannually", "0 0 0 1 1,7 *"),
+    ("semi-annually", "0 0 0 1 1,7 *"),
+    ("biannually", "0 0 0 1 1,7 *"),
+    ("bi-annually", "0 0 0 1 1,7 *"),
     ("yearly", "0 0 0 1 1 *"),
     ("annually", "0 0 0 1 1 *"),
+    ("anually", "0 0 0 1 1 *"),
 ];
 
 pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
@@ -49,7 +60,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
     if let [only] = &*words {
         let is_meant = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case(only.text);
         if let Some((_, fields)) = SHORTHANDS.iter().find(is_meant) {
-            return Ok(Converted::one(crate::fault::parse(fields)?, zone, notes));
+            return Ok(converted(crate::fault::parse(fields)?, zone, notes));
         }
     }
     let mut rest = &*words;
@@ -78,13 +89,21 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
         )),
         None if words.is_empty() => Err(Fault::no(format!("{WHAT}: the text is empty"))
             .help("write for example \"Mon..Fri 09:00\"")),
-        None => Ok(Converted::one(expression(&fields)?, zone, notes)),
+        None => Ok(converted(expression(&fields)?, zone, notes)),
     }
+}
+
+fn converted(expression: CronExpression, zone: Option<Zone>, notes: Vec<String>) -> Converted {
+    let converted = Converted::one(expression, zone, notes);
+    Converted { on_clock_changes: Some(OnClockChanges::RUNS_THE_FIRST), ..converted }
 }
 
 /// The zone at the end, if there is one.
 fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, Fault> {
     let Some(last) = words.last() else { return Ok(None) };
+    if last.text.eq_ignore_ascii_case("UTC") {
+        return Ok(Some(Zone::UTC));
+    }
     let looks_like_one = last.text.contains('/')
         && last.text.starts_with(|c: char| c.is_ascii_uppercase())
         && !last.text.contains([':', '*']);
@@ -122,7 +141,10 @@ fn weekday(word: Word<'_>) -> Result<usize, Problem> {
         name.eq_ignore_ascii_case(word.text) || name[..3].eq_ignore_ascii_case(word.text)
     };
     WEEKDAYS.iter().position(is_meant).ok_or_else(|| {
-        Problem::new(word, "this is no day of the week").help("write `Mon` to `Sun`")
+        let words: Vec<_> = SHORTHANDS.iter().map(|(word, _)| *word).collect();
+        let help =
+            format!("a day is `Mon` to `Sun`, a whole expression one of: {}", words.join(", "));
+        Problem::new(word, "this is no day of the week").help(help)
     })
 }
 
@@ -164,27 +186,35 @@ fn date(word: Word<'_>) -> Result<[String; 2], Problem> {
     }
 }
 
-/// The items of `~`: 01 is the last day, and a step counts towards it.
+/// The items of `~`: 01 is the last day, and the step of a single number counts towards it.
 fn days_before_the_end(word: Word<'_>) -> Result<String, Problem> {
-    let mut items = Vec::new();
-    for item in word.split(',') {
-        let (base, step) = match item.split_once("/") {
-            Some((base, step)) => (base, digits(step.text).filter(|step| *step > 0)),
-            None => (item, Some(u32::MAX)),
-        };
-        let Some(step) = step else {
-            return Err(Problem::new(item, "the step is not a number above zero"));
-        };
-        let mut day = DAY.number(base)?;
-        loop {
-            items.push(if day == 1 { "L".to_owned() } else { format!("L-{}", day - 1) });
-            match day.checked_sub(step) {
-                Some(next) if next > 0 => day = next,
-                _ => break,
-            }
-        }
+    if word.text == "*" {
+        return Ok("*".to_owned());
     }
-    Ok(items.join(","))
+    let set = word.split(',').try_fold(0, |set, item| Ok(set | from_the_end(item)?))?;
+    let days = (1..=DAY_FROM_END.max).filter(|day| set & (1 << day) != 0);
+    let items = days.map(|day| if day == 1 { "L".to_owned() } else { format!("L-{}", day - 1) });
+    Ok(items.collect::<Vec<_>>().join(","))
+}
+
+fn from_the_end(item: Word<'_>) -> Result<u64, Problem> {
+    match item.split_once("/") {
+        Some((base, step)) if !base.text.contains(GRAMMAR.range) => {
+            let Some(step) = digits(step.text).filter(|step| *step > 0) else {
+                return Err(Problem::new(item, "the step is not a number above zero"));
+            };
+            let day = DAY_FROM_END.number(base)?;
+            if step >= day {
+                return Err(Problem::new(item, "the step leaves the month at once")
+                    .help(format!("write `{day}`")));
+            }
+            Ok((0..day).step_by(step as usize).fold(0, |set, back| set | 1 << (day - back)))
+        }
+        None if item.text == "*" => {
+            Err(Problem::new(item, "`*` stands alone here").help("remove the other days"))
+        }
+        _ => DAY_FROM_END.read_item(item, GRAMMAR),
+    }
 }
 
 /// Second, minute and hour, from `09:00` or `*:0/15:30`.

@@ -7,6 +7,7 @@ use scheduler_expr::CronExpression;
 
 use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, words};
+use super::on_clock_changes::OnClockChanges;
 use crate::fault::Fault;
 
 const GRAMMAR: Grammar = Grammar {
@@ -14,7 +15,9 @@ const GRAMMAR: Grammar = Grammar {
     wraps: false,
     steps_from_a_number: false,
     steps_from_star: true,
+    steps_from_nothing: false,
     long_steps: true,
+    steps_arrive: false,
 };
 
 const FIELDS: [Field; 5] = [
@@ -177,9 +180,6 @@ enum Days {
 
 const ALL_WEEK: u64 = 0x7F;
 
-/// What Vixie's cron does when the clock changes, and how to have it here.
-const CLOCK_CHANGES: &str = "when the clock changes, cron runs what was left out right after the gap, and nothing twice; for that, write dst_gap = \"run_after\", dst_overlap = \"first\"";
-
 pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
     let text = text.trim();
     if text == "@reboot" {
@@ -189,6 +189,6 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
     let line = line(of_macro(text).unwrap_or(text))?;
     let mut notes = vec!["the second is added: a crontab runs at second 0".to_owned()];
     notes.extend(line.notes());
-    let on_clock_changes = line.has_fixed_times.then_some(CLOCK_CHANGES);
+    let on_clock_changes = line.has_fixed_times.then_some(OnClockChanges::MAKES_UP);
     Ok(Converted { expressions: line.expressions()?, zone: None, notes, on_clock_changes })
 }

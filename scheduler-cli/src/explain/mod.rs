@@ -59,10 +59,9 @@ impl Given {
         };
         asked.tell(around);
         let times = Times::new(&converted.expressions, asked.zone);
-        if let Some(note) = converted.on_clock_changes
-            && times.are_touched_within_a_year(now)
-        {
-            converted.notes.push(note.to_owned());
+        if let Some(differs) = converted.on_clock_changes {
+            let note = differs.note(times.touched_after(now));
+            converted.notes.extend(note.map(str::to_owned));
         }
         Ok(Read { source: self.expression.trim().to_owned(), from: self.from, converted, times })
     }

@@ -6,6 +6,7 @@ use super::finding::Finding;
 
 pub(super) fn all(cron: &CronExpression) -> Vec<Finding> {
     let mut findings: Vec<Finding> = uneven_steps(cron).collect();
+    findings.extend(whole_weeks(cron));
     findings.extend(both_days(cron));
     findings.extend(short_months(cron));
     findings.extend(every_second(cron));
@@ -61,26 +62,57 @@ fn uneven_step(field: CronField, item: &str) -> Option<Finding> {
         };
         return Some(Finding::new("uneven-step", what, help));
     };
-    let first = match base {
-        "*" if field == CronField::Month || field == CronField::DayOfWeek => 1,
-        "*" => 0,
-        number => number.parse::<u32>().ok()?,
-    };
-    let end =
-        if field == CronField::Month || field == CronField::DayOfWeek { size } else { size - 1 };
-    let last = first + end.checked_sub(first)? / step * step;
-    let rest = size + first - last;
+    let values = values(field, item)?;
     let help = dividers(size, step);
-    if last == first {
-        let what = format!("`{item}` in {name} is only {first}: the step leaves the field at once");
-        return Some(Finding::new("uneven-step", what, help));
+    if let [only] = *values {
+        // 0 and 7 are one day: each seventh day from Sunday is every Sunday.
+        let is_whole_week = field == CronField::DayOfWeek && base == "0" && step == size;
+        return (!is_whole_week).then(|| {
+            let only = match is_name(base) {
+                true => base.to_ascii_uppercase(),
+                false => only.to_string(),
+            };
+            let what =
+                format!("`{item}` in {name} is only {only}: the step leaves the field at once");
+            Finding::new("uneven-step", what, help)
+        });
     }
-    (rest != step).then(|| {
-        let what = format!(
-            "`{item}` in {name} has gaps of {step} {unit}s, and one of {}",
-            count(rest, unit)
-        );
-        Finding::new("uneven-step", what, help)
+    let next = values.iter().skip(1).copied().chain([values[0] + size]);
+    let rest =
+        values.iter().zip(next).map(|(value, next)| next - value).find(|gap| *gap != step)?;
+    let what =
+        format!("`{item}` in {name} has gaps of {step} {unit}s, and one of {}", count(rest, unit));
+    Some(Finding::new("uneven-step", what, help))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// The values of one item of a field, in order; Sunday is 7.
+fn values(field: CronField, item: &str) -> Option<Vec<u32>> {
+    let fields = CronField::ALL.map(|each| if each == field { item } else { "*" });
+    let cron = CronExpression::parse(&fields.join(" ")).ok()?;
+    Some(cron.values(field).map(u32::from).collect())
+}
+
+/// `SUN-SUN`: the range of weekdays from a day to itself is the whole week, if the day is written as its beginning and its end.
+fn whole_weeks(cron: &CronExpression) -> impl Iterator<Item = Finding> {
+    let words = cron.source().split(' ').filter(|word| !word.is_empty());
+    let weekdays = words.last().unwrap_or_default().split(',');
+    let day = |text: &str| values(CronField::DayOfWeek, text);
+    weekdays.filter_map(move |item| {
+        let (first, last) = item.split_once('-')?;
+        let is_one_day =
+            day(first)? == day(last)? && values(CronField::DayOfWeek, item)?.len() == 7;
+        is_one_day.then(|| {
+            let what = format!("`{item}` in day-of-week is every day, as in Spring");
+            Finding::new(
+                "whole-week",
+                what,
+                format!("for one day a week write `{last}`, for every day `*`"),
+            )
+        })
     })
 }
 

@@ -5,6 +5,7 @@ mod checked;
 mod dialects;
 mod hostile;
 mod imported;
+mod recorded;
 mod said;
 mod stub;
 mod zones;
