@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::run::{TaskError, TaskResult};
 
-/// What a task may return: `()`, or `Result<(), E>` where `E` is an error, a text, a boxed error or `anyhow::Error`.
+/// What a task may return: `()`, `Result<(), E>` where `E` is an error, a text, a boxed error or `anyhow::Error`, or never.
 ///
 /// The same holds for annotated functions, closures and futures. `E` is any type with
 /// `Into<Box<dyn Error + Send + Sync>>`, or `Box<dyn Error>`. The scheduler keeps the text of the error and of its
@@ -50,6 +50,8 @@ pub(crate) mod sealed {
     #[derive(Debug)]
     pub enum Unit {}
     #[derive(Debug)]
+    pub enum Nothing {}
+    #[derive(Debug)]
     pub enum AnyError {}
     #[derive(Debug)]
     pub enum BoxedError {}
@@ -58,6 +60,22 @@ pub(crate) mod sealed {
         fn into_task_result(self) -> TaskResult {
             Ok(())
         }
+    }
+
+    /// A task that never returns, such as a closure that ends with `panic!()` or `loop {}`. The type `!` has no name in
+    /// stable Rust but this one.
+    impl IntoTaskResult<Nothing> for <fn() -> ! as Returns>::Type {
+        fn into_task_result(self) -> TaskResult {
+            self
+        }
+    }
+
+    pub trait Returns {
+        type Type;
+    }
+
+    impl<R> Returns for fn() -> R {
+        type Type = R;
     }
 
     impl<E: Into<Box<dyn Error + Send + Sync>>> IntoTaskResult<AnyError> for Result<(), E> {

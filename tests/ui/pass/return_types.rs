@@ -67,6 +67,14 @@ fn closures() -> scheduler::Builder {
         .task("not_send", daily(), |_| not_send())
         .task("counted", daily(), |_| counted())
         .task("boxed", daily(), |_| boxed())
+        .task("todo", daily(), |_| todo!())
+        .task("panic", daily(), |_| panic!("no luck"))
+        .task("loop", daily(), |_| {
+            loop {
+                std::thread::park();
+            }
+        })
+        .task_async("async todo", daily(), async |_| todo!())
         .task_async("future", daily(), |_| async_not_send())
         .task_async("async closure", daily(), async |_| text())
 }
