@@ -277,3 +277,51 @@ fn a_task_that_is_expected_and_not_there_is_a_fault() {
     assert!(text.contains("no task named `plian`; did you mean `plain`?"), "{text}");
     assert!(text.contains("use"), "{text}");
 }
+
+/// Writes when it is dropped.
+struct Guard(&'static str, Diary);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.1.write(format!("{} is dropped", self.0));
+        assert_ne!(self.0, "faulty", "this guard is faulty");
+    }
+}
+
+struct Faulty(Guard);
+struct Other(Guard);
+
+#[scheduled(fixed_rate = "1h")]
+fn guarded(guard: &Guard) {
+    guard.1.write("a run");
+}
+
+#[test]
+fn a_value_lives_until_the_stop_also_if_no_task_takes_it() {
+    let diary = Diary::default();
+    let guard = |name| Guard(name, diary.clone());
+    let said = diary.clone();
+    let scheduler = Scheduler::builder()
+        .messages(move |text| said.write(text))
+        .manage(guard("taken"))
+        .manage_named("eu", guard("named"))
+        .manage(Other(guard("untaken")))
+        .manage(Faulty(guard("faulty")))
+        .tasks(tasks![guarded])
+        .spawn()
+        .unwrap();
+    scheduler.wait_for("guarded", scheduler::runs(1), Duration::from_secs(10)).unwrap();
+    let is_dropped = |diary: &Diary| diary.lines().iter().any(|line| line.ends_with("dropped"));
+    assert!(!is_dropped(&diary), "{:?}", diary.lines());
+    scheduler.tasks().remove("guarded").unwrap();
+    assert!(!is_dropped(&diary), "{:?}", diary.lines());
+    scheduler.shutdown().unwrap();
+    let lines = diary.lines().clone();
+    let at = |text: &str| lines.iter().position(|line| line.starts_with(text));
+    let stopped = at("INFO  stopped after").expect("the message of the stop");
+    for name in ["taken", "named", "untaken", "faulty"] {
+        let dropped = at(&format!("{name} is dropped")).expect(name);
+        assert!(dropped > stopped, "{name}: {lines:?}");
+    }
+    assert!(at("ERROR scheduler: a destructor panicked").is_some(), "{lines:?}");
+}

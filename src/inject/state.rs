@@ -81,6 +81,11 @@ impl States {
         keys.map(|(_, name)| name.as_deref()).collect()
     }
 
+    /// All values, for who drops them.
+    pub(crate) fn into_values(self) -> impl Iterator<Item = impl Send> {
+        self.values.into_values().map(|kept| kept.value)
+    }
+
     /// The values that were given twice.
     pub(crate) fn doubled(&self) -> &[String] {
         &self.doubled

@@ -221,6 +221,9 @@ impl Builder {
     /// Keeps a value for the tasks that take `&T` or [`State<T>`](crate::State), and for methods of
     /// its type that are scheduled.
     ///
+    /// The scheduler drops it at the end of its stop, after the last message, also if no task takes it: a guard or a
+    /// temporary folder lives as long as the tasks.
+    ///
     /// ```rust,standalone_crate
     /// use scheduler::{Scheduler, scheduled};
     ///

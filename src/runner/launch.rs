@@ -42,6 +42,7 @@ pub(super) fn launch(
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let on_start = std::mem::take(&mut builder.on_start);
+    let states = std::mem::take(&mut builder.states);
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
     let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
@@ -78,6 +79,7 @@ pub(super) fn launch(
         clock,
         shutdown,
         tasks,
+        states,
         durable,
         _annotated,
         context,

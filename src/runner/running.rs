@@ -1,5 +1,6 @@
 //! A running scheduler, and its stop: no new runs, wait for those in progress, then ask them to stop.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use super::durable::Durable;
 use super::pools::Pools;
 use super::tasks::Tasks;
 use crate::error::StopError;
-use crate::observe::{Bus, Event, EventKind, Totals, duration, on_one_line};
+use crate::inject::States;
+use crate::observe::{Bus, Event, EventKind, Totals, catch, duration, on_one_line};
 use crate::report::{
     CutOff, Messages, NotStopped, StillRunning, StillWaiting, Stopped, Stopping, dropped_too_early,
     undelivered,
@@ -42,6 +44,8 @@ pub(super) struct Running {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,
     pub(super) tasks: Tasks,
+    /// The managed values, also those that no task takes.
+    pub(super) states: States,
     pub(super) durable: Durable,
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
@@ -156,11 +160,17 @@ impl Running {
         self.messages.flush();
     }
 
-    /// Drops all tasks. Runs that are still in progress report their end.
-    pub(super) fn clear(&self) {
+    /// Drops all tasks, and the managed values. Runs that are still in progress report their end.
+    pub(super) fn clear(&mut self) {
         // RACE: runs may begin until the pools are shut down, so not before.
         let is_idle = self.pools.are_idle();
         self.tasks.all.clear();
+        for value in mem::take(&mut self.states).into_values() {
+            if let Err(failure) = catch(|| drop(value)) {
+                let kind = EventKind::DropPanicked { failure };
+                self.bus.emit(Event::global(self.clock.wall(), kind));
+            }
+        }
         if is_idle {
             self.bus.close();
             self.messages.close();
