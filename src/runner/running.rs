@@ -169,6 +169,7 @@ impl Running {
             if let Err(failure) = catch(|| drop(value)) {
                 let kind = EventKind::DropPanicked { failure };
                 self.bus.emit(Event::global(self.clock.wall(), kind));
+                self.messages.flush();
             }
         }
         if is_idle {
