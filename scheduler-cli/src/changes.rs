@@ -55,7 +55,7 @@ impl Changes {
 }
 
 impl Touched {
-    /// Whether there is any change.
+    /// Returns true if any change touches them.
     pub(crate) fn is_any(self) -> bool {
         self.by_gap || self.by_overlap
     }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::run::{TaskError, TaskResult};
 
-/// What a task may return: `()`, `Result<(), E>` where `E` is an error, a text, a boxed error or `anyhow::Error`, or never.
+/// The return type of a task: `()`, `Result<(), E>` where `E` is an error, a text, a boxed error or `anyhow::Error`, or `!`.
 ///
 /// The same holds for annotated functions, closures and futures. `E` is any type with
 /// `Into<Box<dyn Error + Send + Sync>>`, or `Box<dyn Error>`. The scheduler keeps the text of the error and of its

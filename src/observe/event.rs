@@ -115,7 +115,7 @@ pub enum EventKind {
         last: DateTime<Utc>,
         /// How many.
         count: u64,
-        /// Whether there may be more than `count`: of a cron expression at most 10,000 are counted, and a custom
+        /// True if there may be more than `count`: of a cron expression at most 10,000 are counted, and a custom
         /// trigger was not asked for all of them.
         at_least: bool,
         /// With [`SkipReason::Overlap`]: how long the future of the run before has held its thread without an `.await`, if

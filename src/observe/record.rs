@@ -207,7 +207,7 @@ pub struct Counters {
     pub skipped_rescheduled: u64,
     /// Fire times whose run a hook refused.
     pub skipped_refused: u64,
-    /// Whether more fire times than counted may have been skipped: of a cron expression at most 10,000 are counted at
+    /// True if more fire times than counted may have been skipped: of a cron expression at most 10,000 are counted at
     /// once, and a custom trigger may not have been asked for all.
     pub skipped_at_least: bool,
 }

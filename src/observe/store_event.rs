@@ -119,7 +119,7 @@ pub enum StoreEvent {
         reason: SkipReason,
         /// How many.
         count: u64,
-        /// Whether there may be more than `count`.
+        /// True if there may be more than `count`.
         at_least: bool,
     },
     /// The store does not answer.

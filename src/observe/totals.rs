@@ -11,7 +11,7 @@ pub(crate) struct Totals {
     pub(crate) runs: u64,
     pub(crate) failures: u64,
     pub(crate) skipped: u64,
-    /// Whether more may have been skipped.
+    /// True if more may have been skipped.
     pub(crate) at_least: bool,
 }
 

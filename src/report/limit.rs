@@ -16,7 +16,7 @@ const QUIET: TimeDelta = TimeDelta::minutes(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) number: u64,
-    /// Whether there may be more.
+    /// True if there may be more.
     pub(super) at_least: bool,
 }
 

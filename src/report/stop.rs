@@ -94,7 +94,7 @@ pub(crate) struct Stopped {
     pub(crate) runs: u64,
     pub(crate) failures: u64,
     pub(crate) skipped: u64,
-    /// Whether more may have been skipped.
+    /// True if more may have been skipped.
     pub(crate) at_least: bool,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Command {
     /// The column of a system's crontab.
     pub(super) user: Option<String>,
     pub(super) text: String,
-    /// What follows the first `%`: the standard input, with line breaks for further ones and at its end.
+    /// The standard input: the text after the first `%`, with a line break for each further one and at its end.
     pub(super) input: Option<String>,
 }
 

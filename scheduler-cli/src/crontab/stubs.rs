@@ -151,7 +151,7 @@ impl Writer {
         Ok((annotations, notes))
     }
 
-    /// What makes a line do at changes of the clock what it does in cron, if one of the past or to come can touch it.
+    /// The attributes with which a line behaves as in cron at changes of the clock, past or to come, that can touch it.
     fn clock_changes(
         &mut self,
         line: &Line,

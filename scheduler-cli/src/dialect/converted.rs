@@ -15,7 +15,7 @@ pub(crate) struct Converted {
     pub(crate) zone: Option<Zone>,
     /// What the conversion changed, and what the person has to know.
     pub(crate) notes: Vec<String>,
-    /// What the other program does when the clock changes, where it differs.
+    /// The difference of the other program at changes of the clock.
     pub(crate) on_clock_changes: Option<OnClockChanges>,
 }
 

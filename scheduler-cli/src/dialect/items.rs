@@ -26,11 +26,11 @@ pub(super) struct Grammar {
     pub(super) steps_from_a_number: bool,
     /// Whether `*/10` is allowed.
     pub(super) steps_from_star: bool,
-    /// Whether `/10` means `*/10`.
+    /// Lets `/10` mean `*/10`.
     pub(super) steps_from_nothing: bool,
     /// Whether a step may exceed its field.
     pub(super) long_steps: bool,
-    /// Whether a step from a number has to reach another one.
+    /// Requires that a step from a number reaches another one.
     pub(super) steps_arrive: bool,
 }
 

@@ -1,12 +1,12 @@
-//! What other programs do when the clock changes.
+//! How other programs treat changes of the clock.
 
 use crate::changes::Touched;
 
-/// What another program does when the clock changes, as far as it differs from here.
+/// How another program treats changes of the clock, where it differs from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnClockChanges {
     note: &'static str,
-    /// Whether it differs where clocks go forward.
+    /// True if it differs where clocks go forward.
     in_gaps: bool,
 }
 

@@ -98,8 +98,8 @@ fn values(field: CronField, item: &str) -> Option<Vec<u32>> {
 
 /// `SUN-SUN`: the range of weekdays from a day to itself is the whole week, if the day is written as its beginning and its end.
 fn whole_weeks(cron: &CronExpression) -> impl Iterator<Item = Finding> {
-    let words = cron.source().split(' ').filter(|word| !word.is_empty());
-    let weekdays = words.last().unwrap_or_default().split(',');
+    let mut words = cron.source().split(' ').filter(|word| !word.is_empty());
+    let weekdays = words.next_back().unwrap_or_default().split(',');
     let day = |text: &str| values(CronField::DayOfWeek, text);
     weekdays.filter_map(move |item| {
         let (first, last) = item.split_once('-')?;

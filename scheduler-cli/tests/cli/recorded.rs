@@ -1,7 +1,7 @@
 //! Expressions of Quartz and systemd fire when these fire them, or are refused, or a note says what differs: held against
 //! what Quartz 2.3.2 (by `recorded/Record.java`) and systemd 252 (by `systemd-analyze calendar`) have answered themselves.
 //!
-//! A line of a record is the expression, what becomes of it here, and the fire times there after 2026-03-27 11:04 UTC.
+//! A line of a record is the expression, its fate here, and the fire times there after 2026-03-27 11:04 UTC.
 
 use std::fs;
 
@@ -13,10 +13,10 @@ use crate::Typed;
 
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/recorded");
 
-/// What is said of expressions that Quartz refuses, and of those with other fire times.
+/// The notes about expressions that Quartz refuses, and about those with other fire times.
 const DIFFERENCES: [&str; 2] = ["Quartz itself refuses", "Quartz may choose another day"];
 
-/// What becomes of an expression here, if that is right: `same`, `refused` or `noted`.
+/// The right fate of an expression here: `same`, `refused` or `noted`; or what is wrong.
 fn verdict(text: &str, dialect: &str, zone: &str, there: &str) -> Result<&'static str, String> {
     let args = ["explain", "--from", dialect, "--zone", zone, "--json", "--", text];
     let answer = Typed::new(&args).answer();

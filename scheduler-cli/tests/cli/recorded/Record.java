@@ -6,7 +6,7 @@ import java.util.TimeZone;
 import org.quartz.CronExpression;
 
 /**
- * What Quartz makes of expressions, one a line: its next six fire times, or `refused`.
+ * Reads expressions, one a line, with Quartz: writes the next six fire times, or `refused`.
  *
  * apt-get download libquartz2-java libslf4j-java, unpack both, and with their jars in CP:
  * grep -v "^#" quartz.txt | cut -d"|" -f1 | java -cp $CP Record.java UTC
