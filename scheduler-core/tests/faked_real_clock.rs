@@ -12,6 +12,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{Body, Clock, Run, ScheduledThreadPool, SystemClock, Task};
 
+use crate::kit::command_for;
+
 /// Puts the wall clock a thousand days ahead, and nothing else.
 const LIBRARY: &str = r"
 #define _GNU_SOURCE
@@ -67,8 +69,7 @@ fn all_times_of_a_run_are_those_of_the_replaced_clock() {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     assert!(compiler.status().expect("the compiler that rustc links with").success());
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "child_of_a_replaced_clock", "--ignored", "--test-threads=1"]);
+    let mut child = command_for(child_of_a_replaced_clock);
     child.env("LD_PRELOAD", &library).env(TRUE_TIME, Utc::now().to_rfc3339());
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

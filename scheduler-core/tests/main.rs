@@ -8,6 +8,7 @@
 mod conformance;
 mod contract;
 mod cron_properties;
+mod faked_real_clock;
 mod faults;
 mod idle_cpu;
 mod kit;

@@ -93,7 +93,7 @@ fn a_count_that_is_the_least_says_so_and_names_the_first_and_the_last() {
     let skip = |count, at_least, seconds: u64| {
         let (first, last) = (at(0), at(seconds * 1_000));
         let reason = SkipReason::Misfire;
-        let kind = EventKind::Skipped { reason, first, last, count, at_least };
+        let kind = EventKind::Skipped { reason, first, last, count, at_least, blocked: None };
         console.emit_at(seconds * 1_000, kind);
     };
     skip(10_001, true, 30);
