@@ -94,8 +94,8 @@ fn skipped_runs_name_the_future_that_blocked_the_thread_they_waited_for() {
     });
     let [late, skipped] = &*warnings else { panic!("{warnings:?}") };
     assert!(late.contains("`tick` started 10s late") && late.ends_with(BLOCKS), "{warnings:?}");
-    let expected = "WARN  task `tick` skipped 10 runs, the last that of Fri 2026-03-27 08:00:11 \
-                    +00:00: its time had passed before it could run: all threads were busy, \
+    let expected = "WARN  task `tick` skipped 10 runs, from Fri 2026-03-27 08:00:02 +00:00 to \
+                    Fri 2026-03-27 08:00:11 +00:00: its time had passed before it could run: all threads were busy, \
                     longest: `fetch` (tests/starved.rs:";
     assert!(skipped.starts_with(expected) && skipped.ends_with(BLOCKS), "{warnings:?}");
 }
@@ -104,8 +104,8 @@ fn skipped_runs_name_the_future_that_blocked_the_thread_they_waited_for() {
 fn skipped_runs_of_a_future_that_blocks_its_own_thread_say_so() {
     let warnings = warnings(1, |builder, block| fetch(builder, Schedule::fixed_rate("5s"), block));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    let expected = "WARN  task `fetch` skipped 2 runs, the last that of Fri 2026-03-27 08:00:10 \
-                    +00:00: the run before was still in progress\n";
+    let expected = "WARN  task `fetch` skipped 2 runs, from Fri 2026-03-27 08:00:05 +00:00 to \
+                    Fri 2026-03-27 08:00:10 +00:00: the run before was still in progress\n";
     assert!(warnings[0].starts_with(expected) && warnings[0].ends_with(BLOCKS), "{warnings:?}");
 }
 
