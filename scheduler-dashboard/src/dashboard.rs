@@ -254,7 +254,7 @@ impl Dashboard {
     }
 
     /// Serves the dashboard from the start of a scheduler to its stop, where [`Builder::start`] does not return in
-    /// between. Prints the link to stderr, or why it cannot be served; the tasks run in any case.
+    /// between. Prints the link to stderr. If it cannot be served, that is an error in the log, and the tasks run on.
     ///
     /// ```no_run
     /// use scheduler::Scheduler;
@@ -273,13 +273,10 @@ impl Dashboard {
             }
         };
         builder.listener(self.listener()).listener(end).on_start(move |tasks| {
-            match self.serve(tasks.clone(), address) {
-                Ok(server) => {
-                    eprintln!("dashboard {}", server.link());
-                    *served.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
-                }
-                Err(error) => eprintln!("the dashboard cannot be served: {error}"),
-            }
+            let server = self.serve(tasks.clone(), address).map_err(|error| not_served(&error))?;
+            eprintln!("dashboard {}", server.link());
+            *served.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+            Ok::<(), String>(())
         })
     }
 }
@@ -294,6 +291,15 @@ impl fmt::Debug for Dashboard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Dashboard").field(&self.options).finish()
     }
+}
+
+/// Why there is no dashboard, in one line for a log.
+fn not_served(error: &io::Error) -> String {
+    let help = match error.kind() {
+        ErrorKind::AddrInUse => "; help: name another port, or end the program that has it",
+        _ => "",
+    };
+    format!("the dashboard cannot be served: {}{help}", error.to_string().replace('\n', "; "))
 }
 
 /// Refuses tokens that could be guessed, or not be sent.

@@ -218,12 +218,12 @@ pub enum EventKind {
         /// The panic.
         failure: Failure,
     },
-    /// A hook, a listener or a trigger panicked outside a run; the scheduler continues.
+    /// A hook, a listener or a trigger panicked outside a run, or a hook returned an error; the scheduler continues.
     #[non_exhaustive]
     HookFailed {
         /// Which one, such as `listener`.
         hook: &'static str,
-        /// The panic.
+        /// The panic or the error.
         failure: Failure,
     },
     /// Something between this process and the store of durable jobs.

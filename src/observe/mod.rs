@@ -45,7 +45,7 @@
 //! | `wait_starved` | `pool`, `awaited` | a run waits for a task that finds no thread | first |
 //! | `worker_refused` | `pool`, `reason` | no thread could be started | first |
 //! | `drop_panicked` | `failure` | a destructor of a task panicked | late |
-//! | `hook_failed` | `hook`, `failure` | a hook or a listener panicked | late |
+//! | `hook_failed` | `hook`, `failure` | a hook or a listener panicked, or a hook failed | late |
 //! | `store` | `what`, which has a `kind` | sessions, lost and parked jobs, schedules, the store itself | late |
 //! | `scheduler_started` | `tasks` | once | last |
 //! | `scheduler_stopping` | – | once | last |

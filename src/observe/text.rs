@@ -82,7 +82,11 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("pool `{pool}` could not start a thread: {reason}")
         }
         EventKind::DropPanicked { failure } => format!("a destructor {}", full(failure)),
-        EventKind::HookFailed { hook, failure } => format!("a {hook} {}", full(failure)),
+        EventKind::HookFailed { hook, failure } => {
+            let article = if hook.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            let failed = if failure.is_panic() { "" } else { "failed: " };
+            format!("{article} {hook} {failed}{}", full(failure))
+        }
         EventKind::SchedulerStarted { tasks } => format!("started; tasks: {tasks}"),
         EventKind::SchedulerStopping {} => "is stopping".to_owned(),
         EventKind::SchedulerStopped { took, unfinished } => {

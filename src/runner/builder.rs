@@ -13,11 +13,11 @@ use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::calendar::Calendar;
 use crate::entry::TaskList;
-use crate::inject::{Managed, States, TaskReturn};
+use crate::inject::{Managed, States, TaskReturn, settle};
 use crate::observe::Listener;
 use crate::registrar::Registrar;
 use crate::report::Sink;
-use crate::run::Run;
+use crate::run::{Run, TaskResult};
 use crate::schedule::Schedule;
 use crate::task::{AsyncGate, Gate, Gates};
 
@@ -25,7 +25,7 @@ use crate::task::{AsyncGate, Gate, Gates};
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
 /// Is called with the tasks, once they have started.
-pub(super) type OnStart = Box<dyn FnOnce(&Tasks) + Send>;
+pub(super) type OnStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;
 
 /// Configures a [`Scheduler`](crate::Scheduler).
 ///
@@ -416,7 +416,10 @@ impl Builder {
     }
 
     /// Calls a function with the tasks once they have started, on the thread of the start: for what shows or controls them
-    /// where [`start`](Self::start) returns no [`Scheduler`](crate::Scheduler). A panic is contained and reported.
+    /// where [`start`](Self::start) returns no [`Scheduler`](crate::Scheduler).
+    ///
+    /// It may return what a task may return. An error or a panic is reported as
+    /// [`HookFailed`](crate::EventKind::HookFailed), and the tasks run on.
     ///
     /// ```rust
     /// use scheduler::{Schedule, Scheduler};
@@ -428,8 +431,11 @@ impl Builder {
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_start(mut self, call: impl FnOnce(&Tasks) + Send + 'static) -> Self {
-        self.on_start.push(Box::new(call));
+    pub fn on_start<R, Kind>(mut self, call: impl FnOnce(&Tasks) -> R + Send + 'static) -> Self
+    where
+        R: TaskReturn<Kind>,
+    {
+        self.on_start.push(Box::new(move |tasks| settle(call(tasks))));
         self
     }
 

@@ -20,7 +20,7 @@ use super::simulation::Simulation;
 use crate::error::StartError;
 use crate::inject::Call;
 use crate::observe::{
-    Bus, BusBuilder, Event, EventKind, LookUp, PoolEvents, catch, meter, watch_panics,
+    Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, meter, watch_panics,
 };
 use crate::registrar::Planned;
 use crate::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
@@ -103,7 +103,9 @@ pub(super) fn launch(
 }
 
 fn call_on_start(call: OnStart, running: &Running) {
-    if let Err(failure) = catch(|| call(&running.tasks)) {
+    let called = catch(|| call(&running.tasks));
+    let done = called.and_then(|result| result.map_err(|error| Failure::from_error(&error)));
+    if let Err(failure) = done {
         let kind = EventKind::HookFailed { hook: "on_start", failure };
         running.bus.emit(Event::global(running.clock.wall(), kind));
     }

@@ -2,6 +2,7 @@
 
 mod actuator;
 mod api;
+mod attached;
 mod away;
 mod broken;
 mod health;
