@@ -14,7 +14,7 @@ pub use scheduler_store::{
 
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub use scheduler_postgres::{InTransaction, Postgres, Wakeup, postgres};
+pub use scheduler_postgres::{ConnectError, InTransaction, Postgres, Wakeup, postgres};
 // The feature `sqlite` is this one and a SQLite built from source.
 #[cfg(feature = "sqlite-system")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]

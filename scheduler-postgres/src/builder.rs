@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, thread};
 
-use scheduler_store::StoreError;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use crate::address::{self, Address};
 use crate::connect::Connect;
-use crate::fault::unavailable;
+use crate::error::ConnectError;
 use crate::options::{Options, Wakeup};
 use crate::sql::Schema;
 use crate::store::Postgres;
@@ -97,19 +97,13 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The address or the name of the schema is wrong, the server does not answer, or a newer version of this library has
-    /// changed the tables.
-    pub fn connect(self) -> Result<Postgres, StoreError> {
-        let schema = Schema::new(&self.schema).ok_or_else(|| {
-            unavailable(&format!(
-                "`{}` cannot be the name of a schema\nhelp: use up to 50 lower-case letters, digits and `_`",
-                self.schema.escape_debug()
-            ))
-        })?;
-        let (config, authorities) = crate::address::read(&self.url)?;
+    /// See [`ConnectError`].
+    pub fn connect(self) -> Result<Postgres, ConnectError> {
+        let schema = schema_of(&self.schema)?;
+        let Address { config, authorities } = address::read(&self.url)?;
         let described = describe(&config, &schema);
         let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
-        connect.trust(authorities.as_deref())?;
+        connect.trust(&authorities)?;
         let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
         // The caller may be on a thread of a runtime, on which nothing may block.
         let migrations = thread::scope(|scope| {
@@ -118,9 +112,10 @@ impl Builder {
             let running = thread.spawn_scoped(scope, migrate);
             running.map(|running| running.join())
         });
+        let failed = |reason: String| ConnectError::Unavailable(reason);
         migrations
-            .map_err(|error| unavailable(&format!("no thread for a connection: {error}")))?
-            .unwrap_or_else(|_| Err(unavailable("the thread of the migrations panicked")))?;
+            .map_err(|error| failed(format!("no thread for a connection: {error}")))?
+            .unwrap_or_else(|_| Err(failed("the thread of the migrations panicked".to_owned())))?;
         connect.skip_fences(&schema);
         Ok(Postgres::new(Options {
             connect: Arc::new(connect),
@@ -139,13 +134,13 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// The address is wrong, the server does not answer, or a newer version of this library has changed the tables.
-    pub fn connect(url: &str) -> Result<Self, StoreError> {
+    /// See [`ConnectError`].
+    pub fn connect(url: &str) -> Result<Self, ConnectError> {
         Self::builder(url).connect()
     }
 
     /// A store with other options. The address is a URL or words `name=value`, as `libpq` has them; of its options about
-    /// encryption `sslmode` and `sslrootcert`.
+    /// encryption `sslmode` and `sslrootcert`, a file or `system`.
     #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)
@@ -156,11 +151,13 @@ impl Postgres {
     /// # Errors
     ///
     /// The name cannot be that of a schema.
-    pub fn migrations(schema: &str) -> Result<String, StoreError> {
-        let schema = Schema::new(schema)
-            .ok_or_else(|| unavailable("the schema is not a lower-case identifier"))?;
-        Ok(crate::migrate::script(&schema))
+    pub fn migrations(schema: &str) -> Result<String, ConnectError> {
+        Ok(crate::migrate::script(&schema_of(schema)?))
     }
+}
+
+fn schema_of(name: &str) -> Result<Schema, ConnectError> {
+    Schema::new(name).ok_or_else(|| ConnectError::Schema(name.to_owned()))
 }
 
 impl fmt::Debug for Builder {

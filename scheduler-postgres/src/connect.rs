@@ -1,14 +1,14 @@
 //! How a connection is made.
 
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
-use scheduler_store::StoreError;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, NoTls};
 
-use crate::fault::{store_error, unavailable};
+use crate::address::Authorities;
+use crate::error::ConnectError;
+use crate::fault::connect_error;
 use crate::pace::Pace;
 use crate::session::Session;
 use crate::sql::Schema;
@@ -22,7 +22,7 @@ pub(crate) struct Connect {
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
     #[cfg(feature = "tls")]
-    tls: Option<tokio_postgres_rustls::MakeRustlsConnect>,
+    tls: Option<crate::tls::Tls>,
 }
 
 /// How much longer the caller waits than the server executes.
@@ -60,25 +60,24 @@ impl Connect {
         }
     }
 
-    /// Says which authorities are trusted: those in a file, or those of the system.
+    /// Says which authorities are trusted.
     #[cfg(feature = "tls")]
-    pub(crate) fn trust(&mut self, file: Option<&Path>) -> Result<(), StoreError> {
+    pub(crate) fn trust(&mut self, authorities: &Authorities) -> Result<(), ConnectError> {
         if self.config.get_ssl_mode() != SslMode::Disable {
-            self.tls = Some(crate::tls::connector(file)?);
+            self.tls = Some(crate::tls::Tls::new(authorities)?);
         }
         Ok(())
     }
 
     /// Refuses what asks for encryption.
     #[cfg(not(feature = "tls"))]
-    pub(crate) fn trust(&self, file: Option<&Path>) -> Result<(), StoreError> {
-        if file.is_none() && self.config.get_ssl_mode() != SslMode::Require {
+    pub(crate) fn trust(&self, authorities: &Authorities) -> Result<(), ConnectError> {
+        if *authorities == Authorities::System && self.config.get_ssl_mode() != SslMode::Require {
             return Ok(());
         }
-        Err(unavailable(
-            "the address asks for an encrypted connection, and this program is built without it\n\
-             help: cargo add scheduler-rs --features tls",
-        ))
+        let reason = "the address asks for an encrypted connection, and this program is built without it\n\
+                      help: add the feature `tls` of `scheduler-rs` to Cargo.toml";
+        Err(ConnectError::Encryption(reason.to_owned()))
     }
 
     pub(crate) fn skip_fences(&mut self, schema: &Schema) {
@@ -100,13 +99,14 @@ impl Connect {
     }
 
     /// Connects, unless two tries of the last second have failed.
-    pub(crate) fn open(&self, lane: &str) -> Result<Session, StoreError> {
+    pub(crate) fn open(&self, lane: &str) -> Result<Session, ConnectError> {
         self.pace.connect().map_err(|wait| {
-            unavailable(&format!("not connected; the next try is in {} ms", wait.as_millis()))
+            let wait = wait.as_millis();
+            ConnectError::Unavailable(format!("not connected; the next try is in {wait} ms"))
         })?;
         let client = self.connect().and_then(|mut client| {
             if let Some(skip) = self.skip_fences.as_ref().filter(|_| lane == CLAIMS) {
-                client.query_typed(skip, &[]).map_err(|error| store_error(&error))?;
+                client.query_typed(skip, &[]).map_err(|error| connect_error(&error))?;
             }
             Ok(client)
         });
@@ -118,15 +118,16 @@ impl Connect {
     }
 
     /// Connects for a lane.
-    pub(crate) fn session(&self, lane: &str) -> Result<Session, StoreError> {
+    pub(crate) fn session(&self, lane: &str) -> Result<Session, ConnectError> {
         let session = self.open(lane)?;
         Ok(if self.is_pooled { session } else { session.prepare() })
     }
 
-    fn connect(&self) -> Result<Session, StoreError> {
+    fn connect(&self) -> Result<Session, ConnectError> {
         #[cfg(feature = "tls")]
-        if let Some(tls) = self.tls.clone() {
-            return Session::connect(&self.config, tls, self.limit()).map_err(crate::tls::explain);
+        if let Some(tls) = &self.tls {
+            let session = Session::connect(&self.config, tls.connector(), self.limit());
+            return session.map_err(|error| tls.explain(error));
         }
         Session::connect(&self.config, NoTls, self.limit())
     }

@@ -2,7 +2,9 @@
 
 use scheduler_store::{Refusal, StoreError};
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
+
+use crate::error::ConnectError;
 
 /// The server ends the connection, or is one that cannot write: another one may be behind the same name by now.
 pub(crate) fn is_fatal(error: &Error) -> bool {
@@ -34,14 +36,37 @@ const TOO_LATE: &str = "SCH01";
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
-        Some(db) if db.message().contains("startup parameter") => unavailable(&format!(
-            "{} ({})\nhelp: behind a pool of connections write .wakeup(Wakeup::Poll)",
-            db.message(),
-            db.code().code()
-        )),
-        Some(db) => unavailable(&format!("{} ({})", db.message(), db.code().code())),
+        Some(db) => unavailable(&answer(db)),
         None => unavailable(&with_causes(error)),
     }
+}
+
+/// Why a connection could not be made.
+pub(crate) fn connect_error(error: &Error) -> ConnectError {
+    match error.as_db_error() {
+        // The server starts, stops, or has no room.
+        Some(db) if db.code().code().starts_with("57P") || db.code().code().starts_with("53") => {
+            ConnectError::Unavailable(answer(db))
+        }
+        Some(db) => ConnectError::Refused(answer(db)),
+        None => ConnectError::Unavailable(with_causes(error)),
+    }
+}
+
+/// What a server says, and what to do about it.
+fn answer(db: &DbError) -> String {
+    let help = match db.code().code() {
+        _ if db.message().contains("startup parameter") => {
+            "\nhelp: behind a pool of connections write .wakeup(Wakeup::Poll)"
+        }
+        "28P01" | "28000" => "\nhelp: user and password stand in the address, before the host",
+        "3D000" => "\nhelp: create the database, or name another one in the address",
+        "42501" => {
+            "\nhelp: let the role create a schema, or execute `Postgres::migrations` as another one"
+        }
+        _ => "",
+    };
+    format!("{} ({}){help}", db.message(), db.code().code())
 }
 
 /// The text of an error and of its causes.

@@ -35,6 +35,7 @@ mod builder;
 mod calls;
 mod connect;
 mod ends;
+mod error;
 mod fault;
 mod job;
 mod lane;
@@ -55,6 +56,7 @@ mod value;
 mod watch;
 
 pub use builder::Builder;
+pub use error::ConnectError;
 pub use options::Wakeup;
 pub use postgres;
 pub use store::Postgres;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Refusal, StoreError};
+use scheduler_store::Refusal;
 use tokio_postgres::Error;
 
 use crate::connect::Connect;
-use crate::fault::store_error;
+use crate::error::ConnectError;
+use crate::fault::connect_error;
 use crate::session::Session;
 use crate::sql::Schema;
 
@@ -77,36 +78,43 @@ $migration_{version}$; end if; end $version_{version}$;
 }
 
 /// Brings the tables to this version, if they are older; refuses them, if they are too new.
-pub(crate) fn run(connect: &Connect, schema: &Schema, is_allowed: bool) -> Result<(), StoreError> {
+pub(crate) fn run(
+    connect: &Connect,
+    schema: &Schema,
+    is_allowed: bool,
+) -> Result<(), ConnectError> {
     let mut session = connect.open("migrations")?;
-    let found = stored(&mut session, schema).map_err(|error| store_error(&error))?;
-    if is_current(schema, found)? {
+    let found = stored(&mut session, schema).map_err(|error| connect_error(&error))?;
+    if is_current(schema, found).map_err(newer)? {
         return Ok(());
     }
     if !is_allowed {
         let version = found.map_or(0, |(version, _)| version);
-        return Err(StoreError::Unavailable(format!(
+        return Err(ConnectError::NotMigrated(format!(
             "the tables in schema `{}` have version {version}, and {VERSION} is needed\n\
              help: execute `Postgres::migrations`, or allow `migrate`",
             schema.name()
         )));
     }
     session.limit(LIMIT);
-    let found = migrate(&mut session, schema).map_err(|error| store_error(&error))?;
-    is_current(schema, found).map(drop)
+    let found = migrate(&mut session, schema).map_err(|error| connect_error(&error))?;
+    is_current(schema, found).map(drop).map_err(newer)
+}
+
+fn newer(refusal: Refusal) -> ConnectError {
+    ConnectError::NewerSchema(refusal.to_string())
 }
 
 /// Refuses tables that a newer library has changed so that this one does not understand them. Returns true if no migration
 /// is missing.
-pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<bool, StoreError> {
+pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<bool, Refusal> {
     let Some((version, min_reader)) = found else { return Ok(false) };
     if min_reader > VERSION {
         return Err(Refusal::NewerSchema(format!(
             "the tables in schema `{}` have version {version}, which only libraries from version {min_reader} of the tables \
              on understand; this one has {VERSION}\nhelp: deploy the newer build everywhere",
             schema.name()
-        ))
-        .into());
+        )));
     }
     Ok(version >= VERSION)
 }

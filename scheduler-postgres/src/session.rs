@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::StoreError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -17,7 +16,8 @@ use tokio_postgres::{
     AsyncMessage, Client, Config, Connection, Error, Row, Socket, Statement, Transaction,
 };
 
-use crate::fault::{store_error, unavailable};
+use crate::error::ConnectError;
+use crate::fault::connect_error;
 use crate::value::Params;
 
 /// Something that executes statements.
@@ -52,20 +52,21 @@ struct Wire {
 
 impl Session {
     /// Connects, unless that takes longer than the limit, which then holds for each answer.
-    pub(crate) fn connect<T>(config: &Config, tls: T, limit: Duration) -> Result<Self, StoreError>
+    pub(crate) fn connect<T>(config: &Config, tls: T, limit: Duration) -> Result<Self, ConnectError>
     where
         T: MakeTlsConnect<Socket>,
         T::Stream: Send + 'static,
     {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| unavailable(&format!("no connection: {error}")))?;
+        let silent = ConnectError::Unavailable;
+        let runtime = runtime.map_err(|error| silent(format!("no connection: {error}")))?;
         let connected = runtime.block_on(async { timeout(limit, config.connect(tls)).await });
         let (client, connection) = match connected {
-            Ok(connected) => connected.map_err(|error| store_error(&error))?,
+            Ok(connected) => connected.map_err(|error| connect_error(&error))?,
             Err(_) => {
                 // A name that is being looked up must not be waited for.
                 runtime.shutdown_background();
-                return Err(unavailable("the server did not answer before the deadline"));
+                return Err(silent("the server did not answer before the deadline".to_owned()));
             }
         };
         let heard = Arc::new(Notify::new());

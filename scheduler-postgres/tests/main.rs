@@ -13,4 +13,5 @@ mod migrations;
 mod plans;
 mod races;
 mod real_clock_outage;
+mod refused;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use scheduler_postgres::Postgres;
+use scheduler_postgres::{ConnectError, Postgres};
 use scheduler_store::{Open, Refusal, SessionId, Store, StoreError, Uuid};
 
 use crate::support::{END, SECOND, client, id, open, schema, server};
@@ -46,10 +46,7 @@ fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
     Postgres::builder(&url).schema(&schema).connect().expect("it is understood");
     set(99, 98);
     let refused = Postgres::builder(&url).schema(&schema).connect();
-    let StoreError::Refused(Refusal::NewerSchema(text)) = refused.expect_err("it is refused")
-    else {
-        panic!("another error");
-    };
+    let Err(ConnectError::NewerSchema(text)) = refused else { panic!("{refused:?}") };
     assert!(text.contains("99") && text.contains("98") && text.contains("help:"), "{text}");
     // A store that was opened before finds out when it opens a session (R20).
     let request = Open {
@@ -70,8 +67,9 @@ fn the_printed_migrations_are_enough() {
     let Some(server) = server() else { return };
     let schema = schema();
     let builder = || Postgres::builder(&server.url()).schema(&schema).migrate(false);
-    let missing = builder().connect().expect_err("there is nothing yet").to_string();
-    assert!(missing.contains("Postgres::migrations"), "{missing}");
+    let missing = builder().connect();
+    let Err(ConnectError::NotMigrated(text)) = missing else { panic!("{missing:?}") };
+    assert!(text.contains("Postgres::migrations"), "{text}");
     let _ = server.psql(&Postgres::migrations(&schema).expect("a script"));
     let store = builder().connect().expect("all is there");
     open(&store, 1);

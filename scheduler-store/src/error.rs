@@ -36,7 +36,7 @@ pub enum Refusal {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unavailable(reason) => write!(f, "the store does not answer: {reason}"),
+            Self::Unavailable(reason) => write!(f, "the store is unavailable: {reason}"),
             Self::Refused(refusal) => refusal.fmt(f),
         }
     }

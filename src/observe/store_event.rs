@@ -231,7 +231,7 @@ impl fmt::Display for StoreEvent {
                 let ticks = plural(*count, "tick");
                 write!(f, "schedule `{schedule}`: skipped {least}{ticks}: {}", reason.name())
             }
-            Self::Away { reason } => write!(f, "the store does not answer: {reason}"),
+            Self::Away { reason } => write!(f, "the store is unavailable: {reason}"),
             Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),
             Self::Refused { reason } => write!(f, "the store has refused a request: {reason}"),
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),

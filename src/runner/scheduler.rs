@@ -206,7 +206,7 @@ mod tests {
         let builder = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
         let builder = builder.messages(move |text| drop(said.send(text.to_owned())));
         let builder = builder.task("purge", Schedule::fixed_rate("1h"), |_| {});
-        let builder = builder.on_start(|_| panic!("too early")).on_start(move |tasks| {
+        let builder = builder.on_start(|_| -> () { panic!("too early") }).on_start(move |tasks| {
             let names = tasks.list().iter().map(|task| task.name().to_owned()).collect::<Vec<_>>();
             listed.send(names).expect("the test listens");
         });

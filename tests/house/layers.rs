@@ -84,6 +84,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "scheduler-postgres/src",
         &[
+            "error",
             "value",
             "sql",
             "fault",

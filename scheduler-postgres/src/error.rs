@@ -1,0 +1,61 @@
+//! Why a store could not be connected.
+
+use std::error::Error;
+use std::fmt;
+
+use scheduler_store::StoreError;
+
+/// Why a store could not be connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address cannot be read: why. The text does not have the address, which may have a password.
+    Address(String),
+    /// The name cannot be that of a schema.
+    Schema(String),
+    /// The connection cannot be encrypted as the address asks, or the certificate of the server is not trusted: why.
+    Encryption(String),
+    /// The server answers, and refuses the connection or the tables: what it says.
+    Refused(String),
+    /// The server does not answer. It may later.
+    Unavailable(String),
+    /// The tables are not there or too old, and [`migrate`](crate::Builder::migrate) is switched off.
+    NotMigrated(String),
+    /// A newer version of this library has changed the tables, and this version does not understand them.
+    NewerSchema(String),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(reason) => write!(
+                f,
+                "the address of the PostgreSQL server: {reason}\n\
+                 help: postgres://user:password@host:5432/database, or host=… user=… dbname=…"
+            ),
+            Self::Schema(name) => write!(
+                f,
+                "`{}` cannot be the name of a schema\n\
+                 help: use up to 50 lower-case letters, digits and `_`",
+                name.escape_debug()
+            ),
+            Self::Refused(answer) => write!(f, "PostgreSQL refuses the connection: {answer}"),
+            Self::Unavailable(reason) => write!(f, "PostgreSQL does not answer: {reason}"),
+            Self::Encryption(reason) | Self::NotMigrated(reason) | Self::NewerSchema(reason) => {
+                f.write_str(reason)
+            }
+        }
+    }
+}
+
+impl Error for ConnectError {}
+
+/// Of a store that is open, and connects again.
+impl From<ConnectError> for StoreError {
+    fn from(error: ConnectError) -> Self {
+        Self::Unavailable(match error {
+            ConnectError::Refused(reason) | ConnectError::Unavailable(reason) => reason,
+            error => error.to_string(),
+        })
+    }
+}
