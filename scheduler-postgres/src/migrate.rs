@@ -85,7 +85,7 @@ pub(crate) fn run(
 ) -> Result<(), ConnectError> {
     let mut session = connect.open("migrations")?;
     let found = stored(&mut session, schema).map_err(|error| connect_error(&error))?;
-    if is_current(schema, found).map_err(newer)? {
+    if is_current(schema, found).map_err(|refusal| newer(&refusal))? {
         return Ok(());
     }
     if !is_allowed {
@@ -98,10 +98,10 @@ pub(crate) fn run(
     }
     session.limit(LIMIT);
     let found = migrate(&mut session, schema).map_err(|error| connect_error(&error))?;
-    is_current(schema, found).map(drop).map_err(newer)
+    is_current(schema, found).map(drop).map_err(|refusal| newer(&refusal))
 }
 
-fn newer(refusal: Refusal) -> ConnectError {
+fn newer(refusal: &Refusal) -> ConnectError {
     ConnectError::NewerSchema(refusal.to_string())
 }
 

@@ -55,13 +55,7 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("paused{until}{note}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
-        EventKind::Store {
-            what: StoreEvent::ScheduleRegistered { is_changed, is_paused, next, .. },
-        } => {
-            let rule = if *is_changed { "has another rule from now on" } else { "is registered" };
-            let paused = if *is_paused { "; paused" } else { "" };
-            format!("{rule} in the store{paused}{}", after(next))
-        }
+        EventKind::Store { what } if event.task.is_some() => of_store(what, &after),
         EventKind::Store { what } => what.to_string(),
         EventKind::Rescheduled { rule, next } => format!("rescheduled: {rule}{}", after(next)),
         EventKind::Enabled { next } => format!("enabled{}", after(next)),
@@ -82,11 +76,7 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("pool `{pool}` could not start a thread: {reason}")
         }
         EventKind::DropPanicked { failure } => format!("a destructor {}", full(failure)),
-        EventKind::HookFailed { hook, failure } => {
-            let article = if hook.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-            let failed = if failure.is_panic() { "" } else { "failed: " };
-            format!("{article} {hook} {failed}{}", full(failure))
-        }
+        EventKind::HookFailed { hook, failure } => of_hook(hook, failure),
         EventKind::SchedulerStarted { tasks } => format!("started; tasks: {tasks}"),
         EventKind::SchedulerStopping {} => "is stopping".to_owned(),
         EventKind::SchedulerStopped { took, unfinished } => {
@@ -102,6 +92,22 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
         kind => of_run(kind, &after),
     };
     on_one_line(&text)
+}
+
+fn of_hook(hook: &str, failure: &Failure) -> String {
+    let article = if hook.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let failed = if failure.is_panic() { "" } else { "failed: " };
+    format!("{article} {hook} {failed}{}", full(failure))
+}
+
+/// What happened between the process and the store; that of a task without its name.
+fn of_store(what: &StoreEvent, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
+    let StoreEvent::ScheduleRegistered { is_changed, is_paused, next, .. } = what else {
+        return what.to_string();
+    };
+    let rule = if *is_changed { "has another rule from now on" } else { "is registered" };
+    let paused = if *is_paused { "; paused" } else { "" };
+    format!("{rule} in the store{paused}{}", after(next))
 }
 
 /// The text of a failure with its causes.
