@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
-use scheduler::{TaskSnapshot, Tasks};
+use scheduler::{TaskSnapshot, Tasks, Zone};
 
 use crate::access::{Gatekeeper, Visitor};
 use crate::audit::{Action, Audit};
@@ -26,6 +26,8 @@ pub(crate) struct App {
     pub(crate) audit: Audit,
     pub(crate) keeper: Gatekeeper,
     store: Option<Arc<Store>>,
+    /// The zone in which times are shown that belong to no task.
+    pub(crate) zone: Zone,
     pub(crate) hosts: Hosts,
     /// Whether only this machine can connect, which makes metrics and health public.
     pub(crate) is_local: bool,
@@ -39,6 +41,7 @@ impl App {
         hosts: Hosts,
         is_local: bool,
     ) -> Arc<Self> {
+        let zone = tasks.zone();
         let keeper = Gatekeeper::new(options.auth.clone());
         let store = tasks.jobs().ok().map(|jobs| Arc::new(Store::new(jobs)));
         let (audit, started_at) = (Audit::default(), now());
@@ -51,6 +54,7 @@ impl App {
             audit,
             keeper,
             store,
+            zone,
             hosts,
             is_local,
             started_at,

@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_core::trigger::Zone;
+
 use super::all_tasks::AllTasks;
 use super::task_control::{Pause, Tagged, TaskControl};
 use crate::error::AddError;
@@ -101,6 +103,12 @@ impl Tasks {
     #[must_use]
     pub fn pools(&self) -> Vec<PoolSnapshot> {
         self.all.launcher().map(|launcher| launcher.pool_snapshots()).unwrap_or_default()
+    }
+
+    /// The zone of cron expressions without one; UTC once the scheduler has stopped.
+    #[must_use]
+    pub fn zone(&self) -> Zone {
+        self.all.launcher().map_or(Zone::UTC, |launcher| launcher.zone)
     }
 
     /// The durable jobs of the scheduler's store, and the schedules in it.

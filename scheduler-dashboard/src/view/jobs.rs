@@ -21,7 +21,7 @@ const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
 pub(crate) fn job(app: &App, job: &StoredJob) -> Value {
-    let mut row = facts(job);
+    let mut row = facts(app.zone, job);
     let error = job.error.as_deref().map(|error| app.options.redacted(error));
     let error = error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect::<String>());
     put(&mut row, "error", error);
@@ -30,13 +30,13 @@ pub(crate) fn job(app: &App, job: &StoredJob) -> Value {
 
 /// A job by itself, as this visitor may see it.
 pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Value {
-    let mut row = facts(job);
+    let mut row = facts(app.zone, job);
     put(&mut row, "error", job.error.as_deref().map(|error| app.options.redacted(error)));
     put(&mut row, "payload", payload(app, visitor, job));
     row.into()
 }
 
-fn facts(job: &StoredJob) -> Map<String, Value> {
+fn facts(zone: Zone, job: &StoredJob) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("id".into(), job.id.to_string().into());
     row.insert("task".into(), (*job.task).into());
@@ -55,12 +55,12 @@ fn facts(job: &StoredJob) -> Map<String, Value> {
     if let Some(origin) = &job.origin {
         row.insert("schedule".into(), (*origin.schedule).into());
         row.insert("missed".into(), origin.missed.into());
-        time(&mut row, "tick", origin.tick);
+        time(&mut row, zone, "tick", origin.tick);
     }
-    time(&mut row, "runAt", Some(job.run_at));
-    time(&mut row, "createdAt", Some(job.created_at));
-    time(&mut row, "startedAt", job.started_at);
-    time(&mut row, "finishedAt", job.finished_at);
+    time(&mut row, zone, "runAt", Some(job.run_at));
+    time(&mut row, zone, "createdAt", Some(job.created_at));
+    time(&mut row, zone, "startedAt", job.started_at);
+    time(&mut row, zone, "finishedAt", job.finished_at);
     row
 }
 
@@ -148,14 +148,18 @@ fn depth_row(
 }
 
 /// The processes, each with the jobs that it has; and the jobs whose process is gone.
-pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Value>, Vec<Value>) {
+pub(crate) fn nodes(
+    zone: Zone,
+    sessions: &[SessionInfo],
+    running: &[StoredJob],
+) -> (Vec<Value>, Vec<Value>) {
     let mut held = BTreeMap::<Option<SessionId>, Vec<Value>>::new();
     for job in running {
         let mut row = Map::new();
         row.insert("id".into(), job.id.to_string().into());
         row.insert("task".into(), (*job.task).into());
         row.insert("attempt".into(), job.attempt.into());
-        time(&mut row, "startedAt", job.started_at);
+        time(&mut row, zone, "startedAt", job.started_at);
         held.entry(job.session).or_default().push(row.into());
     }
     let node = |session: &SessionInfo| {
@@ -164,7 +168,7 @@ pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Val
         row.insert("label".into(), (*session.label).into());
         row.insert("build".into(), (*session.build).into());
         row.insert("hasRunOut".into(), session.has_run_out.into());
-        time(&mut row, "openedAt", Some(session.opened_at));
+        time(&mut row, zone, "openedAt", Some(session.opened_at));
         row.insert("jobs".into(), held.remove(&Some(session.id)).unwrap_or_default().into());
         Value::from(row)
     };
@@ -177,9 +181,8 @@ pub(crate) fn state_of(word: &str) -> Option<JobState> {
     JobState::ALL.into_iter().find(|state| state.word() == word)
 }
 
-fn time(row: &mut Map<String, Value>, name: &str, at: Option<StoreTime>) {
+fn time(row: &mut Map<String, Value>, zone: Zone, name: &str, at: Option<StoreTime>) {
     let Some(at) = at.map(utc) else { return };
-    let zone = Zone::system().unwrap_or(Zone::UTC);
     row.insert(name.to_owned(), instant(at).into());
     row.insert(format!("{name}Local"), local(at, zone).into());
 }

@@ -6,7 +6,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
-use scheduler::Zone;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,7 +35,7 @@ pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Value> {
-    let zone = Zone::system().unwrap_or(Zone::UTC);
+    let zone = app.zone;
     let (now, tasks) = (now(), app.list());
     let count =
         |test: fn(&scheduler::TaskSnapshot) -> bool| tasks.iter().filter(|task| test(task)).count();

@@ -101,7 +101,7 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer {
     let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running);
+    let (nodes, orphans) = view::nodes(app.zone, &sessions, &running);
     Ok(Json(json!({ "now": instant(now()), "nodes": nodes, "orphans": orphans })))
 }
 

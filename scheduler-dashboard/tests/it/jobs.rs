@@ -484,3 +484,23 @@ fn what_the_store_says_comes_live_also_that_a_pause_is_over() {
     assert!(row["next"].is_string() && row.get("pause").is_none(), "{row}");
     served.stop();
 }
+
+#[test]
+fn times_that_belong_to_no_task_are_those_of_the_programs_zone() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder.zone("Australia/Eucla"));
+    assert_eq!(served.scheduler.tasks().zone().name(), "Australia/Eucla");
+    let info = served.get("/api/v1/info").json();
+    assert_eq!(info["zone"], "Australia/Eucla");
+    let id = parked(&served);
+    let job = served.get(&format!("/api/v1/jobs/{id}")).json();
+    let nodes = served.get("/api/v1/nodes").json();
+    for time in [
+        &info["nowLocal"],
+        &job["createdAtLocal"],
+        &job["finishedAtLocal"],
+        &nodes["nodes"][0]["openedAtLocal"],
+    ] {
+        let text = time.as_str().expect("a time");
+        assert!(text.ends_with(" +08:45"), "{text}");
+    }
+}
