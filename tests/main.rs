@@ -29,4 +29,5 @@ mod tokio_real_clock;
 mod told;
 mod triggers;
 mod triggers_at_the_start;
+#[cfg(unix)]
 mod watchdog;

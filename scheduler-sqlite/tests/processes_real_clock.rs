@@ -1,7 +1,7 @@
 //! Several processes on one file, by the real clock: this program starts itself again, with a part to play.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -202,7 +202,7 @@ fn a_device_that_fails_says_no_and_goes_on_when_it_works() {
         child.wait().unwrap();
         return;
     }
-    child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"go on\n").unwrap();
     assert!(child.wait().unwrap().success(), "{:?}", lines.collect::<Vec<_>>());
     assert!(is_whole(&folder.file()));
 }

@@ -6,6 +6,8 @@ mod dialects;
 mod hostile;
 mod imported;
 mod recorded;
+// The file has texts of errors of the system.
+#[cfg(unix)]
 mod said;
 mod stub;
 mod zones;

@@ -1,4 +1,5 @@
-//! Faults that only the clock of the system and of the processor shows.
+//! Faults that only the clock of the system and of the processor shows, as Linux has them.
+#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::process::Command;
