@@ -9,4 +9,4 @@ case "${1:-quick}" in
   deep) checks=(advisories bans licenses sources) ;;
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
-cargo deny check --hide-inclusion-graph "${checks[@]}"
+cargo deny --workspace check --hide-inclusion-graph "${checks[@]}"
