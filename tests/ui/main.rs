@@ -1,4 +1,4 @@
-//! What the compiler says about an annotation: one file per message, named after the mistake. The macro reports those of
+//! What the compiler says about an annotation: a file for each kind of mistake, named after it. The macro reports those of
 //! `fail`, rustc those of `rustc`.
 //!
 //! A unit test of `scheduler-macros` compares the texts of `fail` without a compiler; here the places that they point to
