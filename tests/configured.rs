@@ -321,6 +321,36 @@ fn a_missing_zone_is_told_of_once_some_task_goes_by_it() {
 }
 
 #[test]
+fn no_error_shows_the_value_of_a_secret() {
+    let secret = || Schedule::cron("${db.password}").zone("UTC");
+    let with = |builder: Builder| builder.environment([("DB_PASSWORD", "hunter2 * *")]);
+    let (builder, ..) = builder();
+    let error = with(builder).tasks(tasks![]).task("sync", secret(), |_| {}).spawn().unwrap_err();
+    let (text, debug) = (error.to_string(), format!("{error:?}"));
+    assert!(
+        text.contains("`cron`: its value is refused, and not shown: `db.password` is a secret")
+    );
+    assert!(text.contains("db.password: env DB_PASSWORD"), "{text}");
+    assert!(!text.contains("hunter2") && !debug.contains("hunter2"), "{text} {debug}");
+    // Nor that of a task that is added or rescheduled later.
+    let (builder, ..) = self::builder();
+    let scheduler = with(builder).tasks(tasks![]).spawn().unwrap();
+    let tasks = scheduler.tasks();
+    let added = tasks.add("sync", secret(), |_| {}).unwrap_err().to_string();
+    tasks.add("other", Schedule::fixed_rate("1h"), |_| {}).unwrap();
+    let changed = tasks.get("other").unwrap().reschedule(secret()).unwrap_err().to_string();
+    for text in [added, changed] {
+        assert!(text.contains("`db.password` is a secret") && !text.contains("hunter2"), "{text}");
+    }
+    scheduler.shutdown().unwrap();
+    // A file that is no TOML.
+    let (builder, ..) = self::builder();
+    let broken = builder.settings("app.toml", "[db]\npassword = hunter2\n").tasks(tasks![]);
+    let text = broken.spawn().unwrap_err().to_string();
+    assert!(text.contains("app.toml:2: not valid TOML") && !text.contains("hunter2"), "{text}");
+}
+
+#[test]
 fn what_is_set_higher_up_wins() {
     let toml = "[scheduler.tasks.report]\nfixed-rate = \"20s\"\n";
     let check = |builder: Builder, source: &str, value: &str| {

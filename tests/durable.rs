@@ -83,7 +83,10 @@ fn a_job_and_a_schedule_are_one_type_each_beside_those_of_the_store() -> Checked
     jobs.enqueue(job.key("once"))?;
     jobs.put("hourly", schedule, sweep::job())?;
     let kept = jobs.list(&JobFilter::default(), 10)?;
-    assert_eq!(both_imported::kept(&kept, &jobs.schedules()?), (1, 1));
+    let mut schedules = jobs.schedules()?;
+    // The program's own are registered meanwhile.
+    schedules.retain(|schedule| schedule.definition.name == "hourly");
+    assert_eq!(both_imported::kept(&kept, &schedules), (1, 1));
     scheduler.shutdown()?;
     Ok(())
 }

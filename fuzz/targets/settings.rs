@@ -19,6 +19,7 @@ pub fn check(text: &str) {
         set: vec![("tasks.purge.timeout".to_owned(), "${own.timeout:1s}".to_owned())],
         environment,
         defaults: vec![(Attribute::Until, "${own.until:2099-01-01T00:00:00Z}".to_owned())],
+        secrets: Vec::new(),
         text: Some(("s.toml".to_owned(), text.to_owned())),
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };

@@ -60,6 +60,8 @@ pub struct Builder {
     pub(super) expected: Vec<String>,
     pub(super) announced: Vec<String>,
     pub(super) set: Vec<(String, String)>,
+    /// The keys whose values no message shows.
+    pub(super) secrets: Vec<String>,
     pub(super) environment: Option<Vec<(String, String)>>,
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
@@ -95,6 +97,7 @@ impl Builder {
             expected: Vec::new(),
             announced: Vec::new(),
             set: Vec::new(),
+            secrets: Vec::new(),
             environment: None,
             file: None,
             listeners: Vec::new(),
@@ -379,6 +382,29 @@ impl Builder {
     /// ```
     pub fn set(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set.push((key.into(), value.into()));
+        self
+    }
+
+    /// Marks a key of the settings as secret: no error, message or [dry run](Self::dry_run) shows its value, also if that comes
+    /// from a variable of the environment.
+    ///
+    /// Keys and variables with `secret`, `password`, `passwd`, `passphrase`, `token`, `key` or `credential` in their names
+    /// are secret anyway.
+    ///
+    /// ```
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let error = Scheduler::builder()
+    ///     .task("sync", Schedule::cron("${db.url}"), |_| {})
+    ///     .set("db.url", "postgres://shop:hunter2@db/shop")
+    ///     .secret("db.url")
+    ///     .spawn()
+    ///     .unwrap_err();
+    /// assert!(error.to_string().contains("`db.url` is a secret"));
+    /// assert!(!error.to_string().contains("hunter2"));
+    /// ```
+    pub fn secret(mut self, key: impl Into<String>) -> Self {
+        self.secrets.push(key.into());
         self
     }
 

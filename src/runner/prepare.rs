@@ -188,6 +188,7 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     }
     let given = settings::Given {
         set: std::mem::take(&mut builder.set),
+        secrets: std::mem::take(&mut builder.secrets),
         environment: environment
             .map_or_else(Environment::of_process, |given| given.into_iter().collect()),
         text: builder.file.take(),

@@ -59,6 +59,7 @@ impl Effective {
             source: Source::Annotation(task.place.clone()),
             written: text.to_owned(),
             via: Vec::new(),
+            secret: None,
         };
         let values = task.attributes.iter().map(|(own, text)| (*own, valued(text))).collect();
         Self { name: task.name.to_owned(), place: task.place.clone(), values, is_complete: true }
@@ -86,6 +87,16 @@ impl Effective {
         self.refused(own, &reason, error.caret(), help)
     }
 
+    /// What is said in place of a reason that is about a secret, or quotes one.
+    fn unseen(&self, attribute: Attribute, reason: &str) -> Option<String> {
+        let own = self.get(attribute).and_then(Valued::unseen);
+        let is_quoted = |valued: &&Valued| {
+            valued.secret.is_some() && !valued.text.is_empty() && reason.contains(&valued.text)
+        };
+        let other = || self.values.iter().map(|(_, valued)| valued).find(is_quoted);
+        own.or_else(|| other()?.unseen())
+    }
+
     /// The fault of an attribute, with the remedy.
     pub(crate) fn fault(&self, attribute: Attribute, reason: &str, help: String) -> Fault {
         self.refused(attribute, reason, None, Some(help))
@@ -100,6 +111,11 @@ impl Effective {
         help: Option<String>,
     ) -> Fault {
         let valued = self.get(attribute);
+        let unseen = self.unseen(attribute, reason);
+        let (reason, caret, help) = match &unseen {
+            Some(reason) => (reason.as_str(), None, None),
+            None => (reason, caret, help),
+        };
         let annotation = Source::Annotation(self.place.clone());
         let source = valued.map_or(&annotation, |valued| &valued.source);
         let name = attribute.name();

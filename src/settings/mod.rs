@@ -24,7 +24,7 @@
 //! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
 //! * Ambiguous variables and short names are faults, and so are two spellings of one key in a file. Of two calls of
 //!   `builder.set` the later one counts.
-//! * Texts of other people are shown on one line, escaped, and shortened.
+//! * Texts of other people are shown on one line, escaped, and shortened. Values of secrets are not shown.
 //!
 //! # How a neighbour uses it
 //!
@@ -55,6 +55,7 @@ mod parsed;
 mod reading;
 mod report;
 mod schema;
+mod secret;
 mod source;
 mod tasks;
 #[cfg(test)]
@@ -86,6 +87,7 @@ use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
 use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT, Spec};
 use schema::{FILE, FILE_VARIABLE};
+use secret::Secrets;
 use source::{Raw, Valued, origins};
 use tasks::Overrides;
 use text::either;
@@ -99,6 +101,8 @@ pub(crate) struct Given {
     pub(crate) environment: Environment,
     /// The defaults for all tasks that code gives.
     pub(crate) defaults: Vec<(Attribute, String)>,
+    /// The keys whose values no message shows, beside those that are secret by their names.
+    pub(crate) secrets: Vec<String>,
     /// Read in place of `./scheduler.toml`: a name for messages, and TOML.
     pub(crate) text: Option<(String, String)>,
     /// Reads a file as a whole.
@@ -131,6 +135,7 @@ impl Given {
             set: Vec::new(),
             environment: Environment::of_process(),
             defaults: Vec::new(),
+            secrets: Vec::new(),
             text: None,
             read: file::read,
         }
@@ -163,9 +168,9 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let Given { set, environment, defaults, .. } = given;
-        let builder = Layer::from_builder(set);
-        let sources = Sources { builder, environment, files, defaults };
+        let Given { set, environment, defaults, secrets, .. } = given;
+        let (builder, secrets) = (Layer::from_builder(set), Secrets::new(&secrets));
+        let sources = Sources { builder, environment, files, defaults, secrets };
         let is_dry_run = is_dry_run.unwrap_or_default();
         Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
     }

@@ -34,8 +34,12 @@ pub(super) fn read_as<T>(
         }
         Err(fault) => {
             let example = valued.source.assignment(&name, &name, spec.example);
-            let help = fault.help.map(|help| format!("{help}; ")).unwrap_or_default();
-            let fault = Fault::new(format!("{}: {}", subject.label, fault.text))
+            let (text, help) = match valued.unseen() {
+                Some(text) => (text, None),
+                None => (fault.text, fault.help),
+            };
+            let help = help.map(|help| format!("{help}; ")).unwrap_or_default();
+            let fault = Fault::new(format!("{}: {text}", subject.label))
                 .note(valued.note())
                 .help(format!("{help}for example `{example}`"));
             reading.faults.push(fault.at(&valued.source));

@@ -8,8 +8,8 @@ use scheduler_expr::{
 };
 
 use super::{
-    ARRAY, Content, Environment, Fault, Layer, Line, Raw, Remark, Source, Valued, is_bare, key,
-    origins, visible, word,
+    ARRAY, Content, Environment, Fault, Layer, Line, Raw, Remark, Secrets, Source, Valued, is_bare,
+    key, origins, source::unseen, visible, word,
 };
 
 /// The places in which settings are written, each read once.
@@ -20,6 +20,7 @@ pub(super) struct Sources {
     pub(super) files: Vec<Layer>,
     /// The defaults for all tasks that code gives.
     pub(super) defaults: Vec<(Attribute, String)>,
+    pub(super) secrets: Secrets,
 }
 
 impl Sources {
@@ -122,24 +123,29 @@ impl<'a> Reading<'a> {
 
     /// The text with its placeholders replaced; a fault if that cannot be done.
     pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
+        let sources = self.sources;
         let mut via: Vec<(String, Source)> = Vec::new();
+        let mut secret = Secret::default();
         let template =
             Template::parse(&raw.text).map_err(|error| refused(raw, subject, &error, Some(&error)));
         let text = template.and_then(|template| {
             let mut lookup = |key: &str| {
                 let Some(Raw { text, source }) = self.placeholder(key)? else { return Ok(None) };
+                if sources.secrets.has(key, &source) {
+                    secret.note(key, &text);
+                }
                 if via.iter().all(|(known, _)| known != key) {
                     via.push((key.to_owned(), source));
                 }
                 Ok(Some(text))
             };
             let text = template.resolve(&mut lookup);
-            text.map_err(|error| unresolved(raw, subject, &error, &via))
+            text.map_err(|error| unresolved(raw, subject, &error, &via, &secret))
         });
         match text {
             Ok(text) => {
                 let (written, source) = (raw.text.clone(), raw.source.clone());
-                Some(Valued { text, written, source, via })
+                Some(Valued { text, written, source, via, secret: secret.key })
             }
             Err(fault) => {
                 self.faults.push(fault);
@@ -166,6 +172,31 @@ impl<'a> Reading<'a> {
         }
         let in_files = sources.files.iter().map(|file| text_in(file, &name));
         in_files.filter_map(Result::transpose).next().transpose()
+    }
+}
+
+/// What a text has of secrets.
+#[derive(Default)]
+struct Secret {
+    /// The first key.
+    key: Option<String>,
+    values: Vec<String>,
+}
+
+impl Secret {
+    fn note(&mut self, key: &str, value: &str) {
+        self.key.get_or_insert_with(|| key.to_owned());
+        self.values.push(value.to_owned());
+    }
+
+    /// The key of a secret whose value is a part of what the error shows.
+    fn shown_by(&self, error: &ResolveTemplateError<String>) -> Option<&str> {
+        let key = self.key.as_deref()?;
+        let is_in = |shown: &String| {
+            self.values.iter().any(|value| !value.is_empty() && shown.contains(value))
+        };
+        let is_excerpt = matches!(error.kind(), ResolveTemplateErrorKind::Value(_));
+        (is_excerpt || error.chain().iter().any(is_in)).then_some(key)
     }
 }
 
@@ -207,8 +238,12 @@ fn unresolved(
     subject: &Subject<'_>,
     error: &ResolveTemplateError<String>,
     via: &[(String, Source)],
+    secret: &Secret,
 ) -> Fault {
+    let hidden = secret.shown_by(error);
+    let hidden = hidden.map(|key| unseen("a placeholder in it cannot be replaced", key));
     let fault = match error.kind() {
+        _ if hidden.is_some() => refused(raw, subject, &hidden.unwrap_or_default(), None),
         ResolveTemplateErrorKind::NotSet => not_set(raw, subject, error),
         ResolveTemplateErrorKind::Value(inner) => refused(raw, subject, error, Some(inner)),
         _ => refused(raw, subject, error, None),

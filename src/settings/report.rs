@@ -89,6 +89,6 @@ fn row(name: &str, valued: &Valued) -> [String; 3] {
         source.push_str(&format!(", written `{}`", visible(&valued.written)));
         source.push_str(&origins(&valued.via));
     }
-    let text = if valued.text.is_empty() { "\"\"".to_owned() } else { visible(&valued.text) };
+    let text = if valued.text.is_empty() { "\"\"".to_owned() } else { valued.shown() };
     [visible(name), text, source]
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use scheduler_expr::assignment;
 
-use super::{key, visible};
+use super::{key, visible, word};
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,8 @@ pub(crate) struct Valued {
     pub(crate) source: Source,
     /// The keys of the placeholders that were replaced, and where each was set.
     pub(crate) via: Vec<(String, Source)>,
+    /// A key among them whose value no message shows.
+    pub(crate) secret: Option<String>,
 }
 
 impl Valued {
@@ -104,7 +106,24 @@ impl Valued {
 
     /// A text without placeholders.
     pub(super) fn plain(text: &str, source: Source) -> Self {
-        Self { text: text.to_owned(), written: text.to_owned(), source, via: Vec::new() }
+        Self {
+            text: text.to_owned(),
+            written: text.to_owned(),
+            source,
+            via: Vec::new(),
+            secret: None,
+        }
+    }
+
+    /// The text for a message, unless it is a secret.
+    pub(super) fn shown(&self) -> String {
+        if self.secret.is_some() { HIDDEN.to_owned() } else { visible(&self.text) }
+    }
+
+    /// Why the text is refused, without it, if it is a secret.
+    pub(super) fn unseen(&self) -> Option<String> {
+        let key = self.secret.as_deref()?;
+        Some(unseen("its value is refused", key))
     }
 
     /// How the text came about, if it is not what was written.
@@ -112,9 +131,18 @@ impl Valued {
         if self.via.is_empty() && self.written == self.text {
             return None;
         }
-        let text = visible(&self.text);
-        Some(format!("note: `{}` is `{text}`{}", visible(&self.written), origins(&self.via)))
+        let text = self.shown();
+        let text = if self.secret.is_some() { text } else { format!("`{text}`") };
+        Some(format!("note: `{}` is {text}{}", visible(&self.written), origins(&self.via)))
     }
+}
+
+/// In place of a text that is a secret.
+const HIDDEN: &str = "not shown";
+
+/// A reason that shows no value.
+pub(super) fn unseen(reason: &str, key: &str) -> String {
+    format!("{reason}, and not shown: {} is a secret", word(key))
 }
 
 /// Where each key was set: `; a: env A, b: scheduler.toml:3`.

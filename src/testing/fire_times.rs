@@ -250,6 +250,7 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     let given = settings::Given {
         set,
         environment: Environment::default(),
+        secrets: Vec::new(),
         defaults: Vec::new(),
         text: Some(("no settings file".to_owned(), String::new())),
         read: |_| Err(std::io::ErrorKind::NotFound.into()),

@@ -13,4 +13,5 @@ mod misplaced;
 mod placeholders;
 mod places;
 mod precedence;
+mod secrets;
 mod values;

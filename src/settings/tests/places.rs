@@ -80,6 +80,7 @@ impl Places<'_> {
             text: Some(("scheduler.toml".to_owned(), self.toml.to_owned())),
             read: missing,
             defaults: Vec::new(),
+            secrets: vec!["db.url".to_owned()],
         })
     }
 

@@ -61,6 +61,7 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
             environment,
             text: None,
             defaults: Vec::new(),
+            secrets: Vec::new(),
             read,
         })
     };

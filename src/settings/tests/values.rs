@@ -145,6 +145,7 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
             set: vec![("zone".to_owned(), "${MY_ZONE:UTC}".to_owned())],
             environment: [(variable, broken)].into_iter().collect(),
             defaults: Vec::new(),
+            secrets: Vec::new(),
             text: None,
             read: missing,
         })
