@@ -9,9 +9,9 @@
 //
 // Hold a type of another room: this room is the lowest one and its kinds are plain data.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 /// Why a call of the engine did not succeed.
 ///
@@ -268,13 +268,26 @@ impl fmt::Display for Error {
             Kind::WrongState { wanted, found } => {
                 write!(f, "the task is {found}, but only a {wanted} task can answer this")
             }
-            Kind::NoThread { task, reason } => write!(
-                f,
-                "{task} was refused: the pool has no worker, and {reason}\nhelp: allow the process \
-                 more threads: see `ulimit -u`, and `pids.max` of its container"
-            ),
+            Kind::NoThread { task, reason } => {
+                write!(f, "{task} was refused: the pool has no worker, and {reason}")?;
+                if is_limit_of_system(reason) {
+                    f.write_str(
+                        "\nhelp: allow the process more threads: see `ulimit -u`, and `pids.max` of its container",
+                    )?;
+                }
+                Ok(())
+            }
         }
     }
+}
+
+/// Returns true if the system has refused a thread, and not a thread factory of the program for reasons of its own. The
+/// number of an error of the system stands at the end of its text.
+fn is_limit_of_system(reason: &str) -> bool {
+    let number = reason.rsplit_once("(os error ").and_then(|(_, number)| number.strip_suffix(')'));
+    let Some(number) = number.and_then(|number| number.parse().ok()) else { return false };
+    let kind = io::Error::from_raw_os_error(number).kind();
+    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
 }
 
 impl fmt::Debug for Error {
@@ -343,9 +356,8 @@ mod tests {
                 "task 7 was rejected: the pool is shutting down and takes no new tasks",
             ),
             (
-                Error::no_thread("task 7".into(), "no thread could be started: no memory".into()),
-                "task 7 was refused: the pool has no worker, and no thread could be started: no memory\n\
-                 help: allow the process more threads: see `ulimit -u`, and `pids.max` of its container",
+                Error::no_thread("task 7".into(), "no thread could be started: full".into()),
+                "task 7 was refused: the pool has no worker, and no thread could be started: full",
             ),
             (Error::failed(Failure::from_panic("boom")), "the task failed: panicked: boom"),
             (

@@ -41,6 +41,42 @@ fn refusal() -> String {
     thread.expect_err("an impossible stack").to_string()
 }
 
+/// What a submission says that a factory has refused for this reason.
+fn refused_by_factory(reason: fn() -> std::io::Error) -> String {
+    let pool = ScheduledThreadPool::new(1);
+    pool.set_thread_factory(move |_: WorkerThread| Err(reason()));
+    let error = pool.submit(|| ()).unwrap_err();
+    assert!(error.is_no_thread(), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn f_ex1_only_a_thread_that_the_system_refused_is_told_of_its_limits() {
+    use std::io::{Error, ErrorKind};
+    let own: [fn() -> Error; 4] = [
+        || Error::other("all seats are taken (os error x)"),
+        || ErrorKind::WouldBlock.into(),
+        // Of the system, but of no limit of it: there is no such file.
+        || Error::from_raw_os_error(2),
+        || panic!("the factory is on strike"),
+    ];
+    for reason in own {
+        let text = refused_by_factory(reason);
+        assert!(
+            text.contains("no thread could be started: ") && !text.contains("ulimit"),
+            "{text}"
+        );
+    }
+    #[cfg(unix)]
+    {
+        // `EAGAIN`, by which `pthread_create` says that there are too many threads.
+        let again = || Error::from_raw_os_error(if cfg!(target_os = "linux") { 11 } else { 35 });
+        let text = refused_by_factory(again);
+        let help = "\nhelp: allow the process more threads: see `ulimit -u`, and `pids.max` of its container";
+        assert!(text.ends_with(help), "{text}");
+    }
+}
+
 #[test]
 fn f_ex1_a_submission_that_gets_no_thread_is_refused() {
     type Submit = fn(&ScheduledThreadPool, Arc<()>) -> Result<TaskHandle<()>, Error>;
@@ -62,6 +98,7 @@ fn f_ex1_a_submission_that_gets_no_thread_is_refused() {
         let error = submit(&pool, Arc::clone(&token)).unwrap_err();
         assert!(error.is_no_thread(), "{name}: {error}");
         assert!(error.to_string().contains(&reason), "{name}: {error}");
+        assert!(error.to_string().contains("ulimit -u"), "{name}: {error}");
         assert_eq!(Arc::strong_count(&token), 1, "{name}: the closure is dropped");
         assert_eq!((pool.stats().pool_size, pool.stats().queued), (0, 0), "{name}");
     }
