@@ -24,6 +24,32 @@
 //! | [`time`] | the clock, also one that a test moves by hand |
 //! | [`observe`] | what happened, for listeners, and counters |
 //! | [`error`] | what can go wrong |
+//!
+//! # Panics, and `panic = "abort"`
+//!
+//! A panic of a body, a hook, a listener or a trigger is caught, and fails that task at most. In a build with
+//! `panic = "abort"` nothing can be caught: the first panic ends the process, right after its panic hook. The hook is
+//! called inside the run, on its thread, and can say which task it was:
+//!
+//! ```
+//! use scheduler_core::Run;
+//!
+//! let before = std::panic::take_hook();
+//! std::panic::set_hook(Box::new(move |panic| {
+//!     if let Some(run) = Run::current() {
+//!         eprintln!("task {} panics", run.task_name().unwrap_or("without a name"));
+//!     }
+//!     before(panic);
+//! }));
+//! ```
+//!
+//! # After `fork`
+//!
+//! A child process that `fork` has made, and that has not called `exec` yet, has none of the threads of a pool, and a lock
+//! that one of them held stays locked. A pool of the parent runs no task in the child: a task that is submitted there waits
+//! for ever, and so may any call of the pool, of its handles and of its clock, and the end of its scope. The child may call
+//! `exec` or `_exit`, and nothing else. The parent notices nothing. `std::process::Command` calls `exec`; a program that
+//! puts itself into the background by `fork` does so before it makes a pool.
 //
 // The rooms, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
 // code is entered, and what happens to its panics; `time`; `trigger`, *when* next; `task`;
