@@ -9,6 +9,7 @@ mod imports;
 mod layers;
 mod mutants;
 mod paths;
+mod security;
 mod sources;
 mod targets;
 mod tidy;
