@@ -288,8 +288,8 @@ impl Drop for Guard {
     }
 }
 
-struct Faulty(Guard);
-struct Other(Guard);
+struct Faulty(#[expect(dead_code, reason = "it is there to be dropped")] Guard);
+struct Other(#[expect(dead_code, reason = "it is there to be dropped")] Guard);
 
 #[scheduled(fixed_rate = "1h")]
 fn guarded(guard: &Guard) {
