@@ -13,8 +13,8 @@ use scheduler::__private::BenchTask;
 use scheduler::{Event, Listener, Run, Zone};
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{
-    Body, Clock, Error, ManualClock, OnError, ScheduledThreadPool, Stepped, SystemClock, Task,
-    VirtualWorkers,
+    self as engine, Body, Clock, Due, Error, Fire, Fired, ManualClock, Now, OnError,
+    ScheduledThreadPool, Stepped, SystemClock, Task, Timer, VirtualWorkers,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,13 +40,32 @@ impl Listener for Ear {
     }
 }
 
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A timer of the engine that arms itself for the next second of the wall clock.
+struct EachSecond;
+
+impl Fire for EachSecond {
+    fn fire(timer: &Arc<Timer<Self>>, run: &engine::Run) -> Fired {
+        if let Due::Wall(due) = run.due() {
+            timer.arm(Due::Wall(due + SECOND), run.started()).perform();
+        }
+        black_box(());
+        Fired::Done
+    }
+
+    fn finish(_: &Arc<Timer<Self>>, _: &engine::Run, _: Now) {}
+    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
+    fn dropped(_: &Arc<Timer<Self>>) {}
+}
+
 /// The ways to run again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     EngineRate,
     TaskRate,
     TaskRateHeard,
-    EngineTrigger,
+    EngineTimer,
     TaskCron,
     TaskCronHeard,
 }
@@ -55,7 +74,7 @@ const WAYS: [Way; 6] = [
     Way::EngineRate,
     Way::TaskRate,
     Way::TaskRateHeard,
-    Way::EngineTrigger,
+    Way::EngineTimer,
     Way::TaskCron,
     Way::TaskCronHeard,
 ];
@@ -65,14 +84,14 @@ impl Way {
     fn bare(self) -> Self {
         match self {
             Self::EngineRate | Self::TaskRate | Self::TaskRateHeard => Self::EngineRate,
-            Self::EngineTrigger | Self::TaskCron | Self::TaskCronHeard => Self::EngineTrigger,
+            Self::EngineTimer | Self::TaskCron | Self::TaskCronHeard => Self::EngineTimer,
         }
     }
 
     /// How far time has to go from one run to the next.
     fn period(self) -> Duration {
         match self.bare() {
-            Self::EngineTrigger => Duration::from_secs(1),
+            Self::EngineTimer => SECOND,
             _ => PERIOD,
         }
     }
@@ -109,8 +128,11 @@ impl Stage {
                 let task = Task::at_fixed_rate(PERIOD, body()).on_error(OnError::Continue);
                 pool.submit_task(task.initial_delay(PERIOD)).map(drop).map_err(text)
             }
-            Way::EngineTrigger => {
-                pool.submit_task(Task::on_trigger(every_second(), body())).map(drop).map_err(text)
+            Way::EngineTimer => {
+                let timer = pool.timer("each second", EachSecond);
+                let now = Now::read(&clock);
+                timer.arm(Due::Wall(now.wall + SECOND), now).perform();
+                Ok(())
             }
             Way::TaskRate | Way::TaskRateHeard => task_maker.at_fixed_rate(PERIOD, nothing),
             Way::TaskCron | Way::TaskCronHeard => task_maker.by_cron(every_second(), nothing),

@@ -1,14 +1,14 @@
-//! The queues of the engine: the exact wheel and the indexed heap, beside the heap of `std`.
+//! The queue of the engine, beside the heap of `std`.
 //!
 //! `cargo bench -p benches --bench queue`. With `SCHEDULER_BENCH_HUGE=1` there
-//! are 10^7 pending items, too. Due times are long delays, uniform between a second and an hour; `std`'s
-//! heap cannot cancel, so it has no part where that is asked for.
+//! are 10^7 pending items, too. Due times are long delays, uniform between a second and an hour. Neither queue takes an
+//! item out by its handle: what is cancelled stays as a dead entry, which is swept out with others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use divan::{Bencher, black_box};
-use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
+use scheduler_core::queue::{Entry, Key, Queue};
 
 fn main() {
     divan::main();
@@ -24,11 +24,10 @@ fn sizes() -> impl Iterator<Item = u64> {
     [1000, 100_000, 1_000_000].into_iter().chain(huge)
 }
 
-/// Which queue: the wheel, the heap, or that of `std`.
+/// Which queue: that of the engine, or a heap of `std`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Wheel,
-    Heap,
+    Radix,
     Std,
 }
 
@@ -43,11 +42,7 @@ impl std::fmt::Display for Case {
 }
 
 fn cases() -> impl Iterator<Item = Case> {
-    sizes().flat_map(|size| [Kind::Wheel, Kind::Heap, Kind::Std].map(|kind| Case(kind, size)))
-}
-
-fn cancelling_cases() -> impl Iterator<Item = Case> {
-    cases().filter(|case| case.0 != Kind::Std)
+    sizes().flat_map(|size| [Kind::Radix, Kind::Std].map(|kind| Case(kind, size)))
 }
 
 /// The generator of Steele, Lea and Flood.
@@ -66,80 +61,89 @@ impl SplitMix {
     }
 }
 
-enum Queue {
-    Own(Box<dyn DelayQueue<u64>>),
+enum Pending {
+    Radix(Queue<u64>),
     Std(BinaryHeap<Reverse<(u64, u64, u64)>>),
 }
 
 /// A queue in use.
 struct Stage {
-    queue: Queue,
+    pending: Pending,
     random: SplitMix,
-    tickets: Vec<Ticket>,
     sequence: u64,
+    /// The time that has come: that of what was taken last.
+    now: u64,
+    /// How many entries are dead, and which: those whose number is a multiple of a number.
+    dead: usize,
+    sweeps: u64,
 }
 
 impl Stage {
-    fn empty(kind: Kind) -> Self {
-        let queue = match kind {
-            Kind::Wheel => Queue::Own(Box::new(WheelQueue::new(|_| ()))),
-            Kind::Heap => Queue::Own(Box::new(HeapQueue::new())),
-            Kind::Std => Queue::Std(BinaryHeap::new()),
-        };
-        Self { queue, random: SplitMix(42), tickets: Vec::new(), sequence: 0 }
-    }
-
     fn filled(Case(kind, size): Case) -> Self {
-        let mut stage = Self::empty(kind);
+        let pending = match kind {
+            Kind::Radix => Pending::Radix(Queue::default()),
+            Kind::Std => Pending::Std(BinaryHeap::new()),
+        };
+        let mut stage =
+            Self { pending, random: SplitMix(42), sequence: 0, now: 0, dead: 0, sweeps: 0 };
         for _ in 0..size {
-            let due = stage.random.long_delay();
-            let ticket = stage.push(due);
-            stage.tickets.push(ticket);
+            stage.push();
         }
         stage
     }
 
-    fn push(&mut self, due: u64) -> Ticket {
+    fn push(&mut self) {
         self.sequence += 1;
-        match &mut self.queue {
-            Queue::Own(queue) => queue.push(Key { due, sequence: self.sequence }, due),
-            Queue::Std(queue) => {
-                queue.push(Reverse((due, self.sequence, due)));
-                Ticket::NONE
+        let (due, sequence) = (self.now + self.random.long_delay(), self.sequence);
+        match &mut self.pending {
+            Pending::Radix(queue) => {
+                queue.push(Entry { key: Key { due, sequence }, item: due }, self.now);
             }
+            Pending::Std(heap) => heap.push(Reverse((due, sequence, due))),
         }
     }
 
+    /// Lets time come to the first item, and takes it.
     fn pop(&mut self) -> Option<u64> {
-        match &mut self.queue {
-            Queue::Own(queue) => queue.pop().map(|(key, _)| key.due),
-            Queue::Std(queue) => queue.pop().map(|Reverse((due, _, _))| due),
-        }
-    }
-
-    fn cancel_and_push(&mut self) {
-        let index = self.random.next() as usize % self.tickets.len();
-        let due = self.random.long_delay();
-        let ticket = self.push(due);
-        let old = std::mem::replace(&mut self.tickets[index], ticket);
-        if let Queue::Own(queue) = &mut self.queue {
-            black_box(queue.remove(old));
-            black_box(queue.first());
-        }
-    }
-
-    fn push_and_cancel_it(&mut self) {
-        let due = 30 * SECOND + self.sequence;
-        let ticket = self.push(due);
-        if let Queue::Own(queue) = &mut self.queue {
-            black_box(queue.first());
-            black_box(queue.remove(ticket));
-        }
+        let due = match &mut self.pending {
+            Pending::Radix(queue) => {
+                let due = queue.first_two()[0];
+                queue.pop(due).map(|entry| entry.item)
+            }
+            Pending::Std(heap) => heap.pop().map(|Reverse((_, _, due))| due),
+        };
+        self.now = due.unwrap_or(self.now);
+        due
     }
 
     fn pop_and_push(&mut self) {
-        let due = self.pop().unwrap_or_default() + self.random.long_delay();
-        self.push(due);
+        black_box(self.pop());
+        self.push();
+    }
+
+    /// Pushes an item, and counts another as dead; half of all are swept out when so many are dead.
+    fn cancel_and_push(&mut self) {
+        self.push();
+        self.dead += 1;
+        match &mut self.pending {
+            Pending::Radix(queue) if self.dead * 2 > queue.len() => {
+                self.sweeps += 1;
+                let parity = self.sweeps % 2;
+                queue.extract(
+                    |entry| entry.key.sequence % 2 == parity,
+                    |entry| {
+                        black_box(entry);
+                    },
+                );
+            }
+            Pending::Std(heap) if self.dead * 2 > heap.len() => {
+                self.sweeps += 1;
+                let parity = self.sweeps % 2;
+                heap.retain(|Reverse((_, sequence, _))| sequence % 2 != parity);
+            }
+            _ => return,
+        }
+        self.dead = 0;
     }
 }
 
@@ -149,18 +153,11 @@ fn push(bencher: Bencher, case: Case) {
     bencher.counter(case.1).bench(|| Stage::filled(case));
 }
 
-/// Cancels any pending item, and pushes another.
-#[divan::bench(args = cancelling_cases(), sample_count = 200, sample_size = 1)]
+/// Cancels an item, and pushes another.
+#[divan::bench(args = cases(), sample_count = 200, sample_size = 1)]
 fn push_and_cancel(bencher: Bencher, case: Case) {
     let mut stage = Stage::filled(case);
     bencher.counter(OPS).bench_local(|| (0..OPS).for_each(|_| stage.cancel_and_push()));
-}
-
-/// Pushes an item that is due in half a minute, and cancels it, as with time-outs that never come.
-#[divan::bench(args = cancelling_cases(), sample_count = 200, sample_size = 1)]
-fn time_out(bencher: Bencher, case: Case) {
-    let mut stage = Stage::filled(case);
-    bencher.counter(OPS).bench_local(|| (0..OPS).for_each(|_| stage.push_and_cancel_it()));
 }
 
 /// Pops the first item, and pushes it again with a new delay.
@@ -178,7 +175,7 @@ fn drain(bencher: Bencher, case: Case) {
 }
 
 /// Two cancels to each pop, as with time-outs.
-#[divan::bench(args = cancelling_cases(), sample_count = 200, sample_size = 1)]
+#[divan::bench(args = cases(), sample_count = 200, sample_size = 1)]
 fn mixed(bencher: Bencher, case: Case) {
     let mut stage = Stage::filled(case);
     bencher.counter(OPS).bench_local(|| {

@@ -103,10 +103,9 @@ step_churn() {
     named_tests -p scheduler-core --test engine contract::churn::
 }
 
-# The wheel against the heap.
+# The queue against a map.
 step_queue() {
-  SCHEDULER_QUEUE_OPS="$(size 100000000 1000000)" SCHEDULER_QUEUE_SEED="${SCHEDULER_QUEUE_SEED:-$(date +%s)}" \
-    named_tests -p scheduler-queue --lib wheel::tests::a_long_run_gives_what_the_heap_gives -- --nocapture
+  PROPTEST_CASES="$(size 1000000 10000)" named_tests -p scheduler-core --lib queue::tests:: -- --nocapture
 }
 
 # What is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have

@@ -25,7 +25,7 @@ case "${1:-quick}" in
     done
     ;;
   deep)
-    crates+=(scheduler-queue scheduler-macros scheduler-dashboard)
+    crates+=(scheduler-macros scheduler-dashboard)
     for ((set = 0; set < 1 << ${#features[@]}; set++)); do
       chosen=()
       for i in "${!features[@]}"; do

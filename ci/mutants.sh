@@ -27,7 +27,7 @@ files_of() {
     state) echo 'scheduler-core/src/task/(state|steps|header)\.rs' ;;
     shutdown) echo 'scheduler-core/src/pool/(shutdown|ending)\.rs' ;;
     rest) echo 'scheduler-core/src/([^/]+\.rs|observe/|sync/)' ;;
-    queue) echo 'scheduler-queue/src/' ;;
+    queue) echo 'scheduler-core/src/queue/' ;;
     trigger | time | task | pool) echo "scheduler-core/src/$1/" ;;
     *) echo "no room $1; there are: expr trigger queue state shutdown time task pool rest" >&2; return 2 ;;
   esac
@@ -50,7 +50,7 @@ asked_of() {
 }
 
 mutants() {
-  cargo mutants --package scheduler-expr --package scheduler-queue --package scheduler-core "$@"
+  cargo mutants --package scheduler-expr --package scheduler-core "$@"
 }
 
 # Names without the place in the file, which other changes move.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A whole pool in random interleavings, and planted bugs that have to be found. `ci/shuttle.sh` takes 4×10⁴
-# schedules, always the same ones; `ci/shuttle.sh deep` 4×10⁶ others (the deep tier).
+# A whole pool in random interleavings. `ci/shuttle.sh` takes 10⁵ schedules, always the same ones; `ci/shuttle.sh deep` 10⁷
+# others (the deep tier). `ci/twins.sh` has them fail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,10 +14,10 @@ case "${1:-quick}" in
   *) echo "usage: $0 [quick|deep]" >&2; exit 2 ;;
 esac
 
-# Each of the two samplers takes so many.
+# Each of the five tests takes so many.
 export SCHEDULER_SCHEDULES="${SCHEDULER_SCHEDULES:-$schedules}"
 # The warning is about atomics weaker than SeqCst: loom, not shuttle, explores those.
 export RUSTFLAGS="--cfg shuttle" SHUTTLE_SILENCE_WARNINGS=1
-cargo test --release --target-dir target/shuttle \
-  --config 'profile.release.package.scheduler-core.debug-assertions=true' \
+cargo test --profile models --target-dir target/shuttle \
+  --config 'profile.models.package.scheduler-core.opt-level=3' \
   -p scheduler-core --test shuttle -- --nocapture

@@ -10,6 +10,8 @@ cluster() {
     SCHEDULER_CLUSTER_STORE="$store" cargo test --workspace --all-features --test cluster -- --test-threads=8 || return 1
   done
 }
+# More of what a machine of one's own does a little of.
+export SCHEDULER_NODE_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=30000 SCHEDULER_DIFFERENTIAL_STEPS=5000
 cargo test --workspace --all-features --no-run
 log=$(mktemp)
 cluster >"$log" 2>&1 &

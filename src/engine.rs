@@ -25,13 +25,13 @@ pub use scheduler_core::pool::{
     VirtualWorkers, Wake, WorkerThread,
 };
 pub use scheduler_core::task::{
-    Body, Fallible, Fire, Fired, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, Timer,
-    fallible,
+    Body, Fallible, Fire, Fired, OnceBody, OnceFutureBody, Task, TaskFuture, TaskHandle, TaskId,
+    TaskValue, Timer, fallible,
 };
 pub use scheduler_core::time::{Clock, Due, ManualClock, Now, SystemClock, Tick, WallTime};
 pub use scheduler_core::trigger::{
-    CronTrigger, DstGap, DstOverlap, MisfirePolicy, NextFireTime, SystemZoneError, Trigger,
-    TriggerContext, Zone, ZoneChange,
+    CronTrigger, DstGap, DstOverlap, NextFireTime, SystemZoneError, Trigger, TriggerContext, Zone,
+    ZoneChange,
 };
 pub use scheduler_core::{Error, PoolStats};
 

@@ -310,7 +310,7 @@ fn a_value_lives_until_the_stop_also_if_no_task_takes_it() {
         .tasks(tasks![guarded])
         .spawn()
         .unwrap();
-    scheduler.wait_for("guarded", scheduler::runs(1), Duration::from_secs(10)).unwrap();
+    scheduler.wait_for("guarded", scheduler::runs(1), Duration::from_secs(60)).unwrap();
     let is_dropped = |diary: &Diary| diary.lines().iter().any(|line| line.ends_with("dropped"));
     assert!(!is_dropped(&diary), "{:?}", diary.lines());
     scheduler.tasks().remove("guarded").unwrap();

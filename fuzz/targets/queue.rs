@@ -1,17 +1,19 @@
-//! Plays any trace of operations on the wheel and on the heap: they agree in all that can be seen.
+//! Plays any trace of operations on the queue and on a `BTreeSet`: they agree in all that can be seen.
 //!
 //! Input: operations of ten bytes each: what, how often, and a number that is a due time or a choice.
 #![cfg_attr(fuzzing, no_main)]
 
-use scheduler_queue::{DelayQueue, HeapQueue, Key, Ticket, WheelQueue};
+use std::collections::BTreeSet;
+
+use scheduler_core::queue::{Entry, Key, NEVER, Queue};
 
 /// More operations than this from one input take too long.
 const OPERATIONS_MAX: u64 = 20_000;
 
+#[derive(Default)]
 struct Pair {
-    heap: HeapQueue<u64>,
-    wheel: WheelQueue<u64>,
-    tickets: Vec<(Ticket, Ticket)>,
+    queue: Queue<u64>,
+    model: BTreeSet<Key>,
     sequence: u64,
     now: u64,
 }
@@ -20,24 +22,43 @@ impl Pair {
     fn push(&mut self, due: u64) {
         self.sequence += 1;
         let key = Key { due, sequence: self.sequence };
-        let heap = self.heap.push(key, self.sequence);
-        let wheel = self.wheel.push(key, self.sequence);
-        self.tickets.push((heap, wheel));
+        self.queue.push(Entry { key, item: self.sequence }, self.now);
+        assert!(self.model.insert(key));
+    }
+
+    /// The first entry, if it is due.
+    fn first_due(&self) -> Option<Key> {
+        self.model.first().copied().filter(|key| key.due <= self.now && key.due != NEVER)
     }
 
     fn pop(&mut self) {
-        let popped = self.heap.pop();
-        assert_eq!(self.wheel.pop(), popped);
-        self.now = popped.map_or(self.now, |(key, _)| key.due);
+        let first = self.first_due();
+        assert_eq!(self.queue.first_due(self.now), first);
+        let popped = self.queue.pop(self.now);
+        assert_eq!(
+            popped.as_ref().map(|entry| (entry.key, entry.item)),
+            first.map(|key| (key, key.sequence))
+        );
+        if let Some(key) = first {
+            self.model.remove(&key);
+        }
     }
 
-    fn remove(&mut self, choice: u64) {
-        if self.tickets.is_empty() {
-            return;
-        }
-        let (heap, wheel) = self.tickets[choice as usize % self.tickets.len()];
-        assert_eq!(self.wheel.find(wheel), self.heap.find(heap));
-        assert_eq!(self.wheel.remove(wheel), self.heap.remove(heap));
+    /// Takes some out, whatever their time.
+    fn extract(&mut self, number: u64) {
+        let leaves = |key: Key| (key.due ^ key.sequence ^ number).is_multiple_of(3);
+        let mut out = BTreeSet::new();
+        self.queue.extract(|entry| leaves(entry.key), |entry| assert!(out.insert(entry.key)));
+        let expected: BTreeSet<Key> =
+            self.model.iter().copied().filter(|key| leaves(*key)).collect();
+        assert_eq!(out, expected);
+        self.model.retain(|key| !leaves(*key));
+    }
+
+    /// Time goes to the first entry, or by so much.
+    fn pass(&mut self, by: u64) {
+        let first = self.model.first().map_or(self.now, |key| key.due);
+        self.now = self.now.max(if by == 0 { first } else { self.now.saturating_add(by) });
     }
 
     fn apply(&mut self, what: u8, times: u64, number: u64) {
@@ -51,33 +72,28 @@ impl Pair {
                 3 => self.push(spread),
                 4 => self.push(self.now.saturating_add(spread >> (number % 64))),
                 5 => self.pop(),
-                6 => self.remove(number.wrapping_add(time)),
-                _ => self.remove(spread),
+                6 => self.pass(0),
+                _ => self.pass(spread >> (number % 64)),
             }
         }
-        assert_eq!(self.wheel.len(), self.heap.len());
-        assert_eq!(self.wheel.first(), self.heap.first());
+        self.check();
+    }
+
+    /// The first two times: the second may be named too early.
+    fn check(&self) {
+        assert_eq!(
+            (self.queue.len(), self.queue.is_empty()),
+            (self.model.len(), self.model.is_empty())
+        );
+        let mut dues = self.model.iter().map(|key| key.due);
+        let [first, second] = self.queue.first_two();
+        assert_eq!(first, dues.next().unwrap_or(NEVER));
+        assert!(first <= second && second <= dues.next().unwrap_or(NEVER));
     }
 }
 
-/// Some of the items, sorted, as they are extracted.
-fn extracted(queue: &mut impl DelayQueue<u64>) -> Vec<(Key, u64)> {
-    let mut out = queue.extract(&mut |key, item| (key.due ^ item).is_multiple_of(3));
-    out.sort_unstable();
-    out
-}
-
-/// The keys of all items, sorted.
-fn keys(queue: &impl DelayQueue<u64>) -> Vec<Key> {
-    let mut keys = Vec::new();
-    queue.for_each(&mut |key, _| keys.push(key));
-    keys.sort_unstable();
-    keys
-}
-
 pub fn check(data: &[u8]) {
-    let (heap, wheel) = (HeapQueue::new(), WheelQueue::new(|_| ()));
-    let mut pair = Pair { heap, wheel, tickets: Vec::new(), sequence: 0, now: 0 };
+    let mut pair = Pair::default();
     let mut operations = 0;
     for op in data.chunks_exact(10) {
         let number = op[2..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
@@ -89,14 +105,18 @@ pub fn check(data: &[u8]) {
         }
         pair.apply(op[0], times, number);
         if op[0] >= 250 {
-            assert_eq!(extracted(&mut pair.wheel), extracted(&mut pair.heap));
+            pair.extract(number);
         }
     }
-    assert_eq!(keys(&pair.wheel), keys(&pair.heap));
-    while !pair.heap.is_empty() {
+    let mut keys: Vec<Key> = pair.queue.iter().map(|entry| entry.key).collect();
+    keys.sort_unstable();
+    assert!(keys.iter().eq(&pair.model));
+    pair.now = NEVER;
+    while pair.first_due().is_some() {
         pair.pop();
     }
-    assert_eq!(pair.wheel.pop(), None);
+    assert!(pair.queue.pop(NEVER).is_none(), "what is due at the end of time is never taken");
+    pair.check();
 }
 
 #[cfg(fuzzing)]

@@ -51,9 +51,9 @@
 //! `exec` or `_exit`, and nothing else. The parent notices nothing. `std::process::Command` calls `exec`; a program that
 //! puts itself into the background by `fork` does so before it makes a pool.
 //
-// The rooms, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
-// code is entered, and what happens to its panics; `time`; `trigger`, *when* next; `task`;
-// `observe`; `pool`. *What is first* is the crate `scheduler-queue`.
+// The modules, each using only those before it: `error`; `sync`, locks and atomics; `unwind`, how user
+// code is entered, and what happens to its panics; `time`; `trigger`, the meaning of a cron expression; `queue`, what is first; `task`;
+// `observe`; `pool`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -64,6 +64,8 @@ struct Readme;
 pub mod error;
 pub mod observe;
 pub mod pool;
+#[doc(hidden)]
+pub mod queue;
 mod sync;
 pub mod task;
 pub mod time;
@@ -78,8 +80,8 @@ pub use pool::{
     VirtualWorkers, Wake, WorkerThread,
 };
 pub use task::{
-    Body, Fallible, Fire, Fired, OnError, OnceBody, OnceFutureBody, Run, Task, TaskHandle, TaskId,
-    TaskReturn, TaskState, Timer, fallible,
+    Body, Fallible, Fire, Fired, OnError, OnceBody, OnceFutureBody, Run, Task, TaskFuture,
+    TaskHandle, TaskId, TaskReturn, TaskState, TaskValue, Timer, fallible,
 };
 pub use time::{Clock, Due, ManualClock, Now, SystemClock, Tick, WallTime};
-pub use trigger::{MisfirePolicy, NextFireTime, Trigger, TriggerContext};
+pub use trigger::{NextFireTime, Trigger, TriggerContext};

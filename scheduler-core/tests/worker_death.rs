@@ -8,9 +8,12 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::{Epoch, Gate};
 use scheduler_core::{
-    Clock, Due, Event, Fire, Fired, ManualClock, NextFireTime, Now, Run, ScheduledThreadPool, Tick,
-    Timer, Trigger, TriggerContext, VirtualWorkers,
+    Clock, Due, Event, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Tick, Timer,
+    VirtualWorkers,
 };
+
+use crate::kit::HOUR;
+use crate::timers::{Told, arm, probe_with};
 
 /// A clock that panics once: at a wait, or when it is asked what time it is.
 #[derive(Debug, Default)]
@@ -109,21 +112,38 @@ fn a_run_whose_worker_dies_is_over() {
     assert_eq!((pool.stats().active, pool.stats().tasks), (0, 1));
 }
 
-/// The clock tells when the run is over, and then its worker what time it is.
+/// The clock tells when the run is over.
 #[test]
 fn a_recurring_task_whose_worker_dies_after_its_run_is_cancelled() {
-    for readings in [1, 2] {
-        let (pool, trap, told) = stage();
-        let set = Arc::clone(&trap);
-        let body = move || set.set_for.store(readings, Ordering::SeqCst);
-        let hour = Duration::from_secs(3_600);
-        let handle = pool.schedule_at_fixed_rate(Duration::ZERO, hour, body).unwrap();
-        assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
-        assert!(handle.is_cancelled(), "at reading {readings}");
-        assert_eq!((pool.stats().active, pool.stats().queued), (0, 0));
-        assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
-        pool.close().unwrap();
-    }
+    let (pool, trap, told) = stage();
+    let set = Arc::clone(&trap);
+    let body = move || set.set_for.store(1, Ordering::SeqCst);
+    let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
+    assert_eq!([next(&told), next(&told)], [("started", 1), ("died", 1)]);
+    assert!(handle.is_cancelled());
+    assert_eq!((pool.stats().active, pool.stats().queued), (0, 0));
+    assert_eq!(pool.submit(|| 42).unwrap().wait().unwrap(), 42);
+    pool.close().unwrap();
+}
+
+/// Then the clock tells its worker how long to wait.
+#[test]
+fn a_recurring_task_whose_worker_dies_as_it_is_about_to_wait_goes_on() {
+    let (pool, trap, told) = stage();
+    let (set, (tell, ran)) = (Arc::clone(&trap), mpsc::channel());
+    let mut readings = 2;
+    let body = move || {
+        set.set_for.store(std::mem::take(&mut readings), Ordering::SeqCst);
+        tell.send(()).unwrap();
+    };
+    let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
+    await_death(&told);
+    trap.clock.await_parked(1);
+    assert_eq!((pool.stats().active, pool.stats().queued), (0, 1));
+    trap.clock.advance(HOUR);
+    assert_eq!([ran.recv(), ran.recv()], [Ok(()), Ok(())]);
+    assert!(!handle.is_done());
+    pool.close().unwrap();
 }
 
 #[test]
@@ -157,35 +177,31 @@ fn a_pending_future_whose_worker_dies_is_cancelled() {
     pool.close().unwrap();
 }
 
-/// A trigger that is asked again when the clock is set back, and then has the clock panic.
-#[derive(Debug)]
-struct Springs(DateTime<Utc>, Arc<Trap>, usize);
-
-impl Trigger for Springs {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        if context.now() < self.0 {
-            self.1.set_for.store(self.2, Ordering::SeqCst);
-        }
-        Ok(Some(self.0 + TimeDelta::hours(1)))
-    }
-}
-
+/// The clock is asked before each timer is told that it was set back.
 #[test]
-fn tasks_that_are_asked_as_their_worker_dies_are_cancelled() {
-    for readings in [1, 2] {
-        let (pool, trap, told) = stage();
-        let trigger = || Springs(trap.clock.wall(), Arc::clone(&trap), readings);
-        let tasks = [(); 2].map(|()| pool.schedule_with_trigger(trigger(), || ()).unwrap());
-        trap.clock.await_parked(1);
-        trap.clock.step_wall(TimeDelta::seconds(-60));
-        trap.clock.advance(Duration::from_millis(500));
-        await_death(&told);
-        let states = tasks.map(|task| task.is_cancelled());
-        assert!(states.contains(&true), "at reading {readings}");
-        pool.shutdown();
-        pool.close().unwrap();
-        assert_eq!((pool.stats().queued, pool.is_terminated()), (0, true));
-    }
+fn of_timers_that_are_told_as_their_worker_dies_the_rest_are_dropped() {
+    let (pool, trap, told) = stage();
+    let timers: Vec<_> = [(); 2]
+        .iter()
+        .map(|()| {
+            let mut probe = probe_with(|_, _| Fired::Done);
+            let set = Arc::clone(&trap);
+            probe.on_set_back = Box::new(move |_, _| set.set_for.store(1, Ordering::SeqCst));
+            let timer = pool.timer("springs", probe);
+            arm(&timer, &trap.clock, Due::Wall(Now::read(&trap.clock).wall + HOUR));
+            timer
+        })
+        .collect();
+    trap.clock.await_parked(1);
+    trap.clock.step_wall(TimeDelta::seconds(-60));
+    trap.clock.advance(Duration::from_millis(500));
+    await_death(&told);
+    pool.shutdown();
+    pool.close().unwrap();
+    let mut told: Vec<Told> = timers.iter().flat_map(|timer| timer.told.entries()).collect();
+    told.sort_by_key(|told| *told == Told::Dropped);
+    assert!(matches!(told[..], [Told::SetBack(_), Told::Dropped]), "{told:?}");
+    assert_eq!((pool.stats().queued, pool.is_terminated()), (0, true));
 }
 
 /// A virtual worker is on the thread that steps it, and that one lives on.

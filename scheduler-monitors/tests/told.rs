@@ -13,7 +13,7 @@ use scheduler_monitors::{
 };
 use server::{Received, Server};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Monitors on a clock of their own, and a simulation that tells them.
 struct World {

@@ -7,7 +7,7 @@ use scheduler_store::{EnqueueIn, Enqueued, JobFilter, JobState, NewJob, Priority
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
 
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_millis(300);
 
 #[test]

@@ -14,7 +14,7 @@ const STEPS: u32 = 500;
 #[test]
 fn random_requests_are_answered_as_by_the_model() {
     let seed = number("SCHEDULER_DIFFERENTIAL_SEED", 1_000_000);
-    let steps = number("SCHEDULER_DIFFERENTIAL_STEPS", 2_000);
+    let steps = number("SCHEDULER_DIFFERENTIAL_STEPS", 1_000);
     let seeds = steps.div_ceil(u64::from(STEPS));
     Differential { seed, seeds, steps: STEPS, every: 20 }.run::<TestPostgres>();
     println!("{seeds} seeds from {seed}, {STEPS} requests each: no difference");

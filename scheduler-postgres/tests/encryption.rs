@@ -27,7 +27,7 @@ fn a_certificate_and_its_name_are_checked() {
     let encrypted = "select count(*) from pg_stat_ssl join pg_stat_activity using (pid)
         where ssl and application_name = 'scheduler'";
     assert_eq!(server.psql(encrypted), "1");
-    store.watch().expect("a watch").wait(std::time::Duration::from_secs(10)).expect("it listens");
+    store.watch().expect("a watch").wait(std::time::Duration::from_secs(60)).expect("it listens");
     for (host, options, reason) in [
         ("127.0.0.1", full(&other), "UnknownIssuer"),
         ("127.0.0.1", "sslmode=require".to_owned(), "UnknownIssuer"),

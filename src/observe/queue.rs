@@ -1,7 +1,6 @@
 //! The bounded queue before the threads for listeners and for messages.
 //!
-//! `scheduler-core/tests/loom/events.rs` checks this file on the locks of a model checker, with room for one event, and
-//! with planted bugs.
+//! `scheduler-core/tests/loom/events.rs` checks this file on the locks of a model checker, with room for one event.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,8 +11,6 @@ use std::time::Duration;
 use crate::sync as platform;
 use platform::{Condvar, Mutex, MutexGuard};
 
-#[cfg(loom)]
-use super::planted;
 #[cfg(loom)]
 use super::platform;
 
@@ -49,12 +46,6 @@ pub(crate) enum Next<T> {
     Lost(u64),
 }
 
-/// Whether the bug of this name is planted: only under the model checker.
-#[cfg(not(loom))]
-const fn planted(_bug: &str) -> bool {
-    false
-}
-
 /// Items on their way to the thread that delivers them; a full queue drops new ones and counts them.
 ///
 /// INVARIANT: at most one thread delivers at a time, so that items are delivered in order.
@@ -79,7 +70,7 @@ impl<T> Waiting<T> {
     /// The next item in order; dropped ones are counted at their place.
     fn next(&mut self) -> Option<Next<T>> {
         let next = self.items.pop_front().or_else(|| self.take_lost());
-        self.is_delivering = next.is_some() && !planted("L13 flush");
+        self.is_delivering = next.is_some();
         next
     }
 
@@ -108,7 +99,7 @@ impl<T> Queue<T> {
     pub(crate) fn push(&self, item: T, priority: Priority) {
         let mut waiting = self.lock();
         if waiting.items.len() >= priority.room() {
-            waiting.lost += u64::from(!planted("L13"));
+            waiting.lost += 1;
             return;
         }
         let lost = waiting.take_lost();
@@ -140,7 +131,7 @@ impl<T> Queue<T> {
     /// Delivers all waiting items on the calling thread, unless another call is doing so.
     pub(crate) fn drain(&self, deliver: impl Fn(Next<T>)) {
         let mut waiting = self.lock();
-        if waiting.is_delivering && !planted("L13 turn") {
+        if waiting.is_delivering {
             return;
         }
         while let Some(next) = waiting.next() {

@@ -22,10 +22,9 @@ const DOCUMENTS: [&str; 10] = [
 ];
 
 /// From where paths count, beside the folder of the document.
-const ORIGINS: [&str; 11] = [
+const ORIGINS: [&str; 10] = [
     "",
     "src",
-    "scheduler-queue/src",
     "scheduler-store/src",
     "scheduler-sqlite/src",
     "scheduler-core",

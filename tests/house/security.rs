@@ -53,7 +53,6 @@ fn only_the_crates_that_the_page_names_reach_the_network() {
         "scheduler-expr/src",
         "scheduler-macros/src",
         "scheduler-node/src",
-        "scheduler-queue/src",
         "scheduler-sqlite/src",
         "scheduler-store/src",
     ] {

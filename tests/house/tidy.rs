@@ -13,7 +13,6 @@ const README_WORDS_MAX: usize = 700;
 fn files_are_short_and_say_what_they_are_for() {
     let folders = [
         "src",
-        "scheduler-queue/src",
         "scheduler-store/src",
         "scheduler-node/src",
         "scheduler-sqlite/src",

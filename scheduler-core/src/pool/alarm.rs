@@ -1,15 +1,20 @@
 //! Calls at a time, for a scheduler above the engine, and futures that wait on the pool's clock.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
-use crate::task::{Task, TaskHandle};
-use crate::time::{Due, Tick};
+use super::submit::Submission;
+use crate::task::block::TaskBlock;
+use crate::task::header::Traits;
+use crate::task::steps::Once;
+use crate::task::{OnError, Rhythm, TaskFuture, TaskHandle};
+use crate::time::Tick;
 
 impl ScheduledThreadPool {
     /// Has a worker make a call at a time of the pool's clock, unless the answer is dropped before.
@@ -43,12 +48,19 @@ impl ScheduledThreadPool {
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
     pub fn call_at(&self, at: Tick, call: impl FnOnce() + Send + 'static) -> Alarm {
-        let (id, due) = (self.shell().draw_id(), Due::Tick(at));
-        let task = Task::once(call).alarm();
-        let handle = self.make_handle(id, task, None, due);
-        let item = handle.task();
-        self.shell()
-            .step(|core, now, effects| core.admit_own(item, Kind::Alarm, due, now, effects));
+        let state = self.state();
+        let traits = Traits::new(None, Rhythm::Once, OnError::Stop, Tick::MAX, true);
+        let block = TaskBlock::queued(Arc::clone(&state.link), traits, Once(Some(call)), at);
+        let handle = TaskHandle::new(Arc::clone(&block) as _);
+        // An alarm is due when the clock says so, which nobody needs to know yet.
+        let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
+        match state.put_in(block, submission) {
+            Ok(errand) => _ = state.run_errand(errand),
+            Err(refused) => {
+                refused.withdraw();
+                handle.cancel();
+            }
+        }
         Alarm { handle }
     }
 
@@ -67,7 +79,8 @@ impl ScheduledThreadPool {
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        Sleep { alarm: self.call_at(self.shell().clock.now() + duration, || {}) }
+        let alarm = self.call_at(self.state().clock.now() + duration, || {});
+        Sleep { ended: alarm.handle.clone().into_future(), _alarm: alarm }
     }
 }
 
@@ -98,13 +111,14 @@ impl fmt::Debug for Alarm {
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Sleep {
-    alarm: Alarm,
+    ended: TaskFuture<()>,
+    _alarm: Alarm,
 }
 
 impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut self.alarm.handle).poll(context).map(drop)
+        Pin::new(&mut self.ended).poll(context).map(drop)
     }
 }

@@ -10,9 +10,9 @@ use super::control::check_keep_alive;
 use super::core::Core;
 use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
-use super::lateness::Lateness;
-use super::shell::{Parts, Shell, StartWorker};
+use super::pool_state::{Parts, PoolState, StartWorker};
 use super::shutdown::ShutdownPolicy;
+use super::sleepers::Lateness;
 use super::threads::{StdThreads, ThreadFactory, Threads};
 use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
@@ -300,13 +300,14 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
-            core: Core::new(workers, self.policy, self.remove_on_cancel, lateness),
+            core: Core::new(workers, self.policy, lateness),
+            keeps_cancelled: !self.remove_on_cancel,
             owner,
         };
         let rejection = Mutex::new(self.rejection);
         let make = |owner: &Weak<Owner>| {
             let weak: Weak<dyn Any + Send + Sync> = Weak::<Owner>::clone(owner);
-            Owner { shell: Shell::new(parts(weak)), rejection }
+            Owner { state: PoolState::new(parts(weak)), rejection }
         };
         ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }

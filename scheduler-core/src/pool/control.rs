@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::core::Core;
 use super::executor::{RejectionPolicy, ScheduledThreadPool};
 use super::shutdown::{RunState, ShutdownPolicy};
 use super::threads::{ThreadFactory, Threads};
@@ -11,8 +12,8 @@ use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
 use crate::task::run::Interruptible;
-use crate::task::{AnyTask, Run, TaskHandle, TaskId};
-use crate::time::{Due, Now};
+use crate::task::{AnyTask, Run, TaskHandle, TaskId, TaskState};
+use crate::time::Now;
 
 /// A task that waits in the queue, as a [snapshot](ScheduledThreadPool::queue) shows it.
 ///
@@ -45,7 +46,7 @@ impl ScheduledThreadPool {
     /// disturbed. An armed [`Timer`](crate::Timer) still fires, and the pool does not end before all are disarmed. Does
     /// not wait; a second call has no effect.
     pub fn shutdown(&self) {
-        self.shell().shutdown();
+        self.state().shutdown();
     }
 
     /// Takes no more tasks, starts no more runs, asks those in progress to stop, and hands out the
@@ -55,8 +56,8 @@ impl ScheduledThreadPool {
     /// [dropped](crate::Fire::dropped). Does not wait.
     #[doc(alias = "shutdownNow")]
     pub fn shutdown_now(&self) -> Vec<UnstartedTask> {
-        let drained = self.shell().shutdown_now().into_iter();
-        drained.map(|task| UnstartedTask::new(task, Arc::clone(self.shell()))).collect()
+        let drained = self.state().shutdown_now().into_iter();
+        drained.map(|task| UnstartedTask::new(task, Arc::clone(self.state()))).collect()
     }
 
     /// Waits until the pool has terminated, at most for `limit`; zero asks without waiting.
@@ -68,11 +69,11 @@ impl ScheduledThreadPool {
     #[must_use]
     pub fn await_termination(&self, limit: Duration) -> bool {
         let run = Run::current();
-        if self.shell().waits_for_itself(run.as_ref()) {
+        if self.state().waits_for_itself(run.as_ref()) {
             return self.is_terminated();
         }
-        let _interruptible = Interruptible::new(run.as_ref(), &self.shell().termination);
-        self.shell().await_termination(Some(limit), run.as_ref())
+        let _interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        self.state().await_termination(Some(limit), run.as_ref())
     }
 
     /// Shuts down and waits, without limit, until the pool has terminated.
@@ -87,15 +88,15 @@ impl ScheduledThreadPool {
     /// a shutdown cancels.
     pub fn close(&self) -> Result<(), Error> {
         let run = Run::current();
-        if self.shell().waits_for_itself(run.as_ref()) {
+        if self.state().waits_for_itself(run.as_ref()) {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();
-        let interruptible = Interruptible::new(run.as_ref(), &self.shell().termination);
-        if !self.shell().await_termination(None, run.as_ref()) {
+        let interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        if !self.state().await_termination(None, run.as_ref()) {
             drop(interruptible);
             drop(self.shutdown_now());
-            self.shell().await_termination(None, None);
+            self.state().await_termination(None, None);
         }
         Ok(())
     }
@@ -103,7 +104,7 @@ impl ScheduledThreadPool {
     /// How far the end of the pool has come.
     #[must_use]
     pub fn run_state(&self) -> RunState {
-        self.shell().state()
+        self.state().state()
     }
 
     /// Returns true if the pool takes no more tasks.
@@ -127,13 +128,14 @@ impl ScheduledThreadPool {
     /// Which waiting tasks still run after [`shutdown`](Self::shutdown).
     #[must_use]
     pub fn shutdown_policy(&self) -> ShutdownPolicy {
-        self.shell().look(super::core::Core::policy)
+        self.state().step(|core, _| core.policy)
     }
 
     /// Changes which waiting tasks still run; after a shutdown, those that no longer may are cancelled
     /// at once.
     pub fn set_shutdown_policy(&self, policy: ShutdownPolicy) {
-        self.shell().step(|core, now, effects| core.set_policy(policy, now, effects));
+        let now = Now::read(&*self.state().clock);
+        self.state().step(|core, effects| core.set_policy(policy, now, effects));
     }
 
     /// What happens to tasks that are submitted after a shutdown.
@@ -165,14 +167,14 @@ impl ScheduledThreadPool {
     /// With zero, a worker is started for waiting tasks all the same.
     #[doc(alias = "setCorePoolSize")]
     pub fn set_core_size(&self, core_size: usize) {
-        self.shell().alter(|core, effects| core.set_core_size(core_size, effects));
+        self.state().step(|core, effects| core.set_core_size(core_size, effects));
     }
 
     /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
     #[must_use]
     #[doc(alias = "getKeepAliveTime")]
     pub fn keep_alive(&self) -> Duration {
-        self.shell().look(|core| core.workers.keep_alive)
+        self.state().step(|core, _| core.workers.keep_alive)
     }
 
     /// Changes how long a worker stays idle before it leaves.
@@ -182,7 +184,7 @@ impl ScheduledThreadPool {
     /// [`Error::is_argument`] when it is zero while core workers may time out.
     #[doc(alias = "setKeepAliveTime")]
     pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), Error> {
-        self.shell().alter(|core, effects| {
+        self.state().step(|core, effects| {
             check_keep_alive(keep_alive, core.workers.core_may_time_out)?;
             core.workers.keep_alive = keep_alive;
             core.reconsider_idle(effects);
@@ -194,7 +196,7 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "allowsCoreThreadTimeOut")]
     pub fn core_may_time_out(&self) -> bool {
-        self.shell().look(|core| core.workers.core_may_time_out)
+        self.state().step(|core, _| core.workers.core_may_time_out)
     }
 
     /// Lets core workers, too, leave when they are idle, or not. One stays while tasks wait.
@@ -204,7 +206,7 @@ impl ScheduledThreadPool {
     /// [`Error::is_argument`] when the keep-alive time is zero.
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn set_core_may_time_out(&self, may: bool) -> Result<(), Error> {
-        self.shell().alter(|core, effects| {
+        self.state().step(|core, effects| {
             check_keep_alive(core.workers.keep_alive, may)?;
             core.workers.core_may_time_out = may;
             core.reconsider_idle(effects);
@@ -217,7 +219,7 @@ impl ScheduledThreadPool {
     /// It did not if the thread factory refused, or if the pool is shut down and nothing waits.
     #[doc(alias = "prestartCoreThread")]
     pub fn prestart(&self) -> bool {
-        self.shell().prestart()
+        self.state().prestart()
     }
 
     /// Starts workers up to the core size or until one is refused, and returns how many.
@@ -235,21 +237,21 @@ impl ScheduledThreadPool {
     /// What starts the threads of workers; none for virtual workers.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
-        let starter: Arc<dyn Any + Send + Sync> = self.shell().starter();
+        let starter: Arc<dyn Any + Send + Sync> = self.state().starter();
         starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
     }
 
     /// Changes what starts the threads of workers from now on. No effect on virtual workers.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
         if self.thread_factory().is_some() {
-            self.shell().replace_starter(Arc::new(Threads(Arc::new(factory))));
+            self.state().replace_starter(Arc::new(Threads(Arc::new(factory))));
         }
     }
 
     /// All counters at one moment.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
-        self.shell().look(super::core::Core::stats)
+        self.state().step(|core, _| core.stats())
     }
 }
 
@@ -259,14 +261,11 @@ impl ScheduledThreadPool {
     #[must_use]
     #[doc(alias = "getQueue")]
     pub fn queue(&self) -> Vec<QueuedTask> {
-        let mut waiting: Vec<(Due, Arc<dyn AnyTask>)> = Vec::new();
-        self.shell().look(|core| {
-            core.for_each(&mut |due, task| waiting.push((due, Arc::clone(task))));
-        });
-        let now = Now::read(&*self.shell().clock);
+        let waiting = self.state().step(|core, _| core.view());
+        let now = Now::read(&*self.state().clock);
         let described = waiting.iter().map(|(due, task)| QueuedTask {
-            id: task.header().id(),
-            name: task.header().name().map(str::to_owned),
+            id: task.id(),
+            name: task.name().map(str::to_owned),
             delay: due.left(now),
         });
         described.collect()
@@ -276,7 +275,7 @@ impl ScheduledThreadPool {
     #[must_use]
     pub fn is_queued<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> bool {
         let task = handle.task();
-        self.holds(&*task) && self.shell().look(|core| core.contains(&task))
+        self.holds(&*task) && task.is_queued()
     }
 
     /// Takes a task out of the queue, if it waits there.
@@ -289,23 +288,24 @@ impl ScheduledThreadPool {
         handle: &TaskHandle<T>,
     ) -> Option<UnstartedTask> {
         let task = handle.task();
-        if !self.holds(&*task) {
+        // A run that is to be polled on is in progress.
+        if !self.holds(&*task) || task.state() == TaskState::Running || !task.withdraw() {
             return None;
         }
-        let removed = self.shell().alter(|core, effects| core.remove(&task, effects));
-        removed.map(|task| UnstartedTask::new(task, Arc::clone(self.shell())))
+        self.state().link.entry_died(task.is_call());
+        Some(UnstartedTask::new(task, Arc::clone(self.state())))
     }
 
     /// Drops every cancelled task from the queue; useful when `remove_on_cancel` is off.
     pub fn purge(&self) {
-        self.shell().step(|core, now, effects| core.purge(now, effects));
+        self.state().step(Core::purge);
     }
 
     /// Returns true if a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
     #[must_use]
     #[doc(alias = "getRemoveOnCancelPolicy")]
     pub fn removes_on_cancel(&self) -> bool {
-        self.shell().look(|core| core.remove_on_cancel)
+        !self.state().link.keeps_cancelled()
     }
 
     /// Lets cancelled tasks leave the queue at once, or stay until they are due or purged.
@@ -313,12 +313,11 @@ impl ScheduledThreadPool {
     /// Either way their bodies are dropped when they are cancelled.
     #[doc(alias = "setRemoveOnCancelPolicy")]
     pub fn set_remove_on_cancel(&self, remove: bool) {
-        self.shell().alter(|core, _| core.remove_on_cancel = remove);
+        self.state().link.keep_cancelled(!remove);
     }
 
     fn holds(&self, task: &dyn AnyTask) -> bool {
-        let home = task.header().home();
-        home.is_some_and(|home| std::ptr::addr_eq(Arc::as_ptr(&home), Arc::as_ptr(self.shell())))
+        task.header().link.address() == self.state().address()
     }
 }
 

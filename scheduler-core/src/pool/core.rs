@@ -1,285 +1,483 @@
-//! The pool without threads, locks, clocks or user code: its queue, its workers, what may run.
+//! The pool without threads, locks, clocks and user code.
 //!
-//! Every method is a step: it takes what happened and the time, changes the state, and returns
-//! what is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
+//! Every method is a step: it takes what happened and the time, changes the state, and notes what
+//! is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::activity::Running;
-use super::entry::{Entry, disarmed};
-use super::lateness::Lateness;
-use super::queues::Queues;
-use super::ready::Ready;
+use super::effects::Effects;
+use super::entry::{Entry, Item, key, kind_of, tick_of, wall_of};
+use super::inbox::{Collected, Door};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::step::{Done, Effects, Item, Submitter, Take};
-use super::workers::{WorkerNumber, Workers};
-use crate::observe::PoolStats;
-use crate::sync::planted;
+use super::sleepers::{Lateness, Sleepers};
+use super::walls::Walls;
+use super::workers::{Member, WorkerNumber, Workers};
+use crate::queue::Queue;
+use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]
-pub(crate) struct Core<I> {
-    pub(super) queues: Queues<Entry<I>>,
-    /// Tasks whose run waits for its waker, by sequence.
-    pub(super) suspended: BTreeMap<u64, I>,
-    /// How many tasks have left the queue to ask for a new due time, and will be back or end.
-    pub(super) in_transit: usize,
-    /// How many tasks are being cancelled, after unlocking: the pool does not end before that is done.
-    pub(super) being_cancelled: usize,
-    /// How many alarms there are in the queue.
+pub(super) struct Core {
+    pub(super) queue: Queue<Item>,
+    pub(super) walls: Walls,
+    /// Tasks whose run waits for its waker, by number.
+    pub(super) suspended: BTreeMap<TaskId, Item>,
+    /// How many entries of the queue are alarms.
     pub(super) alarms: usize,
+    /// How many entries of the queue are dead, alarms and others. Less than zero for a moment where an entry has left before its
+    /// death is announced.
+    pub(super) dead_alarms: i64,
+    pub(super) dead_others: i64,
+    /// How many sweeps there have been.
+    pub(super) sweeps: u64,
+    /// How many tasks are being cancelled or called after unlocking: the pool does not end before that is done.
+    pub(super) calls: usize,
     pub(super) workers: Workers,
+    pub(super) sleepers: Sleepers,
     pub(super) state: RunState,
-    pub(super) is_tidying: bool,
+    pub(super) is_terminating: bool,
     pub(super) policy: ShutdownPolicy,
-    pub(super) remove_on_cancel: bool,
     pub(super) lateness: Lateness,
+    /// The latest time that is known to have come.
+    pub(super) known: Tick,
+    /// What submitters know.
+    pub(super) door: Door,
 }
 
-impl<I: Item> Core<I> {
-    pub(crate) fn new(
-        workers: Workers,
-        policy: ShutdownPolicy,
-        remove_on_cancel: bool,
-        lateness: Lateness,
-    ) -> Self {
-        Self {
-            queues: Queues::new(),
-            suspended: BTreeMap::new(),
-            in_transit: 0,
-            being_cancelled: 0,
-            alarms: 0,
-            workers,
-            state: RunState::Running,
-            is_tidying: false,
-            policy,
-            remove_on_cancel,
-            lateness,
-        }
-    }
+/// A worker as it comes to the core.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) member: Member,
+    /// Since when it has had nothing to run.
+    pub(super) idle_since: Option<Tick>,
+    /// The same before it took an entry: a dead one is nothing to run.
+    was_idle_since: Option<Tick>,
+    /// Whether it is, or was, among the sleepers.
+    pub(super) is_parked: bool,
+    pub(super) done: Done,
+}
 
-    pub(crate) fn state(&self) -> RunState {
-        self.state
-    }
-
-    pub(crate) fn policy(&self) -> ShutdownPolicy {
-        self.policy
-    }
-
-    /// Settles what a worker has done, and returns what it does next.
-    pub(crate) fn next(
-        &mut self,
-        worker: WorkerNumber,
-        done: Done<I>,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) -> Take<I> {
-        self.settle(done, now, effects);
-        if effects.cancels() > 0 && !planted("L10 late") {
-            return Take::Again;
-        }
-        self.workers.arrive(worker);
-        if self.state >= RunState::Stopping {
-            return self.leave(worker, now, effects);
-        }
-        self.renew_if_set_back(now, effects);
-        if effects.has_slow_effects() {
-            // RACE: a worker that is listed as waiting has to be free for what is submitted meanwhile.
-            self.ensure_wake_up(now, effects);
-            return Take::Again;
-        }
-        if let Some((sequence, Entry { kind, item })) = self.queues.take(now) {
-            self.alarms -= usize::from(kind == Kind::Alarm);
-            let armed = disarmed(kind, &item);
-            self.workers.occupy(worker, Running { kind, sequence });
-            if !planted("L5") {
-                self.ensure_wake_up_after(now, effects);
-            }
-            return Take::Run(item, armed);
-        }
-        let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
-        let may_leave = self.workers.live() > 1 || self.is_empty() || planted("L7");
-        if is_over || may_leave && self.workers.has_timed_out(worker, now.tick) {
-            return self.leave(worker, now, effects);
-        }
-        let wake_ups = self.wake_ups(now);
-        if self.queues.has_come() {
-            // RACE: the planned look may be for it, so that no worker would be woken.
-            return Take::Again;
-        }
-        Take::Wait(self.workers.park(worker, now.tick, wake_ups, may_leave))
-    }
-
-    /// The line, from which workers take without the core.
-    pub(crate) fn ready(&self) -> &Arc<Ready<Entry<I>>> {
-        self.queues.ready()
-    }
-
-    /// Notes that the future of a worker's run is pending.
-    pub(crate) fn suspend(&mut self, item: &I, effects: &mut Effects<I>) {
-        self.suspended.insert(item.sequence(), item.clone());
-        if self.state >= RunState::Stopping {
-            self.cancel(effects, item.clone());
-        }
-    }
-
-    /// Puts a suspended run into the queue, to be polled on.
-    pub(crate) fn resume(&mut self, item: I, now: Now, effects: &mut Effects<I>) {
-        let Some(kept) = self.suspended.remove(&item.sequence()) else {
-            effects.release.push(item);
-            return;
-        };
-        effects.release.push(kept);
-        self.enter(item, Kind::Resumed, Due::Tick(now.tick), now, Submitter::Other, effects);
-    }
-
-    pub(crate) fn contains(&self, item: &I) -> bool {
-        self.queues.find(item.place(), |_| ()).is_some()
-    }
-
-    /// Visits all tasks that wait, without alarms and timers.
-    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(Due, &I)) {
-        self.queues.for_each(&mut |due, entry| {
-            if !matches!(entry.kind, Kind::Alarm | Kind::Timer) {
-                visit(due, &entry.item);
-            }
-        });
-    }
-
-    /// Removes a worker whose thread did not start.
-    ///
-    /// What a dead worker had in hand does not end by itself.
-    pub(crate) fn lose(
-        &mut self,
-        worker: WorkerNumber,
-        left: Option<I>,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        let suspended = left.as_ref().and_then(|left| self.suspended.remove(&left.sequence()));
-        effects.release.extend(suspended);
-        let fired = self.workers.running_of(worker).is_some_and(|run| run.kind == Kind::Timer);
-        match left {
-            Some(timer) if fired => effects.release.push(timer),
-            Some(left) => self.cancel(effects, left),
-            None => {}
-        }
-        self.workers.dismiss(worker);
-        self.ensure_wake_up(now, effects);
-        if self.workers.live() == 0 {
-            self.abandon_what_waits(now, effects);
-        }
-        if self.state != RunState::Running {
-            effects.wake.extend(self.workers.anyone_waiting());
-        }
-        self.try_terminate(effects);
-    }
-
-    /// Removes a worker whose thread has died, and starts another in its place if there is work.
-    pub(crate) fn replace(
-        &mut self,
-        worker: WorkerNumber,
-        left: Option<I>,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        if self.state <= RunState::ShuttingDown && !self.is_empty() {
-            self.hire(effects);
-        }
-        self.lose(worker, left, now, effects);
-    }
-
-    /// When the first of what waits is due, as both clocks go now.
-    pub(crate) fn first_due(&mut self, now: Now) -> Option<Tick> {
-        self.queues.first_due(now)
-    }
-
-    pub(crate) fn stats(&self) -> PoolStats {
-        let live = if self.is_tidying { 0 } else { self.workers.live() };
-        // None is taken meanwhile: so no task is counted twice, or not at all.
-        let (len, (active, completed)) = self.queues.len_and(|| self.workers.tally());
-        let queued = len - self.alarms + self.in_transit;
-        let suspended = self.suspended.len();
-        PoolStats {
-            core_size: self.workers.core_size,
-            pool_size: live,
-            largest_pool_size: self.workers.largest(),
-            active,
-            queued,
-            suspended,
-            completed,
-            tasks: completed + (active + queued + suspended) as u64,
-        }
-    }
-
-    /// Puts a task into the queue. No worker is woken.
-    pub(super) fn put(
-        &mut self,
-        item: I,
+/// What a worker brings back to the core.
+#[derive(Debug)]
+pub(super) enum Done {
+    Nothing,
+    /// A task that it has run, and that is due again.
+    Recurs(Item, Tick),
+    /// It took an entry, and there was nothing to run.
+    FoundNothing {
         kind: Kind,
-        due: Due,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
-        // RACE: a cancel between the task becoming `Scheduled` again and this has found nothing to take out. It had
-        // changed the state before, so it is seen here.
-        if self.remove_on_cancel && item.is_ended() && !planted("L4") {
-            effects.release.push(item);
-            self.after_removal(effects);
-            return;
+        was_dead: bool,
+    },
+}
+
+/// A task that a worker has taken.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) item: Item,
+    pub(super) kind: Kind,
+    pub(super) due: Due,
+}
+
+/// What a worker is to do next.
+#[derive(Debug)]
+pub(super) enum Take {
+    Run(Taken),
+    /// Wait to be woken, at most until this time.
+    Wait(Tick),
+    Leave,
+    /// Read the clock and ask again.
+    ReadClock,
+    /// Ask once more, when what is asked for is done.
+    ///
+    /// RACE: a worker that left in the step that cancels tasks could report that after another one has declared
+    /// the end of the pool. A worker that makes slow calls does not sleep: it is free for what is submitted meanwhile.
+    Again,
+}
+
+impl Worker {
+    pub(super) fn new(member: Member) -> Self {
+        Self {
+            member,
+            idle_since: None,
+            was_idle_since: None,
+            is_parked: false,
+            done: Done::Nothing,
         }
-        self.alarms += usize::from(kind == Kind::Alarm);
-        self.queues.push(due, item.sequence(), Entry { kind, item }, now);
     }
+}
 
-    /// What was in an entry that has left the queue.
-    pub(super) fn taken(&mut self, entry: Entry<I>) -> I {
-        self.alarms -= usize::from(entry.kind == Kind::Alarm);
-        disarmed(entry.kind, &entry.item);
-        entry.item
-    }
-
-    /// Takes back what a worker has in hand.
-    pub(crate) fn settle(&mut self, done: Done<I>, now: Now, effects: &mut Effects<I>) {
-        if let Done::Recurs(item, due) = done {
-            // No worker is woken for it: this one is about to look at the queue.
-            self.take_back(item, due, now, effects);
+impl Core {
+    pub(super) fn new(workers: Workers, policy: ShutdownPolicy, lateness: Lateness) -> Self {
+        Self {
+            queue: Queue::default(),
+            walls: Walls::default(),
+            suspended: BTreeMap::new(),
+            alarms: 0,
+            dead_alarms: 0,
+            dead_others: 0,
+            sweeps: 0,
+            calls: 0,
+            workers,
+            sleepers: Sleepers::default(),
+            state: RunState::Running,
+            is_terminating: false,
+            policy,
+            lateness,
+            known: Tick::ZERO,
+            door: Door::default(),
         }
     }
 
-    /// Takes a task back in that has been run and is due again.
-    fn take_back(&mut self, item: I, due: Due, now: Now, effects: &mut Effects<I>) {
-        if !may_run(self.state, Kind::Recurring, due.is_reached(now), self.policy) {
-            self.cancel(effects, item);
-            return;
-        }
-        self.put(item, Kind::Recurring, due.not_overtaking(now), now, effects);
-        self.hire_if_missing(effects);
+    /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
+    #[inline]
+    pub(super) fn take_quickly(&mut self, worker: &mut Worker) -> Option<Taken> {
+        let is_plain = !worker.is_parked
+            && matches!(worker.done, Done::Nothing)
+            && self.sleepers.is_empty()
+            && self.walls.is_empty()
+            && self.state < RunState::Stopping;
+        let entry = if is_plain { self.queue.pop(self.known.as_nanos())? } else { return None };
+        Some(self.begin(worker, entry, false))
     }
 
-    fn leave(&mut self, worker: WorkerNumber, now: Now, effects: &mut Effects<I>) -> Take<I> {
-        self.workers.dismiss(worker);
-        if self.state != RunState::Running {
-            effects.wake.extend(self.workers.anyone_waiting());
+    /// Settles what a worker brings, and returns what it does next. `now` is none where the clock was not read.
+    pub(super) fn next(
+        &mut self,
+        worker: &mut Worker,
+        now: Option<Now>,
+        effects: &mut Effects,
+    ) -> Take {
+        if std::mem::take(&mut worker.is_parked) {
+            self.sleepers.arrive(worker.member.number);
+        }
+        self.settle(worker, effects);
+        if effects.calls() > 0 {
+            return Take::Again;
+        }
+        if self.state >= RunState::Stopping {
+            return self.leave(worker, effects);
+        }
+        // What waits for the wall clock may be first.
+        if self.walls.is_empty()
+            && let Some(entry) = self.queue.pop(self.known.as_nanos())
+        {
+            return self.take(worker, entry, false, effects);
+        }
+        let Some(now) = now else { return Take::ReadClock };
+        self.known = self.known.max(now.tick);
+        self.call_if_set_back(now, effects);
+        if effects.calls() > 0 {
+            self.cover(effects);
+            return Take::Again;
+        }
+        if let Some((entry, is_wall)) = self.pop(now) {
+            return self.take(worker, entry, is_wall, effects);
+        }
+        self.rest(worker, now, effects)
+    }
+
+    /// Takes the first entry that is due on either clock; returns whether it is one of the wall clock.
+    fn pop(&mut self, now: Now) -> Option<(Entry, bool)> {
+        if let Some(wall) = self.walls.first_due(now) {
+            let tick = self.queue.first_due(now.tick.as_nanos());
+            if tick.is_none_or(|tick| wall < tick) {
+                return Some((self.walls.pop()?, true));
+            }
+        }
+        Some((self.queue.pop(now.tick.as_nanos())?, false))
+    }
+
+    fn take(
+        &mut self,
+        worker: &mut Worker,
+        entry: Entry,
+        is_wall: bool,
+        effects: &mut Effects,
+    ) -> Take {
+        if !self.sleepers.is_empty() {
+            self.cover_after_take(effects);
+        }
+        Take::Run(self.begin(worker, entry, is_wall))
+    }
+
+    #[inline]
+    fn begin(&mut self, worker: &mut Worker, entry: Entry, is_wall: bool) -> Taken {
+        let kind = kind_of(entry.key);
+        self.alarms -= usize::from(kind == Kind::Alarm);
+        worker.member.tally.begin(kind);
+        worker.was_idle_since = worker.idle_since.take();
+        let due = if is_wall { wall_of(entry.key) } else { tick_of(entry.key) };
+        Taken { item: entry.item, kind, due }
+    }
+
+    /// Lets a worker leave that may, or sleep.
+    fn rest(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Take {
+        let may_leave = self.workers.live() > 1 || self.is_empty();
+        let idle_since = *worker.idle_since.get_or_insert(now.tick);
+        let leaves_at = if may_leave { self.workers.leaves_at(idle_since) } else { Tick::MAX };
+        let is_over = self.state == RunState::ShuttingDown && self.is_exhausted();
+        if is_over || leaves_at != Tick::MAX && now.tick >= leaves_at {
+            return self.leave(worker, effects);
+        }
+        self.sweep_before_sleep(effects);
+        let [first, second] = self.looks(now);
+        let first = self.lateness.wait(now.tick, first);
+        let earliest = first.min(self.sleepers.first_look());
+        let second = self.lateness.wait(now.tick, self.lateness.look_after(earliest, second));
+        let Member { number, gate, .. } = &worker.member;
+        worker.is_parked = true;
+        Take::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
+    }
+
+    fn leave(&mut self, worker: &Worker, effects: &mut Effects) -> Take {
+        self.workers.remove(worker.member.number);
+        if self.state == RunState::Running {
+            self.cover(effects);
+        } else {
+            self.sleepers.wake_one(&mut effects.wake);
             self.try_terminate(effects);
-        } else if !planted("L8") {
-            self.ensure_wake_up(now, effects);
         }
         Take::Leave
     }
 
-    /// Returns true if nothing waits at all.
-    pub(super) fn is_empty(&self) -> bool {
-        self.queues.is_empty() && self.suspended.is_empty() && self.in_transit == 0
+    /// When the queue is to be looked at, and when after that. What is due at the end of time needs no look.
+    fn looks(&self, now: Now) -> [Tick; 2] {
+        let [first, second] = self.queue.first_two().map(|due| match Tick::from_nanos(due) {
+            Tick::MAX => Tick::MAX,
+            due => self.lateness.look(due),
+        });
+        let wall = self.walls.look(now, self.lateness.slack);
+        if wall < first { [wall, first] } else { [first, second.min(wall)] }
     }
 
-    /// Returns true if there is nothing to wait for any more: no task, and no alarm that could be for a run in
-    /// progress.
-    pub(super) fn is_exhausted(&self) -> bool {
-        let has_suspended = !self.suspended.is_empty() && !planted("L15");
-        let has_tasks = self.queues.len() > self.alarms || has_suspended || self.in_transit > 0;
-        !has_tasks && (self.alarms == 0 || self.workers.busy() == 0)
+    /// When the first entry is to be seen to, as far as that is known without a reading of the clocks.
+    fn first_look(&self) -> Tick {
+        let wall = self.walls.look_by_last_lead(self.known, self.lateness.slack);
+        match Tick::from_nanos(self.queue.first_two()[0]) {
+            Tick::MAX => wall,
+            due => wall.min(self.lateness.look(due)),
+        }
     }
+
+    /// Wakes a sleeper, unless one looks in time for the first entry. A busy worker looks before it sleeps.
+    pub(super) fn cover(&mut self, effects: &mut Effects) {
+        if !self.sleepers.is_empty() {
+            let look = self.first_look();
+            self.sleepers.wake_for(look, &mut effects.wake);
+        }
+    }
+
+    /// The same when a worker has just looked, which has a head start.
+    fn cover_after_take(&mut self, effects: &mut Effects) {
+        let look = self.first_look();
+        if look != Tick::MAX {
+            let look = self.lateness.look_after(self.known, look);
+            self.sleepers.wake_for(look, &mut effects.wake);
+        }
+    }
+
+    /// Starts a worker if there are too few, and ensures that one looks in time.
+    pub(super) fn attend(&mut self, effects: &mut Effects) {
+        if self.wants_worker() {
+            self.start_worker(effects);
+        }
+        self.cover(effects);
+    }
+
+    /// Sees to what came during a step, after which its submitter would have been asked for more.
+    pub(super) fn came_late(&mut self, effects: &mut Effects) {
+        if self.is_terminating {
+            self.remove_where(effects, |_, _| true);
+        } else {
+            self.attend(effects);
+        }
+    }
+
+    /// Returns true if there are fewer workers than there should be.
+    pub(super) fn wants_worker(&self) -> bool {
+        self.state <= RunState::ShuttingDown && !self.is_terminating && self.workers.is_short()
+    }
+
+    /// Starts one more worker. One that had to stay because it was the only one may leave now, and is
+    /// woken: it waits without a limit.
+    pub(super) fn start_worker(&mut self, effects: &mut Effects) {
+        effects.start.push(self.workers.add());
+        self.reconsider_idle(effects);
+    }
+
+    /// Wakes idle workers, so that they see new limits.
+    pub(super) fn reconsider_idle(&mut self, effects: &mut Effects) {
+        if self.workers.is_timed() {
+            self.sleepers.wake_all(&mut effects.wake);
+        }
+    }
+
+    fn settle(&mut self, worker: &mut Worker, effects: &mut Effects) {
+        match std::mem::replace(&mut worker.done, Done::Nothing) {
+            Done::Nothing => {}
+            Done::FoundNothing { kind, was_dead } => {
+                worker.member.tally.end(kind, false);
+                if was_dead {
+                    worker.idle_since = worker.was_idle_since;
+                    self.count_dead(kind, -1);
+                }
+                self.after_removal(effects);
+            }
+            Done::Recurs(item, due) => self.take_back(item, due, effects),
+        }
+    }
+
+    /// Takes a task back in that has been run and is due again.
+    pub(super) fn take_back(&mut self, item: Item, due: Tick, effects: &mut Effects) {
+        if !may_run(self.state, Kind::Recurring, false, self.policy) {
+            self.cancel(item, effects);
+        } else if item.enqueue() {
+            let key = key(due.as_nanos(), item.id(), Kind::Recurring);
+            self.queue.push(Entry { key, item }, self.known.as_nanos());
+            if self.workers.is_short() {
+                self.start_worker(effects);
+            }
+        } else {
+            // It was cancelled after its run.
+            effects.release.push(item);
+            self.after_removal(effects);
+        }
+    }
+
+    /// Puts in what submitters have brought.
+    pub(super) fn enter(&mut self, collected: &mut Collected) {
+        self.known = self.known.max(collected.now);
+        self.door.wake_before = collected.wake_before;
+        self.walls.note_lead(collected.lead);
+        if collected.entries.len() == 1 {
+            // As where a task submits the next.
+            collected.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
+        } else {
+            collected.entries.drain(..).for_each(|entry| self.enter_one(entry));
+        }
+        for entry in collected.walls.drain(..) {
+            self.walls.push(entry);
+        }
+    }
+
+    #[inline]
+    fn enter_one(&mut self, entry: Entry) {
+        self.alarms += usize::from(kind_of(entry.key) == Kind::Alarm);
+        self.queue.push(entry, self.known.as_nanos());
+    }
+
+    /// Notes that the future of a worker's run is pending.
+    pub(super) fn suspend(&mut self, item: &Item, effects: &mut Effects) {
+        self.suspended.insert(item.id(), Arc::clone(item));
+        if self.state >= RunState::Stopping {
+            self.cancel(Arc::clone(item), effects);
+        }
+    }
+
+    /// Puts a suspended run into the queue, to be polled on.
+    pub(super) fn resume(&mut self, item: Item, now: Tick, effects: &mut Effects) {
+        let Some(kept) = self.suspended.remove(&item.id()) else {
+            effects.release.push(item);
+            return;
+        };
+        effects.release.push(kept);
+        if self.state >= RunState::Stopping || !item.enqueue() {
+            effects.release.push(item);
+            self.after_removal(effects);
+            return;
+        }
+        self.known = self.known.max(now);
+        let key = key(now.as_nanos(), item.id(), Kind::Resumed);
+        self.queue.push(Entry { key, item }, self.known.as_nanos());
+        self.attend(effects);
+    }
+
+    /// Forgets a suspended run whose task was cancelled.
+    pub(super) fn forget_suspended(&mut self, task: TaskId, effects: &mut Effects) {
+        effects.release.extend(self.suspended.remove(&task));
+        self.after_removal(effects);
+    }
+
+    /// Takes timers out that wait for a time ahead on a wall clock that was set back.
+    fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
+        for entry in self.walls.take_if_set_back(now) {
+            let due = wall_of(entry.key);
+            match self.withdraw(entry, due) {
+                Ok(timer) => {
+                    self.calls += 1;
+                    effects.set_back.push(timer);
+                }
+                Err(dead) => effects.release.push(dead),
+            }
+        }
+    }
+
+    /// Has a task cancelled that the core has let go of.
+    pub(super) fn cancel(&mut self, item: Item, effects: &mut Effects) {
+        self.calls += 1;
+        effects.cancel.push(item);
+    }
+
+    /// Notes that so many calls were made.
+    pub(super) fn called(&mut self, count: usize, effects: &mut Effects) {
+        self.calls -= count;
+        self.after_removal(effects);
+        self.try_terminate(effects);
+    }
+}
+
+/// Workers that come and go.
+impl Core {
+    /// Removes a worker whose thread did not start, or has died; the latter is replaced if there is work.
+    pub(super) fn lose_worker(&mut self, worker: &WorkerLoss, effects: &mut Effects) {
+        if worker.was_parked {
+            self.sleepers.arrive(worker.number);
+        }
+        if !self.workers.remove(worker.number) {
+            return;
+        }
+        if worker.is_replaced && self.state <= RunState::ShuttingDown && !self.is_empty() {
+            self.start_worker(effects);
+        }
+        self.cover(effects);
+        if self.workers.live() == 0 {
+            self.abandon_what_waits(effects);
+        }
+        if self.state != RunState::Running {
+            self.sleepers.wake_one(&mut effects.wake);
+        }
+        self.try_terminate(effects);
+    }
+
+    /// Starts workers up to the core size, at most `limit`.
+    ///
+    /// A pool that is shut down starts none that would leave at once.
+    pub(super) fn prestart(&mut self, limit: usize, effects: &mut Effects) {
+        let has_work = match self.state {
+            RunState::Running => true,
+            RunState::ShuttingDown => !self.is_exhausted(),
+            RunState::Stopping | RunState::Terminated => false,
+        };
+        let missing = self.workers.core_size.saturating_sub(self.workers.live());
+        for _ in 0..if has_work { missing.min(limit) } else { 0 } {
+            self.start_worker(effects);
+        }
+    }
+
+    pub(super) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects) {
+        let grows_by = core_size.saturating_sub(self.workers.core_size);
+        self.workers.core_size = core_size;
+        self.prestart(grows_by.min(self.queued()), effects);
+        self.reconsider_idle(effects);
+    }
+}
+
+/// A worker that is gone without having left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WorkerLoss {
+    pub(super) number: WorkerNumber,
+    pub(super) was_parked: bool,
+    pub(super) is_replaced: bool,
 }

@@ -1,140 +1,135 @@
-//! How the core ends: what is dropped, what is handed out, and when nothing is left.
+//! How the core ends: what is dropped and handed out, and when it is over.
 
 use super::core::Core;
+use super::effects::Effects;
+use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::step::{Effects, Item};
-use crate::sync::planted;
-use crate::time::Now;
+use super::walls::on_monotonic_clock;
+use crate::time::{Due, Now};
 
-impl<I: Item> Core<I> {
+impl Core {
     /// Changes what may still run.
-    pub(crate) fn set_policy(
-        &mut self,
-        policy: ShutdownPolicy,
-        now: Now,
-        effects: &mut Effects<I>,
-    ) {
+    pub(super) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now, effects: &mut Effects) {
         self.policy = policy;
         if self.state == RunState::ShuttingDown {
-            self.sweep(now, effects);
+            self.drop_what_may_not_run(now, effects);
             self.after_removal(effects);
         }
     }
 
     /// Takes no more tasks, and drops those that shall not run any more.
-    pub(crate) fn shutdown(&mut self, now: Now, effects: &mut Effects<I>) {
+    pub(super) fn shutdown(&mut self, now: Now, effects: &mut Effects) {
         if self.state != RunState::Running {
             return;
         }
         self.state = RunState::ShuttingDown;
-        self.sweep(now, effects);
-        if self.workers.live() == 0 && self.queues.len() > self.alarms {
-            self.hire_if_missing(effects);
+        self.drop_what_may_not_run(now, effects);
+        if self.workers.live() == 0 && self.queued() > 0 {
+            self.start_worker(effects);
         }
-        effects.wake.extend(self.workers.everyone_waiting());
+        self.sleepers.wake_all(&mut effects.wake);
         self.try_terminate(effects);
     }
 
     /// Takes no more tasks, starts no more runs, and hands out the tasks that wait, the next first.
-    pub(crate) fn shutdown_now(&mut self, now: Now, effects: &mut Effects<I>) -> Vec<I> {
+    pub(super) fn shutdown_now(&mut self, now: Now, effects: &mut Effects) -> Vec<Item> {
         if self.state >= RunState::Stopping {
             return Vec::new();
         }
         self.state = RunState::Stopping;
+        effects.stop = true;
         let mut drained = Vec::new();
-        for entry in self.queues.extract(now, &mut |_, _| true) {
-            let is_internal = entry.kind.is_internal();
-            let item = self.taken(entry);
-            if item.is_ended() {
-                effects.release.push(item);
-            } else if is_internal {
-                self.cancel(effects, item);
-            } else {
-                drained.push(item);
+        for (due, entry) in self.take_all(now) {
+            let is_internal = kind_of(entry.key).is_internal();
+            match self.withdraw(entry, due) {
+                Ok(item) if is_internal => self.cancel(item, effects),
+                Ok(item) if !item.is_over() => drained.push(item),
+                Ok(item) | Err(item) => effects.release.push(item),
             }
         }
         for item in std::mem::take(&mut self.suspended).into_values() {
-            self.cancel(effects, item);
+            self.cancel(item, effects);
         }
-        let running = self.workers.running().map(|(worker, run)| (worker, run.sequence));
-        effects.rare().interrupt.extend(running);
-        effects.wake.extend(self.workers.everyone_waiting());
+        self.sleepers.wake_all(&mut effects.wake);
         self.try_terminate(effects);
         drained
     }
 
-    /// Declares the pool terminated.
-    pub(crate) fn terminate(&mut self) {
-        self.state = RunState::Terminated;
+    /// All entries with the times that they were put in for, the next first.
+    fn take_all(&mut self, now: Now) -> Vec<(Due, Entry)> {
+        let mut all = Vec::new();
+        let tick = |entry: Entry| (entry.key, tick_of(entry.key), entry);
+        self.queue.extract(|_| true, |entry| all.push(tick(entry)));
+        let wall = |entry: Entry| (on_monotonic_clock(entry.key, now), wall_of(entry.key), entry);
+        self.walls.extract(|_| true, |entry| all.push(wall(entry)));
+        all.sort_by_key(|(key, ..)| *key);
+        all.into_iter().map(|(_, due, entry)| (due, entry)).collect()
     }
 
-    /// Takes out everything the core holds, when nothing will run it.
-    pub(crate) fn drain(&mut self, now: Now) -> Vec<I> {
-        let queued = self.queues.extract(now, &mut |_, _| true).into_iter();
-        let queued: Vec<I> = queued.map(|entry| self.taken(entry)).collect();
-        queued.into_iter().chain(std::mem::take(&mut self.suspended).into_values()).collect()
+    /// Drops what may not run any more, and entries that are dead.
+    fn drop_what_may_not_run(&mut self, now: Now, effects: &mut Effects) {
+        let (state, policy) = (self.state, self.policy);
+        self.remove_where(effects, |entry, due| {
+            !may_run(state, kind_of(entry.key), due.is_reached(now), policy)
+                || entry.item.is_over()
+                || !entry.item.stands_at(due)
+        });
+    }
+
+    /// Drops every task from the queue that has ended.
+    pub(super) fn purge(&mut self, effects: &mut Effects) {
+        self.remove_where(effects, |entry, due| entry.item.is_over() || !entry.item.stands_at(due));
+        self.after_removal(effects);
     }
 
     /// Cancels what waits when the last worker has gone: all of it if no submission can start a worker any more, and
     /// timers in any case, because they are not submitted again.
-    pub(super) fn abandon_what_waits(&mut self, now: Now, effects: &mut Effects<I>) {
+    pub(super) fn abandon_what_waits(&mut self, effects: &mut Effects) {
         if self.state == RunState::ShuttingDown {
-            for left in self.drain(now) {
-                self.cancel(effects, left);
+            self.remove_where(effects, |_, _| true);
+            for item in std::mem::take(&mut self.suspended).into_values() {
+                self.cancel(item, effects);
             }
-            return;
-        }
-        for timer in self.queues.extract(now, &mut |_, entry| entry.kind == Kind::Timer) {
-            let item = self.taken(timer);
-            self.cancel(effects, item);
+        } else {
+            self.remove_where(effects, |entry, _| kind_of(entry.key) == Kind::Timer);
         }
     }
 
-    /// Drops what may not run any more.
-    fn sweep(&mut self, now: Now, effects: &mut Effects<I>) {
-        let (state, policy) = (self.state, self.policy);
-        let swept = self.queues.extract(now, &mut |is_due, entry| {
-            !may_run(state, entry.kind, is_due, policy) || entry.item.is_ended()
-        });
-        for entry in swept {
-            let item = self.taken(entry);
-            self.cancel(effects, item);
+    /// Lets workers leave for whom there is nothing more to do.
+    pub(super) fn after_removal(&mut self, effects: &mut Effects) {
+        if self.state == RunState::ShuttingDown && self.is_exhausted() {
+            self.sleepers.wake_all(&mut effects.wake);
+            self.try_terminate(effects);
+        } else if self.state == RunState::Running && self.is_empty() {
+            self.reconsider_idle(effects);
         }
-    }
-
-    /// Has a task cancelled that the core has let go of.
-    pub(super) fn cancel(&mut self, effects: &mut Effects<I>, item: I) {
-        self.being_cancelled += 1;
-        effects.rare().cancel.push(item);
-    }
-
-    /// Records that so many tasks have been dropped and cancelled.
-    pub(crate) fn cancelled(&mut self, count: usize, effects: &mut Effects<I>) {
-        self.being_cancelled -= count;
-        self.try_terminate(effects);
-    }
-
-    /// Returns true if tasks are being cancelled, apart from those of this step.
-    fn is_cancelling(&self, effects: &Effects<I>) -> bool {
-        self.being_cancelled > effects.cancels() && !planted("L10 drop")
     }
 
     /// Declares the end if nothing is left to run, and no worker.
-    pub(super) fn try_terminate(&mut self, effects: &mut Effects<I>) {
+    pub(super) fn try_terminate(&mut self, effects: &mut Effects) {
         let is_over = match self.state {
             RunState::Running | RunState::Terminated => false,
             RunState::ShuttingDown => self.is_exhausted(),
-            // Tasks in transit are not resolved yet, though their worker may have left.
-            RunState::Stopping => self.in_transit == 0,
+            RunState::Stopping => true,
         };
-        let is_over = is_over && !self.is_cancelling(effects) && self.workers.live() == 0;
-        if is_over && (!self.is_tidying || planted("L9")) {
-            self.is_tidying = true;
-            for alarm in self.queues.clear() {
-                let item = self.taken(alarm);
-                self.cancel(effects, item);
-            }
-            effects.rare().tidy = true;
+        // Calls that this step asks for are made before the end is declared.
+        let is_over = is_over && self.calls <= effects.calls() && self.workers.live() == 0;
+        if is_over && !self.is_terminating {
+            self.is_terminating = true;
+            self.remove_where(effects, |_, _| true);
+            effects.terminate = true;
         }
+    }
+
+    /// Declares the pool terminated.
+    pub(super) fn terminated(&mut self) {
+        self.state = RunState::Terminated;
+    }
+
+    /// When a task is due that stands in the queue, for a view of it.
+    pub(super) fn view(&self) -> Vec<(Due, Item)> {
+        let mut view = Vec::new();
+        self.for_each_waiting(|due, item| view.push((due, Item::clone(item))));
+        view
     }
 }

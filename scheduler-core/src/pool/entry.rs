@@ -1,89 +1,63 @@
-//! What stands in the queue: a task as the core sees it, and what the pool knows of it.
+//! What an entry of the queue is: a task with its kind.
 
 use std::sync::Arc;
 
-use super::queues::Placed;
 use super::shutdown::Kind;
-use super::staging::Place;
-use super::step::Item;
-use crate::task::{AnyTask, Header};
-use crate::time::Due;
-use scheduler_queue::{Key, Ticket};
+use crate::queue::{self, Key};
+use crate::task::{AnyTask, TaskId};
+use crate::time::{Due, Tick, WallTime};
 
 /// A task in the queue.
-#[derive(Debug)]
-pub(super) struct Entry<I> {
-    pub(super) kind: Kind,
-    pub(super) item: I,
-}
+pub(super) type Item = Arc<dyn AnyTask>;
+/// An entry of the queue.
+pub(super) type Entry = queue::Entry<Item>;
 
-impl<I: Item> Placed for Entry<I> {
-    #[inline]
-    fn set_ticket(&self, ticket: Ticket) {
-        self.item.set_ticket(ticket);
-    }
+/// How many bits of a sequence hold the kind.
+const KIND_BITS: u32 = 3;
+/// The kinds by their bits; the last one stands for those that there are not.
+const KINDS: [Kind; 8] = [
+    Kind::OneShot,
+    Kind::Recurring,
+    Kind::Resumed,
+    Kind::Alarm,
+    Kind::Timer,
+    Kind::Timer,
+    Kind::Timer,
+    Kind::Timer,
+];
 
-    /// A run that is polled on has another key than its task, and alarms are counted under the lock of the pool.
-    #[inline]
-    fn may_stand_in_line(&self) -> bool {
-        !matches!(self.kind, Kind::Resumed | Kind::Alarm)
-    }
-
-    fn look(&self) {
-        self.item.look();
-    }
-}
-
-/// Records that a timer has left the queue, and returns what it was armed for; none for anything else.
-///
-/// Of a task nothing is touched here: see `shared_worker`.
+/// The key of a task: its number orders it among those that are due at the same time. The lowest bits hold the kind, so that the
+/// queue can be counted and swept without looking at tasks.
 #[inline]
-pub(super) fn disarmed<I: Item>(kind: Kind, item: &I) -> Option<Due> {
-    if kind != Kind::Timer {
-        return None;
-    }
-    let armed = item.armed();
-    item.set_armed(None);
-    armed
+pub(super) fn key(due: u64, id: TaskId, kind: Kind) -> Key {
+    Key { due, sequence: id.0 << KIND_BITS | kind as u64 }
 }
 
-/// A task as the core sees it.
-pub(super) type AnyItem = Arc<dyn AnyTask>;
-
-/// Where a task is found while it waits in the queue.
-pub(super) fn place_of(header: &Header, due: Due) -> Place {
-    let (_, due) = due.into_parts();
-    Place { ticket: header.ticket(), key: Key { due, sequence: header.id().0 } }
+#[inline]
+pub(super) fn kind_of(key: Key) -> Kind {
+    KINDS[key.sequence as usize % KINDS.len()]
 }
 
-impl Item for AnyItem {
-    fn sequence(&self) -> u64 {
-        self.header().id().0
-    }
+/// When the entry of a queue of the monotonic clock is due.
+pub(super) fn tick_of(key: Key) -> Due {
+    Due::Tick(Tick::from_nanos(key.due))
+}
 
-    fn place(&self) -> Place {
-        place_of(self.header(), (**self).due())
-    }
+/// When the entry of a queue of the wall clock is due.
+pub(super) fn wall_of(key: Key) -> Due {
+    Due::Wall(WallTime::from_key(key.due))
+}
 
-    fn set_ticket(&self, ticket: Ticket) {
-        self.header().set_ticket(ticket);
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn look(&self) {
-        // The counts lie in front of the task.
-        std::hint::black_box(Arc::strong_count(self));
-        AnyTask::look(&**self);
-    }
-
-    fn armed(&self) -> Option<Due> {
-        (**self).armed()
-    }
-
-    fn set_armed(&self, due: Option<Due>) {
-        (**self).set_armed(due);
-    }
-
-    fn is_ended(&self) -> bool {
-        self.is_over()
+    #[test]
+    fn the_kind_comes_out_of_the_key_and_the_number_orders() {
+        for (index, kind) in KINDS.into_iter().enumerate().take(5) {
+            assert_eq!(kind as usize, index);
+            assert_eq!(kind_of(key(9, TaskId(1 << 59), kind)), kind);
+        }
+        assert!(key(9, TaskId(4), Kind::Timer) < key(9, TaskId(5), Kind::OneShot));
     }
 }

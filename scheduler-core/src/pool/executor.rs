@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::core::Core;
-use super::shell::Shell;
+use super::pool_state::PoolState;
 use super::shutdown::RunState;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
@@ -45,23 +44,23 @@ pub struct ScheduledThreadPool {
     pub(super) owner: Arc<Owner>,
 }
 
-/// What the user's handles to a pool share; workers hold the shell only.
+/// What the user's handles to a pool share; workers hold the state only.
 pub(super) struct Owner {
-    pub(super) shell: Arc<Shell>,
+    pub(super) state: Arc<PoolState>,
     pub(super) rejection: Mutex<RejectionPolicy>,
 }
 
 impl ScheduledThreadPool {
-    pub(super) fn shell(&self) -> &Arc<Shell> {
-        &self.owner.shell
+    pub(super) fn state(&self) -> &Arc<PoolState> {
+        &self.owner.state
     }
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].
 impl Drop for Owner {
     fn drop(&mut self) {
-        for task in self.shell.shutdown_now() {
-            self.shell.cancel(&task);
+        for task in self.state.shutdown_now() {
+            self.state.cancel(&task);
             drop_contained(task);
         }
     }
@@ -70,8 +69,8 @@ impl Drop for Owner {
 impl fmt::Debug for ScheduledThreadPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScheduledThreadPool")
-            .field("run_state", &self.shell().state())
-            .field("stats", &self.shell().look(Core::stats))
+            .field("run_state", &self.state().state())
+            .field("stats", &self.stats())
             .finish()
     }
 }
@@ -158,10 +157,10 @@ impl RejectionPolicy {
     /// error of the handler.
     pub fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error> {
         match self {
-            Self::Abort => Err(Error::rejected(task.label(), pool.shell().state().name())),
+            Self::Abort => Err(Error::rejected(task.label(), pool.state().state().name())),
             Self::Discard => Ok(()),
             Self::CallerRuns => {
-                if pool.shell().state() == RunState::Running {
+                if pool.state().state() == RunState::Running {
                     task.run();
                 }
                 Ok(())
@@ -170,7 +169,7 @@ impl RejectionPolicy {
                 let label = task.label();
                 catch(|| handler.reject(task, pool)).unwrap_or_else(|failure| {
                     let what = format!("{label} (whose rejection handler {failure})");
-                    Err(Error::rejected(what, pool.shell().state().name()))
+                    Err(Error::rejected(what, pool.state().state().name()))
                 })
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Failure;
 use crate::observe::{Announcer, Event};
-use crate::task::slot::Around;
+use crate::task::steps::Around;
 use crate::task::{Run, TaskId};
 use crate::unwind::catch;
 

@@ -1,10 +1,7 @@
 //! Access to the pool from inside a run.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use super::executor::ScheduledThreadPool;
-use super::shell::Shell;
+use super::pool_state::state_of;
 use crate::task::Run;
 
 impl Run {
@@ -32,9 +29,7 @@ impl Run {
     /// ```
     #[must_use]
     pub fn pool(&self) -> Option<ScheduledThreadPool> {
-        let home: Arc<dyn Any + Send + Sync> = self.task().header().home()?;
-        let shell = home.downcast::<Shell>().ok()?;
-        let owner = shell.owner.upgrade()?.downcast().ok()?;
+        let owner = state_of(&**self.task())?.owner.upgrade()?.downcast().ok()?;
         Some(ScheduledThreadPool { owner })
     }
 }

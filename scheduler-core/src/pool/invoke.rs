@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::executor::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
-use crate::task::handle::starves_at;
+use crate::task::block::TaskBlock;
 use crate::task::run::Interruptible;
-use crate::task::{AnyTask, Home, OnceBody, Run, Task, TaskHandle, TaskState};
+use crate::task::steps::Once;
+use crate::task::{AnyTask, Home, OnceBody, Run, TaskHandle, TaskState, starves_at};
 use crate::time::{Clock, Due, Gate, Tick};
 
 /// Handles that are cancelled when the call that made them ends early.
@@ -96,7 +97,7 @@ impl ScheduledThreadPool {
         T: Send + Sync + 'static,
         F: OnceBody<T>,
     {
-        let clock = &self.shell().clock;
+        let clock = &self.state().clock;
         let until = clock.now() + limit;
         let mut members = Members { handles: Vec::new() };
         for body in bodies {
@@ -168,8 +169,10 @@ impl ScheduledThreadPool {
         T: Send + Sync + 'static,
         F: OnceBody<T>,
     {
-        let (id, due) = (self.shell().draw_id(), Due::Tick(self.shell().clock.now()));
-        let handle = self.make_handle(id, Task::once(body), None, due);
+        let now = self.state().clock.now();
+        let block = TaskBlock::new(Arc::clone(&self.state().link), (), Once(Some(body)), now);
+        block.header().set_id(self.state().draw_id());
+        let handle = TaskHandle::new(block);
         handle.cancel();
         handle
     }
@@ -184,7 +187,7 @@ impl ScheduledThreadPool {
         T: Clone + Send + Sync + 'static,
         F: OnceBody<T>,
     {
-        let clock = &self.shell().clock;
+        let clock = &self.state().clock;
         let until = limit.map(|limit| clock.now() + limit);
         let finish = Arc::new(Finish::default());
         let mut members = Members { handles: Vec::new() };
@@ -193,8 +196,8 @@ impl ScheduledThreadPool {
         let mut bodies = bodies.into_iter();
         let run = Run::current();
         let interruptible = Interruptible::new(run.as_ref(), &finish.gate);
-        let neighbour = run.as_ref().filter(|run| run.is_of(&**self.shell()));
-        let stops_at = run.as_ref().and_then(|run| run.deadline_in(&**self.shell()));
+        let neighbour = run.as_ref().filter(|run| run.is_of(self.state().address()));
+        let stops_at = run.as_ref().and_then(|run| run.deadline_in(self.state().address()));
         let mut starves_at = neighbour.map(|_| starves_at(&**clock, Due::Tick(clock.now())));
         loop {
             let seen = finish.gate.epoch();
@@ -225,7 +228,7 @@ impl ScheduledThreadPool {
                 && starves_at.take_if(|at| clock.now() >= *at).is_some()
                 && let Some(waiting) = members.starving()
             {
-                self.shell().wait_starves(run, waiting.header());
+                self.state().wait_starves(run, &*waiting);
             }
             let wake_ups = [until, starves_at, stops_at];
             clock.wait(&finish.gate, seen, wake_ups.into_iter().flatten().min());

@@ -20,29 +20,28 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `step`, `entry`, `queues`, `ready`, `staging`, `activity`, `workers`, `lateness`, `wake_ups`, `staffing`, `intake`, `removal`, `shutdown`, `ending`, `core` | what is queued, who works, what may run | a clock, a thread, user code; it takes the locks of `ready` and `staging` only |
-// | shell | `shared_worker`, `locked`, `shell`, `stepping`, `effects`, `wake` | the locks; performs the core's effects after unlocking | decides anything |
+// | core | `core`, `sizes`, `ending`, `shutdown`, `entry`, `walls`, `workers`, `sleepers`, `effects` | what is queued, who works, what may run | a clock, a thread, user code; it takes no lock but those of tasks |
+// | state | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 // | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | looks into the core |
 //
 // # The way of a task
 //
-// `submit` makes it (`task::arena`). What is due goes to the line if that is empty or a worker submits it (`ready`), or
-// else is staged, as is what is due later (`staging`), unless a worker has to be woken for it: then a step of the core
-// takes it in (`stepping`, `intake`). A worker takes the first in line, or has a step of the core find the first and
-// plan which worker comes for the next (`worker`, `core`). It runs it in one call (`task::cell`), and gives a recurring
-// one back with its next step.
+// `submit` makes it and puts it into the `inbox`. The next thread that takes a step of the core collects what is there into the
+// queue. A worker takes the first entry that is due (`core`), runs it in one call (`task::block`), and gives a recurring
+// one back with its next step (`worker`).
 //
-// # Workers
+// # How a worker sleeps and wakes
 //
-// Of the workers that wait, one leads: see `workers`. A busy one goes from one task to the next without the lock of
-// the pool: see `ready`.
+// A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers` with a time
+// to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. Who submits
+// something that is due before that time has the core wake a sleeper. A worker that leaves with work has another one woken if no sleeper
+// looks in time for the rest.
 //
 // # What it must never do
 //
 // Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
 // with anything but the clock.
 
-mod activity;
 mod alarm;
 mod builder;
 mod control;
@@ -52,32 +51,22 @@ mod ending;
 mod entry;
 mod executor;
 mod hooks;
+mod inbox;
 mod inside;
-mod intake;
 mod invoke;
-mod lateness;
-mod locked;
-mod queues;
-mod ready;
-mod removal;
+mod pool_state;
 mod run_hooks;
-mod shared_worker;
-mod shell;
 mod shutdown;
-mod staffing;
-mod staging;
-mod step;
-mod stepping;
+mod sizes;
+mod sleepers;
 mod submit;
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
 mod threads;
 mod time_limit;
 mod timer;
 mod unstarted;
 mod virtual_workers;
 mod wake;
-mod wake_ups;
+mod walls;
 mod worker;
 mod workers;
 

@@ -54,8 +54,7 @@ impl RunState {
 pub struct ShutdownPolicy {
     /// Whether recurring tasks go on; `false` by default.
     ///
-    /// A task with a trigger counts as recurring. (Spring's cron tasks are one-shots to the JDK, so
-    /// that a context may hang until the next fire time.)
+    /// As in the JDK.
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub continue_recurring: bool,
     /// Whether one-shot tasks that are not due yet still run at their time; `true` by default.
@@ -69,9 +68,8 @@ impl Default for ShutdownPolicy {
     }
 }
 
-/// What the pool knows about an item of its queue. As wide as its neighbours, so that an entry is moved without gaps.
+/// The kind of an entry of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
 pub(crate) enum Kind {
     OneShot,
     Recurring,

@@ -1,23 +1,20 @@
-//! How a task comes to its pool: made, given to the core, or refused.
+//! How a task comes to its pool: made, put in, or refused.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::core::Core;
-use super::entry::AnyItem;
+use super::entry::key;
 use super::executor::ScheduledThreadPool;
+use super::inbox::Errand;
+use super::pool_state::PoolState;
 use super::shutdown::Kind;
-use super::step::{Effects, Submitter};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
-use crate::task::cell::TaskCell;
-use crate::task::slot::{Around, Work};
-use crate::task::steps::{Once, Steps};
-use crate::task::{
-    Body, Header, Link, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, TaskReturn, Traits,
-};
-use crate::time::{Due, Now};
-use crate::trigger::Trigger;
+use crate::task::block::{Awaited, TaskBlock};
+use crate::task::header::{MaybeTraits, Traits};
+use crate::task::steps::{Around, Decorated, Once, Steps};
+use crate::task::{AnyTask, Body, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, TaskReturn};
+use crate::time::Tick;
 
 impl ScheduledThreadPool {
     /// Runs a task as soon as possible, in one order with all other tasks.
@@ -67,10 +64,14 @@ impl ScheduledThreadPool {
         body: impl OnceBody<T>,
         watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
-        let now = Now::read(&*self.shell().clock);
-        let due = Due::Tick(now.tick + delay);
-        let launch = Launch { traits: None, kind: Kind::OneShot, due, now };
-        self.launch(launch, Once(Some(body)), watch)
+        let state = self.state();
+        let now = state.clock.now();
+        if state.hooks.decorate.is_some() {
+            return self.launch(Task::once(body).initial_delay(delay), now, watch);
+        }
+        let (link, due) = (Arc::clone(&state.link), now + delay);
+        let block = TaskBlock::queued(link, (), Once(Some(body)), due);
+        self.submit_block(block, Submission { kind: Kind::OneShot, due, now, id: None }, watch)
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -99,8 +100,8 @@ impl ScheduledThreadPool {
     /// Runs a task again and again, at fire times that lie `period` apart.
     ///
     /// The first is `initial_delay` from now. Runs never overlap; fire times that are missed because a
-    /// run took longer follow back to back, as in the JDK ([`Task::misfire`] has other choices). A
-    /// run that panics or returns an error ends the task.
+    /// run took longer follow back to back, as in the JDK. A run that panics or returns an error ends
+    /// the task.
     ///
     /// # Errors
     ///
@@ -132,30 +133,6 @@ impl ScheduledThreadPool {
         self.submit_task(task.initial_delay(initial_delay))
     }
 
-    /// Runs a task whenever its trigger says: a one-shot that schedules itself anew after each run.
-    ///
-    /// ```
-    /// use scheduler_core::{ScheduledThreadPool, trigger::CronTrigger, trigger::Zone};
-    ///
-    /// let pool = ScheduledThreadPool::new(1);
-    /// let daily = CronTrigger::new("@daily".parse()?, Zone::UTC);
-    /// let handle = pool.schedule_with_trigger(daily, || println!("a new day"))?;
-    /// assert!(handle.cancel());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_argument`] when the trigger gives no fire time at all; [`Error::is_failed`] when it
-    /// panics at the first question; otherwise as [`execute`](Self::execute).
-    pub fn schedule_with_trigger<R: TaskReturn>(
-        &self,
-        trigger: impl Trigger + 'static,
-        body: impl FnMut() -> R + Send + 'static,
-    ) -> Result<TaskHandle<()>, Error> {
-        self.submit_task(Task::on_trigger(trigger, Body::new(body)))
-    }
-
     /// Submits a task with all its options.
     ///
     /// # Errors
@@ -166,103 +143,118 @@ impl ScheduledThreadPool {
         task: Task<T>,
     ) -> Result<TaskHandle<T>, Error> {
         task.check()?;
-        let now = Now::read(&*self.shell().clock);
-        let due = first_due(&task, now)?;
-        let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
-        let Task { name, rhythm, on_error, deadline, body, .. } = task;
-        let traits = Traits::if_special(name, rhythm, on_error, deadline, false);
-        self.launch(Launch { traits, kind, due, now }, body, |_| ())
+        let now = self.state().clock.now();
+        self.launch(task, now, |_| ())
     }
 
-    fn launch<T: Send + Sync + 'static, B: Steps<T> + 'static>(
+    fn launch<T: Send + Sync + 'static>(
         &self,
-        launch: Launch,
-        body: B,
+        task: Task<T>,
+        now: Tick,
         watch: impl FnOnce(&TaskHandle<T>),
     ) -> Result<TaskHandle<T>, Error> {
-        let Launch { traits, kind, due, now } = launch;
-        let id = self.shell().draw_id();
-        let hooks = &self.shell().hooks;
-        let around = if hooks.decorate.is_some() {
-            let name = traits.as_ref().and_then(|traits| traits.name.as_deref());
-            hooks.decorate(id, name).map_err(Error::failed)?
+        let state = self.state();
+        let due = now + task.initial_delay;
+        let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
+        let (body, id) = if state.hooks.decorate.is_some() {
+            let id = state.draw_id();
+            let around = state.hooks.decorate(id, task.name.as_deref()).map_err(Error::failed)?;
+            (decorated(task.body, around), Some(id))
         } else {
-            None
+            (task.body, None)
         };
-        let work = Work { body, around };
-        let handle = TaskHandle::new(self.shell().arena.make(id, traits, work, due));
-        watch(&handle);
-        match self.shell().stage(handle.task(), id, kind, due, now) {
-            Ok(()) => Ok(handle),
-            Err(task) => {
-                let submitter = if self.shell().is_called_by_worker() {
-                    Submitter::Worker
-                } else {
-                    Submitter::Other
-                };
-                self.admit(handle, |core, effects| {
-                    core.admit(task, kind, due, now, submitter, effects)
-                })
-            }
-        }
+        let traits = Traits::new(task.name, task.rhythm, task.on_error, task.deadline, false);
+        let block = TaskBlock::queued(Arc::clone(&state.link), traits, body, due);
+        self.submit_block(block, Submission { kind, due, now, id }, watch)
     }
 
-    /// Has the core take a new task in.
-    #[inline(never)]
-    fn admit<T: Send + Sync + 'static>(
+    #[inline]
+    fn submit_block<T, B, X>(
         &self,
-        handle: TaskHandle<T>,
-        admit: impl FnOnce(&mut Core<AnyItem>, &mut Effects<AnyItem>) -> Result<(), AnyItem>,
-    ) -> Result<TaskHandle<T>, Error> {
-        let (answer, starts) = self.shell().alter_and_count(admit);
-        match answer {
-            Err(refused) => self.reject(refused)?,
-            Ok(()) if starts.refused > 0 => self.shell().check_manned(&handle.task())?,
-            Ok(()) => {}
+        block: Arc<TaskBlock<T, B, X>>,
+        submission: Submission,
+        watch: impl FnOnce(&TaskHandle<T>),
+    ) -> Result<TaskHandle<T>, Error>
+    where
+        T: Send + Sync + 'static,
+        B: Steps<T> + 'static,
+        X: MaybeTraits,
+    {
+        let handle = TaskHandle::new(Arc::clone(&block) as Arc<dyn Awaited<T>>);
+        watch(&handle);
+        let errand = match self.state().put_in(block, submission) {
+            Ok(Errand::Nothing) => return Ok(handle),
+            Ok(errand) => errand,
+            Err(refused) => {
+                self.reject(refused)?;
+                return Ok(handle);
+            }
+        };
+        if self.state().run_errand(errand).refused > 0 {
+            self.check_manned(&handle)?;
         }
         Ok(handle)
     }
 
-    /// A task of the pool's own, which is not submitted yet.
-    pub(super) fn make_handle<T: Send + Sync + 'static>(
-        &self,
-        id: TaskId,
-        task: Task<T>,
-        around: Option<Around>,
-        due: Due,
-    ) -> TaskHandle<T> {
-        make_handle(id, task, self.shell().arena.link(), around, due)
-    }
-
-    fn reject(&self, refused: AnyItem) -> Result<(), Error> {
-        let task = UnstartedTask::new(refused, Arc::clone(self.shell()));
+    #[cold]
+    fn reject(&self, refused: Arc<dyn AnyTask>) -> Result<(), Error> {
+        refused.withdraw();
+        let task = UnstartedTask::new(refused, Arc::clone(self.state()));
         self.rejection_policy().reject(task, self)
     }
+
+    /// Takes a task that was just admitted out again, where no worker is there to run it.
+    #[cold]
+    fn check_manned<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> Result<(), Error> {
+        if self.state().step(|core, _| core.workers.live()) > 0 {
+            return Ok(());
+        }
+        let Some(task) = self.remove(handle) else { return Ok(()) };
+        let label = task.label();
+        drop(task);
+        Err(Error::no_thread(label, self.state().refusal.lock().clone()))
+    }
 }
 
-/// All of a new task but its body.
-struct Launch {
-    traits: Option<Box<Traits>>,
-    kind: Kind,
-    due: Due,
-    now: Now,
+/// How a task is put into the inbox.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Submission {
+    pub(super) kind: Kind,
+    pub(super) due: Tick,
+    pub(super) now: Tick,
+    /// The number of the task, where it was drawn before.
+    pub(super) id: Option<TaskId>,
 }
 
-fn first_due<T>(task: &Task<T>, now: Now) -> Result<Due, Error> {
-    let first = task.rhythm.first(task.initial_delay, now).map_err(Error::failed)?;
-    first.ok_or_else(|| Error::argument("trigger", "it never fires"))
+impl PoolState {
+    /// Puts a task into the inbox, or hands it back if the pool takes none.
+    #[inline]
+    pub(super) fn put_in<A: AnyTask + 'static>(
+        &self,
+        task: Arc<A>,
+        submission: Submission,
+    ) -> Result<Errand, Arc<dyn AnyTask>> {
+        let Submission { kind, due, now, id } = submission;
+        let mut inbox = self.inbox.lock();
+        let id = id.unwrap_or_else(|| inbox.draw_id());
+        task.header().set_id(id);
+        if !inbox.takes(kind) {
+            drop(inbox);
+            return Err(task);
+        }
+        let errand = inbox.push(task, key(due.as_nanos(), id, kind), now);
+        self.note_filled();
+        Ok(errand)
+    }
 }
 
-/// A task that is not submitted yet.
-pub(super) fn make_handle<T: Send + Sync + 'static>(
-    id: TaskId,
-    task: Task<T>,
-    link: Arc<Link>,
+/// A body with what surrounds each of its steps, if anything does.
+pub(super) fn decorated<T: 'static>(
+    body: Box<dyn Steps<T>>,
     around: Option<Around>,
-    due: Due,
-) -> TaskHandle<T> {
-    let Task { name, rhythm, on_error, deadline, is_alarm, body, .. } = task;
-    let traits = Traits::if_special(name, rhythm, on_error, deadline, is_alarm);
-    let header = Header::new(id, traits, link);
-    TaskHandle::new(TaskCell::new(header, Work { body, around }, due))
+) -> Box<dyn Steps<T>> {
+    match around {
+        None => body,
+        Some(around) => Box::new(Decorated { body, around }),
+    }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
-use super::shell::{Shell, StartWorker};
+use super::core::WorkerLoss;
+use super::pool_state::{PoolState, StartWorker};
 use super::worker;
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicBool, Ordering};
@@ -54,14 +55,14 @@ impl<F: ThreadFactory + ?Sized> ThreadFactory for Arc<F> {
 pub struct WorkerThread {
     name: String,
     pub(super) number: WorkerNumber,
-    pub(super) shell: Option<Arc<Shell>>,
+    pub(super) state: Option<Arc<PoolState>>,
     /// Set by the start and by the dropping of the worker: the later of the two reports a refusal.
     is_over: Arc<AtomicBool>,
 }
 
 impl WorkerThread {
-    pub(super) fn new(name: String, number: WorkerNumber, shell: Arc<Shell>) -> Self {
-        Self { name, number, shell: Some(shell), is_over: Arc::new(AtomicBool::new(false)) }
+    pub(super) fn new(name: String, number: WorkerNumber, state: Arc<PoolState>) -> Self {
+        Self { name, number, state: Some(state), is_over: Arc::new(AtomicBool::new(false)) }
     }
 
     /// The name the thread is meant to have: the pool's prefix and the worker's number.
@@ -93,8 +94,8 @@ impl WorkerThread {
 
     /// Runs tasks until the worker leaves its pool.
     pub fn run(mut self) {
-        if let Some(shell) = self.shell.take() {
-            worker::work(&shell, self.number);
+        if let Some(state) = self.state.take() {
+            worker::work(&state, self.number);
         }
     }
 }
@@ -102,11 +103,12 @@ impl WorkerThread {
 /// A worker that is dropped without having been run does not count as one of its pool.
 impl Drop for WorkerThread {
     fn drop(&mut self) {
-        if let Some(shell) = self.shell.take() {
-            shell.lose_worker(self.number);
+        if let Some(state) = self.state.take() {
+            let number = self.number;
+            state.lose_worker(WorkerLoss { number, was_parked: false, is_replaced: false });
             // ORDERING: relaxed, the swap alone decides which is the later one.
             if self.is_over.swap(true, Ordering::Relaxed) {
-                shell.announce_refusal(self.number, DROPPED);
+                state.announce_refusal(self.number, DROPPED);
             }
         }
     }
@@ -144,7 +146,12 @@ impl ThreadFactory for StdThreads {
 pub(super) struct Threads(pub(super) Arc<dyn ThreadFactory>);
 
 impl StartWorker for Threads {
-    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
-        WorkerThread::new(name, number, shell).start(|worker| self.0.start(worker))
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String> {
+        WorkerThread::new(name, number, state).start(|worker| self.0.start(worker))
     }
 }

@@ -37,7 +37,7 @@ impl ScheduledThreadPool {
         limit: Duration,
         body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
-        let deadline = self.shell().clock.now() + limit;
+        let deadline = self.state().clock.now() + limit;
         let handle = self.submit_task(Task::once(body).deadline(deadline))?;
         if !handle.is_done() {
             let limited = handle.clone();

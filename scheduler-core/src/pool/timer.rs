@@ -1,22 +1,19 @@
 //! Making and arming timers, for a scheduler above the engine, and firings that go on as a future.
 
-use std::any::Any;
-use std::mem;
 use std::sync::Arc;
 
-use super::entry::{AnyItem, place_of};
 use super::executor::ScheduledThreadPool;
-use super::shell::Shell;
+use super::inbox::Errand;
+use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
-use super::submit::make_handle;
+use super::submit::{Submission, decorated};
 use super::wake::Wake;
 use crate::observe::Event;
-use crate::task::slot::Around;
-use crate::task::{
-    AnyTask, Fire, Header, OnError, Rhythm, Run, Task, TaskHandle, TaskId, Timer, Traits,
-};
+use crate::task::block::TaskBlock;
+use crate::task::header::{Header, Traits};
+use crate::task::steps::Around;
+use crate::task::{AnyTask, Arming, Fire, OnError, Rhythm, Run, Task, TaskHandle, TaskId, Timer};
 use crate::time::{Due, Now, Tick};
-use crate::unwind::drop_contained;
 
 impl ScheduledThreadPool {
     /// Makes a timer of this content, which is not armed; see [`Timer`].
@@ -24,12 +21,13 @@ impl ScheduledThreadPool {
     /// If the decorator of the pool panics the timer has none.
     #[must_use]
     pub fn timer<T: Fire>(&self, name: impl Into<Arc<str>>, content: T) -> Arc<Timer<T>> {
-        let (shell, name) = (self.shell(), name.into());
-        let id = shell.draw_id();
-        let (around, _) = shell.decorate(id, Some(&name));
-        let traits =
-            Traits::if_special(Some(name), Rhythm::Once, OnError::Continue, Tick::MAX, true);
-        Timer::new(Header::new(id, traits, shell.arena.link()), around, content)
+        let (state, name) = (self.state(), name.into());
+        let id = state.draw_id();
+        let (around, _) = state.decorate(id, Some(&name));
+        let traits = Traits::new(Some(name), Rhythm::Once, OnError::Continue, Tick::MAX, true);
+        let header = Header::new(Arc::clone(&state.link));
+        header.set_id(id);
+        Timer::new(header, traits, around, content)
     }
 }
 
@@ -44,35 +42,41 @@ impl<T: Fire> Timer<T> {
     /// than its core size, as for a submission; where there is none and none can be started, the timer is
     /// [dropped](Fire::dropped).
     pub fn arm(self: &Arc<Self>, due: Due, now: Now) -> Wake {
-        let Some(shell) = shell_of(self.header()) else { return Wake::refused() };
-        let timer: AnyItem = Arc::clone(self) as AnyItem;
-        // The share that is left over is not the last one.
-        let (is_refused, later) =
-            shell.alter_later(|core, effects| core.arm(timer, due, now, effects).is_err());
-        Wake::new(shell, later, is_refused)
+        let Some(state) = state_of(&**self) else { return Wake::refused() };
+        let place = due.not_overtaking(now);
+        let (errand, arming) = {
+            let mut inbox = state.inbox.lock();
+            if !inbox.takes(Kind::Timer) {
+                return Wake::refused();
+            }
+            let arming = self.note_armed(due, place);
+            if arming == Arming::Same {
+                return Wake::none();
+            }
+            let errand = inbox.push_timer(self.ticket(), place, now);
+            state.note_filled();
+            (errand, arming)
+        };
+        let is_called = arming == Arming::Moved && state.link.dead.announce(false);
+        Wake::of(
+            state,
+            if is_called && errand == Errand::Nothing { Errand::Collect } else { errand },
+        )
     }
 
     /// Disarms the timer; a worker that has taken it fires it all the same.
     pub fn disarm(&self) -> Wake {
-        let Some(shell) = shell_of(self.header()) else { return Wake::none() };
-        let (_, later) = shell.alter_later(|core, effects| {
-            core.disarm(place_of(self.header(), AnyTask::due(self)), effects)
-        });
-        Wake::new(shell, later, false)
+        if !self.note_disarmed() || !self.header().link.dead.announce(false) {
+            return Wake::none();
+        }
+        state_of(self).map_or_else(Wake::none, |state| Wake::of(state, Errand::Collect))
     }
 
     /// The time that the timer is armed for, while it is.
     #[must_use]
     pub fn due(&self) -> Option<Due> {
-        let shell = shell_of(self.header())?;
-        let _locked = shell.locked.lock();
-        self.armed()
+        self.armed_due()
     }
-}
-
-fn shell_of(header: &Header) -> Option<Arc<Shell>> {
-    let home: Arc<dyn Any + Send + Sync> = header.home()?;
-    home.downcast::<Shell>().ok()
 }
 
 impl Run {
@@ -81,29 +85,38 @@ impl Run {
     /// The pool runs it also while it shuts down, and waits for it. When it stops it cancels the task, and does not
     /// hand it out. The rhythm and the initial delay of the task have no effect. The task is cancelled at once where
     /// the pool takes none any more, or where its decorator panics.
-    pub fn go_on(&self, mut task: Task<()>) -> TaskHandle<()> {
-        drop_contained(mem::replace(&mut task.rhythm, Rhythm::Once));
-        let header = self.task().header();
-        let Some(shell) = shell_of(header) else {
-            let handle = make_handle(header.id(), task, header.link(), None, Due::Tick(Tick::MAX));
+    pub fn go_on(&self, task: Task<()>) -> TaskHandle<()> {
+        let link = Arc::clone(&self.task().header().link);
+        let now = link.clock.now();
+        let Task { name, on_error, deadline, body, .. } = task;
+        let Some(state) = state_of(&**self.task()) else {
+            let handle = TaskHandle::new(TaskBlock::new(link, (), body, now));
             handle.cancel();
             return handle;
         };
-        let (id, now) = (shell.draw_id(), Now::read(&*shell.clock));
-        let (around, is_decorated) = shell.decorate(id, task.name.as_deref());
-        let due = Due::Tick(now.tick);
-        let handle = make_handle(id, task, shell.arena.link(), around, due);
-        let item = handle.task();
-        if is_decorated {
-            shell.alter(|core, effects| core.admit_own(item, Kind::Resumed, due, now, effects));
-        } else {
+        let id = state.draw_id();
+        let (around, is_decorated) = state.decorate(id, name.as_deref());
+        let traits = Traits::new(name, Rhythm::Once, on_error, deadline, false);
+        let block = TaskBlock::queued(link, traits, decorated(body, around), now);
+        let handle = TaskHandle::new(Arc::clone(&block) as _);
+        let submission = Submission { kind: Kind::Resumed, due: now, now, id: Some(id) };
+        if !is_decorated {
+            block.withdraw();
             handle.cancel();
+            return handle;
+        }
+        match state.put_in(block, submission) {
+            Ok(errand) => _ = state.run_errand(errand),
+            Err(refused) => {
+                refused.withdraw();
+                handle.cancel();
+            }
         }
         handle
     }
 }
 
-impl Shell {
+impl PoolState {
     /// Asks the decorator for what has no error to return; the second part is false if it panicked.
     fn decorate(&self, id: TaskId, name: Option<&str>) -> (Option<Around>, bool) {
         match self.hooks.decorate(id, name) {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::entry::AnyItem;
-use super::shell::Shell;
+use super::entry::Item;
+use super::pool_state::PoolState;
 use super::worker;
 use crate::task::{TaskHandle, TaskId};
 
@@ -26,25 +26,25 @@ use crate::task::{TaskHandle, TaskId};
 /// ```
 #[must_use = "dropping a task that has not been run cancels it"]
 pub struct UnstartedTask {
-    task: AnyItem,
-    shell: Arc<Shell>,
+    task: Item,
+    state: Arc<PoolState>,
 }
 
 impl UnstartedTask {
-    pub(super) fn new(task: AnyItem, shell: Arc<Shell>) -> Self {
-        Self { task, shell }
+    pub(super) fn new(task: Item, state: Arc<PoolState>) -> Self {
+        Self { task, state }
     }
 
     /// The number of the task.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.task.header().id()
+        self.task.id()
     }
 
     /// The name of the task, where it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.task.header().name()
+        self.task.name()
     }
 
     /// Returns true if `handle` is a handle of this task.
@@ -58,18 +58,18 @@ impl UnstartedTask {
     /// A one-shot delivers its value. A recurring task is run once and then cancelled, because it has
     /// no pool to come back to; so is one whose future is pending after the first poll.
     pub fn run(self) {
-        worker::run_outside(&self.shell, &self.task);
+        worker::run_outside(&self.state, &self.task);
     }
 
     /// The task's name in messages.
     pub(super) fn label(&self) -> String {
-        self.task.header().label()
+        self.task.label()
     }
 }
 
 impl Drop for UnstartedTask {
     fn drop(&mut self) {
-        self.shell.cancel(&self.task);
+        self.state.cancel(&self.task);
     }
 }
 

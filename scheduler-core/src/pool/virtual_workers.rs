@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::shared_worker::SharedWorker;
-use super::shell::{Shell, StartWorker};
+use super::pool_state::{PoolState, StartWorker};
+use super::shutdown::Kind;
 use super::threads::WorkerThread;
-use super::worker::{self, InHand};
+use super::worker::{self, Seat};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::run::Held;
-use crate::task::{TaskId, run};
-use crate::time::{Epoch, Tick};
+use crate::task::{Held, Rest, TaskId, current};
+use crate::time::{Epoch, Gate, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
 ///
@@ -40,30 +39,24 @@ use crate::time::{Epoch, Tick};
 pub struct VirtualWorkers {
     /// Workers of a pool that exists; the pool owns them.
     workers: Arc<Mutex<BTreeMap<WorkerNumber, VirtualWorker>>>,
-    shell: Arc<Mutex<Option<Weak<Shell>>>>,
+    state: Arc<Mutex<Option<Weak<PoolState>>>>,
     steps: Arc<AtomicU64>,
     refusals: Arc<AtomicU64>,
 }
 
-/// Where a virtual worker waits to be woken, and what it saw there before its last step.
+/// A virtual worker between its steps.
 struct VirtualWorker {
-    shared: Arc<SharedWorker>,
-    /// None before the first step.
+    gate: Arc<Gate>,
+    /// None while a step is being taken, or in the middle of a run.
+    seat: Option<Box<Seat>>,
+    /// The epoch of the gate before the last step; none before the first one.
     seen: Option<Epoch>,
-    /// Whether it is in the middle of a run.
-    is_busy: bool,
 }
 
 impl VirtualWorker {
     fn is_woken(&self) -> bool {
-        !self.is_busy && self.seen != Some(self.shared.gate.epoch())
+        self.seat.is_some() && self.seen != Some(self.gate.epoch())
     }
-}
-
-/// What a worker shares, if it is free to look for work.
-enum Noticed {
-    Busy,
-    Free(Arc<SharedWorker>),
 }
 
 /// What one step of a virtual worker led to.
@@ -108,8 +101,9 @@ impl VirtualWorkers {
     /// moves the clocks itself steps a worker at this time instead, and after each setting of the wall clock.
     #[must_use]
     pub fn next_due(&self) -> Option<Tick> {
-        let shell = self.shell.lock().as_ref().and_then(Weak::upgrade)?;
-        shell.step(|core, now, _| core.first_due(now))
+        let state = self.state()?;
+        let now = Now::read(&*state.clock);
+        state.step(|core, effects| core.first_due(now, effects))
     }
 
     /// Refuses the next `count` workers that the pool wants to start, as a system does that has no
@@ -140,37 +134,35 @@ impl VirtualWorkers {
     pub fn begin(&self, worker: u64) -> Begun {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
-        let shell = self.shell.lock().as_ref().and_then(Weak::upgrade);
-        let (shell, shared) = match (shell, self.notice(worker)) {
-            (_, Some(Noticed::Busy)) => return Begun::Waits(None),
-            (Some(shell), Some(Noticed::Free(shared))) => (shell, shared),
-            (None, _) | (_, None) => {
-                self.workers.lock().remove(&worker);
-                return Begun::Left;
-            }
+        let Some(mut seat) = self.take_seat(worker) else {
+            let is_there = self.workers.lock().contains_key(&worker);
+            return if is_there { Begun::Waits(None) } else { Begun::Left };
         };
-        let present =
-            worker::Worker { shell: &shell, number: worker, shared: &shared, holds: true };
-        let present_as = present.enter();
-        let mut in_hand = InHand::new(&shared);
+        let Some(state) = self.state() else {
+            self.workers.lock().remove(&worker);
+            return Begun::Left;
+        };
+        let thread = current::this_thread();
+        let as_worker = current::enter_as_worker(state.address(), worker);
         let step = loop {
-            let step = present.step(&mut in_hand);
+            let step = seat.step(&state, &thread);
             if !matches!(step, worker::Step::Ran) {
                 break step;
             }
         };
-        drop(in_hand);
-        drop(present_as);
+        drop(as_worker);
         match step {
-            worker::Step::Held(held) => {
-                self.set_busy(worker, true);
-                let workers = self.clone();
-                Begun::Run(VirtualRun { shell, workers, worker, held: Some(held) })
+            worker::Step::Held(held, kind) => {
+                let (workers, held) = (self.clone(), Some((held, kind, seat)));
+                Begun::Run(VirtualRun { state, workers, worker, held })
             }
-            worker::Step::Waits(until) => Begun::Waits(until),
+            worker::Step::Waits(until) => {
+                self.give_back(worker, seat);
+                Begun::Waits(Some(until).filter(|until| *until != Tick::MAX))
+            }
             worker::Step::Ran | worker::Step::Leaves => {
                 self.workers.lock().remove(&worker);
-                shell.worker_left(worker);
+                state.worker_left(worker);
                 Begun::Left
             }
         }
@@ -196,20 +188,22 @@ impl VirtualWorkers {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Notes what a worker sees before it looks for work, and hands out what it shares; none if it has left.
-    fn notice(&self, worker: WorkerNumber) -> Option<Noticed> {
-        let mut workers = self.workers.lock();
-        let entry = workers.get_mut(&worker)?;
-        if entry.is_busy {
-            return Some(Noticed::Busy);
-        }
-        entry.seen = Some(entry.shared.gate.epoch());
-        Some(Noticed::Free(Arc::clone(&entry.shared)))
+    fn state(&self) -> Option<Arc<PoolState>> {
+        self.state.lock().as_ref().and_then(Weak::upgrade)
     }
 
-    fn set_busy(&self, worker: WorkerNumber, is_busy: bool) {
+    /// Notes what a worker sees before it looks for work, and takes its seat; none if it is busy or has left.
+    fn take_seat(&self, worker: WorkerNumber) -> Option<Box<Seat>> {
+        let mut workers = self.workers.lock();
+        let entry = workers.get_mut(&worker)?;
+        let seat = entry.seat.take()?;
+        entry.seen = Some(entry.gate.epoch());
+        Some(seat)
+    }
+
+    fn give_back(&self, worker: WorkerNumber, seat: Box<Seat>) {
         if let Some(entry) = self.workers.lock().get_mut(&worker) {
-            entry.is_busy = is_busy;
+            entry.seat = Some(seat);
         }
     }
 
@@ -220,19 +214,24 @@ impl VirtualWorkers {
         if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             return;
         }
-        let Some(shell) = worker.shell.take() else { return };
-        let Some(shared) = shell.shared_worker(worker.number) else { return };
-        *self.shell.lock() = Some(Arc::downgrade(&shell));
-        self.workers
-            .lock()
-            .insert(worker.number, VirtualWorker { shared, seen: None, is_busy: false });
-        shell.worker_arrived(worker.number);
+        let Some(state) = worker.state.take() else { return };
+        let Some(member) = state.member(worker.number) else { return };
+        *self.state.lock() = Some(Arc::downgrade(&state));
+        let (gate, seat) = (Arc::clone(&member.gate), Box::new(Seat::new(member, true)));
+        let entry = VirtualWorker { gate, seat: Some(seat), seen: None };
+        self.workers.lock().insert(worker.number, entry);
+        state.worker_started(worker.number);
     }
 }
 
 impl StartWorker for VirtualWorkers {
-    fn start(&self, shell: Arc<Shell>, name: String, number: WorkerNumber) -> Result<(), String> {
-        WorkerThread::new(name, number, shell).start(|worker| {
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String> {
+        WorkerThread::new(name, number, state).start(|worker| {
             self.join(worker);
             Ok(())
         })
@@ -275,11 +274,11 @@ pub enum Begun {
 /// Dropping it ends the run, too, so that no waiter waits for ever.
 #[must_use = "the run is in progress until it is finished"]
 pub struct VirtualRun {
-    shell: Arc<Shell>,
+    state: Arc<PoolState>,
     workers: VirtualWorkers,
     worker: WorkerNumber,
     /// None after the end.
-    held: Option<Box<Held>>,
+    held: Option<(Box<Held>, Kind, Box<Seat>)>,
 }
 
 impl VirtualRun {
@@ -299,14 +298,14 @@ impl VirtualRun {
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.held().rest == run::Rest::Pending
+        self.held().rest == Rest::Pending
     }
 
     /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in
     /// progress. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().rest == run::Rest::Spent
+        self.held().rest == Rest::Spent
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring
@@ -316,22 +315,25 @@ impl VirtualRun {
     }
 
     fn held(&self) -> &Held {
-        self.held.as_ref().expect("only the drop takes it")
+        match &self.held {
+            Some((held, ..)) => held,
+            None => unreachable!("only the drop takes it"),
+        }
     }
 }
 
 impl Drop for VirtualRun {
     fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            worker::finish(&self.shell, self.worker, *held);
-            self.workers.set_busy(self.worker, false);
+        if let Some((held, kind, mut seat)) = self.held.take() {
+            seat.finish(&self.state, *held, kind);
+            self.workers.give_back(self.worker, seat);
         }
     }
 }
 
 impl fmt::Debug for VirtualRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualRun").field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("VirtualRun").field("worker", &self.worker).finish_non_exhaustive()
     }
 }
 
@@ -387,18 +389,12 @@ mod tests {
     }
 
     #[test]
-    fn the_next_due_time_is_that_of_either_clock() {
+    fn the_next_due_time_is_that_of_the_first_task() {
         let (workers, clock) = (VirtualWorkers::new(), ManualClock::new());
         assert_eq!(workers.next_due(), None);
         let builder = ScheduledThreadPool::builder().clock(Arc::new(clock.clone()));
         let pool = builder.virtual_workers(&workers).build().unwrap();
-        let hourly: crate::trigger::CronTrigger = crate::trigger::CronTrigger::new(
-            "0 0 * * * *".parse().unwrap(),
-            crate::trigger::Zone::UTC,
-        );
-        pool.schedule_with_trigger(hourly, || {}).unwrap();
-        assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 3_600));
-        clock.suspend(SECOND * 600);
+        pool.schedule(SECOND * 3_000, || {}).unwrap();
         assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 3_000));
         pool.schedule(SECOND * 2_000, || {}).unwrap();
         assert_eq!(workers.next_due(), Some(Tick::ZERO + SECOND * 2_000));

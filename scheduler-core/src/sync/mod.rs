@@ -16,9 +16,6 @@
 //! The sanitizer sees only what is compiled with it. The standard library comes compiled; the crate
 //! parking_lot does not.
 //!
-//! In the two builds of the checkers, [`planted`] puts one bug into the engine, so that a model can be
-//! seen to fail; in any other it is a constant `false`.
-//!
 //! # What it must never do
 //!
 //! Let user code run while a lock is held. In debug builds every lock is counted per thread, and
@@ -46,15 +43,16 @@ mod platform {
 use std::sync as platform;
 
 pub(crate) use platform::atomic::{AtomicBool, AtomicU64, Ordering};
-/// No checker has one. It is set under a lock that the checkers know.
-pub(crate) use std::sync::OnceLock;
-/// For what listeners read, which may hold locks that a checker does not know: it must not switch threads there.
-pub(crate) use std::sync::atomic::AtomicU64 as UnexploredU64;
 
 /// A thread-local of the thread that the model checker runs, which is not one of the system's.
 #[cfg(any(loom, shuttle))]
 macro_rules! local {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = const { $first:expr };) => {
+        $crate::sync::checker::thread_local! {
+            $(#[$attribute])* static $name: $type = $first;
+        }
+    };
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $first:expr;) => {
         $crate::sync::checker::thread_local! {
             $(#[$attribute])* static $name: $type = $first;
         }
@@ -162,20 +160,6 @@ pub(crate) fn assert_unlocked() {
 #[cfg(debug_assertions)]
 local! {
     static HELD: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
-/// Returns true if the bug of this name is planted: the environment variable `SCHEDULER_PLANT` names one.
-#[cfg(any(loom, shuttle))]
-pub(crate) fn planted(bug: &str) -> bool {
-    static PLANTED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-    PLANTED.get_or_init(|| std::env::var("SCHEDULER_PLANT").ok()).as_deref() == Some(bug)
-}
-
-/// Returns true if the bug of this name is planted: never in a build that is used.
-#[cfg(not(any(loom, shuttle)))]
-#[inline]
-pub(crate) const fn planted(_bug: &str) -> bool {
-    false
 }
 
 /// Counts the locks that this thread holds, in debug builds.

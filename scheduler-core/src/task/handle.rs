@@ -1,20 +1,21 @@
-//! The caller's end of a task.
+//! The handle of a task, with which its caller waits and cancels.
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::cell::Awaited;
+use super::block::Awaited;
+use super::current;
 use super::header::TaskId;
-use super::run::{AnyTask, Interruptible, Run};
-use super::slot::Ended;
+use super::run::{Interruptible, Run};
 use super::state::TaskState;
+use super::value::{Outcome, TaskValue};
 use super::waiters::{Waiter, notify};
-use super::{Home, current};
+use super::{AnyTask, Cancelled};
 use crate::error::{Error, Failure};
 use crate::time::{Clock, Due, Gate, Now, Tick};
 use crate::unwind::catch;
@@ -25,12 +26,11 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 /// The caller's end of a task: waits for it, looks at it, cancels it.
 ///
 /// Clones are ends of the same task. Dropping a handle changes nothing: the task lives in its pool.
-/// A handle is also a future of the task's value.
+/// A handle can be awaited for the task's value: it [becomes a future](IntoFuture).
 ///
 /// The body of a task, with all that it has captured, is dropped before its end is seen: by a wait, a callback, or
 /// [`state`](Self::state). So what the body shared with the caller is the caller's alone then. There is one exception:
-/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over. A trigger
-/// stays as long as there is a handle.
+/// a task that is cancelled during a run has ended at once, and its body is dropped when the run is over.
 ///
 /// Every handle resolves: a task that is dropped before it could run, in whatever way, is cancelled.
 /// (In the JDK some futures stay pending for ever: discarded ones, drained ones, and those whose
@@ -54,13 +54,11 @@ const STARVED_AFTER: Duration = Duration::from_secs(1);
 #[doc(alias = "FutureTask")]
 pub struct TaskHandle<T> {
     pub(super) cell: Arc<dyn Awaited<T>>,
-    /// The number under which this handle's waker is registered.
-    waker: Option<u64>,
 }
 
 impl<T: Send + Sync + 'static> TaskHandle<T> {
     pub(crate) fn new(cell: Arc<dyn Awaited<T>>) -> Self {
-        Self { cell, waker: None }
+        Self { cell }
     }
 
     pub(crate) fn task(&self) -> Arc<dyn AnyTask> {
@@ -76,7 +74,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// The name of the task, where it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.cell.header().name()
+        self.cell.name()
     }
 
     /// The present state of the task.
@@ -98,13 +96,10 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// The time left until the task is due; zero once it is.
-    ///
-    /// A task that waits for a wall-clock time answers as the wall clock stands.
     #[must_use]
     #[doc(alias = "getDelay")]
     pub fn delay(&self) -> Duration {
-        let now = self.cell.header().home().map(|home| Now::read(&**home.clock()));
-        now.map_or(Duration::ZERO, |now| self.cell.due().left(now))
+        self.cell.due().left(Now::read(&*self.cell.header().link.clock))
     }
 
     /// Orders two tasks as the queue does: by due time, then by order of submission.
@@ -114,16 +109,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     #[must_use]
     #[doc(alias = "compareTo")]
     pub fn compare<U: Send + Sync + 'static>(&self, other: &TaskHandle<U>) -> Ordering {
-        let read = |task: &dyn AnyTask| task.header().home().map(|home| Now::read(&**home.clock()));
-        let key = |task: &dyn AnyTask, now: Option<Now>| {
-            let due = now.map_or(Tick::MAX, |now| task.due().as_tick(now));
-            (due, task.header().id(), task.header().home_address())
-        };
-        let now = read(&*self.cell);
-        // One reading for both, or what is due on the wall would shift between two readings.
-        let is_same_pool = self.cell.header().home_address() == other.cell.header().home_address();
-        let other_now = if is_same_pool { now } else { read(&*other.cell) };
-        key(&*self.cell, now).cmp(&key(&*other.cell, other_now))
+        let due = |task: &dyn AnyTask| task.due().into_parts().1;
+        let key = |task: &dyn AnyTask| (due(task), task.id(), task.header().link.address());
+        key(&*self.cell).cmp(&key(&*other.cell))
     }
 
     /// Waits until the task has ended.
@@ -159,7 +147,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     ///
     /// let pool = ScheduledThreadPool::new(1);
     /// let opened = pool.submit(|| File::open("/dev/null").map_err(|error| error.to_string()))?;
-    /// let file: &File = opened.wait_ref()?.as_ref().expect("it is there");
+    /// let opened = opened.wait_ref()?;
+    /// let file: &File = opened.as_ref().expect("it is there");
     /// # let _ = file;
     /// # Ok::<(), scheduler_core::Error>(())
     /// ```
@@ -167,8 +156,8 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
-    pub fn wait_ref(&self) -> Result<&T, Error> {
-        self.block(None).and_then(Ended::into_result)
+    pub fn wait_ref(&self) -> Result<TaskValue<T>, Error> {
+        self.block(None).and_then(Outcome::into_result)
     }
 
     /// The failure of a failed task, without waiting.
@@ -181,7 +170,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Ended::Failed(failure)) => Ok(failure),
+            Some(Outcome::Failed(failure)) => Ok(failure),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -209,25 +198,21 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<Ended<'_, T>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<Outcome<T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
         let run = Run::current();
-        let header = self.cell.header();
         let waits_for_itself = run.as_ref().is_some_and(|run| self.is_task_of(run))
-            || current::holds_up(header.home_address(), Some(header.id()));
+            || current::holds_up(self.cell.header().link.address(), Some(self.cell.id()));
         if waits_for_itself {
             return Err(Error::would_deadlock("wait"));
         }
-        let Some(home) = self.cell.header().home() else {
-            return self.cell.outcome().ok_or_else(Error::cancelled);
-        };
         let gate = Arc::new(Gate::new());
         match self.cell.add_waiter(Waiter::Thread(Arc::clone(&gate))) {
             Err(_) => self.cell.outcome().ok_or_else(Error::cancelled),
             Ok(number) => {
-                let outcome = self.block_at(&gate, &*home, run.as_ref(), limit);
+                let outcome = self.block_at(&gate, run.as_ref(), limit);
                 self.cell.remove_waiter(number);
                 outcome
             }
@@ -237,17 +222,17 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     fn block_at(
         &self,
         gate: &Arc<Gate>,
-        home: &dyn Home,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<Ended<'_, T>, Error> {
-        let clock = home.clock();
+    ) -> Result<Outcome<T>, Error> {
+        let link = &self.cell.header().link;
+        let (clock, pool) = (&link.clock, link.address());
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
         let mut starves_at =
-            run.filter(|run| run.is_of(home)).map(|_| starves_at(&**clock, self.cell.due()));
-        let stops_at = run.and_then(|run| run.deadline_in(home));
-        let mut ends_at = Some(self.cell.header().deadline()).filter(|end| *end != Tick::MAX);
+            run.filter(|run| run.is_of(pool)).map(|_| starves_at(&**clock, self.cell.due()));
+        let stops_at = run.and_then(|run| run.deadline_in(pool));
+        let mut ends_at = Some(self.cell.deadline()).filter(|end| *end != Tick::MAX);
         loop {
             let seen = gate.epoch();
             if let Some(outcome) = self.cell.outcome() {
@@ -269,8 +254,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             if let Some(run) = run
                 && starves_at.take_if(|at| clock.now() >= *at).is_some()
                 && self.state() == TaskState::Scheduled
+                && let Some(home) = link.home()
             {
-                home.wait_starves(run, self.cell.header());
+                home.wait_starves(run, &*self.cell);
             }
             let wake_ups = [until, starves_at, stops_at, ends_at];
             clock.wait(gate, seen, wake_ups.into_iter().flatten().min());
@@ -286,15 +272,14 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// Waits until the task has ended, and gives a clone of its value; [`wait_ref`](Self::wait_ref) shows one that
     /// cannot be cloned.
     ///
-    /// A recurring task delivers no value while it is healthy: the wait ends when it is cancelled,
-    /// fails, or its trigger gives no further fire time.
+    /// A recurring task delivers no value while it is healthy: the wait ends when it is cancelled or fails.
     ///
     /// # Errors
     ///
     /// [`Error::is_cancelled`], [`Error::is_failed`], or as [`wait_done`](Self::wait_done).
     #[doc(alias = "get")]
     pub fn wait(&self) -> Result<T, Error> {
-        self.wait_ref().cloned()
+        self.wait_ref().map(|value| T::clone(&value))
     }
 
     /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
@@ -305,7 +290,8 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
     /// otherwise as [`wait`](Self::wait).
     #[doc(alias = "get")]
     pub fn wait_for(&self, limit: Duration) -> Result<T, Error> {
-        self.block(Some(limit)).and_then(Ended::into_result).cloned()
+        let outcome = self.block(Some(limit))?;
+        outcome.into_result().map(|value| T::clone(&value))
     }
 
     /// The value of a completed task, without waiting.
@@ -318,9 +304,65 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(outcome @ Ended::Value(_)) => outcome.into_result().cloned(),
+            Some(Outcome::Value(value)) => Ok(T::clone(&value)),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
+    }
+}
+
+/// Requests to a task: to end, or to stop its run.
+impl<T: Send + Sync + 'static> TaskHandle<T> {
+    /// Cancels the task: it will not start (again). A run in progress goes on undisturbed.
+    ///
+    /// Returns true if this call has ended the task; false when the task had ended before, or another
+    /// thread is cancelling it. The body of a waiting task is dropped before the end is visible, waiters
+    /// are notified, and this returns. While the body runs, waiters are notified at once, and it is dropped
+    /// after the run.
+    ///
+    /// As `cancel(false)` of the JDK.
+    #[doc(alias = "cancel(false)")]
+    pub fn cancel(&self) -> bool {
+        let Some(cancelled) = self.cell.cancel() else { return false };
+        let Cancelled { was_waiting, died, was_suspended, .. } = cancelled;
+        let link = &self.cell.header().link;
+        // The pool learns of it first: a callback may wait for the end of the pool.
+        if died {
+            link.entry_died(self.cell.is_call());
+        }
+        if was_suspended && let Some(home) = link.home() {
+            home.forget_suspended(&*self.cell);
+        }
+        cancelled.notify();
+        if was_waiting
+            && link.is_heard()
+            && let Some(home) = link.home()
+        {
+            home.task_ended(&*self.cell, TaskState::Cancelled);
+        }
+        true
+    }
+
+    /// Cancels the task, and asks a run in progress to stop.
+    ///
+    /// The run sees [`Run::is_cancelled`](crate::Run::is_cancelled), and its interruptible waits end
+    /// early. Otherwise as [`cancel`](Self::cancel); as `cancel(true)` of the JDK.
+    #[doc(alias = "cancel(true)")]
+    #[doc(alias = "interrupt")]
+    pub fn cancel_now(&self) -> bool {
+        let won = self.cancel();
+        if won {
+            self.cell.interrupt();
+        }
+        won
+    }
+
+    /// Asks only the present run to stop; the task itself goes on, and its next run begins unasked.
+    ///
+    /// The run sees [`Run::is_cancelled`](crate::Run::is_cancelled), and its interruptible waits end
+    /// early. A future that is pending is polled once more, so that it can look. Without a run in
+    /// progress it has no effect.
+    pub fn ask_to_stop(&self) {
+        self.task().ask_to_stop(None);
     }
 }
 
@@ -330,49 +372,84 @@ pub(crate) fn starves_at(clock: &dyn Clock, due: Due) -> Tick {
     due.as_tick(now).max(now.tick) + STARVED_AFTER
 }
 
-impl<T: Clone + Send + Sync + 'static> Future for TaskHandle<T> {
+impl<T: Clone + Send + Sync + 'static> IntoFuture for TaskHandle<T> {
+    type Output = Result<T, Error>;
+    type IntoFuture = TaskFuture<T>;
+
+    fn into_future(self) -> TaskFuture<T> {
+        TaskFuture { handle: self, waker: None }
+    }
+}
+
+/// A future of the value of a task; see [`TaskHandle`].
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+/// use std::future::IntoFuture;
+/// use std::time::Duration;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let answer = pool.submit(|| 6 * 7)?;
+/// let doubled = pool.schedule_async(Duration::ZERO, async { answer.await.map(|n| n * 2) })?;
+/// assert_eq!(doubled.wait()?, Ok(84));
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct TaskFuture<T: Send + Sync + 'static> {
+    handle: TaskHandle<T>,
+    /// The number under which the waker is registered.
+    waker: Option<u64>,
+}
+
+impl<T: Clone + Send + Sync + 'static> Future for TaskFuture<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let Some(outcome) = this.cell.outcome() {
-            return Poll::Ready(outcome.into_result().cloned());
+        let cell = &this.handle.cell;
+        let result = |outcome: Outcome<T>| outcome.into_result().map(|value| T::clone(&value));
+        if let Some(outcome) = cell.outcome() {
+            return Poll::Ready(result(outcome));
         }
         let waker = match catch(|| context.waker().clone()) {
             Ok(waker) => waker,
             Err(failure) => return Poll::Ready(Err(Error::failed(failure))),
         };
         if let Some(number) = this.waker.take() {
-            this.cell.remove_waiter(number);
+            cell.remove_waiter(number);
         }
-        match this.cell.add_waiter(Waiter::Future(waker)) {
+        match cell.add_waiter(Waiter::Future(waker)) {
             Ok(number) => {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(
-                this.cell.outcome().map_or(Err(Error::cancelled()), Ended::into_result).cloned(),
-            ),
+            Err(_) => Poll::Ready(result(cell.outcome().unwrap_or(Outcome::Cancelled))),
         }
     }
 }
 
-impl<T> Drop for TaskHandle<T> {
+impl<T: Send + Sync + 'static> Drop for TaskFuture<T> {
     fn drop(&mut self) {
         if let Some(number) = self.waker.take() {
-            self.cell.remove_waiter(number);
+            self.handle.cell.remove_waiter(number);
         }
+    }
+}
+
+impl<T: Send + Sync + 'static> fmt::Debug for TaskFuture<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskFuture").field(&self.handle).finish()
     }
 }
 
 impl<T> Clone for TaskHandle<T> {
     fn clone(&self) -> Self {
-        Self { cell: Arc::clone(&self.cell), waker: None }
+        Self { cell: Arc::clone(&self.cell) }
     }
 }
 
 impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TaskHandle").field(&self.cell.header().label()).finish()
+        f.debug_tuple("TaskHandle").field(&self.cell.label()).finish()
     }
 }

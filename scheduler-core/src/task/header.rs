@@ -1,14 +1,13 @@
-//! The facts of a task that never change, and the marks that others leave on it.
+//! The identity of a task, how it ended, and the facts that only some tasks have.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::rhythm::Rhythm;
-use super::spec::OnError;
-use super::{Home, Link};
-use crate::sync::{AtomicU64, Ordering, UnexploredU64};
+use super::PoolLink;
+use super::spec::{OnError, Rhythm};
+use super::state::{End, TaskState};
+use crate::sync::{AtomicU64, Ordering};
 use crate::time::Tick;
-use scheduler_queue::Ticket;
 
 /// The number of a task, unique in its pool and growing in the order of submission.
 ///
@@ -40,186 +39,183 @@ impl fmt::Display for TaskId {
 /// Stands for all runs of a task, the present and those to come. No run has this number.
 pub(crate) const EVERY_RUN: u64 = u64::MAX;
 
-/// What only some tasks have: a name, a rhythm, a limit. A nameless one-shot has none of it.
+/// The identity of a task in one word, with how it ended, and the way to its pool.
+pub(crate) struct Header {
+    /// From the lowest bit: the end (two bits), [`WAITED`], [`STOP`], [`REMOVED`]; then the number.
+    word: AtomicU64,
+    pub(crate) link: Arc<PoolLink>,
+}
+
+const END: u64 = 0b11;
+/// Set when there may be waiters to notify.
+const WAITED: u64 = 1 << 2;
+/// Set when the only run of a task without traits was asked to stop.
+const STOP: u64 = 1 << 3;
+/// Set when the task was taken out of the queue while its entry stays there.
+const REMOVED: u64 = 1 << 4;
+/// How many bits the flags take. No pool lives to see 2^59 tasks.
+const FLAG_BITS: u32 = 5;
+
+impl Header {
+    #[inline]
+    pub(crate) fn new(link: Arc<PoolLink>) -> Self {
+        Self { word: AtomicU64::new(0), link }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> TaskId {
+        // ORDERING: relaxed, it is set before other threads know the task.
+        TaskId(self.word.load(Ordering::Relaxed) >> FLAG_BITS)
+    }
+
+    /// Gives a new task its number, before other threads know it.
+    #[inline]
+    pub(crate) fn set_id(&self, id: TaskId) {
+        let flags = self.word.load(Ordering::Relaxed) & ((1 << FLAG_BITS) - 1);
+        self.word.store(id.0 << FLAG_BITS | flags, Ordering::Relaxed);
+    }
+
+    /// How the task has ended, if it has.
+    #[inline]
+    pub(crate) fn end(&self) -> Option<End> {
+        // ORDERING: acquire, so that who sees the end sees what led to it.
+        end_of(self.word.load(Ordering::Acquire))
+    }
+
+    /// Ends the task, unless it has ended: returns whether there may be waiters to notify, or none if it had ended before.
+    #[inline]
+    pub(crate) fn try_end(&self, end: End) -> Option<bool> {
+        let mark = |word| end_of(word).is_none().then_some(word | end as u64);
+        // ORDERING: release, see `end`; acquire, so that waiters that were added are seen.
+        let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).ok()?;
+        Some(before & WAITED != 0)
+    }
+
+    /// Notes that there are waiters; returns how the task has ended, if it had before that.
+    pub(crate) fn note_waiter(&self) -> Option<End> {
+        // ORDERING: see `try_end`.
+        end_of(self.word.fetch_or(WAITED, Ordering::AcqRel))
+    }
+
+    /// Notes that the task is not in the queue, though its entry may be.
+    pub(crate) fn note_removed(&self) {
+        // ORDERING: relaxed, a dead entry that is found alive is found dead later.
+        self.word.fetch_or(REMOVED, Ordering::Relaxed);
+    }
+
+    /// Returns true if an entry of the task is a dead one.
+    #[inline]
+    pub(crate) fn is_gone(&self) -> bool {
+        // ORDERING: acquire, as in `end`: who drops a dead entry drops the task after its end.
+        self.word.load(Ordering::Acquire) & (END | REMOVED) != 0
+    }
+
+    fn ask_to_stop(&self) {
+        // ORDERING: release, so that a body that sees the request sees what its canceller did before.
+        self.word.fetch_or(STOP, Ordering::Release);
+    }
+
+    fn is_asked_to_stop(&self) -> bool {
+        // ORDERING: acquire, see `ask_to_stop`.
+        self.word.load(Ordering::Acquire) & STOP != 0
+    }
+}
+
+fn end_of(word: u64) -> Option<End> {
+    match word & END {
+        0 => None,
+        1 => Some(End::Completed),
+        2 => Some(End::Failed),
+        _ => Some(End::Cancelled),
+    }
+}
+
+/// The facts that only some tasks have: a name, a rhythm, a limit. A nameless one-shot has none of them.
 pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) rhythm: Rhythm,
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
+    /// Whether this is not a task, but a call of an alarm or a timer.
+    pub(crate) is_call: bool,
     /// How many runs have begun; changed under the task's lock.
     runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,
-    /// Whether this is not a task, but a call of an alarm or a timer.
-    is_call: bool,
 }
-
-static ONCE: Rhythm = Rhythm::Once;
-
-/// What a task is, for its whole life.
-///
-/// Small on purpose: of most pending tasks nothing else is ever looked at, and memory that is
-/// not in the cache is what a submission and a cancellation cost.
-pub(crate) struct Header {
-    /// The task's number; the highest bit is set when the only run of a nameless one-shot was asked to stop.
-    number: UnexploredU64,
-    traits: Option<Box<Traits>>,
-    link: Arc<Link>,
-    /// Where the task stands in its pool's queue; written under the pool's lock.
-    ticket: AtomicU64,
-}
-
-/// See [`Header::number`]. No pool lives to see so many tasks.
-const STOP: u64 = 1 << 63;
 
 impl Traits {
-    /// Those of a task; none for a nameless one-shot without a limit.
-    pub(crate) fn if_special(
+    pub(crate) fn new(
         name: Option<Arc<str>>,
         rhythm: Rhythm,
         on_error: OnError,
         deadline: Tick,
         is_call: bool,
-    ) -> Option<Box<Self>> {
-        let is_timed = rhythm.is_recurring() || deadline != Tick::MAX;
-        (name.is_some() || is_timed || is_call).then(|| {
-            let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
-            Box::new(Self { name, rhythm, on_error, deadline, runs, stop_asked, is_call })
-        })
+    ) -> Self {
+        let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { name, rhythm, on_error, deadline, is_call, runs, stop_asked }
     }
 }
 
-impl Header {
+/// Where a task keeps its traits, if its type can have any.
+pub(crate) trait MaybeTraits: Send + Sync + 'static {
+    fn get(&self) -> Option<&Traits>;
+}
+
+impl MaybeTraits for () {
     #[inline]
-    pub(crate) fn new(id: TaskId, traits: Option<Box<Traits>>, link: Arc<Link>) -> Self {
-        Self {
-            number: UnexploredU64::new(id.0),
-            traits,
-            link,
-            ticket: AtomicU64::new(Ticket::STAGED.to_bits()),
-        }
+    fn get(&self) -> Option<&Traits> {
+        None
     }
+}
 
-    /// Makes it that of another task of the pool.
-    pub(super) fn renew(&mut self, id: TaskId, traits: Option<Box<Traits>>) {
-        *self.number.get_mut() = id.0;
-        self.traits = traits;
-        self.set_ticket(Ticket::STAGED);
-    }
-
+impl MaybeTraits for Traits {
     #[inline]
-    pub(crate) fn id(&self) -> TaskId {
-        // ORDERING: relaxed is enough, the number never changes.
-        TaskId(self.number.load(Ordering::Relaxed) & !STOP)
+    fn get(&self) -> Option<&Traits> {
+        Some(self)
     }
+}
 
-    /// Returns true if this is not a task, but a call of an alarm or a timer. It is not reported.
-    #[inline]
-    pub(crate) fn is_call(&self) -> bool {
-        self.traits.as_ref().is_some_and(|traits| traits.is_call)
-    }
+/// The number of the last run that has begun. A task without traits that runs has begun once.
+pub(crate) fn runs(traits: Option<&Traits>) -> u64 {
+    // ORDERING: relaxed, the task's lock orders all accesses.
+    traits.map_or(1, |traits| traits.runs.load(Ordering::Relaxed).max(1))
+}
 
-    /// The pool, while it exists.
-    pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
-        self.link.0.upgrade()
-    }
+/// Counts a run that begins, and returns its number; called under the task's lock.
+#[inline]
+pub(crate) fn count_run(traits: Option<&Traits>) -> u64 {
+    let Some(traits) = traits else { return 1 };
+    // ORDERING: relaxed, see `runs`. No two threads count at once.
+    let number = traits.runs.load(Ordering::Relaxed) + 1;
+    traits.runs.store(number, Ordering::Relaxed);
+    number
+}
 
-    /// The way to the pool, for another task of it.
-    pub(crate) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.link)
-    }
-
-    /// The address of the pool: it identifies the pool of a task, even when that no longer exists.
-    pub(crate) fn home_address(&self) -> usize {
-        self.link.0.as_ptr().addr()
-    }
-
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.traits.as_ref()?.name.as_deref()
-    }
-
-    pub(crate) fn rhythm(&self) -> &Rhythm {
-        self.traits.as_ref().map_or(&ONCE, |traits| &traits.rhythm)
-    }
-
-    /// When the task is to have ended; [`Tick::MAX`] for no such time.
-    pub(crate) fn deadline(&self) -> Tick {
-        self.traits.as_ref().map_or(Tick::MAX, |traits| traits.deadline)
-    }
-
-    pub(crate) fn ends_on_failure(&self) -> bool {
-        self.traits.as_ref().is_none_or(|traits| traits.on_error == OnError::Stop)
-    }
-
-    /// Returns true if the task is more than a nameless one-shot without a limit.
-    pub(crate) fn is_special(&self) -> bool {
-        self.traits.is_some()
-    }
-
-    /// Takes out what may be user code, so that it can be dropped where that is contained.
-    pub(crate) fn take_rhythm(&mut self) -> Option<Rhythm> {
-        let traits = self.traits.as_mut()?;
-        Some(std::mem::replace(&mut traits.rhythm, Rhythm::Once))
-    }
-
-    /// The task's name in messages: its own, or else its number.
-    pub(crate) fn label(&self) -> String {
-        match self.name() {
-            Some(name) => format!("task `{name}`"),
-            None => format!("task {}", self.id()),
-        }
-    }
-
-    /// The number of the last run that has begun. A nameless one-shot that runs has begun once.
-    pub(crate) fn runs(&self) -> u64 {
-        // ORDERING: relaxed is enough, the task's lock orders all accesses.
-        self.traits.as_ref().map_or(1, |traits| traits.runs.load(Ordering::Relaxed).max(1))
-    }
-
-    /// Counts a run that begins, and returns its number; called under the task's lock.
-    pub(crate) fn count_run(&self) -> u64 {
-        let Some(traits) = &self.traits else { return 1 };
-        // ORDERING: relaxed is enough, see `runs`. No two threads count at once.
-        let number = traits.runs.load(Ordering::Relaxed) + 1;
-        traits.runs.store(number, Ordering::Relaxed);
-        number
-    }
-
-    pub(crate) fn ticket(&self) -> Ticket {
-        // ORDERING: acquire, see `set_ticket`.
-        Ticket::from_bits(self.ticket.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn set_ticket(&self, ticket: Ticket) {
-        // ORDERING: release, because a worker that takes a timer from the line has not the pool's lock: it reads when
-        // the timer was due before others see it disarmed, and arm it for another time. All else is ordered by that lock.
-        self.ticket.store(ticket.to_bits(), Ordering::Release);
-    }
-
-    /// Asks one run to stop, or [`EVERY_RUN`]. A request is never taken back; it means nothing to the
-    /// runs that come after.
-    pub(crate) fn ask_to_stop(&self, run: u64) {
+/// Asks one run to stop, or [`EVERY_RUN`]. A request is never taken back; it means nothing to the runs that come after.
+pub(crate) fn ask_to_stop(header: &Header, traits: Option<&Traits>, run: u64) {
+    match traits {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
-        match &self.traits {
-            Some(traits) => _ = traits.stop_asked.fetch_max(run, Ordering::Release),
-            None => _ = self.number.fetch_or(STOP, Ordering::Release),
+        Some(traits) => _ = traits.stop_asked.fetch_max(run, Ordering::Release),
+        None => header.ask_to_stop(),
+    }
+}
+
+pub(crate) fn is_asked_to_stop(header: &Header, traits: Option<&Traits>, run: u64) -> bool {
+    let Some(traits) = traits else { return header.is_asked_to_stop() };
+    // ORDERING: acquire, see `ask_to_stop`.
+    let asked = traits.stop_asked.load(Ordering::Acquire);
+    asked == run || asked == EVERY_RUN
+}
+
+impl From<End> for TaskState {
+    fn from(end: End) -> Self {
+        match end {
+            End::Completed => Self::Completed,
+            End::Failed => Self::Failed,
+            End::Cancelled => Self::Cancelled,
         }
-    }
-
-    /// Returns true if the task should have ended.
-    pub(crate) fn is_overdue(&self, now: Tick) -> bool {
-        let deadline = self.deadline();
-        deadline != Tick::MAX && now >= deadline
-    }
-
-    pub(crate) fn is_asked_to_stop(&self, run: u64) -> bool {
-        // ORDERING: acquire, see `ask_to_stop`.
-        let Some(traits) = &self.traits else {
-            return self.number.load(Ordering::Acquire) & STOP != 0;
-        };
-        let asked = traits.stop_asked.load(Ordering::Acquire);
-        asked == run || asked == EVERY_RUN
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tasks: identity, body, rhythm, states, and the handle that the caller keeps.
 //!
-//! A [`Task`] describes what is to be run; a [`TaskHandle`] watches it while it lives, and cancels it.
+//! A [`Task`] describes a task before it is submitted; a [`TaskHandle`] watches it while it lives, and cancels it.
 //!
 //! # States
 //!
@@ -10,90 +10,394 @@
 //
 // # Where it is
 //
-// A task is kept in `cell` while it lives, and changes in `state`. The pool above decides which task
-// runs when and on which worker; it knows tasks only as `AnyTask`, without their value type.
+// | file | what is there |
+// |---|---|
+// | `spec`, `once`, `steps` | what a task is made from: body, rhythm, name |
+// | `state` | the states of a task and the ways between them |
+// | `header`, `slot`, `block` | the memory of a task, and what workers and cancellers do to it |
+// | `timer`, `firings` | a call that is made each time it is armed for |
+// | `run`, `current` | a run as its body sees it; the run of a thread |
+// | `handle`, `waiters`, `value` | the caller's side: waits, callbacks, the value |
+// | `dead` | the count of entries of the queue that will not be run |
+//
+// Below: a task as queue and workers know it, and a pool as its tasks know it.
+//
+// The pool above decides which task runs when and on which worker; it knows tasks only as `AnyTask`, without their value type.
 //
 // # What it must never do
 //
-// Know a queue or a pool: a task leaves its pool, or comes back into its queue,
-// through `Home`. Run user code — bodies, destructors, wakers, callbacks — while its lock is held;
-// transitions return what to notify and to drop, which is done after unlocking.
+// Know a queue or a pool: a task calls its pool through `Home`. Run user code — bodies, destructors, wakers, callbacks — while a lock
+// is held; transitions return what to notify and to drop, which is done after unlocking.
 //
 // # The races, one by one
 //
-// * *Cancel against a look*: a task that waits is *leaving* first, until its body has been dropped outside
-//   the lock. It cannot be begun then, and does not look ended yet. A destructor that waits for the task, or
+// * *Cancel against begin*: both take the task's lock; the first has the body. A canceller drops it outside the lock, while the
+//   task is *leaving*: it cannot be begun then, and does not look ended yet. A destructor that waits for the task, or
 //   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`current`).
-// * *Cancel against begin*: both take the lock; the first wins. A cancelled task that a worker has
-//   already taken from the queue answers `begin` with none.
-// * *Cancel against the end of a run*: the first wins. If the cancel does, waiters are notified at once
-//   and the outcome of the run is dropped by its worker.
-// * *Cancel against re-queue*: the state becomes `Scheduled` before the pool puts the task into its
-//   queue. A cancel in between finds nothing to take out of the queue, so the pool looks at the
-//   state again, under its own lock, when it puts the task in.
+// * *Cancel against the end of a run*: both set the end in the header, by compare and swap; the first wins. If the cancel does, waiters
+//   are notified at once, and the outcome of the run is dropped by its worker.
+// * *Wait against end*: the waiter is added first, and then marked in the header. Who ends the task sees the mark, or the
+//   waiter sees the end.
+// * *Cancel against the queue*: the entry of a cancelled task stays, as a dead one. The flag `is_queued` says whether an entry stands for
+//   the task; exactly one of begin, cancel, withdraw clears it, and a cancel that does announces a dead entry.
 // * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
-// * *Asking anew against cancel*: a task whose trigger is asked, because the wall clock was set back, is in no
-//   queue. The cancel changes its state and finds nothing to take out; the pool sees it when the task comes
-//   back, as with the end of a run.
 
-pub(crate) mod arena;
-pub(crate) mod cell;
-mod conclusion;
-mod control;
+pub(crate) mod block;
 pub(crate) mod current;
+mod dead;
 mod firings;
-pub(crate) mod handle;
-mod header;
+mod handle;
+pub(crate) mod header;
 mod once;
-mod rhythm;
 pub(crate) mod run;
-pub(crate) mod slot;
+mod slot;
 mod spec;
 pub(crate) mod state;
 pub(crate) mod steps;
 mod timer;
-pub(crate) mod waiters;
+mod value;
+mod waiters;
 
 use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
-pub use handle::TaskHandle;
-pub use header::TaskId;
+use crate::error::Failure;
+use crate::sync::{Apart, AtomicBool, Ordering};
+use crate::time::{Clock, Due, Gate, Now, Tick};
+
+pub(crate) use current::Thread;
+use dead::DeadEntries;
 pub(crate) use header::{Header, Traits};
+use state::Suspend;
+use waiters::{Gates, Waiter, notify};
+
+pub(crate) use handle::starves_at;
+pub use handle::{TaskFuture, TaskHandle};
+pub use header::TaskId;
 pub use once::{Fallible, OnceBody, OnceFutureBody, fallible};
-pub(crate) use rhythm::Rhythm;
-pub(crate) use run::AnyTask;
 pub use run::Run;
+pub(crate) use spec::Rhythm;
 pub use spec::{Body, OnError, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
+pub(crate) use timer::Arming;
 pub use timer::{Fire, Fired, Timer};
+pub use value::TaskValue;
 
-use crate::error::Failure;
-use crate::time::{Clock, Due};
+/// A task whose value type does not matter: what queue and workers know of it.
+pub(crate) trait AnyTask: Send + Sync {
+    fn header(&self) -> &Header;
+    fn traits(&self) -> Option<&Traits>;
+    /// The task as what it is.
+    fn as_any(&self) -> &dyn Any;
+    fn state(&self) -> TaskState;
+    fn due(&self) -> Due;
 
-/// The way from a task to its pool, while that exists. Tasks share it; its count of shares has a cache
-/// line of its own.
+    /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
+    /// back.
+    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran;
+    /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict;
+    /// What wakes the task's future.
+    fn waker(self: Arc<Self>) -> Waker;
+    /// Moves a run whose future is pending out of its worker.
+    fn suspend(&self, run: &Run) -> Suspend<()>;
+
+    /// Notes that an entry of the queue stands for the task; false if it is over.
+    fn enqueue(&self) -> bool;
+    /// Takes the task out of the queue; its entry is a dead one from now on. Returns true if it had one.
+    fn withdraw(&self) -> bool;
+    /// The same for an entry that was due then and has left the queue: the task, or the dead item.
+    fn take_out(self: Arc<Self>, due: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>>;
+    /// Returns true if the task waits in the queue. Not to be asked of timers.
+    fn is_queued(&self) -> bool {
+        false
+    }
+    /// Returns true if an entry in the queue that is due then stands for the task.
+    fn stands_at(&self, due: Due) -> bool;
+    /// The same for one entry in a sweep only: a timer that went to and fro may have several that are due then.
+    fn stands_once(&self, due: Due, _sweep: u64) -> bool {
+        self.stands_at(due)
+    }
+
+    /// Returns true if it has ended, or is about to without another run.
+    fn is_over(&self) -> bool;
+    /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
+    /// thread is cancelling it. The answer notifies the waiters.
+    #[must_use = "the waiters must be notified"]
+    fn cancel(&self) -> Option<Cancelled>;
+    /// Tells a timer that the wall clock was set back. Does nothing for a task.
+    fn clock_set_back(&self, _now: Now) {}
+
+    /// Asks the present run to stop, if there is one, and every later one.
+    fn interrupt(&self);
+    /// Asks the present run to stop, if there is one, and lets its future look at that.
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
+    /// Returns true if a run was asked to stop.
+    fn is_asked_to_stop(&self, run: u64) -> bool;
+    /// Adds a thread that waits inside the task, to be woken when the run is asked to stop.
+    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
+    fn remove_interruptible(&self, number: u64);
+
+    fn id(&self) -> TaskId {
+        self.header().id()
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.traits()?.name.as_deref()
+    }
+
+    /// The task's name in messages: its own, or else its number.
+    fn label(&self) -> String {
+        match self.name() {
+            Some(name) => format!("task `{name}`"),
+            None => format!("task {}", self.id()),
+        }
+    }
+
+    /// Returns true if this is not a task, but a call of an alarm or a timer. It is not reported.
+    fn is_call(&self) -> bool {
+        self.traits().is_some_and(|traits| traits.is_call)
+    }
+
+    /// When the task is to have ended; [`Tick::MAX`] for no such time.
+    fn deadline(&self) -> Tick {
+        self.traits().map_or(Tick::MAX, |traits| traits.deadline)
+    }
+
+    /// Returns true if the task should have ended.
+    fn is_overdue(&self, now: Tick) -> bool {
+        let deadline = self.deadline();
+        deadline != Tick::MAX && now >= deadline
+    }
+}
+
+/// What observes the runs of tasks: the pool that runs them.
+pub(crate) trait RunObserver {
+    /// What time it is.
+    fn now(&self) -> Now;
+
+    /// A run is about to begin; the answer is why it must not.
+    fn begins(&self, run: &Run) -> Option<Failure>;
+
+    /// A run is over, but not settled; it may have been refused when it began. Returns the time.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
+
+    /// The future of a run is pending.
+    fn suspend(&self, run: &Run, by_worker: bool);
+
+    /// It is known what came of a run.
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
+}
+
+/// How a task was taken to be run.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    /// The thread that runs it.
+    pub(crate) thread: &'a Thread,
+    /// When it was due, by its entry.
+    pub(crate) due: Due,
+    /// The time at which the run starts; none where nobody needs it yet.
+    pub(crate) started: Option<Now>,
+    /// Whether no hook and no listener observes runs.
+    pub(crate) is_silent: bool,
+    /// Whether an entry of the queue stood for it.
+    pub(crate) from_queue: bool,
+    /// Whether a worker runs it.
+    pub(crate) by_worker: bool,
+    /// Whether the outcome is held back until it is [settled](AnyTask::settle).
+    pub(crate) is_held: bool,
+}
+
+/// The waiters to notify that a task was cancelled.
+#[must_use = "the waiters must be notified"]
+pub(crate) struct Cancelled {
+    pub(super) waiters: Vec<(u64, Waiter)>,
+    /// Whether the task was waiting. The end of one that is being run is reported by its worker.
+    pub(crate) was_waiting: bool,
+    /// Whether the pool counted an entry of the queue that is dead now.
+    pub(crate) died: bool,
+    /// Whether the pool has the task among its suspended ones.
+    pub(crate) was_suspended: bool,
+}
+
+impl Cancelled {
+    pub(crate) fn notify(self) {
+        notify(self.waiters, TaskState::Cancelled);
+    }
+}
+
+/// What has become of a task that was to be run.
+#[derive(Debug)]
+pub(crate) enum Ran {
+    /// It was not to be run any more, or its entry was an old one.
+    Nothing {
+        /// Whether the entry was one of those that the pool counts as live.
+        was_counted: bool,
+    },
+    /// The run is over.
+    Over(Verdict, Arc<dyn AnyTask>),
+    /// The run waits for its waker.
+    Suspended,
+    /// The outcome is held back.
+    Held(Box<Held>),
+}
+
+/// A run of which a step was made whose outcome is held back.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) run: Run,
+    pub(crate) rest: Rest,
+}
+
+/// What is left of a run whose outcome is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It is over.
+    Over,
+    /// The run's future is pending.
+    Pending,
+    /// It is over, and its end is not reported: a timer has fired.
+    Spent,
+}
+
+/// What the pool is to do with a task whose run is over.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Put it back into the queue.
+    Requeue(Tick),
+    /// Nothing: it has ended.
+    Ended(TaskState),
+}
+
+impl fmt::Debug for dyn AnyTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label())
+    }
+}
+
+/// A pool as its tasks know it.
+///
+/// In cache lines of its own, because each task counts as a share.
 #[repr(align(128))]
-pub(crate) struct Link(pub(crate) Weak<dyn Home>);
+pub(crate) struct PoolLink {
+    pub(crate) clock: Arc<dyn Clock>,
+    home: Weak<dyn Home>,
+    /// Whether a cancelled task keeps its place in the queue until it is due.
+    keeps_cancelled: AtomicBool,
+    /// Whether it ever did.
+    has_kept: AtomicBool,
+    /// Whether the pool stops, so that all runs on its workers are asked to stop.
+    is_stopping: AtomicBool,
+    /// Whether there is a listener.
+    is_heard: bool,
+    /// The waits inside runs of the pool.
+    pub(crate) waits: Gates,
+    pub(crate) dead: Apart<DeadEntries>,
+}
 
-/// What a task needs of the pool it lives in.
+/// A pool as its tasks call it, while it exists.
 pub(crate) trait Home: Any + Send + Sync {
-    /// The clock by which the pool and the waits of its handles go.
-    fn clock(&self) -> &Arc<dyn Clock>;
+    /// Puts a run whose waker was called back into the queue.
+    fn resume(&self, task: Arc<dyn AnyTask>);
 
-    /// Takes a task that has been cancelled, and was due then, out of the queue, where it is still in there.
-    fn withdraw(&self, task: &dyn AnyTask, due: Due);
+    /// Forgets a suspended run, because its task was cancelled.
+    fn forget_suspended(&self, task: &dyn AnyTask);
+
+    /// Looks at entries of the queue that died.
+    fn entries_died(&self);
+
+    /// Cancels a task whose worker's thread dies during the run.
+    fn abandon(&self, task: &Arc<dyn AnyTask>);
+
+    /// Reports that a task has ended.
+    fn task_ended(&self, task: &dyn AnyTask, state: TaskState);
 
     /// Reports that a destructor of something that belonged to a task has panicked.
-    fn drop_panicked(&self, header: &Header, failure: &Failure);
+    fn drop_panicked(&self, id: TaskId, name: Option<&str>, failure: &Failure);
 
     /// Reports that a call of a timer has panicked.
-    fn timer_panicked(&self, header: &Header, call: &'static str, failure: &Failure);
+    fn timer_panicked(&self, id: TaskId, name: Option<&str>, call: &'static str, failure: &Failure);
 
     /// Reports that `run` waits for a task of its own pool that is due and finds no worker.
-    fn wait_starves(&self, run: &Run, awaited: &Header);
+    fn wait_starves(&self, run: &Run, awaited: &dyn AnyTask);
+}
 
-    /// Puts a suspended run back into the queue, to be polled on.
-    fn resume(&self, task: Arc<dyn AnyTask>);
+impl PoolLink {
+    pub(crate) fn new(
+        home: Weak<dyn Home>,
+        clock: Arc<dyn Clock>,
+        keeps_cancelled: bool,
+        is_heard: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            home,
+            keeps_cancelled: AtomicBool::new(keeps_cancelled),
+            has_kept: AtomicBool::new(keeps_cancelled),
+            is_stopping: AtomicBool::new(false),
+            is_heard,
+            waits: Gates::default(),
+            dead: Apart(DeadEntries::default()),
+        })
+    }
+
+    /// The pool, while it exists.
+    pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
+        self.home.upgrade()
+    }
+
+    /// The address of the pool: it identifies the pool of a task, even when that no longer exists.
+    pub(crate) fn address(&self) -> usize {
+        self.home.as_ptr().addr()
+    }
+
+    /// Returns true if a cancelled task keeps its place in the queue until it is due.
+    #[inline]
+    pub(crate) fn keeps_cancelled(&self) -> bool {
+        // ORDERING: acquire, see `keep_cancelled`.
+        self.keeps_cancelled.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn keep_cancelled(&self, keeps: bool) {
+        if keeps {
+            // ORDERING: release, before a task can keep its place; see `has_kept`.
+            self.has_kept.store(true, Ordering::Release);
+        }
+        self.keeps_cancelled.store(keeps, Ordering::Release);
+    }
+
+    /// Returns true if an ended task may have kept its place in the queue.
+    #[inline]
+    pub(crate) fn has_kept(&self) -> bool {
+        self.has_kept.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_heard
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        // ORDERING: acquire, so that a body that sees the request sees what led to it.
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Asks all runs on workers of the pool to stop.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.waits.open_all();
+    }
+
+    /// Announces that an entry of the queue will not be run.
+    #[inline]
+    pub(crate) fn entry_died(&self, is_alarm: bool) {
+        if self.dead.announce(is_alarm)
+            && let Some(home) = self.home()
+        {
+            home.entries_died();
+        }
+    }
 }

@@ -6,11 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::once::{OnceBody, OnceFutureBody};
-use super::rhythm::Rhythm;
 use super::steps::{Once, OnceFuture, Repeat, RepeatFuture, Steps, TaskReturn};
 use crate::error::Error;
 use crate::time::Tick;
-use crate::trigger::{FireTimes, MisfirePolicy, Trigger};
+
+/// The rule by which a task fires again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rhythm {
+    Once,
+    FixedRate(Duration),
+    FixedDelay(Duration),
+}
+
+impl Rhythm {
+    /// Returns true if the task is meant to run more than once.
+    pub(crate) fn is_recurring(self) -> bool {
+        self != Self::Once
+    }
+
+    /// When the task is due again, after a run that was due then and has ended now; none when it is over.
+    pub(crate) fn next(self, due: Tick, now: Tick) -> Option<Tick> {
+        match self {
+            Self::Once => None,
+            Self::FixedRate(period) => Some(due + period),
+            Self::FixedDelay(delay) => Some(now + delay),
+        }
+    }
+}
 
 /// What happens to a recurring task whose run panicked or returned an error.
 ///
@@ -96,8 +118,6 @@ pub struct Task<T> {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
-    /// Whether this is not a task of the user's, but a call that the pool makes at a time.
-    pub(crate) is_alarm: bool,
 }
 
 impl<T: Send + Sync + 'static> Task<T> {
@@ -114,7 +134,7 @@ impl<T: Send + Sync + 'static> Task<T> {
         Self::with(Box::new(OnceFuture(Box::pin(body.into_future()))), Rhythm::Once)
     }
 
-    /// Waits this long before the first run; zero by default. No effect on a task with a trigger.
+    /// Waits this long before the first run; zero by default.
     pub fn initial_delay(mut self, delay: Duration) -> Self {
         self.initial_delay = delay;
         self
@@ -134,14 +154,7 @@ impl<T: Send + Sync + 'static> Task<T> {
             name: None,
             on_error: OnError::Stop,
             deadline: Tick::MAX,
-            is_alarm: false,
         }
-    }
-
-    /// Makes this a call that the pool makes at a time, and does not report.
-    pub(crate) fn alarm(mut self) -> Self {
-        self.is_alarm = true;
-        self
     }
 
     /// Cancels the task if it has not ended by then.
@@ -155,11 +168,11 @@ impl Task<()> {
     /// A task whose fire times lie `period` apart, however long its runs take.
     ///
     /// Runs never overlap. `period` 5 s, a run takes 2 s: the next starts 3 s later. A run takes 7 s:
-    /// the next starts at once, and later ones are on the grid again; see [`misfire`](Self::misfire).
+    /// the next starts at once, and later ones are on the grid again. Missed fire times follow back to back, as in the
+    /// JDK.
     #[doc(alias = "scheduleAtFixedRate")]
     pub fn at_fixed_rate(period: Duration, body: Body) -> Self {
-        let misfire = MisfirePolicy::default();
-        Self::with(body.body, Rhythm::FixedRate { period, misfire })
+        Self::with(body.body, Rhythm::FixedRate(period))
     }
 
     /// A task that runs again `delay` after each run has ended.
@@ -167,15 +180,7 @@ impl Task<()> {
     /// `delay` 5 s, a run takes 2 s: the next starts 5 s later, 7 s after the start of this one.
     #[doc(alias = "scheduleWithFixedDelay")]
     pub fn with_fixed_delay(delay: Duration, body: Body) -> Self {
-        Self::with(body.body, Rhythm::FixedDelay { delay })
-    }
-
-    /// A task that fires at the times its trigger gives, until the trigger gives none.
-    ///
-    /// It is a one-shot that schedules itself anew after each run, as Spring's `ReschedulingRunnable`
-    /// is, so its runs never overlap.
-    pub fn on_trigger(trigger: impl Trigger + 'static, body: Body) -> Self {
-        Self::with(body.body, Rhythm::Trigger(Box::new(FireTimes::new(trigger))))
+        Self::with(body.body, Rhythm::FixedDelay(delay))
     }
 
     /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
@@ -183,26 +188,15 @@ impl Task<()> {
         self.on_error = on_error;
         self
     }
-
-    /// What happens to missed fire times; [`MisfirePolicy::CatchUp`] by default, as in the JDK.
-    ///
-    /// It concerns tasks at a fixed rate only: a fixed delay misses nothing, and a trigger decides for
-    /// itself.
-    pub fn misfire(mut self, policy: MisfirePolicy) -> Self {
-        if let Rhythm::FixedRate { misfire, .. } = &mut self.rhythm {
-            *misfire = policy;
-        }
-        self
-    }
 }
 
 impl<T> Task<T> {
     /// Refuses what cannot be scheduled.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let (what, length) = match &self.rhythm {
-            Rhythm::FixedRate { period, .. } => ("period", *period),
-            Rhythm::FixedDelay { delay } => ("delay", *delay),
-            Rhythm::Once | Rhythm::Trigger(_) => return Ok(()),
+        let (what, length) = match self.rhythm {
+            Rhythm::FixedRate(period) => ("period", period),
+            Rhythm::FixedDelay(delay) => ("delay", delay),
+            Rhythm::Once => return Ok(()),
         };
         if length.is_zero() {
             return Err(Error::argument(what, "it must be longer than zero"));

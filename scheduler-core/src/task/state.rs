@@ -1,22 +1,21 @@
-//! What a task *is*, and every way in which that changes: the only file that changes a state.
+//! The states of a task, and every way from one to another.
 //!
 //! | from | by | to |
 //! |---|---|---|
-//! | queued | a worker begins a run | running |
-//! | running | the run ends, and the task recurs | queued |
+//! | waiting | a worker begins a run | running |
+//! | running | the run ends, and the task recurs | waiting |
 //! | running | the run ends, and the task does not recur | ended: completed or failed |
-//! | running | the run's future is pending | suspended, or woken if it was woken meanwhile |
-//! | suspended | its waker | woken |
-//! | woken | a worker polls on | running |
+//! | running | the run's future is pending | suspended, woken if the waker was called meanwhile |
+//! | suspended | its waker | suspended and woken |
+//! | suspended and woken | a worker polls on | running |
 //! | running | cancel | ended: cancelled |
-//! | queued, suspended or woken | cancel | leaving |
-//! | leaving | its body has been dropped | ended |
+//! | waiting or suspended | cancel | leaving |
+//! | leaving | its body has been dropped | ended: cancelled |
 //!
-//! An ended task never changes again. The thread that makes a task leave owns its body from then on; while it runs, its
-//! worker owns it. A task that is leaving is still shown as what it was: what it is made of is dropped before
-//! its end is seen. Only the end of a task that is cancelled during a run comes before its body is dropped.
-
-use crate::sync::planted;
+//! The end itself is in the task's [`Header`](super::header::Header), where it can be read without a lock; it comes once, and
+//! nothing changes a task that has ended. Until then the body is here, and who takes it owns it: a worker during a run, a canceller
+//! while the task is leaving. A task that is leaving is still shown as what it was, because its body is dropped
+//! before its end is seen. Only a task that is cancelled during a run has ended before its body is dropped.
 
 /// The state of a task, as its handle shows it.
 ///
@@ -69,264 +68,221 @@ impl TaskState {
     }
 }
 
-/// How a task ends.
+/// How a task has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    Completed,
-    Failed,
-    Cancelled,
+    Completed = 1,
+    Failed = 2,
+    Cancelled = 3,
 }
 
-/// The state of one task, with its transitions.
-#[derive(Debug)]
-pub(crate) struct StateMachine {
-    phase: Phase,
-    /// Whether the waker was called during the present poll.
-    was_woken: bool,
+/// The state of a task that has not ended, with its body; small, because there may be very many tasks.
+pub(crate) enum Phase<B, V> {
+    /// Waits to be run.
+    Waiting {
+        /// Whether an entry of the queue stands for it.
+        is_queued: bool,
+        body: B,
+    },
+    /// Its worker has the body.
+    Running {
+        /// Whether the waker was called during this poll.
+        was_woken: bool,
+    },
+    /// A step was made whose outcome is held back; the task counts as running.
+    Held { was_woken: bool, body: B },
+    /// The run's future is pending.
+    Suspended { is_woken: bool, is_queued: bool, body: B },
+    /// Its body is being dropped by a canceller.
+    Leaving { keeps_place: bool, was_running: bool },
+    /// It has ended, but for one that was cancelled in a run or delivered no value, of which the header alone tells.
+    Over {
+        /// Whether an entry of the queue still stands for it: a pool may keep cancelled tasks.
+        is_queued: bool,
+        value: Option<V>,
+    },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Queued,
-    Running,
-    Suspended,
-    Woken,
-    /// Will not run again, and ends when its body has been dropped; until then it is shown as this.
-    Leaving(TaskState),
-    Ended(End),
-}
-
-/// The answer to a worker that wants to run the task.
-#[must_use]
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Begin {
+/// The answer to a worker that wants to run a task.
+pub(crate) enum Begin<B> {
     /// A new run begins.
-    Run,
+    Run(B),
     /// The suspended run goes on.
-    Resume,
-    /// The task has ended meanwhile; there is nothing to run.
-    Ended,
-}
-
-/// The answer to a worker that has run the task, or to the pool that puts it back into the queue.
-#[must_use]
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Settle {
-    /// The transition took place.
-    Done,
-    /// The task was cancelled meanwhile; after a run its body is to be dropped.
-    WasCancelled,
+    Resume(B),
+    /// There is nothing to run.
+    Nothing {
+        /// Whether the entry was one of those that the pool counts.
+        was_counted: bool,
+    },
 }
 
 /// The answer to a worker whose poll is pending.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Suspend {
+pub(crate) enum Suspend<B> {
     /// The run waits for its waker.
     Suspended,
     /// The waker was called during the poll: the run is to be polled again.
     Woken,
     /// The task was cancelled during the poll: its future is to be dropped.
-    WasCancelled,
-}
-
-/// The answer to a waker.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// The run is to be put into the queue.
-    Resume,
-    /// The run is being polled, is queued already, or is over.
-    Nothing,
+    WasCancelled(Option<B>),
 }
 
 /// The answer to a canceller.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cancel {
-    /// The task will not run; the canceller owns its body, and ends it when that is dropped.
-    WhileWaiting,
-    /// The task has ended while it is being run; its worker will drop the body.
-    WhileRunning,
-    /// The task had ended before, or is leaving.
-    Refused,
+pub(crate) enum Cancel<B> {
+    /// The task leaves, and the canceller owns its body.
+    Leaves(Leaving<B>),
+    /// Its worker owns the body.
+    IsRunning,
+    /// The task has ended, or is leaving.
+    IsOver,
 }
 
-impl StateMachine {
-    pub(crate) fn new() -> Self {
-        Self { phase: Phase::Queued, was_woken: false }
-    }
+/// A task that leaves without another run.
+pub(crate) struct Leaving<B> {
+    pub(crate) body: B,
+    /// Whether the pool counted an entry that is dead now.
+    pub(crate) died: bool,
+    pub(crate) was_suspended: bool,
+}
+
+impl<B, V> Phase<B, V> {
+    const OVER: Self = Self::Over { is_queued: false, value: None };
 
     pub(crate) fn visible(&self) -> TaskState {
-        match self.phase {
-            Phase::Queued => TaskState::Scheduled,
-            Phase::Running | Phase::Suspended | Phase::Woken => TaskState::Running,
-            Phase::Leaving(was) => was,
-            Phase::Ended(End::Completed) => TaskState::Completed,
-            Phase::Ended(End::Failed) => TaskState::Failed,
-            Phase::Ended(End::Cancelled) => TaskState::Cancelled,
+        match self {
+            Self::Waiting { .. } | Self::Leaving { was_running: false, .. } => TaskState::Scheduled,
+            _ => TaskState::Running,
         }
     }
 
-    pub(crate) fn is_ended(&self) -> bool {
-        matches!(self.phase, Phase::Ended(_))
-    }
-
-    /// Returns true if the task has ended, or is about to without another run.
+    /// Returns true if it will not be run again, whatever the header says.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Leaving(_) | Phase::Ended(_))
+        matches!(self, Self::Leaving { .. } | Self::Over { .. })
     }
 
-    pub(crate) fn begin(&mut self) -> Begin {
-        let answer = match self.phase {
-            Phase::Queued => Begin::Run,
-            Phase::Woken => Begin::Resume,
-            Phase::Ended(End::Cancelled) if planted("L3") => Begin::Run,
-            Phase::Leaving(_) | Phase::Ended(_) => return Begin::Ended,
-            Phase::Running | Phase::Suspended => unreachable!("only a queued task is begun"),
-        };
-        self.phase = Phase::Running;
-        self.was_woken = false;
-        answer
+    /// Begins a run, or goes on with one, for who has taken the task from the queue or was handed it.
+    #[inline]
+    pub(crate) fn begin(&mut self, from_queue: bool) -> Begin<B> {
+        match std::mem::replace(self, Self::Running { was_woken: false }) {
+            Self::Waiting { is_queued, body } if is_queued == from_queue => Begin::Run(body),
+            Self::Suspended { is_woken: true, is_queued: true, body } => Begin::Resume(body),
+            Self::Over { is_queued, value } => {
+                *self = Self::Over { is_queued: false, value };
+                Begin::Nothing { was_counted: is_queued }
+            }
+            Self::Leaving { keeps_place, was_running } => {
+                *self = Self::Leaving { keeps_place: false, was_running };
+                Begin::Nothing { was_counted: keeps_place }
+            }
+            other => {
+                *self = other;
+                Begin::Nothing { was_counted: false }
+            }
+        }
     }
 
-    pub(crate) fn requeue(&mut self) -> Settle {
-        self.leave_running(Phase::Queued)
+    /// Notes that an entry of the queue stands for the task; false if it is over, or has an entry.
+    pub(crate) fn enqueue(&mut self) -> bool {
+        match self {
+            Self::Waiting { is_queued, .. } | Self::Suspended { is_woken: true, is_queued, .. } => {
+                !std::mem::replace(is_queued, true)
+            }
+            _ => false,
+        }
     }
 
-    pub(crate) fn end(&mut self, end: End) -> Settle {
-        self.leave_running(Phase::Ended(end))
+    /// Takes the task out of the queue: its entry is a dead one from now on. Returns true if it had one.
+    pub(crate) fn withdraw(&mut self) -> bool {
+        match self {
+            Self::Waiting { is_queued, .. }
+            | Self::Suspended { is_queued, .. }
+            | Self::Over { is_queued, .. }
+            | Self::Leaving { keeps_place: is_queued, .. } => std::mem::take(is_queued),
+            Self::Running { .. } | Self::Held { .. } => false,
+        }
+    }
+
+    /// Returns true if an entry of the queue stands for the task.
+    pub(crate) fn is_queued(&self) -> bool {
+        match self {
+            Self::Waiting { is_queued, .. }
+            | Self::Suspended { is_queued, .. }
+            | Self::Over { is_queued, .. }
+            | Self::Leaving { keeps_place: is_queued, .. } => *is_queued,
+            Self::Running { .. } | Self::Held { .. } => false,
+        }
+    }
+
+    /// Takes what a worker has held back.
+    pub(crate) fn take_held(&mut self) -> Option<B> {
+        match std::mem::replace(self, Self::Running { was_woken: false }) {
+            Self::Held { was_woken, body } => {
+                *self = Self::Running { was_woken };
+                Some(body)
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// Moves a run whose future is pending out of its worker.
+    pub(crate) fn suspend(&mut self, body: Option<B>, has_ended: bool) -> Suspend<B> {
+        let held = self.take_held();
+        let Some(body) = body.or(held) else { return Suspend::WasCancelled(None) };
+        if has_ended {
+            // The canceller saw a run, and left the body to its worker.
+            *self = Self::OVER;
+            return Suspend::WasCancelled(Some(body));
+        }
+        let is_woken = matches!(self, Self::Running { was_woken: true });
+        *self = Self::Suspended { is_woken, is_queued: false, body };
+        if is_woken { Suspend::Woken } else { Suspend::Suspended }
+    }
+
+    /// Returns true if the run is to be put into the queue.
+    pub(crate) fn wake(&mut self) -> bool {
+        match self {
+            Self::Suspended { is_woken, .. } => !std::mem::replace(is_woken, true),
+            Self::Running { was_woken } | Self::Held { was_woken, .. } => {
+                *was_woken = true;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// `keeps_place`: whether a waiting task that is cancelled stays in the queue.
+    #[inline]
+    pub(crate) fn cancel(&mut self, keeps_place: bool) -> Cancel<B> {
+        match std::mem::replace(self, Self::OVER) {
+            Self::Waiting { is_queued, body } => {
+                let keeps_place = keeps_place && is_queued;
+                *self = Self::Leaving { keeps_place, was_running: false };
+                let died = is_queued && !keeps_place;
+                Cancel::Leaves(Leaving { body, died, was_suspended: false })
+            }
+            Self::Suspended { is_queued, body, .. } => {
+                *self = Self::Leaving { keeps_place: false, was_running: true };
+                Cancel::Leaves(Leaving { body, died: is_queued, was_suspended: true })
+            }
+            running @ (Self::Running { .. } | Self::Held { .. }) => {
+                *self = running;
+                Cancel::IsRunning
+            }
+            over @ (Self::Leaving { .. } | Self::Over { .. }) => {
+                *self = over;
+                Cancel::IsOver
+            }
+        }
     }
 
     /// Ends a task that is leaving, because its body has been dropped.
-    pub(crate) fn left(&mut self, end: End) {
-        debug_assert!(matches!(self.phase, Phase::Leaving(_)), "only who made it leave ends it");
-        self.phase = Phase::Ended(end);
-    }
-
-    pub(crate) fn suspend(&mut self) -> Suspend {
-        let (next, answer) = if self.was_woken {
-            (Phase::Woken, Suspend::Woken)
-        } else {
-            (Phase::Suspended, Suspend::Suspended)
-        };
-        match self.leave_running(next) {
-            Settle::Done => answer,
-            Settle::WasCancelled => Suspend::WasCancelled,
-        }
-    }
-
-    pub(crate) fn wake(&mut self) -> Woken {
-        match self.phase {
-            Phase::Suspended => {
-                self.phase = Phase::Woken;
-                Woken::Resume
-            }
-            Phase::Running => {
-                self.was_woken = !planted("L12");
-                Woken::Nothing
-            }
-            Phase::Queued | Phase::Woken | Phase::Leaving(_) | Phase::Ended(_) => Woken::Nothing,
-        }
-    }
-
-    pub(crate) fn cancel(&mut self) -> Cancel {
-        match self.phase {
-            Phase::Queued | Phase::Suspended | Phase::Woken => {
-                self.phase = Phase::Leaving(self.visible());
-                Cancel::WhileWaiting
-            }
-            Phase::Running => {
-                self.phase = Phase::Ended(End::Cancelled);
-                Cancel::WhileRunning
-            }
-            Phase::Leaving(_) | Phase::Ended(_) => Cancel::Refused,
-        }
-    }
-
-    fn leave_running(&mut self, next: Phase) -> Settle {
-        match self.phase {
-            Phase::Running => {
-                self.phase = next;
-                Settle::Done
-            }
-            Phase::Ended(End::Cancelled) => Settle::WasCancelled,
-            phase => unreachable!("only its worker changes a running task; it is {phase:?}"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn in_phase(phase: Phase) -> StateMachine {
-        StateMachine { phase, was_woken: false }
-    }
-
-    const PHASES: [Phase; 9] = [
-        Phase::Queued,
-        Phase::Running,
-        Phase::Suspended,
-        Phase::Woken,
-        Phase::Leaving(TaskState::Scheduled),
-        Phase::Leaving(TaskState::Running),
-        Phase::Ended(End::Completed),
-        Phase::Ended(End::Failed),
-        Phase::Ended(End::Cancelled),
-    ];
-
-    #[test]
-    fn cancel_wins_exactly_once_and_never_against_an_end() {
-        let expected = [Cancel::WhileWaiting, Cancel::WhileRunning, Cancel::WhileWaiting];
-        let expected = expected.into_iter().chain([Cancel::WhileWaiting]);
-        let expected = expected.chain(std::iter::repeat(Cancel::Refused));
-        for (phase, expected) in PHASES.into_iter().zip(expected) {
-            let mut state = in_phase(phase);
-            let before = state.visible();
-            assert_eq!(state.cancel(), expected);
-            let is_at_once = expected == Cancel::WhileRunning;
-            assert_eq!(state.visible(), if is_at_once { TaskState::Cancelled } else { before });
-            assert!(state.is_over());
-            assert_eq!(state.cancel(), Cancel::Refused);
-            if expected == Cancel::WhileWaiting {
-                state.left(End::Cancelled);
-                assert_eq!(state.visible(), TaskState::Cancelled);
-            }
-        }
-    }
-
-    #[test]
-    fn a_task_that_is_over_is_never_begun_and_ignores_its_waker() {
-        for phase in &PHASES[4..] {
-            assert_eq!(in_phase(*phase).begin(), Begin::Ended);
-            assert_eq!(in_phase(*phase).wake(), Woken::Nothing);
-        }
-    }
-
-    #[test]
-    fn a_run_whose_task_was_cancelled_changes_nothing_more() {
-        let mut state = in_phase(Phase::Running);
-        assert_eq!(state.cancel(), Cancel::WhileRunning);
-        assert_eq!(state.requeue(), Settle::WasCancelled);
-        assert_eq!(state.end(End::Completed), Settle::WasCancelled);
-        assert_eq!(state.suspend(), Suspend::WasCancelled);
-        assert_eq!(state.visible(), TaskState::Cancelled);
-    }
-
-    #[test]
-    fn a_wake_during_the_poll_is_kept_and_later_ones_are_one() {
-        let mut state = StateMachine::new();
-        assert_eq!(state.begin(), Begin::Run);
-        assert_eq!(state.wake(), Woken::Nothing);
-        assert_eq!(state.suspend(), Suspend::Woken);
-        assert_eq!(state.wake(), Woken::Nothing);
-        assert_eq!(state.begin(), Begin::Resume);
-        assert_eq!(state.suspend(), Suspend::Suspended);
-        assert_eq!(state.wake(), Woken::Resume);
-        assert_eq!(state.wake(), Woken::Nothing);
-        assert_eq!(state.begin(), Begin::Resume);
-        assert_eq!(state.requeue(), Settle::Done);
-        assert_eq!(state.visible(), TaskState::Scheduled);
+    #[inline]
+    pub(crate) fn left(&mut self) {
+        let is_queued = matches!(self, Self::Leaving { keeps_place: true, .. });
+        *self = Self::Over { is_queued, value: None };
     }
 }

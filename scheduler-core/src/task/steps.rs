@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::once::OnceBody;
 use crate::error::Failure;
+use crate::unwind::{catch, drop_contained};
 
 /// What a recurring body may return: `()`, or `Result<(), E>` where `E: Display`.
 ///
@@ -60,7 +61,11 @@ pub(crate) trait Steps<T>: Send {
     /// Runs the body, or polls the future of the present run.
     ///
     /// Only a future asks for the waker.
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T>;
+    ///
+    /// # Errors
+    ///
+    /// The failure of what surrounds the body, such as a decorator.
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure>;
 
     /// Returns true if nothing is left of it that could run or be dropped.
     fn is_spent(&self) -> bool {
@@ -72,7 +77,7 @@ pub(crate) trait Steps<T>: Send {
 }
 
 impl<T> Steps<T> for Box<dyn Steps<T>> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
         (**self).step(waker)
     }
 
@@ -87,19 +92,17 @@ impl<T> Steps<T> for Box<dyn Steps<T>> {
 
 #[inline]
 fn value<T>(result: Result<T, Failure>) -> Step<T> {
-    match result {
-        Ok(value) => Step::Value(value),
-        Err(failure) => Step::Ran(Err(failure)),
-    }
+    result.map_or_else(|failure| Step::Ran(Err(failure)), Step::Value)
 }
 
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) Option<F>);
 
 impl<T, F: OnceBody<T>> Steps<T> for Once<F> {
-    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<T> {
+    #[inline]
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
         let body = self.0.take().expect("a one-shot is run once");
-        value(body.run())
+        Ok(value(body.run()))
     }
 
     fn is_spent(&self) -> bool {
@@ -111,10 +114,10 @@ impl<T, F: OnceBody<T>> Steps<T> for Once<F> {
 pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
 
 impl<T, U: Future<Output = Result<T, Failure>> + Send> Steps<T> for OnceFuture<U> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
         match self.0.as_mut().poll(&mut Context::from_waker(&waker())) {
-            Poll::Ready(result) => value(result),
-            Poll::Pending => Step::Pending,
+            Poll::Ready(result) => Ok(value(result)),
+            Poll::Pending => Ok(Step::Pending),
         }
     }
 }
@@ -123,8 +126,8 @@ impl<T, U: Future<Output = Result<T, Failure>> + Send> Steps<T> for OnceFuture<U
 pub(crate) struct Repeat<F>(pub(crate) F);
 
 impl<R: TaskReturn, F: FnMut() -> R + Send> Steps<()> for Repeat<F> {
-    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<()> {
-        Step::Ran((self.0)().into_result())
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Result<Step<()>, Failure> {
+        Ok(Step::Ran((self.0)().into_result()))
     }
 }
 
@@ -146,20 +149,48 @@ where
     U: Future<Output = R> + Send,
     F: FnMut() -> U + Send,
 {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<()> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<()>, Failure> {
         let present = self.present.get_or_insert_with(|| Box::pin((self.make)()));
         match present.as_mut().poll(&mut Context::from_waker(&waker())) {
-            Poll::Pending => Step::Pending,
+            Poll::Pending => Ok(Step::Pending),
             Poll::Ready(outcome) => {
                 let result = outcome.into_result();
                 self.present = None;
-                Step::Ran(result)
+                Ok(Step::Ran(result))
             }
         }
     }
 
     fn abandon_run(&mut self) {
         self.present = None;
+    }
+}
+
+/// What surrounds each step of a body; it has to call the step that it is given.
+pub(crate) type Around = Box<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
+
+/// A body with what surrounds each of its steps.
+pub(crate) struct Decorated<T> {
+    pub(crate) body: Box<dyn Steps<T>>,
+    pub(crate) around: Around,
+}
+
+impl<T> Steps<T> for Decorated<T> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+        let Self { body, around } = self;
+        let mut result = None;
+        match (catch(|| around(&mut || result = Some(body.step(waker)))), result) {
+            (Err(failure), late) => {
+                drop_contained(late);
+                Err(failure)
+            }
+            (Ok(()), Some(step)) => step,
+            (Ok(()), None) => Err(Failure::from_error("the decorator did not run the task")),
+        }
+    }
+
+    fn abandon_run(&mut self) {
+        self.body.abandon_run();
     }
 }
 
@@ -171,7 +202,7 @@ mod tests {
     fn nothing_is_left_of_a_closure_that_has_run_once() {
         let mut body: Box<dyn Steps<u8>> = Box::new(Once(Some(|| 7)));
         assert!(!body.is_spent());
-        assert!(matches!(body.step(&|| unreachable!("it asks for no waker")), Step::Value(7)));
+        assert!(matches!(body.step(&|| unreachable!("it asks for no waker")), Ok(Step::Value(7))));
         assert!(body.is_spent());
     }
 }

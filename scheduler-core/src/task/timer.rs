@@ -1,29 +1,24 @@
-//! A timer: a call that a pool makes each time it is armed for, and that may run beside itself.
+//! A timer: a call that a pool makes each time it is armed for.
 //!
 //! It has no state of a run, because several of its firings may be in progress at the same time, each on a worker of
-//! its own. What is known of them is behind one lock: which there are, and which of them were asked to stop.
+//! its own. They are known behind one lock: which there are, and which of them were asked to stop.
 
 use std::any::Any;
 use std::fmt;
-use std::hint::black_box;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-use super::current;
 use super::firings::Firings;
-use super::header::{Header, TaskId};
-use super::rhythm::LastRun;
-use super::run::{
-    AnyTask, Cancelled, Claim, Held, Ran, Rest, Run, RunEntry, RunObserver, RunStart, Verdict,
-};
-use super::slot::{Around, discard};
+use super::header::{Header, TaskId, Traits};
+use super::run::Run;
 use super::state::{Suspend, TaskState};
+use super::steps::Around;
+use super::{AnyTask, Cancelled, Claim, Held, Ran, Rest, RunObserver, Verdict};
 use crate::error::Failure;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::Mutex;
 use crate::time::{Due, Gate, Now, Tick};
-use crate::unwind::catch;
-use scheduler_queue::Ticket;
+use crate::unwind::{catch, catch_drop};
 
 /// What a [`Timer`] calls.
 ///
@@ -126,29 +121,87 @@ pub enum Fired {
 /// ```
 pub struct Timer<T> {
     header: Header,
+    traits: Traits,
     me: Weak<Self>,
-    armed: Armed,
+    ticket: Arc<Ticket>,
     around: Option<Around>,
     firings: Firings,
     /// None in the destructor only.
     content: Option<T>,
 }
 
-/// When a timer is due, while its ticket is that of an entry in the queue.
+/// The item that stands in the queue for a timer, and keeps it while it is armed.
+///
+/// A dead entry keeps no timer, however long it stays in the queue; and arming a timer anew needs no memory.
+pub(crate) struct Ticket {
+    header: Header,
+    armed: Mutex<Option<Armed>>,
+}
+
+/// A timer that is armed.
 struct Armed {
-    is_by_wall: AtomicBool,
-    due: AtomicU64,
+    due: Due,
+    /// Where its entry stands in the queue.
+    place: Due,
+    /// The last sweep that kept its entry.
+    kept_in: u64,
+    timer: Arc<dyn AnyTask>,
+}
+
+/// The answer of a timer that is armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arming {
+    /// It was armed for this time already.
+    Same,
+    /// It was not armed.
+    New,
+    /// It was armed for another time, and its former entry is dead.
+    Moved,
 }
 
 impl<T: Fire> Timer<T> {
     /// A timer that is not armed.
-    pub(crate) fn new(header: Header, around: Option<Around>, content: T) -> Arc<Self> {
-        header.set_ticket(Ticket::NONE);
-        let armed = Armed { is_by_wall: AtomicBool::new(false), due: AtomicU64::new(0) };
+    pub(crate) fn new(
+        header: Header,
+        traits: Traits,
+        around: Option<Around>,
+        content: T,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| {
             let (me, content) = (Weak::clone(me), Some(content));
-            Self { header, me, armed, around, firings: Firings::default(), content }
+            let own = Header::new(Arc::clone(&header.link));
+            own.set_id(header.id());
+            let ticket = Arc::new(Ticket { header: own, armed: Mutex::new(None) });
+            Self { header, traits, me, ticket, around, firings: Firings::default(), content }
         })
+    }
+
+    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there.
+    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Arming {
+        let timer = Arc::clone(self) as Arc<dyn AnyTask>;
+        let mut armed = self.ticket.armed.lock();
+        if armed.as_ref().is_some_and(|armed| armed.due == due) {
+            return Arming::Same;
+        }
+        // The share that is left over is not the last one.
+        match armed.replace(Armed { due, place, kept_in: 0, timer }) {
+            None => Arming::New,
+            Some(_) => Arming::Moved,
+        }
+    }
+
+    /// Disarms the timer; returns true if it was armed, so that its entry is dead.
+    pub(crate) fn note_disarmed(&self) -> bool {
+        self.ticket.armed.lock().take().is_some()
+    }
+
+    pub(crate) fn armed_due(&self) -> Option<Due> {
+        self.ticket.armed.lock().as_ref().map(|armed| armed.due)
+    }
+
+    /// The item that stands in the queue for the timer.
+    pub(crate) fn ticket(&self) -> Arc<dyn AnyTask> {
+        Arc::clone(&self.ticket) as Arc<dyn AnyTask>
     }
 
     /// The number of the timer, unique in its pool among those of tasks and timers.
@@ -160,17 +213,7 @@ impl<T: Fire> Timer<T> {
     /// The name of the timer.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.header.name().unwrap_or_default()
-    }
-
-    pub(crate) fn header(&self) -> &Header {
-        &self.header
-    }
-
-    fn begin(&self, claim: &Claim) -> RunStart {
-        let due = claim.armed.unwrap_or(Due::Tick(claim.now.tick));
-        let number = self.firings.begin();
-        RunStart { number, last: LastRun { due, started: claim.now }, entry: RunEntry::Begun }
+        self.traits.name.as_deref().unwrap_or_default()
     }
 
     /// Calls the content, inside what surrounds it.
@@ -209,8 +252,8 @@ impl<T: Fire> Timer<T> {
 
     #[cold]
     fn report(&self, call: &'static str, failure: &Failure) {
-        if let Some(home) = self.header.home() {
-            home.timer_panicked(&self.header, call, failure);
+        if let Some(home) = self.header.link.home() {
+            home.timer_panicked(self.header.id(), Some(self.name()), call, failure);
         }
     }
 
@@ -250,8 +293,12 @@ impl<T: Fire> AnyTask for Timer<T> {
         &self.header
     }
 
-    fn look(&self) {
-        black_box((self.header.deadline(), self.firings.is_any_asked()));
+    fn traits(&self) -> Option<&Traits> {
+        Some(&self.traits)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn state(&self) -> TaskState {
@@ -259,25 +306,26 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     fn due(&self) -> Due {
-        self.armed().unwrap_or(Due::Tick(Tick::MAX))
+        self.armed_due().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn run(self: Arc<Self>, claim: &Claim, observer: &dyn RunObserver) -> Ran {
-        let begun = self.begin(claim);
+    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+        let started = claim.started.unwrap_or_else(|| observer.now());
+        let number = self.firings.begin();
         let timer = Arc::clone(&self);
-        let (held, task) = Run::new(self, begun).enter(claim.by_worker, |run| {
-            current::show();
+        let run = Run::new(self, number, claim.due, started, claim.by_worker);
+        let (held, task) = claim.thread.enter(run, |run| {
             let fired = timer.fire(run);
             let rest = if fired == Fired::InProgress { Rest::Over } else { Rest::Spent };
             if claim.is_held {
-                return Some(rest);
+                return Some(Held { run: run.clone(), rest });
             }
             timer.close(run, rest, observer);
             None
         });
         match held {
             None => Ran::Over(Verdict::Ended(TaskState::Completed), task),
-            Some(rest) => Ran::Held(Box::new(Held { run: Run::new(task, begun), rest })),
+            Some(held) => Ran::Held(Box::new(held)),
         }
     }
 
@@ -288,32 +336,28 @@ impl<T: Fire> AnyTask for Timer<T> {
         Verdict::Ended(TaskState::Completed)
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-
-    fn is_spent(&mut self) -> bool {
-        false
-    }
-
-    /// The pool has taken the timer out of its queue, because the wall clock was set back.
-    fn renew(&self, now: Now) -> Verdict {
-        if let Some(timer) = self.share() {
-            self.call("clock_set_back", || T::clock_set_back(&timer, now));
-        }
-        Verdict::Ended(TaskState::Completed)
-    }
-
     fn waker(self: Arc<Self>) -> Waker {
         unreachable!("a firing is not polled")
     }
 
-    fn suspend(&self) -> Suspend {
+    fn suspend(&self, _: &Run) -> Suspend<()> {
         unreachable!("a firing is not polled")
+    }
+
+    fn enqueue(&self) -> bool {
+        unreachable!("a timer is armed")
+    }
+
+    fn withdraw(&self) -> bool {
+        unreachable!("its ticket stands in the queue")
+    }
+
+    fn take_out(self: Arc<Self>, _: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
+        unreachable!("its ticket stands in the queue")
+    }
+
+    fn stands_at(&self, _: Due) -> bool {
+        false
     }
 
     fn is_over(&self) -> bool {
@@ -328,9 +372,15 @@ impl<T: Fire> AnyTask for Timer<T> {
         None
     }
 
-    fn interrupt(&self) {
-        self.firings.ask_every();
+    /// The pool has taken the timer out of its queue.
+    fn clock_set_back(&self, now: Now) {
+        if let Some(timer) = self.share() {
+            self.call("clock_set_back", || T::clock_set_back(&timer, now));
+        }
     }
+
+    /// Nothing asks a timer; a pool that stops asks all runs.
+    fn interrupt(&self) {}
 
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
         // Only a handle means the present run, and a timer has none.
@@ -350,23 +400,95 @@ impl<T: Fire> AnyTask for Timer<T> {
     fn remove_interruptible(&self, number: u64) {
         self.firings.remove_gate(number);
     }
+}
 
-    fn armed(&self) -> Option<Due> {
-        // ORDERING: relaxed is enough, the ticket orders the accesses.
-        let Armed { is_by_wall, due } = &self.armed;
-        let due =
-            || Due::from_parts(is_by_wall.load(Ordering::Relaxed), due.load(Ordering::Relaxed));
-        (self.header.ticket() != Ticket::NONE).then(due)
+/// A ticket is taken out of the queue, or makes its timer fire; all else is asked of the timer.
+impl AnyTask for Ticket {
+    fn header(&self) -> &Header {
+        &self.header
     }
 
-    fn set_armed(&self, due: Option<Due>) {
-        let Some(due) = due else { return self.header.set_ticket(Ticket::NONE) };
-        self.header.set_ticket(Ticket::STAGED);
-        let (is_by_wall, due) = due.into_parts();
-        // ORDERING: relaxed is enough, see `armed`.
-        self.armed.is_by_wall.store(is_by_wall, Ordering::Relaxed);
-        self.armed.due.store(due, Ordering::Relaxed);
+    fn traits(&self) -> Option<&Traits> {
+        None
     }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn state(&self) -> TaskState {
+        TaskState::Scheduled
+    }
+
+    fn due(&self) -> Due {
+        self.armed.lock().as_ref().map_or(Due::NEVER, |armed| armed.due)
+    }
+
+    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+        let armed = self.armed.lock().take_if(|armed| armed.place == claim.due);
+        match armed {
+            None => Ran::Nothing { was_counted: false },
+            Some(Armed { due, timer, .. }) => timer.run(&Claim { due, ..*claim }, observer),
+        }
+    }
+
+    fn take_out(self: Arc<Self>, place: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
+        let armed = self.armed.lock().take_if(|armed| armed.place == place);
+        armed.map(|armed| armed.timer).ok_or(self as Arc<dyn AnyTask>)
+    }
+
+    fn withdraw(&self) -> bool {
+        self.armed.lock().take().is_some()
+    }
+
+    fn stands_at(&self, place: Due) -> bool {
+        self.armed.lock().as_ref().is_some_and(|armed| armed.place == place)
+    }
+
+    fn stands_once(&self, place: Due, sweep: u64) -> bool {
+        let mut armed = self.armed.lock();
+        armed.as_mut().is_some_and(|armed| {
+            armed.place == place && std::mem::replace(&mut armed.kept_in, sweep) != sweep
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn settle(&self, _: &Run, _: Rest, _: &dyn RunObserver) -> Verdict {
+        unreachable!("the timer is settled")
+    }
+
+    fn waker(self: Arc<Self>) -> Waker {
+        unreachable!("a firing is not polled")
+    }
+
+    fn suspend(&self, _: &Run) -> Suspend<()> {
+        unreachable!("a firing is not polled")
+    }
+
+    fn enqueue(&self) -> bool {
+        unreachable!("a timer is armed")
+    }
+
+    fn cancel(&self) -> Option<Cancelled> {
+        None
+    }
+
+    fn interrupt(&self) {}
+
+    fn ask_to_stop(self: Arc<Self>, _: Option<u64>) {}
+
+    fn is_asked_to_stop(&self, _: u64) -> bool {
+        false
+    }
+
+    fn add_interruptible(&self, _: &Arc<Gate>) -> u64 {
+        0
+    }
+
+    fn remove_interruptible(&self, _: u64) {}
 }
 
 impl<T> Deref for Timer<T> {
@@ -382,14 +504,19 @@ impl<T> Deref for Timer<T> {
 
 impl<T> Drop for Timer<T> {
     fn drop(&mut self) {
-        discard(&self.header, (self.content.take(), self.around.take()));
+        let leftover = (self.content.take(), self.around.take());
+        if let Err(failure) = catch_drop(leftover)
+            && let Some(home) = self.header.link.home()
+        {
+            home.drop_panicked(self.header.id(), self.traits.name.as_deref(), &failure);
+        }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Timer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer")
-            .field("name", &self.header.name())
+            .field("name", &self.traits.name)
             .field("content", &self.content)
             .finish_non_exhaustive()
     }

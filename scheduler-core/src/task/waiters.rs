@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::{fmt, mem};
 
 use super::state::TaskState;
-use crate::sync::planted;
+use crate::sync::Mutex;
 use crate::time::Gate;
 use crate::unwind::catch;
 
@@ -65,10 +65,37 @@ pub(crate) fn notify(waiters: Vec<(u64, Waiter)>, state: TaskState) {
 fn notify_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     for (_, waiter) in waiters {
         match waiter {
-            Waiter::Thread(_) if planted("L6 wake") => {}
             Waiter::Thread(gate) => gate.open(),
             Waiter::Future(waker) => drop(catch(|| waker.wake())),
             Waiter::Callback(callback) => drop(catch(|| callback(state))),
+        }
+    }
+}
+
+/// Gates of threads that wait, to be opened together.
+#[derive(Default)]
+pub(crate) struct Gates {
+    list: Mutex<Vec<(u64, Arc<Gate>)>>,
+}
+
+impl Gates {
+    /// Adds a gate and returns the number under which it can leave again.
+    pub(crate) fn add(&self, gate: &Arc<Gate>) -> u64 {
+        let mut list = self.list.lock();
+        let number = list.last().map_or(0, |(last, _)| last + 1);
+        list.push((number, Arc::clone(gate)));
+        number
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        self.list.lock().retain(|(each, _)| *each != number);
+    }
+
+    /// Opens all gates; each waiter then checks what has changed.
+    pub(crate) fn open_all(&self) {
+        let gates: Vec<_> = self.list.lock().iter().map(|(_, gate)| Arc::clone(gate)).collect();
+        for gate in gates {
+            gate.open();
         }
     }
 }

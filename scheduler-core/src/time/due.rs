@@ -88,19 +88,10 @@ impl Due {
         }
     }
 
-    /// The instant of its [`parts`](Self::into_parts).
-    pub(crate) const fn from_parts(is_by_wall: bool, number: u64) -> Self {
-        if is_by_wall {
-            Self::Wall(WallTime::from_key(number))
-        } else {
-            Self::Tick(Tick::from_nanos(number))
-        }
-    }
-
-    /// Where a task with this fire time enters the queue at `now`.
+    /// Where a timer that is armed for this time enters the queue at `now`.
     ///
-    /// A trigger may answer with an instant long past, again and again. It counts as now there, so that
-    /// such a task takes turns with others that are due, and cannot starve them. A tick is kept: missed
+    /// It may be armed for a time on the wall clock that has long passed, again and again. That counts as now, so that
+    /// it takes turns with others that are due, and cannot starve them. A tick is kept: missed
     /// fire times of a fixed rate come in their exact order.
     pub(crate) fn not_overtaking(self, now: Now) -> Self {
         match self {
@@ -181,17 +172,6 @@ mod tests {
         assert!(!Due::Wall(WallTime::MAX).not_overtaking(end).is_reached(end));
         assert_eq!(Due::Wall(WallTime::MIN).not_overtaking(now()), Due::Wall(now().wall));
         assert_eq!(Due::Tick(Tick::ZERO).not_overtaking(now()), Due::Tick(Tick::ZERO));
-    }
-
-    #[test]
-    fn an_instant_comes_back_out_of_its_parts() {
-        for nanos in [0, 7, i64::MAX as u64, u64::MAX] {
-            let dues = [Due::Tick(Tick::from_nanos(nanos)), Due::Wall(WallTime::from_key(nanos))];
-            for due in dues {
-                let (is_by_wall, number) = due.into_parts();
-                assert_eq!(Due::from_parts(is_by_wall, number), due);
-            }
-        }
     }
 
     #[test]

@@ -7,12 +7,13 @@
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
 use super::{Clock, Epoch, Gate, Now, Tick, WallTime, is_brief, tick};
-use crate::sync::{Ordering, UnexploredU64, local};
+use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
 ///
@@ -86,7 +87,7 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
 /// What a wake-up takes on this machine, in nanoseconds, as the waits of this process have shown so far. It costs the
 /// processor half of that, so that what is due closer together shares one.
-static WAKE_UP: UnexploredU64 = UnexploredU64::new(40_000);
+static WAKE_UP: AtomicU64 = AtomicU64::new(40_000);
 
 /// What a wake-up may be taken for: whatever the machine, another thread needs some time, and no task is to wait for
 /// long.

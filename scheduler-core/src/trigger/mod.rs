@@ -4,25 +4,14 @@
 //! next fire time, none, or why it cannot say. It is Spring's `Trigger`, and the only way in which wall-clock time
 //! enters the engine: fixed rates and fixed delays live on the monotonic clock and need no trigger.
 //!
-//! # How a trigger is asked
-//!
-//! A [`Trigger`] alone may name a fire time twice, when the wall clock is set back. So it is asked through
-//! `FireTimes`, which remembers what was served.
-//!
-//! The pool asks once when the task is scheduled and once after each run, on the thread that
-//! scheduled or ran it and never under a lock: a trigger is user code. An answer is an instant of
-//! the wall clock; the pool waits for that instant on whatever the wall clock then says.
+//! Nothing in the engine asks a trigger: a scheduler above it does, and arms a [`Timer`](crate::Timer) for the answer.
 //
 // # What it must never do
 //
 // Read a clock, sleep, or know what a task or a pool is. Whatever a rule needs to know is in the
-// context it is handed. Lock while a trigger is asked: [`FireTimes`] has a lock of its own around what
-// it remembers, and lets go of it before.
+// context it is handed.
 
 mod cron;
-mod fire_times;
-mod history;
-mod misfire;
 mod zone;
 
 use std::error::Error;
@@ -32,8 +21,6 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 pub use cron::CronTrigger;
-pub(crate) use fire_times::FireTimes;
-pub use misfire::MisfirePolicy;
 pub use scheduler_expr::{DstGap, DstOverlap};
 pub use zone::{SystemZoneError, Zone, ZoneChange};
 
@@ -67,8 +54,7 @@ pub trait Trigger: Send + Sync {
     /// # Errors
     ///
     /// When the next fire time cannot be determined now, by any error of yours: `?` converts it. A task of the
-    /// `scheduler-rs` crate reports it and asks again after 1 s, 2 s, 4 s and so on, at most a minute. A task of the
-    /// engine alone ([`Task::on_trigger`](crate::Task::on_trigger)) ends as failed.
+    /// `scheduler-rs` crate reports it and asks again after 1 s, 2 s, 4 s and so on, at most a minute.
     ///
     /// A panic counts as an error, and so does an answer that does not lie after
     /// [`TriggerContext::last_scheduled`].

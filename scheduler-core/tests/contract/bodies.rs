@@ -71,8 +71,8 @@ fn a_value_that_cannot_be_cloned_is_shown() {
     let handle = stage.pool.submit(|| Unique(7)).unwrap();
     assert!(handle.wait_done_for(Duration::ZERO).unwrap_err().is_timeout());
     stage.run_due();
-    assert_eq!(handle.wait_ref(), Ok(&Unique(7)));
-    assert_eq!(handle.clone().wait_ref(), Ok(&Unique(7)));
+    assert_eq!(*handle.wait_ref().unwrap(), Unique(7));
+    assert_eq!(*handle.clone().wait_ref().unwrap(), Unique(7));
     assert_eq!(handle.wait_done_for(Duration::ZERO), Ok(()));
     let cancelled = stage.pool.schedule(HOUR, || Unique(8)).unwrap();
     assert!(cancelled.cancel());

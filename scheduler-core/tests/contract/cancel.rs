@@ -1,6 +1,5 @@
 //! The contract of cancelling, removing and purging (EC-E).
 
-use std::fs;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -143,17 +142,9 @@ fn ec_e3_by_default_a_cancelled_task_leaves_at_once() {
     assert_eq!(ran.len(), 0);
 }
 
-/// The memory of this process that is in use; none where the system does not tell.
-fn resident_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 #[test]
 fn ec_e4_ten_million_cancellations_leave_nothing_behind() {
-    if kit::is_mounted() {
+    if kit::is_decorated() {
         return; // It takes long, and its pool is not one of the kit's.
     }
     if !kit::is_in_own_process(ec_e4_ten_million_cancellations_leave_nothing_behind) {
@@ -165,7 +156,7 @@ fn ec_e4_ten_million_cancellations_leave_nothing_behind() {
     const GROWTH_MAX: u64 = COUNT * 64;
     let ManualPool { pool, .. } = ManualPool::new(1);
     let drops = Arc::new(());
-    let before = resident_bytes();
+    let before = kit::resident_bytes();
     let ahead = Duration::from_secs(600);
     for number in 0..COUNT {
         let kept = (Arc::clone(&drops), [number; 16]);
@@ -175,7 +166,7 @@ fn ec_e4_ten_million_cancellations_leave_nothing_behind() {
             assert_eq!((Arc::strong_count(&drops), pool.stats().queued), (1, 0));
         }
     }
-    if let (Some(before), Some(after)) = (before, resident_bytes()) {
+    if let (Some(before), Some(after)) = (before, kit::resident_bytes()) {
         let growth = after.saturating_sub(before);
         assert!(growth < GROWTH_MAX, "the process has grown by {growth} bytes");
     }
@@ -385,13 +376,13 @@ fn check_cancel_before_requeue(builder: PoolBuilder) -> VirtualPool {
 
 #[test]
 fn ec_e8_a_cancel_between_run_and_requeue_leaves_nothing_in_the_queue() {
-    let stage = check_cancel_before_requeue(removing_cancelled(1));
-    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
-
-    let stage = check_cancel_before_requeue(keeping_cancelled(1));
-    assert_eq!(stage.pool.stats().queued, 1);
-    stage.run_for(HOUR);
-    assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+    // Not even where cancelled tasks stay: this one was not there.
+    for builder in [removing_cancelled(1), keeping_cancelled(1)] {
+        let stage = check_cancel_before_requeue(builder);
+        assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+        stage.run_for(HOUR);
+        assert_eq!((stage.pool.stats().queued, stage.pool.stats().completed), (0, 1));
+    }
 }
 
 #[test]
@@ -417,4 +408,73 @@ fn ec_e8_recurring_tasks_are_left_in_no_queue_by_a_race_with_their_requeue() {
         assert_eq!(Arc::strong_count(&runs), 1, "the body of round {round} is still there");
     }
     capped(move || pool.close()).unwrap();
+}
+
+/// 10,000 pending tasks of which all but some are cancelled in random order; checks the counts after each.
+fn cancel_among_many(stage: &VirtualPool, ran: &Journal<usize>) -> Vec<usize> {
+    const COUNT: usize = 10_000;
+    const REST: usize = 100;
+    let mut random = Random(9);
+    // Many are due at the same time.
+    let delays: Vec<u64> = (0..COUNT).map(|_| 1 + random.below(2_000)).collect();
+    let submit = |(number, delay): (usize, &u64)| {
+        stage.pool.schedule(ms(*delay), ran.noting(number)).unwrap()
+    };
+    let handles: Vec<TaskHandle<()>> = delays.iter().enumerate().map(submit).collect();
+    stage.run_due();
+    let mut order: Vec<usize> = (0..COUNT).collect();
+    random.shuffle(&mut order);
+    let (cancelled, rest) = order.split_at(COUNT - REST);
+    for (number, index) in (1..).zip(cancelled) {
+        assert!(handles[*index].cancel() && !stage.pool.is_queued(&handles[*index]));
+        let stats = stage.pool.stats();
+        assert_eq!((stats.queued, stats.tasks), (COUNT - number, (COUNT - number) as u64));
+    }
+    assert_eq!(stage.pool.queue().len(), REST);
+    assert!(rest.iter().all(|index| stage.pool.is_queued(&handles[*index])));
+    let mut rest = rest.to_vec();
+    rest.sort_unstable_by_key(|index| (delays[*index], *index));
+    rest
+}
+
+#[test]
+fn ec_e9_what_is_left_of_ten_thousand_is_counted_and_runs_in_its_order() {
+    let (stage, ran) = (VirtualPool::build(removing_cancelled(2)), Journal::new());
+    let rest = cancel_among_many(&stage, &ran);
+    stage.pool.shutdown();
+    stage.run_for(ms(2_000));
+    assert_eq!(ran.entries(), rest);
+    let stats = stage.pool.stats();
+    assert_eq!((stats.completed, stats.queued), (rest.len() as u64, 0));
+    assert!(stage.pool.is_terminated());
+}
+
+#[test]
+fn ec_e9_a_pool_whose_tasks_are_all_cancelled_terminates_and_its_workers_may_leave() {
+    for cancels_first in [true, false] {
+        let (stage, ran) = (VirtualPool::build(removing_cancelled(2)), Journal::new());
+        let rest = cancel_among_many(&stage, &ran);
+        let last = stage.pool.schedule(HOUR, || ()).unwrap();
+        let cancel = || assert!(last.cancel());
+        if cancels_first {
+            cancel();
+        }
+        stage.pool.shutdown();
+        stage.run_for(ms(2_000));
+        assert_eq!((ran.entries(), stage.pool.is_terminated()), (rest, cancels_first));
+        if !cancels_first {
+            cancel();
+            stage.run_due();
+            assert!(stage.pool.is_terminated());
+        }
+    }
+    let builder = removing_cancelled(1).core_may_time_out(true).keep_alive(ms(10));
+    let stage = VirtualPool::build(builder);
+    let handles: Vec<TaskHandle<()>> =
+        (0..1_000).map(|_| stage.pool.schedule(HOUR, || ()).unwrap()).collect();
+    stage.run_for(ms(100));
+    assert_eq!(stage.pool.stats().pool_size, 1);
+    assert!(handles.iter().all(TaskHandle::cancel));
+    stage.run_for(ms(10));
+    assert_eq!(stage.pool.stats().pool_size, 0, "nothing waits");
 }

@@ -1,17 +1,19 @@
-//! Sections whose tests run a second time, with a kit that decorates every task of their pools (EC-L1).
-#![expect(clippy::duplicate_mod, reason = "these have a kit of their own: see `kit::dressed`")]
+//! Sections whose tests run a second time, in a process whose kit decorates every task (EC-L1).
 
-#[path = "cancel.rs"]
-mod cancel;
-#[path = "handles.rs"]
-mod handles;
-#[path = "../kit/mod.rs"]
-mod kit;
-#[path = "periodic.rs"]
-mod periodic;
-#[path = "shutdown.rs"]
-mod shutdown;
-#[path = "stats.rs"]
-mod stats;
-#[path = "timing.rs"]
-mod timing;
+use std::process::Command;
+
+use crate::kit::DECORATED;
+
+const SECTIONS: [&str; 6] = ["cancel", "handles", "periodic", "shutdown", "stats", "timing"];
+
+#[test]
+fn ec_l1_the_sections_hold_for_decorated_tasks_too() {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(SECTIONS.map(|section| format!("contract::{section}::"))).env(DECORATED, "");
+    let output = command.output().expect("the child starts");
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{words}");
+    for section in SECTIONS {
+        assert!(words.contains(&format!("test contract::{section}::ec_")), "{section}: {words}");
+    }
+}

@@ -3,15 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use crate::kit::{
     self, Blocker, HOUR, Journal, ManualPool, Mutex, VirtualPool, eventually, ms, value_of, wedge,
 };
-use scheduler_core::{
-    Error, NextFireTime, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId, Trigger,
-    TriggerContext,
-};
+use scheduler_core::{Error, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId};
 
 /// What a decorator has seen: for each task how often its steps were run.
 #[derive(Clone, Default)]
@@ -121,21 +117,11 @@ fn ec_l1_a_decorator_that_does_not_run_the_task_or_panics_fails_it() {
     assert_eq!(plain.result_now().unwrap(), 7);
 }
 
-/// A trigger that fires every second.
-#[derive(Debug)]
-struct EverySecond;
-
-impl Trigger for EverySecond {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        Ok(Some(context.now() + Duration::from_secs(1)))
-    }
-}
-
 type Entry = fn(&ScheduledThreadPool) -> Result<TaskHandle<()>, Error>;
 
 #[test]
 fn ec_l2_the_decorator_is_called_once_per_submission_and_not_for_firings() {
-    const ENTRIES: [(&str, Entry, u64); 9] = [
+    const ENTRIES: [(&str, Entry, u64); 8] = [
         ("execute", |pool| pool.execute(|| ()), 1),
         ("submit", |pool| pool.submit(|| ()), 1),
         ("task", |pool| pool.submit_task(Task::once(|| ())), 1),
@@ -143,7 +129,6 @@ fn ec_l2_the_decorator_is_called_once_per_submission_and_not_for_firings() {
         ("schedule, async", |pool| pool.schedule_async(ms(1), yield_twice()), 3),
         ("fixed rate", |pool| pool.schedule_at_fixed_rate(ms(1), ms(1000), || ()), 3),
         ("fixed delay", |pool| pool.schedule_with_fixed_delay(ms(1), ms(1000), || ()), 3),
-        ("trigger", |pool| pool.schedule_with_trigger(EverySecond, || ()), 2),
         ("timeout", |pool| pool.submit_with_timeout(HOUR, || ()), 1),
     ];
     for (name, enter, steps) in ENTRIES {

@@ -4,10 +4,10 @@ use std::future::{pending, ready};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::kit::{At, HOUR, Journal, VirtualPool, capped};
+use crate::kit::{HOUR, Journal, VirtualPool, capped};
 use scheduler_core::{
-    Body, Clock, Event, Failure, NextFireTime, Run, ScheduledThreadPool, ShutdownPolicy, Task,
-    TaskHandle, TaskState, Trigger, TriggerContext, fallible,
+    Body, Event, Failure, Run, ScheduledThreadPool, ShutdownPolicy, Task, TaskHandle, TaskState,
+    fallible,
 };
 
 /// What is captured by a body: when it is dropped it notes how others see its task.
@@ -75,7 +75,7 @@ fn run(scene: &Arc<Scene>) {
 
 #[test]
 fn a_body_is_dropped_before_a_run_ends_its_task() {
-    let kinds: [(&str, Submit); 10] = [
+    let kinds: [(&str, Submit); 9] = [
         ("closure", |pool, token| pool.submit(move || drop(token)).unwrap()),
         ("boxed closure", |pool, token| pool.submit_task(Task::once(move || drop(token))).unwrap()),
         ("panic", |pool, token| {
@@ -106,10 +106,6 @@ fn a_body_is_dropped_before_a_run_ends_its_task() {
                 ready(Err::<(), _>("as planned"))
             });
             pool.submit_task(Task::with_fixed_delay(HOUR, body)).unwrap()
-        }),
-        ("trigger", |pool, token| {
-            let once = At(chrono::DateTime::UNIX_EPOCH);
-            pool.submit_task(Task::on_trigger(once, body(token, true))).unwrap()
         }),
         ("panicking rate", |pool, token| {
             let body = Body::new(move || -> () {
@@ -295,28 +291,4 @@ fn a_destructor_that_cancels_or_panics_ends_its_task_once() {
     stage.run_due();
     assert_eq!(handle.state(), TaskState::Cancelled);
     assert_eq!(journal.entries(), ["told Cancelled", "contained", "Cancelled"]);
-}
-
-/// A trigger that keeps something, as an end of the pool that it is asked in.
-#[derive(Debug)]
-struct Keeping(At, Arc<()>);
-
-impl Trigger for Keeping {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        assert!(Arc::strong_count(&self.1) > 1, "the test has the other one");
-        self.0.next_fire_time(context)
-    }
-}
-
-#[test]
-fn a_cancelled_task_lets_go_of_its_trigger_at_once() {
-    let (stage, kept) = (VirtualPool::new(1), Arc::new(()));
-    stage.pool.schedule(HOUR, || ()).unwrap();
-    stage.run_due();
-    let at = At(stage.clock.wall() + chrono::TimeDelta::hours(2));
-    let trigger = Keeping(at, Arc::clone(&kept));
-    let handle = stage.pool.schedule_with_trigger(trigger, || ()).unwrap();
-    assert!(handle.cancel());
-    drop(handle);
-    assert_eq!(Arc::strong_count(&kept), 1);
 }

@@ -1,6 +1,6 @@
 //! The contract of handles (EC-D).
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -12,7 +12,8 @@ use super::kit::{
     eventually, ms, value_of, wedge,
 };
 use scheduler_core::{
-    Error, Failure, ManualClock, Run, ScheduledThreadPool, Task, TaskHandle, TaskState, fallible,
+    Error, Failure, ManualClock, Run, ScheduledThreadPool, Task, TaskFuture, TaskHandle, TaskState,
+    fallible,
 };
 
 const FAR: Duration = Duration::from_secs(10 * 3600);
@@ -379,11 +380,11 @@ impl Wake for Wakes {
 }
 
 fn poll<T: Clone + Send + Sync + 'static>(
-    handle: &mut TaskHandle<T>,
+    future: &mut TaskFuture<T>,
     wakes: &Arc<Wakes>,
 ) -> Poll<Result<T, Error>> {
     let waker = Waker::from(Arc::clone(wakes));
-    Pin::new(handle).poll(&mut Context::from_waker(&waker))
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
 /// Ends a task in some way; its callbacks and wakers must be told once.
@@ -393,13 +394,14 @@ fn check_told_once(
     end: impl FnOnce(&VirtualPool, &TaskHandle<u32>),
 ) {
     let stage = VirtualPool::new(1);
-    let mut handle = stage.pool.schedule(ms(1), body).unwrap();
+    let handle = stage.pool.schedule(ms(1), body).unwrap();
+    let mut future = handle.clone().into_future();
     let (told, wakes) = (Journal::new(), Arc::new(Wakes::default()));
     for callback in ["first", "second"] {
         let told = told.clone();
         handle.on_done(move |state| told.note((callback, state)));
     }
-    assert!(poll(&mut handle, &wakes).is_pending());
+    assert!(poll(&mut future, &wakes).is_pending());
     stage.run_due();
     assert_eq!((told.len(), wakes.count()), (0, 0));
 
@@ -409,7 +411,7 @@ fn check_told_once(
     let noted = told.clone();
     handle.on_done(move |state| noted.note(("late", state)));
     assert_eq!(told.entries().pop(), Some(("late", expected)));
-    let Poll::Ready(outcome) = poll(&mut handle, &wakes) else { panic!("not ready") };
+    let Poll::Ready(outcome) = poll(&mut future, &wakes) else { panic!("not ready") };
     match expected {
         TaskState::Completed => assert_eq!(outcome, Ok(7)),
         TaskState::Failed => assert!(outcome.unwrap_err().is_failed()),
@@ -496,11 +498,12 @@ fn ec_d11_a_race_of_cancel_and_completion_tells_once() {
     let mut seen = [0_u32; 2];
     for round in 0..2000 {
         let blocker = Blocker::new();
-        let mut handle = stage.pool.submit(blocker.body()).unwrap();
+        let handle = stage.pool.submit(blocker.body()).unwrap();
+        let mut future = handle.clone().into_future();
         let (told, wakes) = (Journal::new(), Arc::new(Wakes::default()));
         let early = told.clone();
         handle.on_done(move |state| early.note(state));
-        assert!(poll(&mut handle, &wakes).is_pending());
+        assert!(poll(&mut future, &wakes).is_pending());
         blocker.await_started();
         let (canceller, late) = (handle.clone(), told.clone());
         let spins = random.below(2000);
@@ -527,11 +530,11 @@ fn ec_d11_a_race_of_cancel_and_completion_tells_once() {
 #[test]
 fn ec_d11_only_the_latest_waker_is_called_and_a_dropped_future_leaves_none() {
     let stage = VirtualPool::new(1);
-    let mut handle = stage.pool.submit(|| 7).unwrap();
-    let mut dropped = handle.clone();
+    let handle = stage.pool.submit(|| 7).unwrap();
+    let [mut future, mut dropped] = [(); 2].map(|()| handle.clone().into_future());
     let [old, new, gone] = [(); 3].map(|()| Arc::new(Wakes::default()));
-    assert!(poll(&mut handle, &old).is_pending());
-    assert!(poll(&mut handle, &new).is_pending());
+    assert!(poll(&mut future, &old).is_pending());
+    assert!(poll(&mut future, &new).is_pending());
     assert!(poll(&mut dropped, &gone).is_pending());
     drop(dropped);
     assert_eq!((Arc::strong_count(&old), Arc::strong_count(&gone)), (1, 1));

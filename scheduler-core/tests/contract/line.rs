@@ -1,6 +1,6 @@
 //! What a worker takes that goes from one task to the next, while others submit: always the first.
 
-use crate::kit::{At, Blocker, HOUR, Journal, ManualPool, ms, wedge};
+use crate::kit::{Blocker, HOUR, Journal, ManualPool, at_wall, ms, wedge};
 use chrono::TimeDelta;
 use scheduler_core::Clock;
 
@@ -9,8 +9,8 @@ fn what_the_wall_clock_showed_before_comes_before() {
     let (stage, ran) = (ManualPool::new(1), Journal::new());
     let wedge = wedge(&stage.pool);
     stage.pool.schedule(ms(5), ran.noting("tick")).unwrap();
-    let at = At(stage.clock.wall() + TimeDelta::milliseconds(2));
-    stage.pool.schedule_with_trigger(at, ran.noting("wall")).unwrap();
+    let at = stage.clock.wall() + TimeDelta::milliseconds(2);
+    at_wall(&stage.pool, &stage.clock, at, ran.noting("wall"));
     stage.clock.advance(ms(10));
     wedge.release();
     ran.await_len(2);
@@ -23,22 +23,22 @@ fn check_order(stage: &ManualPool, blocker: Blocker) {
     blocker.await_started();
     stage.pool.schedule(ms(5), ran.noting("in the queue")).unwrap();
     assert_eq!(stage.pool.stats().queued, 1);
-    stage.pool.schedule(ms(2), ran.noting("staged")).unwrap();
+    stage.pool.schedule(ms(2), ran.noting("before")).unwrap();
     stage.clock.advance(ms(10));
     drop(blocker);
     ran.await_len(2);
-    assert_eq!(ran.entries(), ["staged", "in the queue"]);
+    assert_eq!(ran.entries(), ["before", "in the queue"]);
 }
 
 #[test]
-fn what_is_staged_and_due_before_comes_before() {
+fn what_comes_last_and_is_due_before_comes_before() {
     let (stage, blocker) = (ManualPool::new(1), Blocker::new());
     stage.pool.execute(blocker.body()).unwrap();
     check_order(&stage, blocker);
 }
 
 #[test]
-fn what_is_staged_and_due_before_comes_before_when_a_run_recurs() {
+fn what_comes_last_and_is_due_before_comes_before_when_a_run_recurs() {
     let (stage, blocker) = (ManualPool::new(1), Blocker::new());
     stage.pool.schedule_at_fixed_rate(ms(0), HOUR, blocker.body()).unwrap();
     check_order(&stage, blocker);

@@ -10,10 +10,7 @@ use super::kit::{
 };
 use chrono::{DateTime, Utc};
 use scheduler_core::time::{Epoch, Gate};
-use scheduler_core::{
-    Body, Clock, Error, ManualClock, MisfirePolicy, ScheduledThreadPool, Task, TaskHandle,
-    TaskState, Tick,
-};
+use scheduler_core::{Clock, Error, ManualClock, ScheduledThreadPool, TaskHandle, TaskState, Tick};
 
 /// The two ways to recur on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -128,22 +125,6 @@ fn ec_c5_missed_firings_follow_back_to_back_and_the_grid_stays() {
     stage.pool.schedule_at_fixed_rate(ms(7), ms(40), body).unwrap();
     stage.run_for(ms(330));
     assert_eq!(starts.entries(), [7, 217, 217, 217, 217, 217, 247, 287, 327]);
-}
-
-#[test]
-fn ec_c5_the_other_misfire_policies_come_back_to_the_grid_too() {
-    let check = |policy, expected: &[u64]| {
-        let stage = VirtualPool::new(1);
-        let starts = Journal::new();
-        let body = Body::new(taking(&stage, &starts, &[210, 0]));
-        let task = Task::at_fixed_rate(ms(40), body).initial_delay(ms(7)).misfire(policy);
-        stage.pool.submit_task(task).unwrap();
-        stage.run_for(ms(330));
-        assert_eq!(starts.entries(), expected, "{policy:?}");
-    };
-    check(MisfirePolicy::CatchUp, &[7, 217, 217, 217, 217, 217, 247, 287, 327]);
-    check(MisfirePolicy::RunOnce, &[7, 217, 247, 287, 327]);
-    check(MisfirePolicy::Skip, &[7, 247, 287, 327]);
 }
 
 #[test]

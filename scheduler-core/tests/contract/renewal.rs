@@ -1,69 +1,44 @@
-//! What workers ask beside their tasks holds up nobody: triggers after the clock was set back, callbacks of tasks
+//! What workers call beside their tasks holds up nobody: timers after the clock was set back, callbacks of tasks
 //! that the pool cancels.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::kit::{
     HOUR, Journal, Latch, ManualPool, Mutex, await_terminated, eventually, ms, value_of,
 };
-use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_core::{Clock, NextFireTime, ScheduledThreadPool, Trigger, TriggerContext};
+use crate::timers::{arm, probe_with};
+use chrono::TimeDelta;
+use scheduler_core::{Due, Fired, Now, ScheduledThreadPool};
 
-/// A trigger of one instant that does something each time it is asked.
-struct Asked<F>(DateTime<Utc>, F);
-
-impl<F> fmt::Debug for Asked<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
-    }
-}
-
-impl<F: Fn() + Send + Sync> Trigger for Asked<F> {
-    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
-        (self.1)();
-        Ok(Some(self.0))
-    }
-}
-
-/// Two workers at rest, and a task whose trigger is asked again when the clock is set back.
-fn asked_again(ask: impl Fn(&ManualPool) + Send + Sync + 'static) -> ManualPool {
+/// Two workers at rest, and a timer that is told that the clock was set back.
+fn told_of_the_clock(tell: impl Fn(&ManualPool) + Send + Sync + 'static) -> ManualPool {
     let stage = ManualPool::new(2);
     assert_eq!(stage.pool.prestart_all(), 2);
     stage.await_parked(2);
-    let asked = Mutex::new(0);
     let inside = ManualPool { pool: stage.pool.clone(), clock: stage.clock.clone() };
-    let ask = move || {
-        let is_again = {
-            let mut asked = asked.lock().unwrap();
-            *asked += 1;
-            *asked > 1
-        };
-        if is_again {
-            ask(&inside);
-        }
-    };
-    let trigger = Asked(stage.clock.wall() + TimeDelta::hours(1), ask);
-    stage.pool.schedule_with_trigger(trigger, || ()).unwrap();
+    let mut probe = probe_with(|_, _| Fired::Done);
+    probe.on_set_back = Box::new(move |_, _| tell(&inside));
+    let timer = stage.pool.timer("told", probe);
+    arm(&timer, &stage.clock, Due::Wall(Now::read(&stage.clock).wall + HOUR));
     stage.await_parked(2);
     stage.clock.step_wall(TimeDelta::minutes(-1));
-    // The leader looks at it twice a second.
+    // A worker looks at it twice a second.
     stage.clock.advance(ms(500));
     stage
 }
 
 #[test]
-fn a_trigger_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
+fn a_timer_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
     let (entered, release) = (Latch::new(), Latch::new());
     let (opened, awaited) = (entered.clone(), release.clone());
-    let stage = asked_again(move |_| {
+    let stage = told_of_the_clock(move |_| {
         opened.open();
         awaited.wait();
     });
     entered.wait();
     assert_eq!(value_of(&stage.pool.submit(|| 7).unwrap()), 7);
-    // The other worker leads: what comes later finds a worker, too.
+    // The other worker looks at the queue: what comes later finds a worker, too.
     let later = stage.pool.schedule(HOUR, || 8).unwrap();
     stage.await_parked(1);
     stage.clock.advance(HOUR);
@@ -74,11 +49,12 @@ fn a_trigger_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_trigger_waits_for_a_task_of_its_pool_after_the_clock_was_set_back() {
+fn a_timer_waits_for_a_task_of_its_pool_after_the_clock_was_set_back() {
     let seen = Journal::new();
     let noted = seen.clone();
-    let stage = asked_again(move |stage| noted.note(value_of(&stage.pool.submit(|| 7).unwrap())));
-    eventually("the trigger was asked", || seen.entries() == [7]);
+    let stage =
+        told_of_the_clock(move |stage| noted.note(value_of(&stage.pool.submit(|| 7).unwrap())));
+    eventually("the timer was told", || seen.entries() == [7]);
     stage.pool.shutdown();
     await_terminated(&stage.pool);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::kit::{HOUR, Journal, VirtualPool, ms};
+use crate::kit::{HOUR, Journal, Random, VirtualPool, is_in_own_process, ms, resident_bytes};
 use crate::timers::{Probe, Told, arm, arm_again, begin, due, probe_with, tick, timer, timer_with};
 use scheduler_core::{
     Begun, Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer, Wake,
@@ -118,7 +118,7 @@ fn ec_o1_timers_and_tasks_are_in_one_order() {
     assert!(task.is_done());
 }
 
-/// What was submitted while the worker was busy may still be staged when a timer is armed for a time that has come.
+/// What was submitted while the worker was busy may be in no queue yet when a timer is armed for a time that has come.
 #[test]
 fn ec_o1_a_timer_that_is_due_comes_after_tasks_that_were_due_before() {
     let (stage, ran) = (VirtualPool::new(1), Journal::new());
@@ -129,14 +129,14 @@ fn ec_o1_a_timer_that_is_due_comes_after_tasks_that_were_due_before() {
     });
     stage.pool.execute(ran.noting("first")).unwrap();
     let Begun::Run(run) = stage.workers.begin(1) else { panic!("it is due") };
-    stage.pool.execute(ran.noting("in line")).unwrap();
+    stage.pool.execute(ran.noting("second")).unwrap();
     stage.clock.advance(ms(1));
-    stage.pool.execute(ran.noting("staged")).unwrap();
+    stage.pool.execute(ran.noting("third")).unwrap();
     stage.clock.advance(ms(1));
     arm(&timer, &stage.clock, Due::Tick(stage.clock.now()));
     run.finish();
     stage.run_due();
-    assert_eq!(ran.entries(), ["first", "in line", "staged", "timer"]);
+    assert_eq!(ran.entries(), ["first", "second", "third", "timer"]);
 }
 
 #[test]
@@ -258,7 +258,8 @@ fn ec_o3_a_timer_of_the_wall_clock_fires_when_that_shows_its_time() {
 fn ec_o3_a_timer_is_told_of_a_wall_clock_that_was_set_back() {
     let stage = VirtualPool::new(1);
     let mut probe = probe_with(|_, _| Fired::Done);
-    probe.on_set_back = |timer, now| timer.arm(Due::Tick(now.tick + ms(50)), now).perform();
+    probe.on_set_back =
+        Box::new(|timer, now| timer.arm(Due::Tick(now.tick + ms(50)), now).perform());
     let timer = stage.pool.timer("probe", probe);
     let of_ticks = self::timer(&stage.pool);
     let forgets = self::timer(&stage.pool);
@@ -322,6 +323,30 @@ fn ec_o4_disarming_the_last_timer_ends_a_pool_whose_worker_is_still_to_be_starte
 }
 
 #[test]
+fn ec_o4_a_timer_that_was_armed_anew_outlives_a_purge_and_a_shutdown() {
+    let stage = VirtualPool::new(1);
+    let timer = timer(&stage.pool);
+    let (tick, wall) = (due(30), Due::Wall(Now::read(&stage.clock).wall + ms(50)));
+    for at in [due(10), due(20), wall, tick] {
+        arm(&timer, &stage.clock, at);
+        stage.run_due();
+    }
+    stage.pool.purge();
+    assert_eq!((timer.due(), stage.pool.stats().queued), (Some(due(30)), 1));
+    for at in [due(10), tick] {
+        arm(&timer, &stage.clock, at);
+        stage.run_due();
+    }
+    stage.pool.shutdown();
+    assert_eq!((timer.due(), timer.told.len()), (Some(due(30)), 0));
+    stage.run_for(ms(29));
+    assert_eq!(timer.told.len(), 0);
+    stage.run_for(ms(1));
+    assert_eq!(timer.told.entries(), [Told::Fired(1, due(30))]);
+    assert!(stage.pool.is_terminated());
+}
+
+#[test]
 fn ec_o5_a_pool_that_stops_drops_its_timers_before_it_is_seen_as_terminated() {
     let stage = VirtualPool::new(1);
     let mut probe = probe_with(|_, _| Fired::Done);
@@ -377,4 +402,75 @@ fn ec_o5_a_timer_for_which_no_worker_can_be_had_is_dropped() {
     arm(&timer, &stage.clock, due(10));
     stage.run_for(ms(10));
     assert_eq!(timer.told.entries()[1..], [Told::Fired(1, due(10))]);
+}
+
+/// A timer that stands behind many others, and 10,000 times is armed anew or disarmed: at random among few times, so that the
+/// same ones come again.
+#[test]
+fn ec_o11_a_timer_behind_many_others_is_armed_and_disarmed_at_will() {
+    const OTHERS: u64 = 1_000;
+    let (stage, fired) = (VirtualPool::new(2), Journal::new());
+    let noting = |name: u64| {
+        let fired = fired.clone();
+        move |_: &Arc<Timer<Probe>>, _: &Run| {
+            fired.note(name);
+            Fired::Done
+        }
+    };
+    let others: Vec<_> = (1..=OTHERS).map(|n| timer_with(&stage.pool, noting(n))).collect();
+    for (n, timer) in (1..).zip(&others) {
+        arm(timer, &stage.clock, due(100 + n));
+    }
+    let timer = timer_with(&stage.pool, noting(0));
+    let (wall, mut random) = (Now::read(&stage.clock).wall, Random(11));
+    for _ in 0..10_000 {
+        let ahead = 90 + random.below(2 * OTHERS) / 500 * 500;
+        match random.below(4) {
+            0 => timer.disarm().perform(),
+            1 => arm(&timer, &stage.clock, Due::Wall(wall + ms(ahead))),
+            _ => arm(&timer, &stage.clock, due(ahead)),
+        }
+        let queued = others.len() + usize::from(timer.due().is_some());
+        let stats = stage.pool.stats();
+        assert_eq!((stats.queued, stats.tasks), (queued, queued as u64));
+        if random.below(100) == 0 {
+            stage.run_due();
+        }
+    }
+    arm(&timer, &stage.clock, due(100 + OTHERS));
+    stage.run_for(ms(100 + OTHERS - 1));
+    assert_eq!(fired.entries(), (1..OTHERS).collect::<Vec<_>>());
+    stage.run_for(HOUR);
+    assert_eq!(fired.entries()[OTHERS as usize - 1..], [OTHERS, 0], "what was made first is first");
+    assert_eq!((timer.due(), stage.pool.stats().queued), (None, 0));
+    stage.pool.shutdown();
+    stage.run_due();
+    assert!(stage.pool.is_terminated());
+}
+
+/// Two times that come again and again, and one that is taken back and comes again.
+#[test]
+fn ec_o11_a_million_armings_leave_nothing_behind() {
+    if !is_in_own_process(ec_o11_a_million_armings_leave_nothing_behind) {
+        return;
+    }
+    const COUNT: u64 = 1_000_000;
+    /// A quarter of what the entries alone would take if they were kept.
+    const GROWTH_MAX: u64 = COUNT * 8;
+    let (stage, before) = (VirtualPool::new(1), resident_bytes());
+    let (moved, taken_back) = (timer(&stage.pool), timer(&stage.pool));
+    for number in 0..COUNT {
+        arm(&moved, &stage.clock, due(10_000 + number % 2));
+        arm(&taken_back, &stage.clock, due(10_000));
+        taken_back.disarm().perform();
+    }
+    if let (Some(before), Some(after)) = (before, resident_bytes()) {
+        let growth = after.saturating_sub(before);
+        assert!(growth < GROWTH_MAX, "the process has grown by {growth} bytes");
+    }
+    assert_eq!(stage.pool.stats().queued, 1);
+    moved.disarm().perform();
+    stage.pool.shutdown();
+    stage.run_due();
+    assert!(stage.pool.is_terminated());
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::kit::{
-    At, Blocker, CAP, HOUR, Journal, ManualPool, Mutex, NANO, Pending, Random, VirtualPool,
+    Blocker, CAP, HOUR, Journal, ManualPool, Mutex, NANO, Pending, Random, VirtualPool, at_wall,
     check_pairs, eventually, ms, submit_pairs, value_of, wedge,
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -94,7 +94,7 @@ fn ec_a4_no_delay_and_past_instants_run_promptly() {
     ];
     stage.pool.schedule(Duration::ZERO, ran.noting(0)).unwrap();
     for (number, instant) in (1..).zip(past) {
-        stage.pool.schedule_with_trigger(At(instant), ran.noting(number)).unwrap();
+        at_wall(&stage.pool, &stage.clock, instant, ran.noting(number));
     }
     assert_eq!(stage.run_due(), None);
     let mut numbers = ran.entries();
@@ -273,11 +273,9 @@ impl Clock for Restless {
 #[test]
 fn ec_a7_the_order_of_two_tasks_does_not_depend_on_when_it_is_asked() {
     let clock = Arc::new(Restless::new());
-    let wall = clock.wall() + HOUR;
     let pool = ScheduledThreadPool::builder().core_size(1).clock(clock).build().unwrap();
-    let [first, second] = [0, 1].map(|nanos| {
-        pool.schedule_with_trigger(At(wall + TimeDelta::nanoseconds(nanos)), || ()).unwrap()
-    });
+    let [first, second] =
+        [0, 1].map(|micros| pool.schedule(HOUR + Duration::from_micros(micros), || ()).unwrap());
     for _ in 0..100 {
         assert_eq!(first.compare(&first.clone()), Ordering::Equal);
         assert_eq!(first.compare(&second), Ordering::Less);

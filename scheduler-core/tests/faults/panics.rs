@@ -1,4 +1,4 @@
-//! Faults of user code that panics, and of bad triggers (F-PA).
+//! Faults of user code that panics, and of bad timers (F-PA).
 
 use std::panic::{AssertUnwindSafe, panic_any};
 use std::sync::Arc;
@@ -8,13 +8,16 @@ use std::{fmt, thread};
 
 use crate::kit::{
     HOUR, Journal, Latch, ManualPool, Mutex, VirtualPool, await_parked, capped, check_healthy,
-    eventually, ms,
+    eventually, ms, on_wall,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::{
-    Clock, Event, Failure, NextFireTime, ScheduledThreadPool, TaskHandle, Trigger, TriggerContext,
-    WorkerThread,
+    Clock, Due, Failure, Fire, Fired, Now, Run, ScheduledThreadPool, TaskHandle, Tick, Timer,
+    WallTime, WorkerThread,
 };
+
+/// The first reading of a clock.
+const START: Now = Now { tick: Tick::ZERO, wall: WallTime::MIN };
 
 /// A value that panics when it is dropped, with a payload that does so, too.
 struct Bomb;
@@ -121,33 +124,47 @@ fn f_pa1_a_recurring_task_that_fails_with_a_bomb_in_it_is_failed() {
     });
 }
 
-#[test]
-fn f_pa1_a_trigger_that_panics_when_dropped_costs_no_thread() {
-    check_bombs(100, |pool| {
-        let bomb = Bomb;
-        let once = Rule(move |context: &TriggerContext| {
-            let _captured = &bomb;
-            context.last_scheduled().is_none().then(|| context.now())
-        });
-        let handle = pool.schedule_with_trigger(once, || ()).unwrap();
-        await_done(&handle);
-        drop(handle);
-    });
+/// A timer whose content panics when it is dropped, and what that keeps.
+struct Charged {
+    _bomb: Bomb,
+    fired: Latch,
+}
+
+impl Fire for Charged {
+    fn fire(timer: &Arc<Timer<Self>>, _: &Run) -> Fired {
+        timer.fired.open();
+        Fired::Done
+    }
+
+    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
+    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
+    fn dropped(_: &Arc<Timer<Self>>) {}
 }
 
 #[test]
-fn f_pa1_a_trigger_of_a_task_that_never_ran_does_not_reach_who_drops_the_last_end() {
-    let stage = VirtualPool::build(ScheduledThreadPool::builder().remove_on_cancel(true));
-    let bomb = Bomb;
-    let later = Rule(move |context: &TriggerContext| {
-        let _captured = &bomb;
-        Some(context.now() + TimeDelta::hours(1))
-    });
-    let handle = stage.pool.schedule_with_trigger(later, || ()).unwrap();
-    assert!(handle.cancel());
-    stage.run_due();
+fn f_pa1_a_timer_that_panics_when_dropped_costs_no_thread() {
+    let (pool, threads) = counting_pool();
+    for _ in 0..100 {
+        let fired = Latch::new();
+        let timer = pool.timer("charged", Charged { _bomb: Bomb, fired: fired.clone() });
+        timer.arm(Due::Tick(Tick::ZERO), START).perform();
+        // The worker is the last to hold the timer, or else this thread is.
+        drop(timer);
+        fired.wait();
+    }
+    check_healthy(&pool);
+    assert_eq!(threads.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn f_pa1_a_timer_that_never_fired_does_not_reach_who_drops_the_last_end() {
+    let stage = VirtualPool::new(1);
+    let timer = stage.pool.timer("charged", Charged { _bomb: Bomb, fired: Latch::new() });
+    timer.arm(Due::Tick(Tick::ZERO + HOUR), START).perform();
+    timer.disarm().perform();
+    stage.pool.purge();
     assert_eq!(stage.pool.stats().queued, 0);
-    let dropped = std::panic::catch_unwind(AssertUnwindSafe(|| drop(handle)));
+    let dropped = std::panic::catch_unwind(AssertUnwindSafe(|| drop(timer)));
     let is_contained = dropped.is_ok();
     // The payload would panic, too.
     std::mem::forget(dropped);
@@ -191,86 +208,23 @@ fn f_pa2_a_long_message_is_cut_at_a_character() {
     check_healthy(&pool);
 }
 
-/// A trigger that is a closure.
-struct Rule<F>(F);
-
-impl<F> fmt::Debug for Rule<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rule")
-    }
-}
-
-impl<F: Fn(&TriggerContext) -> Option<DateTime<Utc>> + Send + Sync> Trigger for Rule<F> {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        Ok((self.0)(context))
-    }
-}
-
 #[test]
-fn f_pa4_a_trigger_that_panics_fails_its_task_alone() {
+fn f_pa4_a_timer_that_always_names_past_times_takes_turns() {
+    // It names times an hour behind, and fires again as soon as it can; each firing takes a while.
     let stage = VirtualPool::new(1);
-    let panics = Rule(|_: &TriggerContext| panic!("at once"));
-    let refused = stage.pool.schedule_with_trigger(panics, || ());
-    assert_eq!(refused.unwrap_err().failure().unwrap().message(), "at once");
-
-    let healthy = Journal::new();
-    stage.pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
-    let ran = Journal::new();
-    let rule = Rule(|context: &TriggerContext| {
-        assert!(context.last_scheduled().is_none(), "the second time");
-        Some(context.now() + ms(5))
-    });
-    let bad = stage.pool.schedule_with_trigger(rule, ran.noting(())).unwrap();
-    stage.run_for(ms(100));
-    assert_eq!(bad.failure_now().unwrap().message(), "the second time");
-    assert_eq!((ran.len(), healthy.len()), (1, 10));
-    assert_eq!(stage.pool.stats().queued, 1);
-}
-
-#[test]
-fn f_pa4_a_trigger_that_does_not_advance_is_refused() {
-    let start = VirtualPool::new(1).clock.wall();
-    let cases: [(&str, TimeDelta); 4] = [
-        ("the past", TimeDelta::hours(-1)),
-        ("the present", TimeDelta::zero()),
-        ("the future", TimeDelta::milliseconds(5)),
-        ("the beginning of time", TimeDelta::MIN),
-    ];
-    for (name, ahead) in cases {
-        let stage = VirtualPool::new(1);
-        let (healthy, ran) = (Journal::new(), Journal::new());
-        let instant = start.checked_add_signed(ahead).unwrap_or(DateTime::<Utc>::MIN_UTC);
-        stage.pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
-        let rule = Rule(move |_: &TriggerContext| Some(instant));
-        let bad = stage.pool.schedule_with_trigger(rule, ran.noting(())).unwrap();
-        stage.run_for(ms(100));
-        let failure = bad.failure_now().expect(name);
-        assert!(failure.message().starts_with("the trigger did not advance"), "{name}: {failure}");
-        assert_eq!((ran.len(), healthy.len()), (1, 10), "{name}");
-    }
-}
-
-#[test]
-fn f_pa4_a_trigger_that_always_names_past_instants_takes_turns() {
-    // It advances, an hour behind, and fires again as soon as it can; each run takes a while.
-    let stage = VirtualPool::new(1);
-    let (healthy, ran) = (Journal::new(), Journal::new());
+    let (healthy, fired) = (Journal::new(), Journal::new());
     let (clock, noted) = (stage.clock.clone(), healthy.clone());
     stage.pool.schedule_at_fixed_rate(ms(10), ms(10), move || noted.note(clock.now())).unwrap();
-    let rule = Rule(|context: &TriggerContext| Some(context.now() - TimeDelta::hours(1)));
-    let (clock, noted) = (stage.clock.clone(), ran.clone());
-    let bad = stage
-        .pool
-        .schedule_with_trigger(rule, move || {
-            clock.advance(ms(3));
-            noted.note(());
-            assert!(noted.len() < 100, "enough");
-        })
-        .unwrap();
+    let (clock, noted) = (stage.clock.clone(), fired.clone());
+    let behind = move |now: DateTime<Utc>, _| Some(now - TimeDelta::hours(1));
+    let timer = on_wall(&stage.pool, &stage.clock, behind, move || {
+        clock.advance(ms(3));
+        noted.note(());
+        assert!(noted.len() < 100, "enough");
+    });
     stage.run_due();
-    assert!(bad.failure_now().unwrap().message().contains("enough"));
-    assert_eq!(ran.len(), 100);
-    // 300 ms have passed: no firing of the healthy one was missed, or later than one run of the other.
+    assert_eq!((fired.len(), timer.due()), (100, None));
+    // 300 ms have passed: no firing of the healthy one was missed, or later than one of the other.
     assert_eq!(healthy.len(), 30);
     for (firing, at) in (1..).zip(healthy.entries()) {
         let late = at.as_nanos() - firing * 10_000_000;
@@ -279,25 +233,25 @@ fn f_pa4_a_trigger_that_always_names_past_instants_takes_turns() {
 }
 
 #[test]
-fn f_pa4_a_slow_trigger_holds_up_nobody_else() {
+fn f_pa4_a_slow_timer_holds_up_nobody_else() {
     let ManualPool { pool, clock } = ManualPool::new(2);
     let healthy = Journal::new();
     pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();
     let (asked, answer) = (Latch::new(), Latch::new());
     let (is_asked, answers) = (asked.clone(), answer.clone());
-    let rule = Rule(move |context: &TriggerContext| {
-        if context.last_scheduled().is_some() {
+    let rule = move |now: DateTime<Utc>, last: Option<DateTime<Utc>>| {
+        if last.is_some() {
             is_asked.open();
             answers.wait();
         }
-        Some(context.now() + Duration::from_secs(1))
-    });
-    let slow = pool.schedule_with_trigger(rule, || ()).unwrap();
+        Some(now + Duration::from_secs(1))
+    };
+    let slow = on_wall(&pool, &clock, rule, || ());
     await_parked(&clock, 2);
     clock.advance(Duration::from_secs(1));
     asked.wait();
     healthy.await_len(100);
-    // The trigger takes 200 ms, and the other worker goes on.
+    // The timer takes 200 ms, and the other worker goes on.
     for firing in 101..=120 {
         await_parked(&clock, 1);
         clock.advance(ms(10));
@@ -306,49 +260,32 @@ fn f_pa4_a_slow_trigger_holds_up_nobody_else() {
     }
     drop((pool.stats(), pool.queue()));
     answer.open();
-    eventually("it waits again", || pool.is_queued(&slow));
-    assert!(slow.cancel());
+    eventually("it waits again", || slow.due().is_some());
+    slow.disarm().perform();
 }
 
 #[test]
-fn f_pa4_a_trigger_calls_its_pool() {
+fn f_pa4_a_timer_calls_its_pool() {
     let ManualPool { pool, clock } = ManualPool::new(1);
     let (submitted, inside) = (Arc::new(Mutex::new(Vec::new())), pool.clone());
     let kept = Arc::clone(&submitted);
-    let rule = Rule(move |context: &TriggerContext| {
+    let rule = move |now: DateTime<Utc>, _| {
         inside.purge();
         drop((inside.stats(), inside.queue()));
         kept.lock().unwrap().push(inside.submit(|| 7).expect("the pool takes tasks"));
-        Some(context.now() + ms(10))
-    });
-    let scheduling = pool.clone();
-    let handle = capped(move || scheduling.schedule_with_trigger(rule, || ())).unwrap();
+        Some(now + ms(10))
+    };
+    let (inside, hand) = (pool.clone(), clock.clone());
+    let timer = capped(move || on_wall(&inside, &hand, rule, || ()));
     for run in 1..=5 {
         eventually("it was asked", || submitted.lock().unwrap().len() == run);
-        eventually("it waits", || pool.is_queued(&handle));
+        eventually("it waits", || timer.due().is_some());
         clock.advance(ms(10));
     }
     eventually("it was asked", || submitted.lock().unwrap().len() == 6);
-    handle.cancel();
+    timer.disarm().perform();
     for submitted in submitted.lock().unwrap().drain(..) {
         assert_eq!(crate::kit::value_of(&submitted), 7);
     }
     check_healthy(&pool);
-}
-
-#[test]
-fn f_pa4_the_failure_of_a_trigger_is_an_event() {
-    let ended = Journal::new();
-    let noted = ended.clone();
-    let builder = ScheduledThreadPool::builder().core_size(1).listener(move |event: &Event<'_>| {
-        if let Event::TaskEnded { id, state, .. } = event {
-            noted.note((*id, *state));
-        }
-    });
-    let stage = VirtualPool::build(builder);
-    let first = stage.clock.wall();
-    let rule = Rule(move |_: &TriggerContext| Some(first));
-    let bad = stage.pool.schedule_with_trigger(rule, || ()).unwrap();
-    stage.run_due();
-    assert_eq!(ended.entries(), [(bad.id(), scheduler_core::TaskState::Failed)]);
 }

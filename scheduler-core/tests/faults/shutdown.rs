@@ -1,6 +1,6 @@
 //! Faults of the end of a pool (F-SD), and callbacks that call back (F-CA).
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +136,7 @@ fn f_sd3_everyone_who_waits_is_told_once_when_the_pool_is_dropped() {
         })
         .collect();
     let wakers: Vec<Arc<CountedWaker>> = (0..100).map(|_| Arc::default()).collect();
-    let mut futures = handles.clone();
+    let mut futures: Vec<_> = handles.iter().cloned().map(TaskHandle::into_future).collect();
     for (future, counted) in futures.iter_mut().zip(&wakers) {
         let waker = Waker::from(Arc::clone(counted));
         assert!(Pin::new(future).poll(&mut Context::from_waker(&waker)).is_pending());

@@ -1,18 +1,18 @@
 //! Faults of time (F-TI): the edges of every number that a public function takes.
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::kit::{
-    HOUR, Journal, ManualPool, Mutex, Pending, VirtualPool, capped, close, eventually, value_of,
+    HOUR, Journal, ManualPool, Pending, VirtualPool, capped, close, eventually, on_wall, value_of,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::Gate;
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{
-    Begun, Body, Clock, ManualClock, MisfirePolicy, NextFireTime, Run, ScheduledThreadPool,
-    Stepped, SystemClock, Task, Tick, Trigger, TriggerContext, WallTime,
+    Begun, Body, Clock, ManualClock, Run, ScheduledThreadPool, Stepped, SystemClock, Task, Tick,
+    WallTime,
 };
 use scheduler_expr::CronExpression;
 
@@ -126,24 +126,22 @@ fn f_ti1_workers_of_any_number_and_refusals_of_any_count() {
 
 #[test]
 fn f_ti1_recurring_tasks_at_every_edge() {
-    for misfire in [MisfirePolicy::CatchUp, MisfirePolicy::RunOnce, MisfirePolicy::Skip] {
-        at_every_edge(|stage, duration| {
-            let ran = Journal::new();
-            let rate = Task::at_fixed_rate(duration, Body::new(ran.noting(()))).misfire(misfire);
-            let delay = Task::with_fixed_delay(duration, Body::new(ran.noting(())));
-            for task in [rate.initial_delay(duration), delay] {
-                match stage.pool.submit_task(task) {
-                    Ok(_) => assert!(!duration.is_zero()),
-                    Err(error) => assert!(error.is_argument() && duration.is_zero()),
-                }
+    at_every_edge(|stage, duration| {
+        let ran = Journal::new();
+        let rate = Task::at_fixed_rate(duration, Body::new(ran.noting(())));
+        let delay = Task::with_fixed_delay(duration, Body::new(ran.noting(())));
+        for task in [rate.initial_delay(duration), delay] {
+            match stage.pool.submit_task(task) {
+                Ok(_) => assert!(!duration.is_zero()),
+                Err(error) => assert!(error.is_argument() && duration.is_zero()),
             }
-            stage.run_due();
-            // Short periods would have a whole clock to catch up with.
-            stage.clock.advance(if duration < HOUR { duration } else { Duration::MAX });
-            stage.run_due();
-            assert!(ran.len() <= 4);
-        });
-    }
+        }
+        stage.run_due();
+        // Short periods would have a whole clock to catch up with.
+        stage.clock.advance(if duration < HOUR { duration } else { Duration::MAX });
+        stage.run_due();
+        assert!(ran.len() <= 4);
+    });
 }
 
 #[test]
@@ -286,21 +284,6 @@ fn f_ti1_waits_on_the_clock_of_the_system_at_every_edge() {
     close(&pool);
 }
 
-/// A trigger that names these instants, one after the other.
-struct Instants(Mutex<Vec<DateTime<Utc>>>);
-
-impl fmt::Debug for Instants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Instants")
-    }
-}
-
-impl Trigger for Instants {
-    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
-        Ok(self.0.lock().unwrap().pop())
-    }
-}
-
 /// The edges of the wall clock, first to last.
 fn instants() -> Vec<DateTime<Utc>> {
     let at = |seconds| DateTime::from_timestamp(seconds, 0).expect("in range");
@@ -311,12 +294,12 @@ fn instants() -> Vec<DateTime<Utc>> {
 }
 
 #[test]
-fn f_ti1_instants_of_triggers_and_of_the_wall_clock_at_every_edge() {
+fn f_ti1_instants_of_timers_and_of_the_wall_clock_at_every_edge() {
     for wall in instants() {
         for start in starts() {
             let clock = ManualClock::at(wall);
             clock.advance_to(start);
-            check_triggers(&clock);
+            check_timers(&clock);
         }
     }
 }
@@ -345,24 +328,26 @@ fn is_reached(at: DateTime<Utc>, wall: DateTime<Utc>) -> bool {
     at != WallTime::MAX && at <= WallTime::from(wall)
 }
 
-fn check_triggers(clock: &ManualClock) {
+/// Instants are served one after the other, as far as the clock has come, and none is lost when it is set.
+fn check_timers(clock: &ManualClock) {
     let workers = scheduler_core::VirtualWorkers::new();
     let builder = ScheduledThreadPool::builder().core_size(1).clock(Arc::new(clock.clone()));
     let pool = builder.virtual_workers(&workers).build().unwrap();
-    let mut reversed = instants();
-    reversed.reverse();
     let ran = Journal::new();
-    let trigger = Instants(Mutex::new(reversed));
-    let handle = pool.schedule_with_trigger(trigger, ran.noting(())).unwrap();
+    let next = |_, last: Option<DateTime<Utc>>| {
+        instants().into_iter().find(|at| last.is_none_or(|last| WallTime::from(*at) > last.into()))
+    };
+    let timer = on_wall(&pool, clock, next, ran.noting(()));
     let other = pool.schedule(HOUR, || ()).unwrap();
-    let reached = instants().iter().filter(|at| is_reached(**at, clock.wall())).count();
+    let reached: BTreeSet<WallTime> =
+        instants().into_iter().filter(|at| is_reached(*at, clock.wall())).map(Into::into).collect();
     workers.run_until_idle();
-    assert_eq!(ran.len(), reached, "at {}", clock.wall());
-    drop((handle.delay(), handle.compare(&other), pool.queue()));
+    assert_eq!(ran.len(), reached.len(), "at {}", clock.wall());
+    assert!(timer.due().is_some(), "the end of time is never reached");
     for step in [TimeDelta::MIN, TimeDelta::MAX, TimeDelta::zero()] {
         clock.step_wall(step);
         workers.run_until_idle();
-        drop((handle.delay(), handle.compare(&other), pool.queue()));
+        drop((other.delay(), pool.queue(), timer.due()));
     }
     clock.suspend(Duration::MAX);
     clock.advance(Duration::MAX);

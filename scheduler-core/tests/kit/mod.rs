@@ -16,6 +16,8 @@
 //! the engine fails a test instead of hanging it.
 #![allow(dead_code, reason = "each test file uses its own part of the kit")]
 
+mod wall;
+
 use std::panic::resume_unwind;
 use std::process::Command;
 use std::sync::{Arc, PoisonError, mpsc};
@@ -23,10 +25,9 @@ use std::thread;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use scheduler_core::{
-    Clock, ManualClock, NextFireTime, PoolBuilder, ScheduledThreadPool, Stepped, SystemClock,
-    TaskHandle, Tick, Trigger, TriggerContext, VirtualWorkers,
+    Clock, ManualClock, PoolBuilder, ScheduledThreadPool, Stepped, SystemClock, TaskHandle, Tick,
+    VirtualWorkers,
 };
 
 /// Locks that the thread sanitizer sees, as the engine has them in its build.
@@ -38,6 +39,8 @@ use std::sync as locks;
 
 pub(crate) use locks::Mutex;
 use locks::{Condvar, MutexGuard};
+#[allow(unused_imports, reason = "see above")]
+pub(crate) use wall::{WallTask, at_wall, on_wall};
 
 /// How long any wait may take, in real time.
 pub(crate) const CAP: Duration = Duration::from_secs(10);
@@ -47,16 +50,6 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
-}
-
-/// Fires once, at an instant of the wall clock.
-#[derive(Debug)]
-pub(crate) struct At(pub(crate) DateTime<Utc>);
-
-impl Trigger for At {
-    fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        Ok(context.last_scheduled().is_none().then_some(self.0))
-    }
 }
 
 /// A pool of real threads on a clock that stands still until the test moves it.
@@ -413,10 +406,12 @@ pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
     eventually("threads come to rest", || clock.parked() >= count);
 }
 
-/// Decorates the tasks of a pool, where this kit is that of `contract::decorated`, to hold decorated
-/// tasks to all of its sections.
+/// Set where the kit decorates every task: by `contract::decorated`.
+pub(crate) const DECORATED: &str = "SCHEDULER_TEST_DECORATED";
+
+/// Decorates the tasks of a pool, where that is asked for.
 fn dressed(builder: PoolBuilder) -> PoolBuilder {
-    if is_mounted() { builder.decorate_task(|_, _| Box::new(|step| step())) } else { builder }
+    if is_decorated() { builder.decorate_task(|_, _| Box::new(|step| step())) } else { builder }
 }
 
 /// Returns false when the test, which is the one that calls this, has passed in a process of its own, and true in that process.
@@ -432,6 +427,14 @@ pub(crate) fn is_in_own_process<T: Fn()>(test: T) -> bool {
     false
 }
 
+/// The memory of this process that is in use; none where the system does not tell.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// The command that runs one test of this program and nothing else, ignored or not.
 pub(crate) fn command_for<T: Fn()>(_test: T) -> Command {
     let (_, name) = std::any::type_name::<T>().split_once("::").expect("the test is in a crate");
@@ -440,9 +443,9 @@ pub(crate) fn command_for<T: Fn()>(_test: T) -> Command {
     command
 }
 
-/// Whether this kit is that of `contract::decorated`.
-pub(crate) fn is_mounted() -> bool {
-    module_path!().contains("::decorated::")
+/// Whether the kit decorates every task.
+pub(crate) fn is_decorated() -> bool {
+    std::env::var_os(DECORATED).is_some()
 }
 
 /// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters

@@ -9,9 +9,8 @@ use scheduler_core::{Clock, ManualClock, Tick};
 use crate::kit::{build, builder, models, ms, stop};
 
 models! {
-    l14_a_wait_ends_when_its_time_has_come: moved_in_two_steps, with "L14" says "deadlock";
-    l14_a_pool_runs_what_is_due_when_its_clock_is_moved: moved_under_a_pool,
-        with "L14" says "deadlock";
+    l14_a_wait_ends_when_its_time_has_come: moved_in_two_steps;
+    l14_a_pool_runs_what_is_due_when_its_clock_is_moved: moved_under_a_pool;
 }
 
 /// A thread waits for a time that two others bring about, half of it each.

@@ -8,18 +8,17 @@ use scheduler_core::Run;
 use crate::kit::{Counter, HOUR, Latch, build, builder, models, pool};
 
 models! {
-    l9_one_terminator_wherever_the_last_end_is_dropped: last_end, with "L9" says "terminates once";
-    l10_each_task_is_handed_out_or_run: drain, with "L10" says "one side";
-    l10_a_run_that_has_just_been_taken_is_asked_to_stop: stop_of_a_run,
-        with "L10 stop" says "deadlock";
-    l10_what_a_worker_cancels_is_dropped_before_the_end: late_requeue,
-        with "L10 late" says "before the end";
-    l10_what_a_shutdown_cancels_is_dropped_before_the_end: sweep,
-        with "L10 drop" says "dropped before the end";
+    l9_one_terminator_wherever_the_last_handle_is_dropped: last_handle;
+    l10_each_task_is_handed_out_or_run: drain;
+    l10_each_task_of_one_worker_is_handed_out_or_run: drain_of_one;
+    l10_a_run_that_has_just_been_taken_is_asked_to_stop: stop_of_a_run;
+    l10_a_run_that_follows_another_one_is_asked_to_stop: stop_of_a_second_run;
+    l10_what_a_worker_cancels_is_dropped_before_the_end: late_requeue;
+    l10_what_a_shutdown_cancels_is_dropped_before_the_end: sweep;
 }
 
-/// A task holds an end of its own pool, while the others are dropped.
-fn last_end() {
+/// A task holds a handle of its own pool, while the others are dropped.
+fn last_handle() {
     let (terminated, ended) = (Counter::default(), Latch::default());
     let (count, end) = (terminated.clone(), ended.clone());
     let pool = build(builder(1).on_terminated(move || {
@@ -55,6 +54,21 @@ fn drain() {
     assert!(handles.iter().all(|handle| handle.is_done()));
 }
 
+/// Three tasks and one worker, while the queue is drained.
+fn drain_of_one() {
+    let pool = pool(1);
+    let ran = [Counter::default(), Counter::default(), Counter::default()];
+    let handles = ran.clone().map(|ran| pool.submit(move || ran.add()).unwrap());
+    let drained = pool.shutdown_now();
+    assert!(pool.await_termination(Duration::MAX));
+    for (handle, ran) in handles.iter().zip(&ran) {
+        let handed_out = drained.iter().filter(|task| task.belongs_to(handle)).count();
+        assert_eq!(handed_out + ran.get(), 1, "a task is on exactly one side");
+    }
+    drop(drained);
+    assert!(handles.iter().all(|handle| handle.is_done()));
+}
+
 /// A pool stops when its worker has taken a task, and has or has not begun to run it: a run that would take
 /// an hour ends.
 fn stop_of_a_run() {
@@ -65,6 +79,20 @@ fn stop_of_a_run() {
     assert_eq!(drained.is_empty(), handle.is_done());
     if handle.is_done() {
         assert_eq!(handle.result_now(), Ok(Some(true)), "the run was asked to stop");
+    }
+}
+
+/// A pool stops when its worker goes from one task to the next, which would take an hour.
+fn stop_of_a_second_run() {
+    let pool = pool(1);
+    let first = pool.submit(|| ()).unwrap();
+    let second = pool.submit(|| Run::current().map(|run| run.sleep(HOUR).is_err())).unwrap();
+    let drained = pool.shutdown_now();
+    assert!(pool.await_termination(Duration::MAX));
+    assert_eq!(drained.iter().any(|task| task.belongs_to(&second)), !second.is_done());
+    if second.is_done() {
+        assert!(first.is_done());
+        assert_eq!(second.result_now(), Ok(Some(true)), "the run was asked to stop");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The waker of a future against the poll that is in progress, and against a cancel.
+//! The waker of a future against the poll that is in progress, against a cancel, and against a request to stop.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use loom::sync::Mutex;
 use loom::thread;
-use scheduler_core::TaskState;
+use scheduler_core::{Run, TaskState};
 
-use crate::kit::{Counter, models, pool, stop};
+use crate::kit::{Counter, Latch, models, pool, stop};
 
 models! {
-    l12_a_wake_during_a_poll_is_kept: wake_against_poll, with "L12" says "deadlock";
-    l12_a_future_that_is_cancelled_is_dropped_once: wake_against_cancel,
-        with "L12 cancel" says "queue";
+    l12_a_wake_during_a_poll_is_kept: wake_against_poll;
+    l12_a_future_that_is_cancelled_is_dropped_once: wake_against_cancel;
+    l12_a_future_that_is_asked_to_stop_is_polled_on: stop_against_poll;
 }
 
 /// Something that a future awaits and that another thread brings about.
@@ -79,5 +79,21 @@ fn wake_against_cancel() {
     assert_eq!((handle.state(), called.get(), dropped.get()), (expected, 1, 1));
     let stats = pool.stats();
     assert_eq!((stats.suspended, stats.queued), (0, 0), "nothing is left in the queue");
+    stop(&pool);
+}
+
+/// A future that is pending until it is asked to stop looks at that, whenever the request comes.
+fn stop_against_poll() {
+    let (pool, begun) = (pool(1), Latch::default());
+    let begins = begun.clone();
+    let body = poll_fn(move |_| {
+        begins.open();
+        let is_asked = Run::with_current(Run::is_cancelled).unwrap_or_default();
+        if is_asked { Poll::Ready(7) } else { Poll::Pending }
+    });
+    let handle = pool.schedule_async(Duration::ZERO, body).unwrap();
+    begun.wait();
+    handle.ask_to_stop();
+    assert_eq!(handle.wait(), Ok(7));
     stop(&pool);
 }

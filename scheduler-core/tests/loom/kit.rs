@@ -1,11 +1,11 @@
-//! Exploring a model, judging its twin, and the pools of models.
+//! Exploring a model, and the pools of models.
 #![expect(clippy::print_stderr, reason = "the models print what was explored")]
 
-use std::env;
+use std::future::Future;
 use std::io::Write;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use scheduler_core::time::Gate;
@@ -14,10 +14,7 @@ use scheduler_core::{Clock, PoolBuilder, ScheduledThreadPool, SystemClock, Tick,
 use crate::times::{Hand, Still};
 
 /// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
-const PREEMPTIONS: usize = 3;
-
-/// Names the bug that is planted into the engine.
-pub(crate) const PLANT: &str = "SCHEDULER_PLANT";
+const PREEMPTIONS: usize = 2;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -25,44 +22,21 @@ pub(crate) const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A bug with which a model has to fail.
-pub(crate) struct Twin {
-    /// The bug, as the engine names it.
-    pub(crate) plant: &'static str,
-    /// What the failure has to say.
-    pub(crate) says: &'static str,
-}
-
 /// Declares models: each a test of a function of the same file.
 macro_rules! models {
-    ($($test:ident: $model:ident, $(with $plant:literal says $says:literal),+;)*) => {$(
+    ($($test:ident: $model:ident;)*) => {$(
         #[test]
         fn $test() {
-            let test = concat!(module_path!(), "::", stringify!($test));
-            let twins = [$($crate::kit::Twin { plant: $plant, says: $says }),+];
-            $crate::kit::check(test, $model, &twins);
+            $crate::kit::explore(concat!(module_path!(), "::", stringify!($test)), $model);
         }
     )*};
 }
 pub(crate) use models;
 
-/// Explores a model, and then has its twins fail. In the process of a twin, explores it only.
-pub(crate) fn check(test: &str, model: fn(), twins: &[Twin]) {
+/// Explores every interleaving of a model, and prints how many there were.
+pub(crate) fn explore(test: &str, model: fn()) {
     // The name of this crate is no part of the name of the test.
     let test = test.split_once("::").map_or(test, |(_, name)| name);
-    explore(test, model);
-    if env::var_os(PLANT).is_some() {
-        return;
-    }
-    for Twin { plant, says } in twins {
-        let (has_passed, told) = run_twin(test, plant);
-        assert!(!has_passed, "{test}: the planted bug {plant} went unnoticed");
-        assert!(told.contains(says), "{test}: the twin of {plant} fails otherwise: {told}");
-        eprintln!("{test}: its twin of {plant} fails, {says:?}");
-    }
-}
-
-fn explore(test: &str, model: fn()) {
     fail_at_once();
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
@@ -95,18 +69,6 @@ fn fail_at_once() {
     });
 }
 
-/// Runs one test in a process of its own with a bug planted: whether it passed, and what it said.
-///
-/// Each of these bugs needs few preemptions, and among few it is found soon: at a greater bound many
-/// interleavings without it come first.
-fn run_twin(test: &str, plant: &str) -> (bool, String) {
-    let mut twin = Command::new(env::current_exe().expect("the program of this test"));
-    twin.args([test, "--exact", "--nocapture"]).env(PLANT, plant);
-    twin.env("LOOM_MAX_PREEMPTIONS", PREEMPTIONS.to_string()).env_remove("LOOM_MAX_DURATION");
-    let output = twin.output().expect("the twin can be started");
-    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
 /// A pool on a clock that stands still.
 pub(crate) fn pool(core_size: usize) -> ScheduledThreadPool {
     build(builder(core_size))
@@ -114,12 +76,22 @@ pub(crate) fn pool(core_size: usize) -> ScheduledThreadPool {
 
 /// The settings of a pool whose threads are loom's.
 pub(crate) fn builder(core_size: usize) -> PoolBuilder {
+    builder_of(core_size, &Latch::default())
+}
+
+/// The same; the first worker that leaves opens the latch.
+pub(crate) fn builder_of(core_size: usize, left: &Latch) -> PoolBuilder {
+    let left = left.clone();
     ScheduledThreadPool::builder()
         .core_size(core_size)
         .thread_name_prefix("worker-")
         .clock(Arc::new(Still::new()))
-        .thread_factory(|worker: WorkerThread| {
-            loom::thread::spawn(move || worker.run());
+        .thread_factory(move |worker: WorkerThread| {
+            let left = left.clone();
+            loom::thread::spawn(move || {
+                worker.run();
+                left.open();
+            });
             Ok(())
         })
 }
@@ -139,6 +111,18 @@ pub(crate) fn pool_at_rest(workers: usize, settings: PoolBuilder) -> (ScheduledT
     })
 }
 
+/// Has a worker begin a task that goes on until the latch is open.
+pub(crate) fn occupy(pool: &ScheduledThreadPool, free: &Latch) {
+    let (begun, awaited) = (Latch::default(), free.clone());
+    let begins = begun.clone();
+    pool.execute(move || {
+        begins.open();
+        awaited.wait();
+    })
+    .unwrap();
+    begun.wait();
+}
+
 /// Sets the stage: walks through `stage` in one order, without exploring others.
 pub(crate) fn staged<R>(stage: impl FnOnce() -> R) -> R {
     loom::stop_exploring();
@@ -147,7 +131,7 @@ pub(crate) fn staged<R>(stage: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Stops a pool and waits for its end, in one order: L2, L9 and L10 explore ends.
+/// Stops a pool and waits for its end, in one order: L2, L9, L10 and L11 explore ends.
 pub(crate) fn stop(pool: &ScheduledThreadPool) {
     loom::stop_exploring();
     drop(pool.shutdown_now());
@@ -177,6 +161,30 @@ impl Latch {
             clock.wait(&self.gate, seen, None);
         }
     }
+}
+
+/// Polls a future on the calling thread until it is ready.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, gate) = (Box::pin(future), Arc::new(Gate::new()));
+    let waker = waker(&gate);
+    loop {
+        let seen = gate.epoch();
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        SystemClock::new().wait(&gate, seen, None);
+    }
+}
+
+/// A waker that opens a gate.
+pub(crate) fn waker(gate: &Arc<Gate>) -> Waker {
+    struct Knock(Arc<Gate>);
+    impl Wake for Knock {
+        fn wake(self: Arc<Self>) {
+            self.0.open();
+        }
+    }
+    Waker::from(Arc::new(Knock(Arc::clone(gate))))
 }
 
 /// Counts; loom does not see it, so that it adds nothing to explore.

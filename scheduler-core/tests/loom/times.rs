@@ -1,6 +1,5 @@
 //! The clocks of models: one that stands still, and a lean one that is moved by hand.
 
-use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,6 @@ use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use scheduler_core::time::{Epoch, Gate};
 use scheduler_core::{Clock, SystemClock, Tick};
-
-use crate::kit::PLANT;
 
 /// A clock that stands still, and at which no wait ends before its gate is opened.
 #[derive(Debug)]
@@ -32,9 +29,6 @@ impl Clock for Still {
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, _until: Option<Tick>) {
-        // The oldest bug of all: the waiter looks first, and then reads the epoch.
-        let is_late = env::var(PLANT).is_ok_and(|plant| plant == "late epoch");
-        let seen = if is_late { gate.epoch() } else { seen };
         self.0.wait(gate, seen, None);
     }
 }
@@ -92,7 +86,7 @@ impl Clock for Hand {
     }
 
     fn wall(&self) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH
+        DateTime::from_timestamp_nanos(self.now().as_nanos().cast_signed())
     }
 
     fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {

@@ -1,19 +1,22 @@
 //! Workers against each other, against their own time-out, and against a smaller pool.
 
+use std::time::Duration;
+
 use loom::thread;
 
-use crate::kit::{Latch, builder, models, ms, pool_at_rest, staged, stop};
+use crate::kit::{Counter, Latch, builder, models, ms, occupy, pool_at_rest, staged, stop};
 
 models! {
-    l5_a_busy_worker_hands_the_lead_over: hand_over, with "L5" says "deadlock";
-    l5_a_worker_is_woken_for_a_task_that_comes_while_the_leader_takes_one: late,
-        with "L5 late" says "deadlock";
-    l7_a_worker_that_leaves_strands_no_task: time_out, with "L7" says "deadlock";
-    l8_a_smaller_pool_keeps_its_lead: shrink, with "L8" says "deadlock";
+    l5_two_tasks_that_are_due_get_two_workers: two_due;
+    l5_two_tasks_that_come_while_a_worker_is_through_get_two_workers: two_that_meet;
+    l5_a_task_that_comes_while_the_worker_that_looks_takes_another_one_is_run: late;
+    l5_a_task_that_comes_back_while_another_worker_sleeps_is_run_again: back_to_a_sleeper;
+    l7_a_worker_that_leaves_strands_no_task: time_out;
+    l8_a_smaller_pool_looks_in_time: shrink;
 }
 
 /// The first task goes on only when the second one runs: each worker has to take one.
-fn hand_over() {
+fn two_due() {
     let (pool, _clock) = pool_at_rest(2, builder(2));
     let second = Latch::default();
     let awaited = second.clone();
@@ -23,8 +26,21 @@ fn hand_over() {
     stop(&pool);
 }
 
-/// The leader looks at 10 ms and takes its task, which goes on only when another one has run. That one comes just then,
-/// for 20 ms, when its submitter could still be told that the leader looks before.
+/// One worker is at a task, and one sleeps. Two tasks come; the first goes on only when the second one runs.
+fn two_that_meet() {
+    let (pool, _clock) = pool_at_rest(2, builder(2));
+    let (free, met) = (Latch::default(), Latch::default());
+    staged(|| occupy(&pool, &free));
+    free.open();
+    let (awaits, opens) = (met.clone(), met.clone());
+    let first = pool.submit(move || awaits.wait()).unwrap();
+    pool.execute(move || opens.open()).unwrap();
+    first.wait().unwrap();
+    stop(&pool);
+}
+
+/// A worker looks at 10 ms and takes its task, which goes on only when another one has run. That one comes just then,
+/// for 20 ms, when its submitter could still be told that a worker looks before.
 fn late() {
     let (pool, clock) = pool_at_rest(2, builder(2));
     let second = Latch::default();
@@ -46,6 +62,24 @@ fn late() {
         first.wait().unwrap();
     });
     stop(&pool);
+}
+
+/// A worker comes back with a task that is due again in 10 ms, while another one sleeps until it is woken.
+fn back_to_a_sleeper() {
+    let (pool, clock) = pool_at_rest(2, builder(2));
+    let (ran, again) = (Counter::default(), Latch::default());
+    let (runs, opens) = (ran.clone(), again.clone());
+    let body = move || {
+        runs.add();
+        if runs.get() == 2 {
+            opens.open();
+        }
+    };
+    let handle = pool.schedule_at_fixed_rate(Duration::ZERO, ms(10), body).unwrap();
+    clock.advance(ms(10));
+    again.wait();
+    stop(&pool);
+    assert!(handle.is_cancelled());
 }
 
 /// The only worker has been idle for long enough to leave when a task comes that is not due yet.

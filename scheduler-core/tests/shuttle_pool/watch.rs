@@ -150,20 +150,16 @@ impl Watches {
         let told = Arc::clone(&self.told);
         move |event: &Event<'_>| {
             let is_outside = scheduler_core::Run::current().is_none();
-            let mut told = lock(&told);
-            match event {
-                Event::RunStarted { run } => {
-                    told.entry(run.task_id().as_u64()).or_default().started += 1;
-                }
-                Event::RunFinished { run, .. } => {
-                    told.entry(run.task_id().as_u64()).or_default().finished += 1;
-                }
-                Event::TaskEnded { id, .. } => {
-                    let told = told.entry(id.as_u64()).or_default();
-                    (told.ended, told.ended_outside) = (told.ended + 1, is_outside);
-                }
-                _ => {}
-            }
+            let (id, note): (_, fn(&mut Told, bool)) = match event {
+                Event::RunStarted { run } => (run.task_id(), |told, _| told.started += 1),
+                Event::RunFinished { run, .. } => (run.task_id(), |told, _| told.finished += 1),
+                Event::TaskEnded { id, .. } => (*id, |told, is_outside| {
+                    told.ended += 1;
+                    told.ended_outside = is_outside;
+                }),
+                _ => return,
+            };
+            note(lock(&told).entry(id.as_u64()).or_default(), is_outside);
         }
     }
 

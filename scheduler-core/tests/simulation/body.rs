@@ -6,9 +6,8 @@ use super::plan::{EQUAL, FAR, NEAR};
 use super::plant::Plant;
 use super::prng::hash;
 use super::stage::{Note, Stage};
-use super::words::{Beat, Outcome, Rhythm, Shape};
-use chrono::DateTime;
-use scheduler_core::{Body, OnError, Run, Task, Trigger, TriggerContext, fallible};
+use super::words::{Outcome, Rhythm, Shape};
+use scheduler_core::{Body, OnError, Run, Task, fallible};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -68,11 +67,7 @@ pub(crate) fn build(blueprint: &Blueprint, stage: &Arc<Stage>, task: usize) -> T
         (rhythm, shape) => recurring(rhythm, body(shape, guard)),
     };
     let on_error = if blueprint.survives_failure { OnError::Continue } else { OnError::Stop };
-    let built = built.initial_delay(Duration::from_nanos(blueprint.delay)).on_error(on_error);
-    match blueprint.rhythm {
-        Rhythm::Rate(_, misfire) => built.misfire(misfire),
-        _ => built,
-    }
+    built.initial_delay(Duration::from_nanos(blueprint.delay)).on_error(on_error)
 }
 
 fn body(shape: Shape, guard: Guard) -> Body {
@@ -84,18 +79,9 @@ fn body(shape: Shape, guard: Guard) -> Body {
 
 fn recurring(rhythm: Rhythm, body: Body) -> Task<()> {
     match rhythm {
-        Rhythm::Once => unreachable!("it does not recur"),
-        Rhythm::Rate(period, _) => Task::at_fixed_rate(Duration::from_nanos(period), body),
+        Rhythm::Once | Rhythm::Timer => unreachable!("it does not recur"),
+        Rhythm::Rate(period) => Task::at_fixed_rate(Duration::from_nanos(period), body),
         Rhythm::Delay(delay) => Task::with_fixed_delay(Duration::from_nanos(delay), body),
-        Rhythm::Beat(beat) => Task::on_trigger(beat, body),
-    }
-}
-
-impl Trigger for Beat {
-    fn next_fire_time(&self, context: &TriggerContext) -> scheduler_core::NextFireTime {
-        let Some(now) = context.now().timestamp_nanos_opt() else { return Ok(None) };
-        let last = context.last_scheduled().and_then(|last| last.timestamp_nanos_opt());
-        Ok(self.next(now, last).map(DateTime::from_timestamp_nanos))
     }
 }
 

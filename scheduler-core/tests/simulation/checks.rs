@@ -1,6 +1,8 @@
 //! The invariants that are looked at after each operation.
 
+use super::corners::Corner;
 use super::plant::Plant;
+use super::timer::from_engine;
 use super::verdict::{Invariant, Verdict};
 use super::words::{Due, Now, Place, Rhythm, Task};
 use super::world::{Limits, Mode, World};
@@ -15,16 +17,24 @@ impl World {
         let is_refused = self.was_refused && self.hires > 0 && self.workers.is_empty();
         if is_refused && self.model.state == RunState::ShuttingDown {
             self.model.abandon();
+        } else if is_refused {
+            if self.model.tasks.iter().any(|task| task.is_timer() && task.armed_for().is_some()) {
+                self.reach(Corner::TimerDroppedForWantOfWorkers);
+            }
+            self.model.drop_timers();
         }
         let reads = self.stage.clock.take_reads();
-        Invariant::ClockReads.holds(reads <= self.reads_max, || {
-            format!("{reads} reads of the clock, where {} are enough", self.reads_max)
+        let allowed = self.reads_max + self.spare_reads;
+        Invariant::ClockReads.holds(reads <= allowed, || {
+            format!("{reads} reads of the clock, where {allowed} are enough")
         })?;
+        self.spare_reads -= reads.saturating_sub(self.reads_max);
         self.check_hires()?;
         self.check_counts()?;
         for (task, state) in self.states() {
             self.check_task(task, state)?;
         }
+        self.check_timers()?;
         let is_open = |task: &Task| task.end.is_none() || task.place != Place::Gone;
         self.open.retain(|task| is_open(&self.model.tasks[*task]));
         self.check_liveness()
@@ -35,6 +45,18 @@ impl World {
         let props = self.stage.props();
         let state = |task: usize| props.handles[task].as_ref().map(TaskHandle::state);
         self.open.iter().map(|task| (*task, state(*task))).collect()
+    }
+
+    /// Each timer is armed for the time that the model says, and was told that it was dropped as often.
+    fn check_timers(&self) -> Verdict {
+        for timer in &self.stage.props().timers {
+            let (known, tally) = (self.model.tasks[timer.task], &self.tallies[timer.task]);
+            let found = (timer.due().map(from_engine), tally.timer_drops);
+            Invariant::Timers.holds(found == (known.armed_for(), known.calls.dropped), || {
+                format!("timer {}, {known:?}, is {found:?}", timer.task)
+            })?;
+        }
+        Ok(())
     }
 
     fn check_counts(&mut self) -> Verdict {
@@ -158,15 +180,15 @@ impl World {
 
     pub(crate) fn has_timed_out(&self, index: usize, now: Now) -> bool {
         let keep_alive = self.limits.keep_alive;
-        let since = self.idle_since(index);
-        self.may_time_out() && since.is_some_and(|since| now.tick - since >= keep_alive)
+        let since = self.idle_since(index).unwrap_or(now.tick);
+        self.may_time_out() && now.tick - since >= keep_alive
     }
 
     /// Workers are started up to the core size, and by each submission as long as they are fewer.
     fn check_hires(&self) -> Verdict {
-        let size = self.limits.core_size.max(1);
-        let is_allowed = self.hires == 0 || self.workers.len() <= size;
-        let is_missing = self.has_accepted && self.hires == 0 && self.workers.len() < size;
+        let (least, most) = self.core_sizes;
+        let is_allowed = self.hires == 0 || self.workers.len() <= most.max(1);
+        let is_missing = self.has_accepted && self.hires == 0 && self.workers.len() < least.max(1);
         Invariant::Counts.holds(is_allowed && !is_missing, || {
             format!("{} workers after {} hires, {:?}", self.workers.len(), self.hires, self.limits)
         })
@@ -214,8 +236,12 @@ impl World {
                 format!("at the end the pool is {:?}", self.model.state)
             })?;
         }
+        self.check_timers_at_the_end()?;
         for (task, tally) in self.tallies.iter().enumerate() {
             let known = self.model.tasks[task];
+            if known.is_timer() {
+                continue;
+            }
             let state = self.stage.handle(task).map(|handle| handle.state());
             Invariant::StateForward
                 .holds(state.is_none_or(|state| Some(state) == known.end), || {
@@ -232,6 +258,24 @@ impl World {
             })?;
         }
         Ok(())
+    }
+}
+
+impl World {
+    /// No timer is armed, each firing was finished, and nothing keeps a timer.
+    fn check_timers_at_the_end(&mut self) -> Verdict {
+        let timers = std::mem::take(&mut self.stage.props().timers);
+        let numbers: Vec<usize> = timers.iter().map(|timer| timer.task).collect();
+        let is_armed = timers.iter().any(|timer| timer.due().is_some());
+        drop(timers);
+        self.absorb()?;
+        let is_over = |task: &usize| {
+            let tally = &self.tallies[*task];
+            tally.to_finish.is_empty() && tally.dropped == 1
+        };
+        Invariant::NothingLeft.holds(!is_armed && numbers.iter().all(is_over), || {
+            format!("of the timers {numbers:?} something is left: {:?}", self.tallies)
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! The client's side of an operation: does it to the real pool, and says what came of it.
 
 use super::body::build;
-use super::op::{Blueprint, ClientOp, MYSELF};
+use super::op::{Blueprint, ClientOp, MYSELF, TimerScript};
 use super::plant::Plant;
 use super::stage::{Note, Stage};
-use super::words::Rhythm;
+use super::timer::{Bell, SimTimer, arm};
+use super::words::{Due, Rhythm};
 use scheduler_core::{Error, TaskHandle, UnstartedTask};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,14 @@ pub(crate) enum Answer {
         task: usize,
         was_there: bool,
     },
+    /// A timer was armed, or refused.
+    Armed {
+        task: usize,
+        due: Due,
+        is_refused: bool,
+    },
+    /// A timer was made.
+    Made(usize),
     Drained(Vec<usize>),
     Accepted(bool),
 }
@@ -52,6 +61,13 @@ pub(crate) fn perform(stage: &Arc<Stage>, op: &ClientOp, me: Option<usize>) -> A
                 Answer::To(task)
             })
         }
+        ClientOp::Arm { pick, when } => {
+            find_timer(stage, *pick, me).map_or(Answer::Nothing, |timer| arm(&timer, *when))
+        }
+        ClientOp::Disarm(pick) => find_timer(stage, *pick, me).map_or(Answer::Nothing, |timer| {
+            timer.disarm().perform();
+            Answer::To(timer.task)
+        }),
         ClientOp::DropHeld(pick) => {
             take_held(stage, *pick).map_or(Answer::Nothing, |(task, held)| {
                 drop(held);
@@ -76,6 +92,7 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
     let Some(pool) = stage.pool() else { return Answer::Nothing };
     match op {
         ClientOp::Submit(blueprint) => return submit(stage, blueprint),
+        ClientOp::MakeTimer(script) => return make_timer(stage, script),
         ClientOp::Remove(pick) => return remove(stage, *pick),
         ClientOp::ShutdownNow => {
             let drained = pool.shutdown_now().into_iter();
@@ -99,6 +116,8 @@ fn ask_pool(stage: &Arc<Stage>, op: &ClientOp) -> Answer {
         ClientOp::Cancel { .. }
         | ClientOp::Wake { .. }
         | ClientOp::AskToStop(_)
+        | ClientOp::Arm { .. }
+        | ClientOp::Disarm(_)
         | ClientOp::DropHeld(_)
         | ClientOp::RunHeld(_)
         | ClientOp::DropPool => return Answer::Nothing,
@@ -141,7 +160,7 @@ fn misquoted(blueprint: &Blueprint, stage: &Stage, task: usize) -> Option<Bluepr
     let mut told = blueprint.clone();
     match (stage.plant?, &mut told.rhythm) {
         (Plant::LateSubmit, _) => told.delay = told.delay.saturating_add(task as u64 % 2),
-        (Plant::DriftingGrid, Rhythm::Rate(period, _)) => *period = period.saturating_add(1),
+        (Plant::DriftingGrid, Rhythm::Rate(period)) => *period = period.saturating_add(1),
         _ => return None,
     }
     Some(told)
@@ -185,6 +204,31 @@ fn wake(stage: &Arc<Stage>, pick: u64, keeps_waker: bool, me: Option<usize>) -> 
     };
     waker.wake();
     Answer::To(task)
+}
+
+/// Makes a timer, which takes the number of a task.
+fn make_timer(stage: &Arc<Stage>, script: &TimerScript) -> Answer {
+    let Some(pool) = stage.pool() else { return Answer::Nothing };
+    let task = stage.props().handles.len();
+    let content = Bell { stage: Arc::clone(stage), task, script: script.clone() };
+    let timer = pool.timer(format!("timer {task}"), content);
+    if timer.id().as_u64() as usize != task {
+        stage.note(Note::Wrong(format!("timer {task} got the number {}", timer.id())));
+    }
+    let mut props = stage.props();
+    props.handles.push(None);
+    props.timers.push(timer);
+    Answer::Made(task)
+}
+
+fn find_timer(stage: &Stage, pick: u64, me: Option<usize>) -> Option<SimTimer> {
+    let timers = &stage.props().timers;
+    let timer = match (pick, me) {
+        (MYSELF, Some(me)) => timers.iter().find(|timer| timer.task == me),
+        (_, _) if timers.is_empty() => None,
+        _ => timers.get((pick % timers.len() as u64) as usize),
+    };
+    timer.cloned()
 }
 
 /// A task that has a handle.

@@ -9,8 +9,8 @@
 //! | file | what belongs there |
 //! |---|---|
 //! | `plan`, `op`, `prng` | what is done: a seed becomes settings and a list of operations |
-//! | `client`, `body`, `stage`, `clock` | doing it to the real pool, and writing down what is noticed |
-//! | `model`, `walls`, `words` | what should come of it |
+//! | `client`, `body`, `timer`, `stage`, `clock` | doing it to the real pool, and writing down what is noticed |
+//! | `model`, `timers`, `words` | what should come of it |
 //! | `world`, `reflect`, `moments`, `checks`, `tally`, `verdict` | driving both, and comparing |
 //! | `campaign`, `corners` | many seeds; shortening the one that fails; what the plans reach |
 //! | `plant`, `planted` | planted bugs: the proof that the simulation can fail |
@@ -36,7 +36,7 @@
 //! | I7 | all counters are those of the model, and each submission has its worker |
 //! | I8 | what is due is taken by a worker that is free, and a worker waits for what is next, for no longer than the pool's slack; who is idle for too long leaves |
 //! | I9 | a body is dropped once, as soon as its task has ended; the pool terminates exactly if nothing is left |
-//! | I10 | the fire times of a trigger go forward |
+//! | I10 | a timer fires once for the time that it is armed for; it is told that the clock was set back, and that it was dropped |
 //! | I11 | a final state stays; the run state goes forward |
 //! | I12 | the queue keeps nothing but what waits, and cancelled tasks only if it was told to |
 //! | I13 | events and callbacks come once each, and say the same |
@@ -74,7 +74,8 @@ mod prng;
 mod reflect;
 mod stage;
 mod tally;
+mod timer;
+mod timers;
 mod verdict;
-mod walls;
 mod words;
 mod world;

@@ -2,7 +2,7 @@
 //!
 //! A vector of tasks, searched from end to end for each question; no worker, no waiting, no clock.
 
-use super::words::{Next, Now, Outcome, Place, Rhythm, Task};
+use super::words::{Now, Outcome, Place, Rhythm, Task};
 use scheduler_core::{RunState, ShutdownPolicy, TaskState};
 
 #[derive(Clone, Debug)]
@@ -12,8 +12,8 @@ pub(crate) struct Model {
     pub(crate) policy: ShutdownPolicy,
     pub(crate) removes_on_cancel: bool,
     pub(crate) completed: u64,
-    /// By how much the wall clock was ahead when a worker looked, while a task waits for it.
-    pub(crate) lead: Option<i128>,
+    /// By how much the wall clock was ahead when a worker looked, or when a timer was armed for it since then.
+    pub(crate) lead_max: Option<i128>,
 }
 
 impl Model {
@@ -21,25 +21,18 @@ impl Model {
         if self.state != RunState::Running {
             (task.place, task.end) = (Place::Gone, Some(TaskState::Cancelled));
         }
+        task.enter(task.due, now);
         self.tasks.push(task);
-        self.queued(self.tasks.len() - 1, now);
     }
 
     pub(crate) fn count(&self, places: &[Place]) -> usize {
         self.tasks.iter().filter(|task| places.contains(&task.place)).count()
     }
 
-    /// What a worker gets to run, and before it: how many ended tasks surfaced, how many asked anew.
-    pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64, u64) {
-        let (mut surfaced, mut asked) = (0, 0);
+    /// What a worker gets to run, and how many ended tasks surfaced before it.
+    pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64) {
+        let mut surfaced = 0;
         while self.state <= RunState::ShuttingDown {
-            self.look(now);
-            // Who asks them looks once more when all are back.
-            let back = self.come_back(now);
-            if back > 0 {
-                asked += back;
-                self.look(now);
-            }
             let is_due = |task: &Task| task.is_queued() && task.turn.is_reached(now);
             let due = (0..self.tasks.len()).filter(|id| is_due(&self.tasks[*id]));
             let first = due.min_by_key(|id| (self.tasks[*id].turn.key(now), *id));
@@ -47,15 +40,16 @@ impl Model {
             let task = &mut self.tasks[id];
             if task.end.is_none() {
                 if task.place == Place::Queue {
-                    task.fire(now);
+                    task.fire();
                 }
-                (task.place, task.was_woken) = (Place::Worker, false);
-                return (Some(id), surfaced, asked);
+                let place = if task.is_timer() { Place::Idle } else { Place::Worker };
+                (task.place, task.was_woken) = (place, false);
+                return (Some(id), surfaced);
             }
             task.place = Place::Gone;
             surfaced += 1;
         }
-        (None, surfaced, asked)
+        (None, surfaced)
     }
 
     /// A step of a body has ended: on a worker, or by the hand of the client.
@@ -64,14 +58,14 @@ impl Model {
         let task = &mut self.tasks[id];
         let is_held = task.place == Place::Held;
         if is_held {
-            task.fire(now);
+            task.fire();
         }
         task.place = Place::Gone;
         self.completed += u64::from(!is_held && outcome != Outcome::Pending);
         let is_last = is_held || state >= RunState::Stopping;
         let recurs = !matches!(task.rhythm, Rhythm::Once);
         let survives = state != RunState::ShuttingDown || policy.continue_recurring;
-        let next = task.next(now);
+        let next = task.rhythm.next(task.fired, now);
         match (outcome, next) {
             _ if task.end.is_some() => {}
             (Outcome::Pending, _) if is_last => task.end = Some(TaskState::Cancelled),
@@ -80,14 +74,13 @@ impl Model {
             (Outcome::Failed, _) if !(recurs && task.survives_failure) => {
                 task.end = Some(TaskState::Failed);
             }
-            (_, Next::Over) => task.end = Some(TaskState::Completed),
-            (_, Next::Stuck) => task.end = Some(TaskState::Failed),
+            (_, None) => task.end = Some(TaskState::Completed),
             _ if is_last || !survives => task.end = Some(TaskState::Cancelled),
-            (_, Next::At(due)) => {
-                (task.place, task.due) = (Place::Queue, due);
+            (_, Some(due)) => {
+                task.place = Place::Queue;
+                task.enter(due, now);
             }
         }
-        self.queued(id, now);
     }
 
     pub(crate) fn wake(&mut self, id: usize, now: Now) {
@@ -141,6 +134,7 @@ impl Model {
         self.policy = policy;
         let may_stay = |task: &Task| match task.rhythm {
             Rhythm::Once => policy.execute_delayed || task.due.is_reached(now),
+            Rhythm::Timer => true,
             _ => policy.continue_recurring,
         };
         if self.state == RunState::ShuttingDown {
@@ -157,6 +151,7 @@ impl Model {
         self.state = RunState::Stopping;
         self.purge();
         self.drop_where(|task| matches!(task.place, Place::Resumed | Place::Suspended));
+        self.drop_timers();
         let ids = 0..self.tasks.len();
         let mut out: Vec<usize> = ids.filter(|id| self.tasks[*id].is_queued()).collect();
         out.sort_by_key(|id| (self.tasks[*id].turn.key(now), *id));
@@ -166,6 +161,7 @@ impl Model {
 
     /// Nobody is left to run what waits, and nobody can be started.
     pub(crate) fn abandon(&mut self) {
+        self.drop_timers();
         self.drop_where(|task| task.is_queued() || task.place == Place::Suspended);
     }
 

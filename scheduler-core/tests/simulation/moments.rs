@@ -19,8 +19,6 @@ impl World {
         let tally = self.tally(task);
         tally.starts += 1;
         let (starts, was_inside) = (tally.starts, std::mem::replace(&mut tally.is_inside, true));
-        let is_wall = matches!(known.rhythm, Rhythm::Beat(_));
-        let is_first = !is_wall || tally.fire_times.insert(fire_time);
         Invariant::NeverEarly.holds(is_held || due.is_reached(at), || {
             format!("task {task}, due at {due:?}, started at {at:?}")
         })?;
@@ -28,10 +26,41 @@ impl World {
             .holds(!was_inside, || format!("task {task} was started during its run"))?;
         let is_once = matches!(known.rhythm, Rhythm::Once);
         Invariant::OneEnd.holds(!is_once || starts == 1, || format!("task {task} ran twice"))?;
-        let invariant = if is_wall { Invariant::WallForward } else { Invariant::FireTimes };
         let expected = i64::try_from(due.wall(at)).unwrap_or(i64::MAX);
-        invariant.holds(expected == fire_time && is_first, || {
-            format!("task {task}, due at {due:?}, fired for {fire_time}; first: {is_first}")
+        Invariant::FireTimes.holds(expected == fire_time, || {
+            format!("task {task}, due at {due:?}, fired for {fire_time}")
+        })
+    }
+
+    /// A timer has fired: for the time that it was armed for, and not early.
+    pub(crate) fn check_firing(
+        &mut self,
+        (task, number): (usize, u64),
+        due: Due,
+        goes_on: bool,
+        at: Now,
+    ) -> Verdict {
+        self.runs += 1;
+        let known = self.model.tasks[task];
+        self.reach(Corner::TimerFired);
+        if matches!(due, Due::Wall(_)) {
+            self.reach(Corner::TimerFiredByTheWall);
+        }
+        if self.model.state == RunState::ShuttingDown {
+            self.reach(Corner::TimerFiredAfterShutdown);
+        }
+        let to_finish = &mut self.tally(task).to_finish;
+        let is_beside_itself = !to_finish.is_empty();
+        let is_new = !goes_on || to_finish.insert(number);
+        if is_beside_itself {
+            self.reach(Corner::TimerFiredBesideItself);
+        }
+        Invariant::NeverEarly.holds(known.fired.is_reached(at), || {
+            format!("timer {task}, armed for {:?}, fired at {at:?}", known.fired)
+        })?;
+        let is_expected = (known.fired, known.calls.fired) == (due, number);
+        Invariant::Timers.holds(is_expected && is_new, || {
+            format!("firing {number} of timer {task}, {known:?}, was for {due:?}")
         })
     }
 
@@ -55,17 +84,11 @@ impl World {
     /// The event of a run's end says what became of it.
     pub(crate) fn check_finish(&mut self, task: usize, outcome: Outcome, now: Now) -> Verdict {
         let known = self.model.tasks[task];
-        match (known.rhythm, known.end, known.fired, known.due) {
-            (Rhythm::Rate(period, _), None, Due::Tick(fired), Due::Tick(due))
-                if due - fired > period =>
-            {
-                self.reach(Corner::Missed);
-            }
-            (Rhythm::Beat(_), Some(TaskState::Completed), ..) => self.reach(Corner::TriggerOver),
-            (Rhythm::Beat(_), Some(TaskState::Failed), ..) if outcome == Outcome::Ok => {
-                self.reach(Corner::StuckTrigger);
-            }
-            _ => {}
+        if matches!(known.rhythm, Rhythm::Rate(_))
+            && known.end.is_none()
+            && known.due.is_reached(now)
+        {
+            self.reach(Corner::Missed);
         }
         let Some((finished, is_ok, next)) = self.finished else {
             return wrong(format!("the end of the run of task {task} was not reported"));
@@ -79,12 +102,7 @@ impl World {
             _ if known.end == Some(TaskState::Cancelled) => next,
             _ => None,
         };
-        let invariant = if matches!(known.due, Due::Wall(_)) {
-            Invariant::WallForward
-        } else {
-            Invariant::FireTimes
-        };
-        invariant.holds(next == expected, || {
+        Invariant::FireTimes.holds(next == expected, || {
             format!("task {task} is due at {:?}, but {next:?} was reported", known.due)
         })
     }
@@ -99,12 +117,9 @@ impl World {
         Invariant::Liveness.holds(expected.is_none(), || {
             format!("a worker rests at {now:?}, though {expected:?} is due")
         })?;
-        // Without a keep-alive time a surplus worker looks once more, and leaves.
-        let may_look = self.limits.keep_alive == 0;
         let will_rest = until.is_none_or(|until| until > now.tick);
-        Invariant::ClockReads.holds(will_rest || may_look, || {
-            format!("a worker waits until {until:?} at {now:?}, and so spins")
-        })
+        Invariant::ClockReads
+            .holds(will_rest, || format!("a worker waits until {until:?} at {now:?}, and so spins"))
     }
 
     /// A worker that may leave for being idle rests no longer than its keep-alive time in all.

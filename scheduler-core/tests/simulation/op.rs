@@ -3,7 +3,7 @@
 //! Whatever an operation picks, it picks by a number modulo what there is, so that it still means
 //! something when operations before it are left out.
 
-use super::words::{Rhythm, Shape};
+use super::words::{Due, Now, Rhythm, Shape};
 use scheduler_core::ShutdownPolicy;
 
 /// The pick that means the task whose body does this.
@@ -37,6 +37,9 @@ pub(crate) enum ClientOp {
     Cancel { pick: u64, interrupts: bool },
     Wake { pick: u64, keeps_waker: bool },
     AskToStop(u64),
+    MakeTimer(Box<TimerScript>),
+    Arm { pick: u64, when: When },
+    Disarm(u64),
     Remove(u64),
     Purge,
     DropHeld(u64),
@@ -74,5 +77,41 @@ pub(crate) struct Script {
     /// Whether the destructor of the body panics.
     pub(crate) is_bomb: bool,
     /// What some runs do to the pool from inside.
+    pub(crate) deed: Option<ClientOp>,
+}
+
+/// When a timer is to fire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When {
+    /// So many nanoseconds from now; the greatest number means never.
+    In(u64),
+    Ago(u64),
+    /// When the wall clock shows so much more than now, or has shown so much less.
+    Wall(i64),
+    /// At the time that it is armed for already.
+    Same,
+}
+
+impl When {
+    pub(crate) fn due(self, now: Now, present: Option<Due>) -> Due {
+        match self {
+            Self::In(nanos) => Due::Tick(now.tick.saturating_add(nanos)),
+            Self::Ago(nanos) => Due::Tick(now.tick.saturating_sub(nanos)),
+            Self::Wall(nanos) => Due::Wall(now.wall.saturating_add(nanos)),
+            Self::Same => present.unwrap_or(Due::Tick(now.tick)),
+        }
+    }
+}
+
+/// What a timer does when it fires, each a function of the seed and the firing's number.
+#[derive(Clone, Debug)]
+pub(crate) struct TimerScript {
+    pub(crate) seed: u64,
+    pub(crate) panics_percent: u64,
+    /// How often it arms itself again: when it fires, when that is over, when the clock was set back.
+    pub(crate) rearms_percent: u64,
+    /// The times for which it does.
+    pub(crate) whens: Vec<When>,
+    /// What some firings do to the pool from inside.
     pub(crate) deed: Option<ClientOp>,
 }

@@ -3,10 +3,10 @@
 //! Each seed draws a mix first: how often each kind of operation comes, and which never do (a swarm
 //! of narrow tests finds more than one broad one), how tasks behave and how far apart times lie.
 
-use super::op::{Blueprint, ClientOp, MYSELF, Op, Script};
-use super::prng::{Prng, hash};
-use super::words::{Beat, Rhythm, Shape};
-use scheduler_core::{MisfirePolicy, ShutdownPolicy};
+use super::op::{Blueprint, ClientOp, MYSELF, Op, Script, TimerScript, When};
+use super::prng::Prng;
+use super::words::{Rhythm, Shape};
+use scheduler_core::ShutdownPolicy;
 
 pub(crate) const NEAR: u64 = 1_000;
 pub(crate) const EQUAL: u64 = 1_000_000;
@@ -61,7 +61,7 @@ enum Kind {
     Work,
     OneShot,
     Recurring,
-    OnTrigger,
+    Timer,
     Cancel,
     Wake,
     Queue,
@@ -81,7 +81,7 @@ const KINDS: [(Kind, u64); 17] = [
     (Kind::Work, 400),
     (Kind::OneShot, 120),
     (Kind::Recurring, 50),
-    (Kind::OnTrigger, 30),
+    (Kind::Timer, 80),
     (Kind::Cancel, 60),
     (Kind::Wake, 60),
     (Kind::Queue, 25),
@@ -101,21 +101,12 @@ impl Plan {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
         let prng = &mut prng;
-        // Of their own, so that the seeds that are kept mean what they meant before.
-        let cancels_at_end = hash(seed, 1).is_multiple_of(2);
-        let mut eases = Prng::new(hash(seed, 3));
-        let (slack, wake_up) = match seed % 4 {
-            0 => (ease(&mut eases), ease(&mut eases)),
-            2 => (0, ease(&mut eases)),
-            _ => (0, 0),
-        };
-        let settings = Settings { cancels_at_end, slack, wake_up, ..Settings::draw(prng) };
+        let settings = Settings::draw(prng);
         let mix = Mix::draw(prng);
         let length = 30 + prng.below(60);
         let mut ops: Vec<Op> = (0..length).map(|_| mix.op(prng)).collect();
-        // The odd seeds mean what they meant before: some of them are kept.
-        if seed.is_multiple_of(2) {
-            mix.weave_requests(&mut Prng::new(hash(seed, 2)), &mut ops);
+        if prng.chance(50) {
+            mix.weave_requests(prng, &mut ops);
         }
         Self { settings, ops }
     }
@@ -123,6 +114,11 @@ impl Plan {
 
 impl Settings {
     fn draw(prng: &mut Prng) -> Self {
+        let (slack, wake_up) = match prng.below(4) {
+            0 => (ease(prng), ease(prng)),
+            1 => (0, ease(prng)),
+            _ => (0, 0),
+        };
         Self {
             core_size: prng.below(9) as usize,
             keep_alive: prng.pick(&[1, NEAR, EQUAL, FAR]),
@@ -131,9 +127,9 @@ impl Settings {
             policy: policy(prng),
             discards: prng.chance(30),
             ends_by_drop: prng.chance(20),
-            cancels_at_end: false,
-            slack: 0,
-            wake_up: 0,
+            cancels_at_end: prng.chance(50),
+            slack,
+            wake_up,
         }
     }
 }
@@ -207,9 +203,10 @@ impl Mix {
 
     fn client_op(&self, kind: Kind, prng: &mut Prng, may_nest: bool) -> ClientOp {
         match kind {
-            Kind::Recurring | Kind::OnTrigger | Kind::OneShot => {
+            Kind::Recurring | Kind::OneShot => {
                 ClientOp::Submit(Box::new(self.blueprint(kind, prng, may_nest)))
             }
+            Kind::Timer => self.timer_op(prng, may_nest),
             Kind::Cancel => ClientOp::Cancel { pick: prng.draw(), interrupts: prng.chance(30) },
             Kind::Wake => ClientOp::Wake { pick: prng.draw(), keeps_waker: prng.chance(50) },
             Kind::Queue if prng.chance(60) => ClientOp::Remove(prng.draw()),
@@ -229,16 +226,17 @@ impl Mix {
         let shapes = [Shape::Closure, Shape::Fallible, Shape::FallibleFuture, Shape::Future];
         let is_once = matches!(kind, Kind::OneShot);
         let shape = prng.pick(if is_once { &shapes } else { &shapes[1..3] });
+        let is_refused = prng.chance(2);
         let period = prng.pick(&[1, NEAR, EQUAL, EQUAL, FAR, u64::MAX]);
+        let period = if is_refused { 0 } else { period };
         let rhythm = match kind {
-            Kind::OnTrigger => Rhythm::Beat(beat(prng)),
             Kind::Recurring if prng.chance(50) => Rhythm::Delay(period),
-            Kind::Recurring => Rhythm::Rate(period, misfire(prng)),
+            Kind::Recurring => Rhythm::Rate(period),
             _ => Rhythm::Once,
         };
         let mut script = self.script(shape, prng, may_nest);
-        if is_once || matches!(rhythm, Rhythm::Beat(beat) if beat.until < i64::MAX) {
-            // The run of a one-shot drops its body. The other may be refused as an argument, and then drops its body
+        if is_once || is_refused {
+            // The run of a one-shot drops its body. The other is refused as an argument, and then drops its body
             // in the client's hands.
             script.is_bomb = false;
         }
@@ -246,11 +244,53 @@ impl Mix {
         Blueprint { shape, rhythm, delay, survives_failure, script }
     }
 
+    fn timer_op(&self, prng: &mut Prng, may_nest: bool) -> ClientOp {
+        match prng.below(10) {
+            0..3 if may_nest => {
+                let does_deed = prng.chance(self.percent.deeds);
+                let script = TimerScript {
+                    seed: prng.draw(),
+                    panics_percent: self.percent.panics,
+                    rearms_percent: prng.pick(&[0, 30, 90]),
+                    whens: (0..1 + prng.below(3)).map(|_| self.when(prng)).collect(),
+                    deed: does_deed.then(|| self.deed(prng)),
+                };
+                ClientOp::MakeTimer(Box::new(script))
+            }
+            0..8 => ClientOp::Arm { pick: prng.draw(), when: self.when(prng) },
+            _ => ClientOp::Disarm(prng.draw()),
+        }
+    }
+
+    fn when(&self, prng: &mut Prng) -> When {
+        match prng.below(10) {
+            0..4 => When::In(prng.pick(&self.delays)),
+            4 => When::Ago(prng.pick(&[1, NEAR, FAR])),
+            5 => When::Same,
+            6..8 => When::Wall(prng.pick(&[1, EQUAL as i64, SECOND, 60 * SECOND])),
+            _ => When::Wall(wall_step(prng)),
+        }
+    }
+
     fn script(&self, shape: Shape, prng: &mut Prng, may_nest: bool) -> Script {
         let is_fallible = matches!(shape, Shape::Fallible | Shape::FallibleFuture);
         let is_future = matches!(shape, Shape::Future | Shape::FallibleFuture);
         let does_deed = may_nest && prng.chance(self.percent.deeds);
+        let deed = does_deed.then(|| self.deed(prng));
+        Script {
+            seed: prng.draw(),
+            panics_percent: self.percent.panics,
+            errors_percent: if is_fallible { self.percent.errors } else { 0 },
+            polls_max: if is_future { self.percent.polls_max } else { 0 },
+            is_bomb: is_fallible && prng.chance(self.percent.bombs),
+            deed,
+        }
+    }
+
+    /// What a body or a timer does to the pool from inside.
+    fn deed(&self, prng: &mut Prng) -> ClientOp {
         let kinds = [
+            (Kind::Timer, 4),
             (Kind::Cancel, 5),
             (Kind::OneShot, 5),
             (Kind::Wake, 2),
@@ -259,23 +299,15 @@ impl Mix {
             (Kind::Size, 2),
             (Kind::Policy, 2),
             (Kind::Shutdown, 1),
-            (Kind::End, 1),
+            (Kind::End, 2),
         ];
         let kinds: Vec<Kind> =
             kinds.iter().flat_map(|(kind, weight)| vec![*kind; *weight]).collect();
-        let deed = does_deed.then(|| match self.client_op(prng.pick(&kinds), prng, false) {
+        match self.client_op(prng.pick(&kinds), prng, false) {
             ClientOp::Cancel { interrupts, .. } if prng.chance(50) => {
                 ClientOp::Cancel { pick: MYSELF, interrupts }
             }
             other => other,
-        });
-        Script {
-            seed: prng.draw(),
-            panics_percent: self.percent.panics,
-            errors_percent: if is_fallible { self.percent.errors } else { 0 },
-            polls_max: if is_future { self.percent.polls_max } else { 0 },
-            is_bomb: is_fallible && prng.chance(self.percent.bombs),
-            deed,
         }
     }
 }
@@ -297,22 +329,6 @@ fn ease(prng: &mut Prng) -> u64 {
 
 fn policy(prng: &mut Prng) -> ShutdownPolicy {
     ShutdownPolicy { continue_recurring: prng.chance(40), execute_delayed: prng.chance(60) }
-}
-
-fn misfire(prng: &mut Prng) -> MisfirePolicy {
-    prng.pick(&[MisfirePolicy::CatchUp, MisfirePolicy::RunOnce, MisfirePolicy::Skip])
-}
-
-fn beat(prng: &mut Prng) -> Beat {
-    let step = prng.pick(&[1, 1_000_000, SECOND, 60 * SECOND]);
-    let end = WALL_START + prng.pick(&[0, 5, 10_000_000]) * step;
-    let stuck = WALL_START + 3 * step;
-    Beat {
-        step,
-        skips_missed: prng.chance(60),
-        until: if prng.chance(30) { end } else { i64::MAX },
-        stuck_from: if prng.chance(5) { stuck } else { i64::MAX },
-    }
 }
 
 fn wall_step(prng: &mut Prng) -> i64 {

@@ -21,8 +21,10 @@ pub(crate) enum Plant {
     DeafWorker,
     /// A body is never dropped.
     LeakyBody,
-    /// All runs claim the same fire time.
+    /// All runs and firings claim the same fire time.
     LateDiary,
+    /// A timer does not hear that the clock was set back.
+    DeafTimer,
     /// A handle forgets that its task has ended.
     ForgetfulHandle,
     /// Cancelled tasks stay in the queue.

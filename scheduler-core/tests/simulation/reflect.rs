@@ -6,9 +6,8 @@ use super::op::{Blueprint, ClientOp};
 use super::stage::Note;
 use super::tally::Tally;
 use super::verdict::{Invariant, Verdict};
-use super::walls::Served;
 use super::words::{Due, Outcome, Place, Rhythm, Task};
-use super::world::{World, wrong};
+use super::world::{READS_OF_A_DEAD_ENTRY, World, wrong};
 use scheduler_core::{RunState, TaskState};
 
 impl World {
@@ -68,19 +67,55 @@ impl World {
                     format!("the destructor of task {task} is said to have panicked {bursts} times")
                 });
             }
+            Note::Terminated => self.terminated += 1,
+            Note::Wrong(what) => return wrong(what),
+            note => return self.read_of_timer(note),
+        }
+        Ok(())
+    }
+
+    fn read_of_timer(&mut self, note: Note) -> Verdict {
+        match note {
+            Note::Fired { task, number, due, goes_on, at } => {
+                self.fold(&[7, task as u64, number, at.tick, at.wall as u64]);
+                return self.check_firing((task, number), due, goes_on, at);
+            }
+            Note::Finished { task, number } => {
+                let was_there = self.tally(task).to_finish.remove(&number);
+                return Invariant::Timers.holds(was_there, || {
+                    format!("firing {number} of timer {task} was finished, and had left nothing")
+                });
+            }
+            Note::SetBack { task } => {
+                self.reach(Corner::TimerSetBack);
+                self.told.push(task);
+                self.model.disarm(task);
+            }
+            Note::TimerDropped { task } => {
+                self.reach(Corner::TimerDropped);
+                self.tally(task).timer_drops += 1;
+            }
+            Note::TimerPanicked { task } => {
+                self.reach(Corner::TimerPanicked);
+                self.panicked = Some(task);
+            }
+            note => self.read_of_worker(&note),
+        }
+        Ok(())
+    }
+
+    fn read_of_worker(&mut self, note: &Note) {
+        match note {
             Note::WorkerStarted => {
                 (self.was_refused, self.hires) = (false, self.hires + 1);
                 self.welcome();
             }
-            Note::WorkerStopped => {}
             Note::WorkerRefused => {
                 (self.was_refused, self.hires) = (true, self.hires + 1);
                 self.reach(Corner::WorkerRefused);
             }
-            Note::Terminated => self.terminated += 1,
-            Note::Wrong(what) => return wrong(what),
+            _ => {}
         }
-        Ok(())
     }
 
     /// Does to the model what was done to the pool.
@@ -91,19 +126,9 @@ impl World {
             (ClientOp::Submit(blueprint), Answer::Submitted { task, rejected }) => {
                 return self.submitted(blueprint, task, rejected);
             }
-            (_, Answer::Cancelled { task, won }) => {
-                self.reach(match (won, self.model.tasks[task].place) {
-                    (false, _) => Corner::CancelTooLate,
-                    (_, Place::Worker) => Corner::CancelledOnWorker,
-                    (_, Place::Held) => Corner::CancelledHeld,
-                    (_, Place::Suspended) => Corner::CancelledSuspended,
-                    _ => Corner::CancelledInQueue,
-                });
-                let expected = self.model.cancel(task);
-                return Invariant::CancelMeansNoRun
-                    .holds(won == expected, || format!("cancelling task {task} answered {won}"));
-            }
+            (_, Answer::Cancelled { task, won }) => return self.cancelled(task, won),
             (_, Answer::Removed { task, was_there }) => {
+                self.spare_reads += READS_OF_A_DEAD_ENTRY;
                 let expected = self.model.remove(task);
                 if was_there {
                     self.reach(Corner::Removed);
@@ -120,6 +145,20 @@ impl World {
                 return Invariant::Order.holds(drained == expected, || {
                     format!("drained {drained:?} instead of {expected:?}")
                 });
+            }
+            (_, Answer::Made(task)) => {
+                self.model.add_timer();
+                self.tally(task);
+            }
+            (_, Answer::Armed { task, due, is_refused }) => {
+                return self.armed(task, due, is_refused);
+            }
+            (ClientOp::Disarm(_), Answer::To(task)) => {
+                if self.model.tasks[task].armed_for().is_some() {
+                    self.reach(Corner::TimerDisarmed);
+                    self.spare_reads += READS_OF_A_DEAD_ENTRY;
+                }
+                self.model.disarm(task);
             }
             (ClientOp::Wake { .. }, Answer::To(task)) => self.model.wake(task, now),
             (ClientOp::AskToStop(_), Answer::To(task)) => {
@@ -144,6 +183,20 @@ impl World {
         Ok(())
     }
 
+    fn cancelled(&mut self, task: usize, won: bool) -> Verdict {
+        self.reach(match (won, self.model.tasks[task].place) {
+            (false, _) => Corner::CancelTooLate,
+            (_, Place::Worker) => Corner::CancelledOnWorker,
+            (_, Place::Held) => Corner::CancelledHeld,
+            (_, Place::Suspended) => Corner::CancelledSuspended,
+            _ => Corner::CancelledInQueue,
+        });
+        self.spare_reads += READS_OF_A_DEAD_ENTRY;
+        let expected = self.model.cancel(task);
+        Invariant::CancelMeansNoRun
+            .holds(won == expected, || format!("cancelling task {task} answered {won}"))
+    }
+
     pub(crate) fn tally(&mut self, task: usize) -> &mut Tally {
         while self.tallies.len() <= task {
             self.tallies.push(Tally::new());
@@ -158,29 +211,16 @@ impl World {
         rejected: Option<Rejected>,
     ) -> Verdict {
         let now = self.now();
-        let due = match blueprint.rhythm {
-            Rhythm::Beat(beat) => beat.next(now.wall, None).map(Due::Wall),
-            _ => Some(Due::Tick(now.tick.saturating_add(blueprint.delay))),
-        };
-        let Some(due) = due else {
+        if matches!(blueprint.rhythm, Rhythm::Rate(0) | Rhythm::Delay(0)) {
             self.tallies.truncate(task);
             self.reach(Corner::RejectedByArgument);
             return Invariant::Counts.holds(rejected == Some(Rejected::ByArgument), || {
-                "a trigger that never fires was accepted".to_owned()
+                "a period of zero was accepted".to_owned()
             });
-        };
-        let known = Task {
-            due,
-            turn: due,
-            fired: due,
-            rhythm: blueprint.rhythm,
-            served: Served::default(),
-            survives_failure: blueprint.survives_failure,
-            place: Place::Queue,
-            end: None,
-            was_woken: false,
-            stop_asked: false,
-        };
+        }
+        let due = Due::Tick(now.tick.saturating_add(blueprint.delay));
+        let survives_failure = blueprint.survives_failure;
+        let known = Task::new(due, blueprint.rhythm, Place::Queue, survives_failure);
         self.model.submit(known, now);
         self.tally(task).has_handle = rejected.is_none();
         self.open.push(task);
@@ -192,6 +232,7 @@ impl World {
         let is_deserted = is_open && self.virtual_workers.numbers().is_empty();
         if is_deserted {
             self.reach(Corner::RejectedByThread);
+            self.spare_reads += READS_OF_A_DEAD_ENTRY;
             self.let_go(task);
         }
         let expected = match is_open {
@@ -199,6 +240,24 @@ impl World {
             false => (!self.stage.discards).then_some(Rejected::ByPool),
         };
         Invariant::Counts.holds(rejected == expected, || format!("task {task}: {rejected:?}"))
+    }
+
+    fn armed(&mut self, task: usize, due: Due, is_refused: bool) -> Verdict {
+        let (now, before) = (self.now(), self.model.tasks[task].armed_for());
+        if before.is_some_and(|before| before != due) {
+            self.reach(Corner::TimerMoved);
+            self.spare_reads += READS_OF_A_DEAD_ENTRY;
+        }
+        if is_refused {
+            self.reach(Corner::TimerRefused);
+        }
+        let is_taken = self.model.arm(task, due, now);
+        // One that hears of the clock may leave in the same step.
+        let is_short = self.workers.len() < self.limits.core_size.max(1);
+        self.has_accepted |= is_taken && before != Some(due) && is_short;
+        Invariant::Timers.holds(is_taken != is_refused, || {
+            format!("a pool that is {:?} took timer {task}: {}", self.model.state, !is_refused)
+        })
     }
 
     /// A task that the client held was dropped, or run by hand.
@@ -232,7 +291,11 @@ impl World {
             _ => true,
         };
         match op {
-            ClientOp::SetCoreSize(size) => limits.core_size = *size,
+            ClientOp::SetCoreSize(size) => {
+                limits.core_size = *size;
+                let (least, most) = self.core_sizes;
+                self.core_sizes = (least.min(*size), most.max(*size));
+            }
             ClientOp::SetKeepAlive(nanos) if expected => limits.keep_alive = *nanos,
             ClientOp::SetCoreMayTimeOut(may) if expected => limits.core_may_time_out = *may,
             ClientOp::Prestart => return Ok(()),

@@ -7,7 +7,8 @@ use super::clock::SimClock;
 use super::op::ClientOp;
 use super::plan::Settings;
 use super::plant::Plant;
-use super::words::{Now, Outcome};
+use super::timer::SimTimer;
+use super::words::{Due, Now, Outcome};
 use scheduler_core::{
     Clock, Event, RejectionPolicy, ScheduledThreadPool, TaskHandle, TaskState, UnstartedTask,
     VirtualWorkers,
@@ -63,6 +64,31 @@ pub(crate) enum Note {
     Dropped {
         task: usize,
     },
+    /// A timer has fired, for the time that it was armed for; something may be left in progress.
+    Fired {
+        task: usize,
+        number: u64,
+        due: Due,
+        goes_on: bool,
+        at: Now,
+    },
+    /// What a timer left in progress is over.
+    Finished {
+        task: usize,
+        number: u64,
+    },
+    /// A timer was told that the clock was set back.
+    SetBack {
+        task: usize,
+    },
+    /// A timer was told that its pool has dropped it.
+    TimerDropped {
+        task: usize,
+    },
+    /// A timer has panicked.
+    TimerPanicked {
+        task: usize,
+    },
     /// The destructor of a body panicked.
     Burst {
         task: usize,
@@ -90,6 +116,7 @@ pub(crate) struct Props {
     pub(crate) handles: Vec<Option<TaskHandle<()>>>,
     pub(crate) held: Vec<(usize, UnstartedTask)>,
     pub(crate) wakers: Vec<(usize, Waker)>,
+    pub(crate) timers: Vec<SimTimer>,
     pub(crate) notes: Vec<Note>,
 }
 
@@ -164,6 +191,9 @@ impl Stage {
             Event::WorkerStarted { .. } => Note::WorkerStarted,
             Event::WorkerStopped { .. } => Note::WorkerStopped,
             Event::WorkerRefused { .. } => Note::WorkerRefused,
+            Event::TimerPanicked { id, call: "fire", .. } => {
+                Note::TimerPanicked { task: id.as_u64() as usize }
+            }
             Event::DropPanicked { id, .. } => Note::Burst { task: id.as_u64() as usize },
             other => Note::Wrong(format!("an event that nothing here causes: {other:?}")),
         };

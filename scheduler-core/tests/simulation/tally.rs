@@ -17,8 +17,9 @@ pub(crate) struct Tally {
     pub(crate) told_state: Option<TaskState>,
     pub(crate) dropped: u64,
     pub(crate) bursts: u64,
-    /// The wall-clock instants for which it was run, where it waits for such.
-    pub(crate) fire_times: BTreeSet<i64>,
+    /// How many firings of a timer are in progress that are to be finished, and what it was told else.
+    pub(crate) to_finish: BTreeSet<u64>,
+    pub(crate) timer_drops: u64,
     /// What its handle said last.
     pub(crate) state: TaskState,
 }
@@ -36,7 +37,8 @@ impl Tally {
             told_state: None,
             dropped: 0,
             bursts: 0,
-            fire_times: BTreeSet::new(),
+            to_finish: BTreeSet::new(),
+            timer_drops: 0,
             state: TaskState::Scheduled,
         }
     }

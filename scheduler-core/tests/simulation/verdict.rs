@@ -14,7 +14,7 @@ pub(crate) enum Invariant {
     Counts,
     Liveness,
     NothingLeft,
-    WallForward,
+    Timers,
     StateForward,
     Memory,
     Events,

@@ -1,7 +1,7 @@
 //! The words in which the model, the client and the bodies speak of tasks and times.
 
-use super::walls::Served;
-use scheduler_core::{MisfirePolicy, TaskState};
+use super::timers::Calls;
+use scheduler_core::TaskState;
 
 /// One reading of both clocks, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,61 +42,24 @@ impl Due {
     }
 }
 
-/// A trigger: strictly forward by `step`, until an instant; or, for a fault, not forward at all.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Beat {
-    pub(crate) step: i64,
-    pub(crate) skips_missed: bool,
-    pub(crate) until: i64,
-    pub(crate) stuck_from: i64,
-}
-
-impl Beat {
-    pub(crate) fn next(self, now: i64, last: Option<i64>) -> Option<i64> {
-        let from = match last {
-            Some(last) if last >= self.stuck_from => return Some(last),
-            Some(last) if self.skips_missed => last.max(now),
-            Some(last) => last,
-            None => now,
-        };
-        Some(from + self.step).filter(|next| *next <= self.until)
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rhythm {
     Once,
-    Rate(u64, MisfirePolicy),
+    Rate(u64),
     Delay(u64),
-    Beat(Beat),
+    /// No task, but a timer: it is due when it is armed for that.
+    Timer,
 }
 
 impl Rhythm {
-    /// When a task without a trigger is due after a run that was due at `due` and has ended now.
+    /// When a task is due after a run that was due at `due` and has ended now.
     pub(crate) fn next(self, due: Due, now: Now) -> Option<Due> {
         match (self, due) {
-            (Self::Rate(period, misfire), Due::Tick(due)) => {
-                let behind = now.tick.saturating_sub(due);
-                let periods = match misfire {
-                    MisfirePolicy::CatchUp => 1,
-                    MisfirePolicy::RunOnce => (behind / period).max(1),
-                    MisfirePolicy::Skip => behind.div_ceil(period).max(1),
-                };
-                Some(Due::Tick(due.saturating_add(period.saturating_mul(periods))))
-            }
+            (Self::Rate(period), Due::Tick(due)) => Some(Due::Tick(due.saturating_add(period))),
             (Self::Delay(delay), _) => Some(Due::Tick(now.tick.saturating_add(delay))),
             _ => None,
         }
     }
-}
-
-/// What a rhythm answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Next {
-    At(Due),
-    Over,
-    /// The trigger did not advance.
-    Stuck,
 }
 
 /// Where a task is.
@@ -108,8 +71,8 @@ pub(crate) enum Place {
     Resumed,
     Worker,
     Suspended,
-    /// Out of the queue for a moment, to ask for a new fire time.
-    Asking,
+    /// A timer that is not armed.
+    Idle,
     /// In the hands of the client: removed or drained.
     Held,
     Gone,
@@ -125,7 +88,6 @@ pub(crate) struct Task {
     /// The fire time of the run that began last.
     pub(crate) fired: Due,
     pub(crate) rhythm: Rhythm,
-    pub(crate) served: Served,
     pub(crate) survives_failure: bool,
     pub(crate) place: Place,
     /// How it ended; a worker may still be busy with it, or the queue still hold it.
@@ -133,9 +95,32 @@ pub(crate) struct Task {
     pub(crate) was_woken: bool,
     /// Whether its present run was asked to stop.
     pub(crate) stop_asked: bool,
+    /// What a timer has been called for.
+    pub(crate) calls: Calls,
 }
 
 impl Task {
+    pub(crate) fn new(due: Due, rhythm: Rhythm, place: Place, survives_failure: bool) -> Self {
+        Self {
+            due,
+            turn: due,
+            fired: due,
+            rhythm,
+            survives_failure,
+            place,
+            end: None,
+            was_woken: false,
+            stop_asked: false,
+            calls: Calls::default(),
+        }
+    }
+
+    /// A run begins, or a timer fires.
+    pub(crate) fn fire(&mut self) {
+        (self.fired, self.stop_asked) = (self.due, false);
+        self.calls.fired += 1;
+    }
+
     /// Enters the queue, to be run when it is due.
     pub(crate) fn enter(&mut self, due: Due, now: Now) {
         self.due = due;

@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) was_refused: bool,
     /// How many workers the pool has wanted during this operation.
     pub(crate) hires: usize,
+    /// The least and the greatest core size during this operation.
+    pub(crate) core_sizes: (usize, usize),
     /// Whether the pool has accepted a task during this operation.
     pub(crate) has_accepted: bool,
     pub(crate) terminated: u64,
@@ -69,8 +71,12 @@ pub(crate) struct World {
     pub(crate) stepped: Option<(usize, Outcome, u64)>,
     /// The event of the run that has ended last: its task, its success, the next fire time.
     pub(crate) finished: Option<(usize, bool, Option<i64>)>,
-    /// How many clock reads this operation may cost.
+    /// The timers that were told of the clock in this step, and the timer that has panicked.
+    pub(crate) told: Vec<usize>,
+    pub(crate) panicked: Option<usize>,
+    /// How many clock reads this operation may cost, and how many more for entries of the queue that are dead.
     pub(crate) reads_max: u64,
+    pub(crate) spare_reads: u64,
     pub(crate) digest: u64,
     pub(crate) corners: Corners,
     notes: Vec<Note>,
@@ -95,7 +101,7 @@ impl World {
                 policy: settings.policy,
                 removes_on_cancel: settings.removes_on_cancel,
                 completed: 0,
-                lead: None,
+                lead_max: None,
             },
             workers: Vec::new(),
             tallies: Vec::new(),
@@ -109,12 +115,16 @@ impl World {
             },
             was_refused: false,
             hires: 0,
+            core_sizes: (settings.core_size, settings.core_size),
             has_accepted: false,
             terminated: 0,
             runs: 0,
             stepped: None,
             finished: None,
+            told: Vec::new(),
+            panicked: None,
             reads_max: 0,
+            spare_reads: 0,
             digest: 0,
             corners: [0; Corner::Last as usize],
             notes: Vec::new(),
@@ -222,11 +232,9 @@ impl World {
         let (number, now) = (self.workers[index].number, self.now());
         let begun = self.virtual_workers.begin(number);
         self.fold(&[1, number]);
-        let (expected, surfaced, asked) = self.model.take(now);
-        self.reads_max += 4 * surfaced + 8 * asked;
-        if asked > 0 {
-            self.reach(Corner::AskedAnew);
-        }
+        self.hear_of_the_clock(now, matches!(begun, Begun::Waits(_)))?;
+        let (expected, surfaced) = self.model.take(now);
+        self.reads_max += 4 * surfaced;
         if surfaced > 0 {
             self.reach(Corner::DeadTaskSurfaced);
             // It had something in its hands, if only to throw it away.
@@ -241,6 +249,9 @@ impl World {
                     Some((stepped, outcome, lasts)) if stepped == task => (outcome, lasts),
                     other => return wrong(format!("task {task} ran, but {other:?} took a step")),
                 };
+                if self.model.tasks[task].is_timer() {
+                    self.check_what_is_left(task, outcome, &run)?;
+                }
                 let until = now.tick.saturating_add(lasts);
                 let worker = &mut self.workers[index];
                 worker.mode = Mode::Busy { run, task, outcome, until };
@@ -270,11 +281,55 @@ impl World {
         }
     }
 
+    /// Before a worker takes anything, it tells timers that the wall clock was set back.
+    fn hear_of_the_clock(&mut self, now: Now, has_rested: bool) -> Verdict {
+        self.told.clear();
+        if self.model.state >= RunState::Stopping {
+            return Ok(());
+        }
+        let (expected, number) = (self.model.set_back(now), self.model.tasks.len());
+        let allowed: Vec<bool> = (0..number).map(|id| self.model.may_be_told(id, now)).collect();
+        let is_run = |note: &Note| {
+            matches!(note, Note::Entered { .. } | Note::Fired { .. } | Note::PolledOn { .. })
+        };
+        let mut before = std::mem::take(&mut self.stage.props().notes);
+        let run = before.iter().position(is_run).unwrap_or(before.len());
+        let rest = before.split_off(run);
+        self.stage.props().notes = rest;
+        self.model.look(now, has_rested);
+        for note in before {
+            self.read(note)?;
+        }
+        self.reads_max += 8 * self.told.len() as u64;
+        let is_heard = expected.iter().all(|timer| self.told.contains(timer));
+        let is_right = self.told.iter().all(|timer| allowed[*timer]);
+        Invariant::Timers.holds(is_heard && is_right, || {
+            format!(
+                "at {now:?} the timers {:?} were told of the clock, not {expected:?}",
+                self.told
+            )
+        })
+    }
+
+    /// A firing that leaves nothing in progress is over; one that has panicked is, too, and is reported.
+    fn check_what_is_left(&mut self, task: usize, outcome: Outcome, run: &VirtualRun) -> Verdict {
+        let has_panicked = self.panicked.take() == Some(task);
+        let is_left = !self.tallies[task].to_finish.is_empty();
+        Invariant::Events.holds(has_panicked == (outcome == Outcome::Failed), || {
+            format!("the panic of timer {task} is reported: {has_panicked}")
+        })?;
+        Invariant::Timers.holds(run.is_over() || is_left && !run.is_pending(), || {
+            format!("of a firing of timer {task} something is left: {run:?}")
+        })
+    }
+
     /// The task whose body was entered or polled on by the step just taken.
     fn taken(&self) -> usize {
         let props = self.stage.props();
         let first = props.notes.iter().find_map(|note| match note {
-            Note::Entered { task, .. } | Note::Stepped { task, .. } => Some(*task),
+            Note::Entered { task, .. } | Note::Fired { task, .. } | Note::Stepped { task, .. } => {
+                Some(*task)
+            }
             _ => None,
         });
         first.unwrap_or(usize::MAX)
@@ -285,6 +340,10 @@ impl World {
         run.finish();
         self.fold(&[2, task as u64]);
         self.finished = None;
+        if self.model.tasks[task].is_timer() {
+            self.model.fired();
+            return self.absorb();
+        }
         self.model.finish(task, outcome, now);
         if outcome != Outcome::Pending || self.model.tasks[task].end.is_some() {
             self.tallies[task].is_inside = false;
@@ -377,10 +436,11 @@ impl World {
         self.reads_max = reads_max;
         self.stepped = None;
         (self.hires, self.has_accepted) = (0, false);
+        self.core_sizes = (self.limits.core_size, self.limits.core_size);
     }
 
     /// Reads the diary.
-    fn absorb(&mut self) -> Verdict {
+    pub(crate) fn absorb(&mut self) -> Verdict {
         let mut notes = std::mem::take(&mut self.notes);
         std::mem::swap(&mut notes, &mut self.stage.props().notes);
         for note in notes.drain(..) {
@@ -412,6 +472,9 @@ impl World {
         self.workers.extend(new);
     }
 }
+
+/// How many times more the clock may be read for an entry of the queue that is dead when it comes.
+pub(crate) const READS_OF_A_DEAD_ENTRY: u64 = 4;
 
 /// Something is wrong that no invariant has a name for.
 pub(crate) fn wrong(detail: String) -> Verdict {

@@ -17,13 +17,14 @@ pub(crate) enum Told {
     Dropped,
 }
 
+pub(crate) type OnSetBack = Box<dyn Fn(&Arc<Timer<Probe>>, Now) + Send + Sync>;
 pub(crate) type OnFire = Box<dyn Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync>;
 
 /// Notes what it is told.
 pub(crate) struct Probe {
     pub(crate) told: Journal<Told>,
     pub(crate) on_fire: OnFire,
-    pub(crate) on_set_back: fn(&Arc<Timer<Probe>>, Now),
+    pub(crate) on_set_back: OnSetBack,
     pub(crate) on_dropped: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn probe_with(
     on_fire: impl Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync + 'static,
 ) -> Probe {
     let (on_fire, on_dropped) = (Box::new(on_fire), Box::new(|| ()));
-    Probe { told: Journal::new(), on_fire, on_set_back: |_, _| (), on_dropped }
+    Probe { told: Journal::new(), on_fire, on_set_back: Box::new(|_, _| ()), on_dropped }
 }
 
 pub(crate) fn timer_with(

@@ -1,6 +1,11 @@
 //! Requests that are broken: one refusal or none, and the next connection is served.
 
+use std::time::Duration;
+
 use crate::support::*;
+
+/// The server may wait for more, or close.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Begins a good request that is answered before the broken one comes.
 fn good(served: &Served) -> String {
@@ -57,13 +62,13 @@ fn f_ht2_broken_requests_get_one_refusal_or_none() {
         ("nothing but blanks", b"\r\n\r\n \r\n\r\n".to_vec()),
     ];
     for (what, bytes) in &broken {
-        let fresh = answers(&exchange(served.address(), bytes));
+        let fresh = answers(&exchange(served.address(), bytes, A_MOMENT));
         assert!(
             fresh.len() <= 1 && fresh.iter().all(|it| (400..500).contains(it)),
             "{what}: {fresh:?}"
         );
         let second = [good(&served).as_bytes(), bytes].concat();
-        let second = answers(&exchange(served.address(), &second));
+        let second = answers(&exchange(served.address(), &second, A_MOMENT));
         assert!(
             second.len() <= 2 && second.first().is_none_or(|first| *first == 200),
             "{what}: {second:?}"
@@ -81,9 +86,9 @@ fn f_ht2_a_bare_line_feed_makes_one_request_of_one() {
     let served = serve(&dashboard(), builder());
     let host = served.address();
     let request = format!("GET /healthz HTTP/1.1\nHost: {host}\nConnection: close\n\n");
-    assert!(answers(&exchange(host, request.as_bytes())).len() <= 1);
+    assert!(answers(&exchange(host, request.as_bytes(), A_MOMENT)).len() <= 1);
     let hidden =
         format!("GET /healthz HTTP/1.1\r\nX: a\nHost: {host}\r\nConnection: close\r\n\r\n");
-    assert!(answers(&exchange(host, hidden.as_bytes())).len() <= 1);
+    assert!(answers(&exchange(host, hidden.as_bytes(), A_MOMENT)).len() <= 1);
     served.stop();
 }

@@ -44,7 +44,8 @@ impl Stream {
         let mut name = String::new();
         loop {
             let mut line = String::new();
-            if self.0.read_line(&mut line).unwrap() == 0 {
+            // The last chunk: the connection may stay, for the next request.
+            if self.0.read_line(&mut line).unwrap() == 0 || line == "0\r\n" {
                 return None;
             }
             if let Some(event) = line.strip_prefix("event: ") {

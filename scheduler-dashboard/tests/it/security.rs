@@ -305,7 +305,8 @@ fn metrics_need_a_token_where_the_network_reaches_them_and_health_says_only_up()
         let port = server.address().port();
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
-        let answer = Answer::of(&exchange(([127, 0, 0, 1], port).into(), request.as_bytes()));
+        let answer =
+            Answer::of(&exchange(([127, 0, 0, 1], port).into(), request.as_bytes(), LIMIT));
         server.stop();
         answer
     };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub(crate) const OPERATOR: &str = "operator-0123456789";
 pub(crate) const VIEWER: &str = "viewer-0123456789ab";
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Served {
     pub(crate) scheduler: Scheduler,
@@ -80,7 +80,7 @@ impl Served {
 
     /// Sends bytes on a connection of their own, and reads the answer.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Answer {
-        Answer::of(&exchange(self.address(), bytes))
+        Answer::of(&exchange(self.address(), bytes, LIMIT))
     }
 
     pub(crate) fn stop(self) {
@@ -89,10 +89,10 @@ impl Served {
     }
 }
 
-/// Sends bytes and reads until the other side closes, or for a second after the last byte.
-pub(crate) fn exchange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+/// Sends bytes and reads until the other side closes, or until nothing has come for so long.
+pub(crate) fn exchange(address: SocketAddr, bytes: &[u8], patience: Duration) -> Vec<u8> {
     let mut socket = TcpStream::connect(address).expect("a connection");
-    socket.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    socket.set_read_timeout(Some(patience)).expect("a timeout");
     // The other side may refuse a request before it has been sent as a whole.
     let mut writing = socket.try_clone().expect("a socket");
     let bytes = bytes.to_vec();

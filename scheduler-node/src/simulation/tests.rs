@@ -13,7 +13,7 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn lives() {
     let first = number("SCHEDULER_NODE_FIRST", 0);
-    let count = number("SCHEDULER_NODE_SEEDS", 10_000);
+    let count = number("SCHEDULER_NODE_SEEDS", 1_000);
     let next = AtomicU64::new(first);
     let sum = std::sync::Mutex::new(Figures::default());
     std::thread::scope(|scope| {

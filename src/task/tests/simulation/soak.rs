@@ -19,7 +19,7 @@ use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::OnError;
 
 /// How many runs start unless `SCHEDULER_SOAK_FIRINGS` says otherwise, as `ci/simulation.sh` does.
-const FIRINGS: u64 = 30_000;
+const FIRINGS: u64 = 10_000;
 
 const THREADS: u64 = 2;
 

@@ -90,10 +90,10 @@ fn compare(default: u64, clocks: Clocks) {
 
 #[test]
 fn what_is_planned_is_what_the_documentation_says() {
-    compare(5_000, Clocks::GoOn);
+    compare(2_000, Clocks::GoOn);
 }
 
 #[test]
 fn what_is_planned_is_what_the_documentation_says_where_clocks_are_set() {
-    compare(2_000, Clocks::AreSet);
+    compare(1_000, Clocks::AreSet);
 }

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Bugs that the models have to find. Each patch in `ci/twins/` plants one into a copy of the engine. Its first line says what
+# the bug is, and lines of this form which tests have to fail for it, and with which words:
+#
+#   loom submission::l1_what_comes_while_a_worker_goes_to_sleep_is_run: deadlock
+#
+#   ci/twins.sh                 all of them
+#   ci/twins.sh loom            those of one model checker; `shuttle` is the other one
+#   ci/twins.sh loom NAME...    some of them
+#
+# Interleavings of 2 preemptions, and schedules, as in CI. A patch that does not apply any more is a fault; so is a test
+# that no patch names.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# One copy and one target folder for all, so that only what a patch changes is built anew.
+copy=target/twins
+export CARGO_INCREMENTAL=1 LOOM_MAX_PREEMPTIONS=2 SCHEDULER_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
+unset LOOM_MAX_DURATION SHUTTLE_RANDOM_SEED
+log="target/twins.log"
+faults=0
+
+fault() {
+  echo "$*" >&2
+  faults=$((faults + 1))
+}
+
+# The packages of which a twin is built, as a workspace of their own, and the file of the facade that loom has models of.
+make_copy() {
+  rm -rf "$copy"
+  mkdir -p "$copy/src/observe"
+  cp -r scheduler-core scheduler-expr Cargo.lock "$copy"
+  cp src/observe/queue.rs "$copy/src/observe"
+  sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "scheduler-expr"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
+}
+
+# Builds or runs the tests of a checker in the copy.
+in_copy() {
+  local checker="$1"
+  shift
+  RUSTFLAGS="--cfg $checker" timeout 600 cargo test --quiet --manifest-path "$copy/Cargo.toml" --target-dir "target/$checker" \
+    --profile models -p scheduler-core --test "$checker" "$@" >"$log" 2>&1
+}
+
+# A test of a twin has to fail, with these words.
+expect_failure() {
+  local name="$1" checker="$2" test="$3" words="$4" begin=$SECONDS
+  if in_copy "$checker" -- --exact --nocapture "$test"; then
+    fault "$name: $test does not fail"
+  elif ! grep -qF -- "$words" "$log"; then
+    tail -n 20 "$log" >&2
+    fault "$name: $test fails otherwise, and not with: $words"
+  else
+    echo "$name: $test fails in $((SECONDS - begin)) s: $words"
+  fi
+}
+
+# In a container the checkout often belongs to another user, whom git would not trust.
+git_apply() {
+  git -c safe.directory='*' apply --directory="$copy" "$@"
+}
+
+# Plants the bug of a patch, and has each of its tests of a checker fail.
+try_twin() {
+  local patch="$1" checker="$2" name lines line
+  name="$(basename "$patch" .patch)"
+  lines="$(sed -n '/^--- /q; s/^\(loom\|shuttle\) /&/p' "$patch")"
+  [[ -n "$lines" ]] || fault "$patch names no test"
+  lines="$(grep "^$checker " <<<"$lines" || true)"
+  [[ -n "$lines" ]] || return 0
+  git_apply "$patch" || { fault "$patch does not apply any more"; return 0; }
+  if in_copy "$checker" --no-run; then
+    while IFS= read -r line; do
+      [[ "$line" =~ ^$checker\ ([a-z0-9_:]+):\ (.+)$ ]] || { fault "$patch: no test and its words: $line"; continue; }
+      expect_failure "$name" "$checker" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+    done <<<"$lines"
+  else
+    tail -n 40 "$log" >&2
+    fault "$patch: the twin cannot be built"
+  fi
+  git_apply --reverse "$patch"
+}
+
+# Each test of a checker is one that a bug can fail.
+check_tests() {
+  local checker="$1" test
+  in_copy "$checker" -- --list
+  while IFS= read -r test; do
+    grep -q "^$checker $test: " ci/twins/*.patch || fault "no patch in ci/twins/ names the test $test"
+  done < <(sed -n 's/: test$//p' "$log")
+}
+
+checkers=(loom shuttle)
+if (($# > 0)); then
+  case "$1" in
+    loom | shuttle) checkers=("$1"); shift ;;
+    *) echo "usage: $0 [loom|shuttle [NAME...]]" >&2; exit 2 ;;
+  esac
+fi
+
+make_copy
+for checker in "${checkers[@]}"; do
+  if (($# == 0)); then
+    for patch in ci/twins/*.patch; do try_twin "$patch" "$checker"; done
+    check_tests "$checker"
+  else
+    for name in "$@"; do try_twin "ci/twins/$name.patch" "$checker"; done
+  fi
+done
+((faults == 0)) || { echo "$faults faults" >&2; exit 1; }

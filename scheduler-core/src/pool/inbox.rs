@@ -1,0 +1,156 @@
+//! Submissions that no step of the core has seen.
+
+use std::time::Duration;
+
+use super::entry::{Entry, Item, key};
+use super::shutdown::Kind;
+use super::walls;
+use crate::queue::{self, Key};
+use crate::task::TaskId;
+use crate::time::{Due, Now, Tick};
+
+/// After so many submissions one of the submitters moves them to the queue.
+const MANY: usize = 256;
+
+/// Submissions, in their order, until the next step of the core collects them.
+///
+/// INVARIANT: a task that is due before `wake_before` is due before any worker looks at the queue; who submits it wakes one. The core
+/// asks more of submitters, or refuses calls, only while nothing is here.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    next_id: u64,
+    entries: Vec<Entry>,
+    /// Timers that are armed for a time on the wall clock.
+    walls: Vec<Entry>,
+    /// By how much the wall clock was ahead at most when one of these came.
+    lead: Option<i128>,
+    /// The latest time at which something was submitted.
+    now: Tick,
+    door: Door,
+    /// By how much a look at the queue may be late.
+    slack: Duration,
+}
+
+/// What submitters know of the core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Door {
+    /// What is due before that needs a worker to be woken.
+    pub(super) wake_before: Tick,
+    /// Whether tasks are taken.
+    pub(super) is_open: bool,
+    /// Whether alarms, timers and futures that go on are taken.
+    pub(super) takes_calls: bool,
+    /// Whether there are fewer workers than there should be.
+    pub(super) is_short: bool,
+}
+
+/// What a submission asks of its submitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// Nothing: a worker will look in time.
+    Nothing,
+    /// A worker is to be woken or started.
+    Attend,
+    /// The submissions are to be moved to the queue.
+    Collect,
+}
+
+impl Inbox {
+    pub(super) fn new(slack: Duration) -> Self {
+        Self { slack, ..Self::default() }
+    }
+
+    /// Draws the number of a task.
+    #[inline]
+    pub(super) fn draw_id(&mut self) -> TaskId {
+        let id = self.next_id;
+        self.next_id += 1;
+        TaskId(id)
+    }
+
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        if kind.is_internal() { self.door.takes_calls } else { self.door.is_open }
+    }
+
+    /// Puts a task in.
+    #[inline]
+    pub(super) fn push(&mut self, item: Item, key: Key, now: Tick) -> Errand {
+        self.now = self.now.max(now);
+        self.entries.push(Entry { key, item });
+        self.errand(key.due < self.door.wake_before.as_nanos())
+    }
+
+    /// Puts a timer in that is armed for this time.
+    pub(super) fn push_timer(&mut self, timer: Item, place: Due, now: Now) -> Errand {
+        let id = timer.id();
+        match place {
+            Due::Tick(due) => self.push(timer, key(due.as_nanos(), id, Kind::Timer), now.tick),
+            Due::Wall(wall) => {
+                let key = key(wall.key(), id, Kind::Timer);
+                self.walls.push(queue::Entry { key, item: timer });
+                let lead = now.wall.lead(now.tick);
+                self.lead = Some(self.lead.map_or(lead, |most| most.max(lead)));
+                // However much slack there is, the look at the wall clock is never far away.
+                let look = walls::look_for(key.due, now, self.slack);
+                let before = self.door.wake_before;
+                self.errand(before != Tick::ZERO && look < before + self.slack)
+            }
+        }
+    }
+
+    #[inline]
+    fn errand(&mut self, needs_worker: bool) -> Errand {
+        if needs_worker || self.door.is_short {
+            // Whoever is woken looks at all that comes meanwhile.
+            self.door.wake_before = Tick::ZERO;
+            Errand::Attend
+        } else if self.entries.len() >= MANY {
+            Errand::Collect
+        } else {
+            Errand::Nothing
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.walls.is_empty()
+    }
+
+    /// Takes what has come, and leaves empty vectors with room.
+    pub(super) fn collect(&mut self, collected: &mut Collected) {
+        std::mem::swap(&mut self.entries, &mut collected.entries);
+        if !self.walls.is_empty() {
+            std::mem::swap(&mut self.walls, &mut collected.walls);
+        }
+        collected.lead = self.lead.take();
+        collected.now = self.now;
+        collected.wake_before = self.door.wake_before;
+    }
+
+    /// Lets submitters know how the core stands; false if something has come that the core has to see first.
+    pub(super) fn set_door(&mut self, door: Door) -> bool {
+        let asks_more = door.wake_before > self.door.wake_before
+            || door.is_short && !self.door.is_short
+            || !door.takes_calls && self.door.takes_calls;
+        if asks_more && !self.is_empty() {
+            return false;
+        }
+        self.door = door;
+        true
+    }
+
+    /// Takes no more tasks, and no more calls unless `takes_calls`.
+    pub(super) fn close(&mut self, takes_calls: bool) {
+        self.door.is_open = false;
+        self.door.takes_calls &= takes_calls;
+    }
+}
+
+/// Submissions on their way to the queue.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) entries: Vec<Entry>,
+    pub(super) walls: Vec<Entry>,
+    pub(super) lead: Option<i128>,
+    pub(super) now: Tick,
+    pub(super) wake_before: Tick,
+}

@@ -1,0 +1,544 @@
+//! The core of a pool behind its lock, and what is done after each step.
+//!
+//! A step takes the lock, collects what submitters brought, calls the core, and unlocks; then it performs the effects.
+//!
+//! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
+//! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
+//! unresolved, and no body is left, when another thread sees the pool terminated.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::core::{Core, Take, Taken, Worker, WorkerLoss};
+use super::effects::{Effects, Starts};
+use super::entry::Item;
+use super::hooks::Hooks;
+use super::inbox::{Collected, Errand, Inbox};
+use super::shutdown::RunState;
+use super::workers::{Member, WorkerNumber};
+use crate::error::Failure;
+use crate::observe::{Announcer, Event};
+use crate::sync::{Apart, AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::task::{AnyTask, Home, PoolLink, Run, TaskId, TaskState, current};
+use crate::time::{Clock, Epoch, Gate, Now, Tick};
+use crate::unwind::drop_contained;
+
+/// The state that handles, workers and tasks of a pool share.
+pub(super) struct PoolState {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) hooks: Hooks,
+    pub(super) announcer: Announcer,
+    /// Whether no hook and no listener observes runs.
+    pub(super) is_silent: bool,
+    pub(super) thread_name_prefix: String,
+    is_precise: bool,
+    starter: Mutex<Arc<dyn StartWorker>>,
+    /// Why the last worker was refused that was.
+    pub(super) refusal: Mutex<String>,
+    core: Apart<Mutex<Locked>>,
+    /// Its lock is taken under that of the core, never the other way round.
+    pub(super) inbox: Apart<Mutex<Inbox>>,
+    /// Whether anything is in the inbox; changed under its lock.
+    is_filled: Apart<AtomicBool>,
+    /// Room for the dead entries of a sweep.
+    spare: Mutex<Vec<Item>>,
+    /// Opened when the pool has terminated.
+    pub(super) termination: Arc<Gate>,
+    pub(super) link: Arc<PoolLink>,
+    pub(super) me: Weak<PoolState>,
+    /// What the user's handles to the pool share, while there is one.
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
+}
+
+/// What the lock of the core guards.
+struct Locked {
+    core: Core,
+    /// Room for what is collected; empty between steps.
+    collected: Collected,
+    /// Whether the pool hears of each entry that dies, as its tasks know it.
+    hears: bool,
+}
+
+/// A sweep of so many entries keeps its room for the next one.
+const SPARE_MIN: usize = 64;
+const SPARE_MAX: usize = 1 << 16;
+
+/// What starts the workers of a pool.
+pub(super) trait StartWorker: Any + Send + Sync {
+    /// Starts a worker, or returns why not.
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String>;
+}
+
+/// The parts that the builder makes a pool from.
+pub(super) struct Parts {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) hooks: Hooks,
+    pub(super) announcer: Announcer,
+    pub(super) thread_name_prefix: String,
+    pub(super) is_precise: bool,
+    pub(super) starter: Arc<dyn StartWorker>,
+    pub(super) core: Core,
+    pub(super) keeps_cancelled: bool,
+    pub(super) owner: Weak<dyn Any + Send + Sync>,
+}
+
+impl PoolState {
+    pub(super) fn new(parts: Parts) -> Arc<Self> {
+        let is_heard = parts.announcer.is_heard();
+        let is_silent = !is_heard && !parts.hooks.surround_runs();
+        let slack = parts.core.lateness.slack;
+        let locked = Locked { core: parts.core, collected: Collected::default(), hears: false };
+        let state = Arc::new_cyclic(|me: &Weak<Self>| {
+            let home = Weak::clone(me) as Weak<dyn Home>;
+            let clock = Arc::clone(&parts.clock);
+            Self {
+                clock: parts.clock,
+                is_silent,
+                hooks: parts.hooks,
+                announcer: parts.announcer,
+                thread_name_prefix: parts.thread_name_prefix,
+                is_precise: parts.is_precise,
+                starter: Mutex::new(parts.starter),
+                refusal: Mutex::new(String::new()),
+                core: Apart(Mutex::new(locked)),
+                inbox: Apart(Mutex::new(Inbox::new(slack))),
+                is_filled: Apart(AtomicBool::new(false)),
+                spare: Mutex::new(Vec::new()),
+                termination: Arc::new(Gate::new()),
+                link: PoolLink::new(home, clock, parts.keeps_cancelled, is_heard),
+                me: Weak::clone(me),
+                owner: parts.owner,
+            }
+        });
+        // So that submitters know how the core stands.
+        state.step(|_, _| ());
+        state
+    }
+
+    pub(super) fn address(&self) -> usize {
+        self.me.as_ptr().addr()
+    }
+
+    /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
+    pub(super) fn step<R>(&self, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
+        self.step_and_count(step).0
+    }
+
+    /// As [`step`](Self::step), and returns how the starts of workers went.
+    pub(super) fn step_and_count<R>(
+        &self,
+        step: impl FnOnce(&mut Core, &mut Effects) -> R,
+    ) -> (R, Starts) {
+        self.step_locked(self.core.lock(), step)
+    }
+
+    /// As [`step`](Self::step), and closes the pool to tasks, or to calls, too.
+    ///
+    /// RACE: the inbox is closed before the core, which sees all that it has taken: what came in between would be lost.
+    fn close<R>(&self, takes_calls: bool, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
+        let locked = self.core.lock();
+        self.inbox.lock().close(takes_calls);
+        self.step_locked(locked, step).0
+    }
+
+    fn step_locked<R>(
+        &self,
+        mut locked: MutexGuard<'_, Locked>,
+        step: impl FnOnce(&mut Core, &mut Effects) -> R,
+    ) -> (R, Starts) {
+        let mut effects = Effects::default();
+        self.collect(&mut locked, &mut effects);
+        let result = step(&mut locked.core, &mut effects);
+        self.publish(&mut locked, &mut effects);
+        drop(locked);
+        (result, self.perform(&mut effects))
+    }
+
+    /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
+    #[inline(always)]
+    pub(super) fn take_quickly(&self, worker: &mut Worker, effects: &mut Effects) -> Option<Taken> {
+        let mut locked = self.core.lock();
+        if self.is_filled.load(Ordering::Acquire) {
+            self.collect_inbox(&mut locked);
+        }
+        if !self.link.dead.is_quiet(locked.hears) {
+            self.collect_dead(&mut locked, effects);
+        }
+        if effects.is_empty() { locked.core.take_quickly(worker) } else { None }
+    }
+
+    /// What a worker is to do next.
+    pub(super) fn next(
+        &self,
+        worker: &mut Worker,
+        now: Option<Now>,
+        wake_up: Option<Duration>,
+        effects: &mut Effects,
+    ) -> Take {
+        let take = {
+            let mut locked = self.core.lock();
+            if let Some(wake_up) = wake_up {
+                locked.core.lateness.wake_up = wake_up;
+            }
+            self.collect(&mut locked, effects);
+            let take = locked.core.next(worker, now, effects);
+            self.publish(&mut locked, effects);
+            take
+        };
+        if !effects.is_empty() {
+            self.perform(effects);
+        }
+        take
+    }
+
+    /// How long a wake-up takes; none if the pool waits precisely.
+    pub(super) fn wake_up(&self) -> Option<Duration> {
+        (!self.is_precise).then(|| self.clock.wake_up())
+    }
+
+    /// Brings to the core what submitters and cancellers left for it.
+    fn collect(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
+        // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen. So in
+        // `take_quickly`.
+        if self.is_filled.load(Ordering::Acquire) {
+            self.collect_inbox(locked);
+        }
+        if !self.link.dead.is_quiet(locked.hears) {
+            self.collect_dead(locked, effects);
+        }
+    }
+
+    fn collect_inbox(&self, locked: &mut Locked) {
+        let Locked { core, collected, .. } = locked;
+        {
+            let mut inbox = self.inbox.lock();
+            self.is_filled.store(false, Ordering::Release);
+            inbox.collect(collected);
+        }
+        core.enter(collected);
+    }
+
+    #[cold]
+    fn collect_dead(&self, locked: &mut Locked, effects: &mut Effects) {
+        if effects.release.capacity() == 0 {
+            effects.release = std::mem::take(&mut *self.spare.lock());
+        }
+        let dead = self.link.dead.take(locked.hears);
+        locked.core.note_dead(dead, effects);
+    }
+
+    /// Lets submitters and cancellers know how the core stands.
+    ///
+    /// RACE: something may have come since the last look into the inbox whose submitter was asked for nothing, because a worker was to
+    /// look by then. If that is no longer so, the core sees it first.
+    #[inline]
+    fn publish(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
+        loop {
+            let hears = locked.core.hears_of_deaths();
+            if hears != locked.hears {
+                locked.hears = hears;
+                locked.core.note_dead(self.link.dead.take(hears), effects);
+                continue;
+            }
+            let door = locked.core.present_door();
+            if door == locked.core.door {
+                return;
+            }
+            if self.inbox.lock().set_door(door) {
+                locked.core.door = door;
+                return;
+            }
+            self.collect(locked, effects);
+            locked.core.came_late(effects);
+        }
+    }
+
+    /// Notes that something is in the inbox; called under its lock.
+    #[inline]
+    pub(super) fn note_filled(&self) {
+        self.is_filled.store(true, Ordering::Release);
+    }
+
+    /// Does what a submission asks of its submitter, and returns how the starts of workers went.
+    #[inline]
+    pub(super) fn run_errand(&self, errand: Errand) -> Starts {
+        match errand {
+            Errand::Nothing => Starts::default(),
+            Errand::Collect => self.step_and_count(|_, _| ()).1,
+            Errand::Attend => self.step_and_count(Core::attend).1,
+        }
+    }
+
+    pub(super) fn draw_id(&self) -> TaskId {
+        self.inbox.lock().draw_id()
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        self.step(|core, _| core.state)
+    }
+
+    pub(super) fn shutdown(&self) {
+        let now = Now::read(&*self.clock);
+        self.close(true, |core, effects| core.shutdown(now, effects));
+    }
+
+    pub(super) fn shutdown_now(&self) -> Vec<Item> {
+        let now = Now::read(&*self.clock);
+        self.close(false, |core, effects| core.shutdown_now(now, effects))
+    }
+
+    /// Starts a worker if there are fewer than the core size; returns true if it did.
+    pub(super) fn prestart(&self) -> bool {
+        self.step_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
+    }
+
+    /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
+    pub(super) fn await_termination(&self, limit: Option<Duration>, run: Option<&Run>) -> bool {
+        let until = limit.map(|limit| self.clock.now() + limit);
+        loop {
+            let seen = self.termination.epoch();
+            if self.state() == RunState::Terminated {
+                return true;
+            }
+            if until.is_some_and(|until| self.clock.now() >= until)
+                || run.is_some_and(Run::is_cancelled)
+            {
+                return false;
+            }
+            self.clock.wait(&self.termination, seen, until);
+        }
+    }
+
+    /// A worker waits at its gate.
+    pub(super) fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Tick) {
+        let until = Some(until).filter(|until| *until != Tick::MAX);
+        if self.is_precise {
+            self.clock.wait_precisely(gate, seen, until);
+        } else {
+            self.clock.wait(gate, seen, until);
+        }
+    }
+
+    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
+        Arc::clone(&self.starter.lock())
+    }
+
+    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+        let old = std::mem::replace(&mut *self.starter.lock(), starter);
+        drop_contained(old);
+    }
+
+    pub(super) fn member(&self, worker: WorkerNumber) -> Option<Member> {
+        self.core.lock().core.workers.find(worker).cloned()
+    }
+
+    pub(super) fn worker_started(&self, worker: WorkerNumber) {
+        self.announcer.announce(&Event::WorkerStarted { worker });
+    }
+
+    pub(super) fn worker_left(&self, worker: WorkerNumber) {
+        self.announcer.announce(&Event::WorkerStopped { worker });
+    }
+
+    /// Handles a worker that did not start, or whose thread has died.
+    pub(super) fn lose_worker(&self, loss: WorkerLoss) {
+        self.step(|core, effects| core.lose_worker(&loss, effects));
+    }
+
+    pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
+        self.announcer.announce(&Event::WorkerRefused { worker, reason });
+    }
+
+    pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
+        if task.is_call() || !self.announcer.is_heard() {
+            return;
+        }
+        let (id, name) = (task.id(), task.name());
+        self.announcer.announce(&Event::TaskEnded { id, name, state });
+    }
+
+    /// Returns true if the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of
+    /// its workers, which calls others beside its tasks, too, or is dropping tasks that it cancels.
+    pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
+        let me = self.address();
+        run.is_some_and(|run| run.is_of(me))
+            || current::holds_up(me, None)
+            || current::works_for(me)
+    }
+}
+
+/// The effects of a step.
+impl PoolState {
+    /// Does what a step has asked for, and returns how the starts of workers went.
+    fn perform(&self, effects: &mut Effects) -> Starts {
+        for gate in effects.wake.drain(..) {
+            gate.open();
+        }
+        let mut starts = Starts::default();
+        for worker in effects.start.drain(..) {
+            let is_started = self.start_worker(worker);
+            starts.started += u32::from(is_started);
+            starts.refused += u32::from(!is_started);
+        }
+        if std::mem::take(&mut effects.stop) {
+            self.link.stop();
+        }
+        if !effects.cancel.is_empty() {
+            self.cancel_all(std::mem::take(&mut effects.cancel));
+        }
+        if !effects.set_back.is_empty() {
+            self.tell_of_clock(std::mem::take(&mut effects.set_back));
+        }
+        effects.release.clear();
+        if effects.release.capacity() > SPARE_MIN && effects.release.capacity() <= SPARE_MAX {
+            let spare = std::mem::take(&mut effects.release);
+            let old = std::mem::replace(&mut *self.spare.lock(), spare);
+            drop(old);
+        }
+        if std::mem::take(&mut effects.terminate) {
+            let ends = [(self.address(), None)];
+            current::hold_up(&ends, || self.hooks.terminated(&self.announcer));
+            self.core.lock().core.terminated();
+            self.termination.open();
+        }
+        starts
+    }
+
+    /// Starts a worker's thread; returns true if that worked.
+    fn start_worker(&self, number: WorkerNumber) -> bool {
+        let Some(me) = self.me.upgrade() else { return false };
+        let name = format!("{}{number}", self.thread_name_prefix);
+        let Err(reason) = self.starter().start(me, name, number) else {
+            return true;
+        };
+        self.announce_refusal(number, &reason);
+        *self.refusal.lock() = reason;
+        false
+    }
+
+    /// Cancels a task that the pool has let go of.
+    ///
+    /// The end of a task that is being run is reported by the thread that runs it.
+    pub(super) fn cancel(&self, task: &Item) {
+        if let Some(cancelled) = task.cancel() {
+            let was_waiting = cancelled.was_waiting;
+            cancelled.notify();
+            if was_waiting {
+                self.announce_end(&**task, TaskState::Cancelled);
+            }
+        }
+    }
+
+    /// Cancels tasks that the core has let go of. All have ended before the first waiter is notified, so that a
+    /// callback of one can wait for another.
+    fn cancel_all(&self, tasks: Vec<Item>) {
+        let count = tasks.len();
+        let pool = self.address();
+        let ends = tasks.iter().map(|task| (pool, Some(task.id())));
+        let ends: Vec<_> = ends.chain([(pool, None)]).collect();
+        let cancel = |task: Item| Some((task.cancel()?, task));
+        let ended: Vec<_> =
+            current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
+        self.step(|core, effects| core.called(count, effects));
+        for (cancelled, task) in ended {
+            let was_waiting = cancelled.was_waiting;
+            cancelled.notify();
+            if was_waiting {
+                self.announce_end(&*task, TaskState::Cancelled);
+            }
+        }
+    }
+
+    /// Tells timers that the wall clock was set back.
+    fn tell_of_clock(&self, timers: Vec<Item>) {
+        let mut left = Untold { state: self, timers: timers.into() };
+        while !left.timers.is_empty() {
+            let now = Now::read(&*self.clock);
+            if let Some(timer) = left.timers.pop_front() {
+                timer.clock_set_back(now);
+                self.step(|core, effects| core.called(1, effects));
+            }
+        }
+    }
+}
+
+/// Timers that are to be told that the wall clock was set back; dropped if the thread dies before that, as of a clock that panics.
+struct Untold<'a> {
+    state: &'a PoolState,
+    timers: VecDeque<Item>,
+}
+
+impl Drop for Untold<'_> {
+    fn drop(&mut self) {
+        for timer in self.timers.drain(..) {
+            self.state.cancel(&timer);
+            self.state.step(|core, effects| core.called(1, effects));
+        }
+    }
+}
+
+/// The pool of a task, while it exists.
+pub(super) fn state_of(task: &dyn AnyTask) -> Option<Arc<PoolState>> {
+    let home: Arc<dyn Any + Send + Sync> = task.header().link.home()?;
+    home.downcast().ok()
+}
+
+impl Home for PoolState {
+    fn resume(&self, task: Item) {
+        let now = self.clock.now();
+        self.step(|core, effects| core.resume(task, now, effects));
+    }
+
+    fn forget_suspended(&self, task: &dyn AnyTask) {
+        self.step(|core, effects| core.forget_suspended(task.id(), effects));
+    }
+
+    fn entries_died(&self) {
+        self.step(|_, _| ());
+    }
+
+    fn abandon(&self, task: &Item) {
+        if task.state() == TaskState::Running
+            && let Some(cancelled) = task.cancel()
+        {
+            if cancelled.died {
+                self.link.entry_died(task.is_call());
+            }
+            if cancelled.was_suspended {
+                self.forget_suspended(&**task);
+            }
+            cancelled.notify();
+            self.announce_end(&**task, TaskState::Cancelled);
+        }
+    }
+
+    fn task_ended(&self, task: &dyn AnyTask, state: TaskState) {
+        self.announce_end(task, state);
+    }
+
+    fn drop_panicked(&self, id: TaskId, name: Option<&str>, failure: &Failure) {
+        self.announcer.announce(&Event::DropPanicked { id, name, failure });
+    }
+
+    fn timer_panicked(
+        &self,
+        id: TaskId,
+        name: Option<&str>,
+        call: &'static str,
+        failure: &Failure,
+    ) {
+        self.announcer.announce(&Event::TimerPanicked { id, name, call, failure });
+    }
+
+    fn wait_starves(&self, run: &Run, awaited: &dyn AnyTask) {
+        let (id, name) = (awaited.id(), awaited.name());
+        self.announcer.announce(&Event::WaitStarved { run, id, name });
+    }
+}

@@ -1,0 +1,178 @@
+//! The sizes of a pool, and entries of its queue that are dead.
+
+use super::core::Core;
+use super::effects::Effects;
+use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
+use super::inbox::Door;
+use super::shutdown::{Kind, RunState};
+use crate::observe::PoolStats;
+use crate::time::{Due, Now, Tick};
+
+/// So few dead entries are not swept out while workers are busy.
+const SWEEP_MIN: i64 = 64;
+/// So many entries are looked at before a worker sleeps.
+const FEW: usize = 64;
+
+/// How many entries are known to be dead. The count is less than zero where one has left before its death is announced.
+fn known_dead(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
+impl Core {
+    pub(super) fn count_dead(&mut self, kind: Kind, more: i64) {
+        match kind {
+            Kind::Alarm => self.dead_alarms += more,
+            _ => self.dead_others += more,
+        }
+    }
+
+    /// Counts entries that were announced as dead, and sweeps them out where they are many.
+    pub(super) fn note_dead(&mut self, (alarms, others): (i64, i64), effects: &mut Effects) {
+        self.dead_alarms += alarms;
+        self.dead_others += others;
+        let dead = self.dead_alarms + self.dead_others;
+        if dead > SWEEP_MIN && dead * 2 > (self.queue.len() + self.walls.len()).cast_signed() as i64
+        {
+            self.sweep(effects);
+        }
+        self.after_removal(effects);
+    }
+
+    /// Drops dead entries where few entries are to be looked at, so that nobody wakes up for them.
+    pub(super) fn sweep_before_sleep(&mut self, effects: &mut Effects) {
+        self.sweep_if_any(FEW, effects);
+    }
+
+    /// Drops entries that are dead if there are any, and no more entries than this.
+    fn sweep_if_any(&mut self, most: usize, effects: &mut Effects) {
+        if self.dead_alarms + self.dead_others > 0 && self.queue.len() + self.walls.len() <= most {
+            self.sweep(effects);
+        }
+    }
+
+    /// Drops entries that are dead.
+    fn sweep(&mut self, effects: &mut Effects) {
+        effects.release.reserve((self.dead_alarms + self.dead_others).unsigned_abs() as usize);
+        let (mut alarms, mut dead) = (0, 0);
+        let mut drop_entry = |entry: Entry| {
+            dead += 1;
+            alarms += usize::from(kind_of(entry.key) == Kind::Alarm);
+            effects.release.push(entry.item);
+        };
+        self.sweeps += 1;
+        let sweep = self.sweeps;
+        let is_dead = |entry: &Entry| !entry.item.stands_once(tick_of(entry.key), sweep);
+        self.queue.extract(is_dead, &mut drop_entry);
+        let is_dead = |entry: &Entry| !entry.item.stands_once(wall_of(entry.key), sweep);
+        self.walls.extract(is_dead, &mut drop_entry);
+        self.alarms -= alarms;
+        self.dead_alarms -= alarms as i64;
+        self.dead_others -= (dead - alarms) as i64;
+    }
+
+    /// Drops entries that `leaves` picks; their tasks are cancelled.
+    pub(super) fn remove_where(
+        &mut self,
+        effects: &mut Effects,
+        leaves: impl Fn(&Entry, Due) -> bool,
+    ) {
+        let mut out = Vec::new();
+        let tick = |entry: Entry| (tick_of(entry.key), entry);
+        self.queue
+            .extract(|entry| leaves(entry, tick_of(entry.key)), |entry| out.push(tick(entry)));
+        let wall = |entry: Entry| (wall_of(entry.key), entry);
+        self.walls
+            .extract(|entry| leaves(entry, wall_of(entry.key)), |entry| out.push(wall(entry)));
+        for (due, entry) in out {
+            match self.withdraw(entry, due) {
+                Ok(item) if !item.is_over() => self.cancel(item, effects),
+                Ok(item) | Err(item) => effects.release.push(item),
+            }
+        }
+    }
+
+    /// Returns the task of an entry that was due then and has left the queue, or its dead item.
+    pub(super) fn withdraw(&mut self, entry: Entry, due: Due) -> Result<Item, Item> {
+        let kind = kind_of(entry.key);
+        self.alarms -= usize::from(kind == Kind::Alarm);
+        let taken_out = entry.item.take_out(due);
+        if taken_out.is_err() {
+            self.count_dead(kind, -1);
+        }
+        taken_out
+    }
+
+    /// How many tasks and timers wait in the queue, without alarms.
+    pub(super) fn queued(&self) -> usize {
+        let others = self.queue.len() + self.walls.len() - self.alarms;
+        others.saturating_sub(known_dead(self.dead_others))
+    }
+
+    fn waiting_alarms(&self) -> usize {
+        self.alarms.saturating_sub(known_dead(self.dead_alarms))
+    }
+
+    /// Returns true if nothing waits at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queued() == 0
+            && self.waiting_alarms() == 0
+            && self.suspended.is_empty()
+            && self.calls == 0
+    }
+
+    /// Returns true if there is nothing to wait for any more: no task, and no alarm that could be for a run in
+    /// progress.
+    pub(super) fn is_exhausted(&self) -> bool {
+        let has_tasks = self.queued() > 0 || !self.suspended.is_empty();
+        !has_tasks && (self.waiting_alarms() == 0 || !self.workers.is_any_busy())
+    }
+
+    /// Visits all tasks that wait, without alarms and timers.
+    pub(super) fn for_each_waiting(&self, mut visit: impl FnMut(Due, &Item)) {
+        for entry in self.queue.iter() {
+            let due = tick_of(entry.key);
+            if !matches!(kind_of(entry.key), Kind::Alarm | Kind::Timer) && entry.item.stands_at(due)
+            {
+                visit(due, &entry.item);
+            }
+        }
+    }
+
+    /// When the first of what waits is due, as both clocks go now.
+    pub(super) fn first_due(&mut self, now: Now, effects: &mut Effects) -> Option<Tick> {
+        self.sweep_if_any(usize::MAX, effects);
+        let tick = Tick::from_nanos(self.queue.first_two()[0].min(self.walls.first_tick(now)));
+        Some(tick).filter(|tick| *tick != Tick::MAX)
+    }
+
+    pub(super) fn stats(&self) -> PoolStats {
+        let live = if self.is_terminating { 0 } else { self.workers.live() };
+        let (queued, suspended) = (self.queued(), self.suspended.len());
+        let (active, completed) = self.workers.counts();
+        PoolStats {
+            core_size: self.workers.core_size,
+            pool_size: live,
+            largest_pool_size: self.workers.largest(),
+            active,
+            queued,
+            suspended,
+            completed,
+            tasks: completed + (active + queued + suspended) as u64,
+        }
+    }
+
+    /// What submitters are to know.
+    pub(super) fn present_door(&self) -> Door {
+        Door {
+            wake_before: self.sleepers.wake_before(self.lateness.slack),
+            is_open: self.state == RunState::Running,
+            takes_calls: self.state <= RunState::ShuttingDown && !self.is_terminating,
+            is_short: self.wants_worker(),
+        }
+    }
+
+    /// Returns true if the pool wants to hear of each entry that dies: somebody may wait for the last one.
+    pub(super) fn hears_of_deaths(&self) -> bool {
+        self.state != RunState::Running || self.workers.is_timed()
+    }
+}

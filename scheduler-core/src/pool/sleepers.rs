@@ -1,0 +1,180 @@
+//! Workers that sleep, and when each of them looks at the queue.
+//!
+//! A worker that finds nothing due sleeps until the first due time that no other sleeper covers, or the second; further ones
+//! sleep without a time. So two workers take turns, each wakes up by itself, and one task costs one wake-up. A worker that leaves with
+//! work wakes another one only if no sleeper looks in time for the rest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::workers::WorkerNumber;
+use crate::time::{Gate, Tick, is_brief};
+
+/// Workers that sleep.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    list: Vec<Sleeper>,
+    /// How many were woken and have not looked yet.
+    woken: usize,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    worker: WorkerNumber,
+    /// When it looks at the queue by itself; [`Tick::MAX`] for never.
+    look: Tick,
+    gate: Arc<Gate>,
+}
+
+impl Sleepers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// When the first of them looks; at once if one was woken.
+    pub(super) fn first_look(&self) -> Tick {
+        if self.woken > 0 {
+            return Tick::ZERO;
+        }
+        self.list.iter().map(|sleeper| sleeper.look).min().unwrap_or(Tick::MAX)
+    }
+
+    /// What is due before that needs a sleeper to be woken; what comes while none sleeps is seen by a busy worker.
+    pub(super) fn wake_before(&self, slack: Duration) -> Tick {
+        if self.list.is_empty() {
+            return Tick::ZERO;
+        }
+        match self.first_look() {
+            Tick::MAX => Tick::MAX,
+            look => Tick::ZERO + look.since(Tick::ZERO + slack),
+        }
+    }
+
+    /// Lets a worker sleep, and returns until when. `first` and `second` are when the queue is to be looked at.
+    pub(super) fn park(
+        &mut self,
+        worker: WorkerNumber,
+        gate: &Arc<Gate>,
+        first: Tick,
+        second: Tick,
+    ) -> Tick {
+        let covering = |look: Tick| self.list.iter().filter(|sleeper| sleeper.look <= look).count();
+        let look = if covering(first) == 0 {
+            first
+        } else if covering(second) < 2 {
+            second
+        } else {
+            Tick::MAX
+        };
+        self.list.push(Sleeper { worker, look, gate: Arc::clone(gate) });
+        look
+    }
+
+    /// Notes that a worker that slept looks, or is gone.
+    pub(super) fn arrive(&mut self, worker: WorkerNumber) {
+        match self.list.iter().position(|sleeper| sleeper.worker == worker) {
+            Some(index) => _ = self.list.remove(index),
+            None => self.woken -= 1,
+        }
+    }
+
+    /// Wakes a worker, unless one looks by that time.
+    pub(super) fn wake_for(&mut self, look: Tick, wake: &mut Vec<Arc<Gate>>) {
+        if look < self.first_look() {
+            self.wake_one(wake);
+        }
+    }
+
+    /// Wakes one, of those without a time if there is any.
+    pub(super) fn wake_one(&mut self, wake: &mut Vec<Arc<Gate>>) {
+        let last = self.list.iter().enumerate().max_by_key(|(_, sleeper)| sleeper.look);
+        if let Some(index) = last.map(|(index, _)| index) {
+            self.woken += 1;
+            wake.push(self.list.remove(index).gate);
+        }
+    }
+
+    pub(super) fn wake_all(&mut self, wake: &mut Vec<Arc<Gate>>) {
+        self.woken += self.list.len();
+        wake.extend(self.list.drain(..).map(|sleeper| sleeper.gate));
+    }
+}
+
+/// How late a look at the queue may be, so that tasks share wake-ups.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lateness {
+    pub(super) slack: Duration,
+    /// How long a wake-up takes.
+    pub(super) wake_up: Duration,
+}
+
+impl Lateness {
+    /// When to look for what is due at a time.
+    pub(super) fn look(self, due: Tick) -> Tick {
+        due + self.slack
+    }
+
+    /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
+    /// what is due then, too, and a worker that looks soon after it wakes up in vain.
+    pub(super) fn look_after(self, other: Tick, look: Tick) -> Tick {
+        let head_start = self.wake_up.max(self.slack);
+        look.max(other + head_start).min(look + head_start)
+    }
+
+    /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
+    /// but for one that is so brief that it is spun.
+    pub(super) fn wait(self, now: Tick, look: Tick) -> Tick {
+        if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn tick(nanos: u64) -> Tick {
+        Tick::from_nanos(nanos)
+    }
+
+    fn park(sleepers: &mut Sleepers, worker: u64, first: u64, second: u64) -> Tick {
+        sleepers.park(worker, &Arc::new(Gate::new()), tick(first), tick(second))
+    }
+
+    #[test]
+    fn two_cover_the_next_two_due_times_and_others_sleep_without_a_time() {
+        let mut sleepers = Sleepers::default();
+        assert_eq!(park(&mut sleepers, 1, 50, 60), tick(50));
+        assert_eq!(park(&mut sleepers, 2, 50, 60), tick(60));
+        assert_eq!(park(&mut sleepers, 3, 50, 60), Tick::MAX);
+        assert_eq!(sleepers.wake_before(Duration::ZERO), tick(50));
+        sleepers.arrive(1);
+        assert_eq!(park(&mut sleepers, 1, 60, 70), tick(70), "they take turns");
+    }
+
+    #[test]
+    fn what_is_due_sooner_wakes_one_without_a_time_and_what_is_due_later_none() {
+        let mut sleepers = Sleepers::default();
+        park(&mut sleepers, 1, 50, 60);
+        park(&mut sleepers, 2, 50, 60);
+        park(&mut sleepers, 3, 50, 60);
+        let mut wake = Vec::new();
+        sleepers.wake_for(tick(50), &mut wake);
+        assert!(wake.is_empty());
+        sleepers.wake_for(tick(40), &mut wake);
+        sleepers.wake_for(tick(30), &mut wake);
+        assert_eq!((wake.len(), sleepers.wake_before(Duration::ZERO)), (1, Tick::ZERO));
+        sleepers.arrive(3);
+        assert_eq!(sleepers.first_look(), tick(50));
+    }
+
+    #[test]
+    fn the_first_to_look_has_a_head_start_of_a_wake_up_or_of_the_slack() {
+        let micros = Duration::from_micros;
+        let at = |micros: u64| tick(1_000 * micros);
+        let lateness = Lateness { slack: Duration::ZERO, wake_up: micros(40) };
+        assert_eq!(lateness.look_after(at(100), at(104)), at(140));
+        assert_eq!(lateness.look_after(at(100), at(300)), at(300));
+        let slack = Lateness { slack: micros(1_000), ..lateness };
+        assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
+    }
+}

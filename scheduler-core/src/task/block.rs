@@ -1,0 +1,555 @@
+//! The memory of one task, and what workers and cancellers do to it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use super::PoolLink;
+use super::current;
+use super::header::{self, EVERY_RUN, Header, MaybeTraits, Traits};
+use super::run::Run;
+use super::slot::{Slot, Stepped};
+use super::state::{Begin, Cancel, End, Leaving, Phase, Suspend, TaskState};
+use super::steps::{Step, Steps};
+use super::value::{Outcome, TaskValue, is_unit};
+use super::waiters::{Waiter, notify};
+use super::{AnyTask, Cancelled, Claim, Held, Ran, Rest, RunObserver, Verdict};
+use crate::error::Failure;
+use crate::sync::{Mutex, MutexGuard};
+use crate::time::{Due, Gate, Now, Tick};
+use crate::unwind::{catch, catch_drop, drop_contained};
+
+/// A task whose value is of type `T`, with its body in place: one allocation for both.
+///
+/// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
+/// it is held. Whatever a transition frees is handed out and dropped after unlocking.
+pub(crate) struct TaskBlock<T, B, X: MaybeTraits> {
+    header: Header,
+    slot: Mutex<Slot<T, B>>,
+    traits: X,
+}
+
+/// A task as its handles know it: without the type of its body.
+pub(crate) trait Awaited<T>: AnyTask {
+    /// The outcome, or none while the task has not ended.
+    fn outcome(&self) -> Option<Outcome<T>>;
+    /// Adds a waiter, or hands it back with the final state when the task has ended.
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)>;
+    fn remove_waiter(&self, number: u64);
+}
+
+impl<T, B, X: MaybeTraits> TaskBlock<T, B, X> {
+    /// Drops what the task no longer needs; a panic of its destructors is reported and goes no further.
+    fn discard<V>(&self, leftover: V) {
+        if let Err(failure) = catch_drop(leftover)
+            && let Some(home) = self.header.link.home()
+        {
+            let name = self.traits.get().and_then(|traits| traits.name.as_deref());
+            home.drop_panicked(self.header.id(), name, &failure);
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<T, B, X> {
+    #[inline]
+    pub(crate) fn new(link: Arc<PoolLink>, traits: X, body: B, due: Tick) -> Arc<Self> {
+        let phase = Phase::Waiting { is_queued: false, body };
+        let slot = Mutex::new(Slot { phase, due, rare: None });
+        Arc::new(Self { header: Header::new(link), slot, traits })
+    }
+
+    /// A task that is about to be put into the queue.
+    #[inline]
+    pub(crate) fn queued(link: Arc<PoolLink>, traits: X, body: B, due: Tick) -> Arc<Self> {
+        let phase = Phase::Waiting { is_queued: true, body };
+        let slot = Mutex::new(Slot { phase, due, rare: None });
+        Arc::new(Self { header: Header::new(link), slot, traits })
+    }
+
+    fn is_recurring(&self) -> bool {
+        self.traits.get().is_some_and(|traits| traits.rhythm.is_recurring())
+    }
+
+    fn discard_body(&self, body: B) {
+        if std::mem::needs_drop::<B>() && !body.is_spent() {
+            self.discard(body);
+        }
+    }
+
+    /// Makes the only step of a task without traits that nobody observes.
+    #[inline(always)]
+    fn run_plainly(&self, mut body: B, task: &Arc<dyn AnyTask>) -> Verdict {
+        let waker = || Arc::clone(task).waker();
+        match catch(|| body.step(&waker)).unwrap_or_else(Err) {
+            Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
+            Ok(Step::Ran(Ok(()))) => self.end(End::Completed, None, None, body),
+            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
+                self.end(End::Failed, None, Some(failure), body)
+            }
+            Ok(Step::Pending) => unreachable!("a task that is a future has traits"),
+        }
+    }
+
+    /// Goes on with a run that was suspended.
+    fn poll_on(&self, body: B, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+        let suspended = self.slot.lock().rare().suspended.take();
+        let Some(run) = suspended else { unreachable!("a suspended run is kept") };
+        Self::execute(run.resumed(claim.by_worker), body, claim, observer)
+    }
+
+    /// Makes one step of a run, and settles it unless its outcome is held back.
+    fn execute(run: Run, body: B, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+        let (ran, task) = claim.thread.enter(run, |run| {
+            // The run has the only share that this thread needs.
+            let Some(block) = run.task().as_any().downcast_ref::<Self>() else {
+                unreachable!("the task is what it was")
+            };
+            let stepped = block.attempt(body, run, observer);
+            if claim.is_held || stepped.is_pending() {
+                return Err(block.put_aside(stepped, run, claim, observer));
+            }
+            Ok(block.close(stepped, run, observer))
+        });
+        match ran {
+            Ok(verdict) => Ran::Over(verdict, task),
+            Err(ran) => ran,
+        }
+    }
+
+    /// Suspends a run whose future is pending, or keeps the outcome of a step that is held back.
+    fn put_aside(
+        &self,
+        stepped: Stepped<T, B>,
+        run: &Run,
+        claim: &Claim<'_>,
+        observer: &dyn RunObserver,
+    ) -> Ran {
+        let rest = if stepped.is_pending() { Rest::Pending } else { Rest::Over };
+        self.hold_back(stepped);
+        if claim.is_held {
+            return Ran::Held(Box::new(Held { run: run.clone(), rest }));
+        }
+        observer.suspend(run, claim.by_worker);
+        Ran::Suspended
+    }
+
+    /// Runs one step of the body.
+    fn attempt(&self, mut body: B, run: &Run, observer: &dyn RunObserver) -> Stepped<T, B> {
+        let refused = if run.is_resumed() { None } else { observer.begins(run) };
+        let step = match refused {
+            Some(failure) => Ok(Step::Refused(failure)),
+            None => {
+                let waker = || Arc::clone(run.task()).waker();
+                catch(|| body.step(&waker)).unwrap_or_else(Err)
+            }
+        };
+        if step.is_err() {
+            // A future that has panicked must not be polled again.
+            drop(catch(|| body.abandon_run()));
+        }
+        Stepped { body, step }
+    }
+
+    /// Keeps the outcome of a step of a virtual worker until it is settled.
+    fn hold_back(&self, stepped: Stepped<T, B>) {
+        let mut slot = self.slot.lock();
+        let was_woken = matches!(slot.phase, Phase::Running { was_woken: true });
+        slot.phase = Phase::Held { was_woken, body: stepped.body };
+        slot.rare().step = Some(stepped.step);
+    }
+
+    /// Makes the outcome of a run known.
+    fn close(&self, stepped: Stepped<T, B>, run: &Run, observer: &dyn RunObserver) -> Verdict {
+        let outcome = stepped.outcome();
+        let was_refused = matches!(stepped.step, Ok(Step::Refused(_)));
+        let now = observer.is_over(run, &outcome, was_refused);
+        let verdict = self.conclude(stepped, run.due(), now);
+        observer.is_settled(run, &outcome, verdict, now);
+        verdict
+    }
+
+    fn conclude(&self, stepped: Stepped<T, B>, due: Due, now: Now) -> Verdict {
+        let Stepped { body, step } = stepped;
+        match step {
+            Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
+            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
+            Ok(Step::Ran(result)) if self.is_recurring() => self.recur(body, due, result, now),
+            Ok(Step::Refused(failure)) | Err(failure) if self.is_recurring() => {
+                self.recur(body, due, Err(failure), now)
+            }
+            Ok(Step::Ran(Ok(()))) => self.end(End::Completed, None, None, body),
+            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
+                self.end(End::Failed, None, Some(failure), body)
+            }
+        }
+    }
+
+    /// Decides how a recurring task goes on after a run.
+    fn recur(&self, body: B, due: Due, outcome: Result<(), Failure>, now: Now) -> Verdict {
+        let Some(traits) = self.traits.get() else { unreachable!("a recurring task has traits") };
+        if let Err(failure) = outcome
+            && traits.on_error == super::spec::OnError::Stop
+        {
+            return self.end(End::Failed, None, Some(failure), body);
+        }
+        let Some(next) = traits.rhythm.next(due.as_tick(now), now.tick) else {
+            return self.end(End::Completed, None, None, body);
+        };
+        let mut slot = self.slot.lock();
+        if self.header.end().is_some() {
+            slot.phase = Phase::Over { is_queued: false, value: None };
+            drop(slot);
+            self.discard_body(body);
+            return Verdict::Ended(TaskState::Cancelled);
+        }
+        slot.phase = Phase::Waiting { is_queued: false, body };
+        slot.due = next;
+        Verdict::Requeue(next)
+    }
+
+    /// Ends a task whose body its worker holds, and notifies its waiters.
+    #[inline(always)]
+    fn end(&self, end: End, value: Option<T>, failure: Option<Failure>, body: B) -> Verdict {
+        self.discard_body(body);
+        // A value that is no more than `()` is not kept.
+        let value = value.filter(|_| !is_unit::<T>()).map(Arc::new);
+        if value.is_some() || failure.is_some() {
+            let mut slot = self.slot.lock();
+            if failure.is_some() {
+                slot.rare().failure = failure;
+            }
+            slot.phase = Phase::Over { is_queued: false, value };
+        }
+        let Some(has_waiters) = self.header.try_end(end) else {
+            self.discard(self.take_value());
+            return Verdict::Ended(TaskState::Cancelled);
+        };
+        if has_waiters {
+            let waiters = self.slot.lock().take_waiters();
+            notify(waiters, end.into());
+        }
+        Verdict::Ended(end.into())
+    }
+
+    /// Takes a value out that came after the task was cancelled.
+    fn take_value(&self) -> Option<Arc<T>> {
+        match &mut self.slot.lock().phase {
+            Phase::Over { value, .. } => value.take(),
+            _ => None,
+        }
+    }
+
+    /// Cancels a task that has nothing to drop and nobody to notify.
+    #[inline]
+    fn cancel_bare(&self, phase: &mut Phase<B, Arc<T>>) -> Option<Cancelled> {
+        // A suspended run is kept among what is rare.
+        let (was_waiting, died) = match phase {
+            Phase::Waiting { is_queued, .. } => (true, *is_queued),
+            Phase::Running { .. } | Phase::Held { .. } => (false, false),
+            Phase::Suspended { .. } | Phase::Leaving { .. } | Phase::Over { .. } => return None,
+        };
+        self.header.try_end(End::Cancelled)?;
+        if was_waiting {
+            *phase = Phase::Over { is_queued: false, value: None };
+        }
+        Some(Cancelled { waiters: Vec::new(), was_waiting, died, was_suspended: false })
+    }
+
+    /// Drops the body of a task that leaves, and ends it as cancelled.
+    fn leave<'a>(&'a self, mut slot: MutexGuard<'a, Slot<T, B>>, leaving: Leaving<B>) -> Cancelled {
+        let Leaving { body, died, was_suspended } = leaving;
+        let step = slot.take_step();
+        if std::mem::needs_drop::<B>() && !body.is_spent() || step.is_some() {
+            drop(slot);
+            let ends = [(self.header.link.address(), Some(self.header.id()))];
+            current::hold_up(&ends, || self.discard((body, step)));
+            slot = self.slot.lock();
+        }
+        slot.phase.left();
+        // Nobody else ends a task that is leaving.
+        self.header.try_end(End::Cancelled);
+        let waiters = slot.take_waiters();
+        let suspended = slot.rare.as_mut().and_then(|rare| rare.suspended.take());
+        drop(slot);
+        drop(suspended);
+        Cancelled { waiters, was_waiting: true, died, was_suspended }
+    }
+
+    fn wake_suspended(self: Arc<Self>) {
+        let is_to_resume = self.header.end().is_none() && self.slot.lock().phase.wake();
+        if is_to_resume && let Some(home) = self.header.link.home() {
+            home.resume(self);
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> Awaited<T>
+    for TaskBlock<T, B, X>
+{
+    fn outcome(&self) -> Option<Outcome<T>> {
+        match self.header.end()? {
+            End::Cancelled => Some(Outcome::Cancelled),
+            End::Completed => {
+                let value = match &self.slot.lock().phase {
+                    Phase::Over { value, .. } => value.clone(),
+                    _ => None,
+                };
+                Some(TaskValue::new(value).map_or(Outcome::Cancelled, Outcome::Value))
+            }
+            End::Failed => {
+                let slot = self.slot.lock();
+                let failure = slot.rare.as_ref().and_then(|rare| rare.failure.clone());
+                Some(failure.map_or(Outcome::Cancelled, Outcome::Failed))
+            }
+        }
+    }
+
+    fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
+        let mut slot = self.slot.lock();
+        let number = slot.rare().waiters.add(waiter);
+        // RACE: who ends the task sees that there are waiters, or this thread sees the end. In the first case the other one
+        // waits for the lock.
+        let Some(end) = self.header.note_waiter() else { return Ok(number) };
+        match slot.rare().waiters.remove(number) {
+            Some(waiter) => Err((waiter, end.into())),
+            None => unreachable!("it was added under this lock"),
+        }
+    }
+
+    fn remove_waiter(&self, number: u64) {
+        let removed = self.slot.lock().rare.as_mut().and_then(|rare| rare.waiters.remove(number));
+        drop_contained(removed);
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> AnyTask
+    for TaskBlock<T, B, X>
+{
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn traits(&self) -> Option<&Traits> {
+        self.traits.get()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn state(&self) -> TaskState {
+        // RACE: the end is looked at again under the lock, because a run may have ended in between.
+        let is_over = || self.header.end().map(TaskState::from);
+        is_over().unwrap_or_else(|| {
+            let phase = self.slot.lock().phase.visible();
+            is_over().unwrap_or(phase)
+        })
+    }
+
+    fn due(&self) -> Due {
+        Due::Tick(self.slot.lock().due)
+    }
+
+    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+        let (body, number, due) = {
+            let mut slot = self.slot.lock();
+            match slot.phase.begin(claim.from_queue) {
+                Begin::Run(body) => (body, header::count_run(self.traits.get()), slot.due),
+                Begin::Nothing { was_counted } => return Ran::Nothing { was_counted },
+                Begin::Resume(body) => {
+                    drop(slot);
+                    return self.poll_on(body, claim, observer);
+                }
+            }
+        };
+        if self.traits.get().is_none() && claim.is_silent && !claim.is_held {
+            let (verdict, task) =
+                claim.thread.enter_plain(self, claim.by_worker, |task| {
+                    match task.as_any().downcast_ref::<Self>() {
+                        Some(block) => block.run_plainly(body, task),
+                        None => unreachable!("the task is what it was"),
+                    }
+                });
+            return Ran::Over(verdict, task);
+        }
+        let started = claim.started.unwrap_or_else(|| observer.now());
+        let run = Run::new(self, number, Due::Tick(due), started, claim.by_worker);
+        Self::execute(run, body, claim, observer)
+    }
+
+    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> Verdict {
+        let mut slot = self.slot.lock();
+        let (body, step) = (slot.phase.take_held(), slot.take_step());
+        drop(slot);
+        match body.zip(step) {
+            Some((body, step)) => self.close(Stepped { body, step }, run, observer),
+            None => unreachable!("only an outcome that is held back is settled"),
+        }
+    }
+
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::from(self)
+    }
+
+    fn suspend(&self, run: &Run) -> Suspend<()> {
+        let mut slot = self.slot.lock();
+        // A pending step has no outcome.
+        drop(slot.take_step());
+        match slot.phase.suspend(None, self.header.end().is_some()) {
+            Suspend::WasCancelled(body) => {
+                drop(slot);
+                self.discard(body);
+                Suspend::WasCancelled(None)
+            }
+            Suspend::Suspended => {
+                slot.rare().suspended = Some(run.clone());
+                Suspend::Suspended
+            }
+            Suspend::Woken => {
+                slot.rare().suspended = Some(run.clone());
+                Suspend::Woken
+            }
+        }
+    }
+
+    fn enqueue(&self) -> bool {
+        self.slot.lock().phase.enqueue()
+    }
+
+    fn withdraw(&self) -> bool {
+        let was_queued = self.slot.lock().phase.withdraw();
+        if was_queued {
+            self.header.note_removed();
+        }
+        was_queued
+    }
+
+    fn take_out(self: Arc<Self>, _: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
+        if self.withdraw() { Ok(self) } else { Err(self) }
+    }
+
+    fn is_queued(&self) -> bool {
+        self.slot.lock().phase.is_queued()
+    }
+
+    fn stands_at(&self, _: Due) -> bool {
+        // RACE: looked at before the setting, so that a task that has kept its place is not taken for a dead one.
+        let is_gone = self.header.is_gone();
+        if self.header.link.has_kept() {
+            return self.slot.lock().phase.is_queued();
+        }
+        !is_gone
+    }
+
+    fn is_over(&self) -> bool {
+        self.header.end().is_some() || self.slot.lock().phase.is_over()
+    }
+
+    fn cancel(&self) -> Option<Cancelled> {
+        let mut slot = self.slot.lock();
+        if !std::mem::needs_drop::<B>() && slot.rare.is_none() && !self.header.link.has_kept() {
+            return self.cancel_bare(&mut slot.phase);
+        }
+        if self.header.end().is_some() {
+            return None;
+        }
+        let keeps_place = self.header.link.keeps_cancelled() && !self.is_call();
+        match slot.phase.cancel(keeps_place) {
+            Cancel::IsOver => None,
+            Cancel::Leaves(leaving) => Some(self.leave(slot, leaving)),
+            Cancel::IsRunning => {
+                self.header.try_end(End::Cancelled)?;
+                let waiters = slot.take_waiters();
+                Some(Cancelled { waiters, was_waiting: false, died: false, was_suspended: false })
+            }
+        }
+    }
+
+    fn interrupt(&self) {
+        let waiters = {
+            let mut slot = self.slot.lock();
+            header::ask_to_stop(&self.header, self.traits.get(), EVERY_RUN);
+            slot.take_interruptible()
+        };
+        notify(waiters, TaskState::Running);
+    }
+
+    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
+        let (waiters, is_to_resume) = {
+            let mut slot = self.slot.lock();
+            // RACE: under the lock, so that the request is for the run that is in progress now, and
+            // never for the next.
+            let runs = header::runs(self.traits.get());
+            let is_another = run.is_some_and(|run| run != runs);
+            if is_another || slot.phase.visible() == TaskState::Scheduled {
+                return;
+            }
+            header::ask_to_stop(&self.header, self.traits.get(), runs);
+            let is_to_resume = self.header.end().is_none() && slot.phase.wake();
+            (slot.take_interruptible(), is_to_resume)
+        };
+        notify(waiters, TaskState::Running);
+        if is_to_resume && let Some(home) = self.header.link.home() {
+            home.resume(self);
+        }
+    }
+
+    fn is_asked_to_stop(&self, run: u64) -> bool {
+        header::is_asked_to_stop(&self.header, self.traits.get(), run)
+    }
+
+    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
+        self.slot.lock().rare().interruptible.add(Waiter::Thread(Arc::clone(gate)))
+    }
+
+    fn remove_interruptible(&self, number: u64) {
+        let removed =
+            self.slot.lock().rare.as_mut().and_then(|rare| rare.interruptible.remove(number));
+        drop(removed);
+    }
+}
+
+/// The waker of a task's future puts the task back into the queue of its pool.
+impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> Wake for TaskBlock<T, B, X> {
+    fn wake(self: Arc<Self>) {
+        self.wake_suspended();
+    }
+}
+
+impl<T, B, X: MaybeTraits> Drop for TaskBlock<T, B, X> {
+    fn drop(&mut self) {
+        let slot = self.slot.get_mut();
+        let is_spent = matches!(
+            slot.phase,
+            Phase::Running { .. } | Phase::Over { value: None, .. } | Phase::Leaving { .. }
+        );
+        if is_spent && slot.rare.is_none() {
+            return;
+        }
+        let phase =
+            std::mem::replace(&mut slot.phase, Phase::Over { is_queued: false, value: None });
+        let rare = slot.rare.take();
+        self.discard(phase);
+        self.discard(rare);
+    }
+}
+
+impl<T, B, X: MaybeTraits> fmt::Debug for TaskBlock<T, B, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskBlock").field("id", &self.header.id()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::steps::Once;
+    use super::TaskBlock;
+
+    /// With its counts a task of a small closure fits a block of 80 bytes, with what an allocator adds.
+    #[test]
+    fn a_small_one_shot_takes_a_small_block() {
+        let counts = 2 * size_of::<usize>();
+        assert!(size_of::<TaskBlock<(), Once<[u64; 1]>, ()>>() + counts <= 72);
+    }
+}
