@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The documentation of what is published: without a warning, and without a link that leads nowhere, which rustdoc does not see
-# in Markdown. `ci/docs.sh private` with private items, and without the look at links.
+# Builds the documentation of what is published, and looks at its links.
+#
+# rustdoc does not see those in Markdown. `ci/docs.sh private` adds private items, and does not look at links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

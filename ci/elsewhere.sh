@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests on systems that have no PostgreSQL for them: Windows, macOS. Real processes that share a store are run on Linux
-# only, by `ci/test.sh`.
+# Runs the tests on systems without PostgreSQL for them: Windows, macOS.
+#
+# Real processes that share a store are run on Linux only, by `ci/test.sh`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The lowest versions of dependencies that the manifests allow are enough, with the oldest Rust that they promise: all that is
-# published is checked in a copy.
+# Builds all that is published with the lowest versions of dependencies.
+#
+# They are resolved in a copy, and built with the oldest Rust that is promised.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

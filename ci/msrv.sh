@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The oldest Rust that `Cargo.toml` promises builds all that is published, with all features, and with none.
+# Builds all that is published with the oldest Rust that is promised.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What would be published can be packaged, is small and complete, and works: all packages are made and unpacked, and a
-# program is built against them with all features, and run. `ci/package.sh newest` takes the newest dependencies, which users
-# get, in place of those of `Cargo.lock`.
+# Packages every crate, and builds and runs a program against the packages.
+#
+# Each has to be small and complete. The program uses all features. `ci/package.sh newest` takes the newest dependencies,
+# which users get, in place of those of `Cargo.lock`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command with a release of Rust: `ci/toolchain.sh 1.88 cargo check`. Takes one that is installed, or has rustup
-# fetch it. Ends with 3 where it cannot be had.
+# Runs a command with a release of Rust: `ci/toolchain.sh 1.88 cargo check`.
+#
+# Takes one that is installed, or has rustup fetch it. Ends with 3 where neither works.
 set -euo pipefail
 
 release="$1"
@@ -17,7 +18,7 @@ if type -P rustup >/dev/null; then
   for name in $(rustup toolchain list --quiet); do
     if prints_release rustup run "$name" rustc; then exec rustup run "$name" "$@"; fi
   done
-  if rustup toolchain install --profile minimal "$release" >&2; then exec rustup run "$release" "$@"; fi
+  if rustup toolchain install --no-self-update --profile minimal "$release" >&2; then exec rustup run "$release" "$@"; fi
 fi
 echo "no Rust $release, and rustup cannot fetch it: rustup toolchain install --profile minimal $release" >&2
 exit 3

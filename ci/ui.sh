@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# What rustc prints for each mistake of `tests/ui/fail` and `tests/ui/rustc`, and that each program of `tests/ui/pass`
-# compiles and runs. The messages are those of one release of rustc, which is taken or fetched.
+# Compares all that rustc prints for mistakes in annotations.
+#
+# They are in `tests/ui/fail` and `tests/ui/rustc`; each program of `tests/ui/pass` compiles and runs. The messages are those
+# of one release of rustc, which is taken or fetched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,4 @@
-//! A program as users write one: `ci/package.sh` builds it against what would be published, and runs it.
+//! A program as users write one, for `ci/package.sh`.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The files that git tracks: none that came in by accident, none that nothing reads.
+//! Holds the files that git tracks to what is expected of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
