@@ -172,7 +172,7 @@ fn f_as2_a_storm_of_wakes_goes_on_after_the_end() {
 
 #[test]
 fn f_as2_each_of_many_last_wakes_counts() {
-    const ROUNDS: u64 = 1_000;
+    const ROUNDS: u64 = 100;
     let ManualPool { pool, .. } = ManualPool::new(2);
     let (wakes, seen) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (sender, waker) = mpsc::channel();
