@@ -63,7 +63,7 @@ fn stage() -> (ScheduledThreadPool, Arc<Trap>, mpsc::Receiver<(&'static str, u64
 }
 
 fn next(told: &mpsc::Receiver<(&'static str, u64)>) -> (&'static str, u64) {
-    told.recv_timeout(Duration::from_secs(10)).expect("something becomes of a worker")
+    told.recv_timeout(Duration::from_secs(60)).expect("something becomes of a worker")
 }
 
 /// Waits until the first worker has died; another may have begun before it tells of that.

@@ -389,7 +389,7 @@ fn ec_e8_a_cancel_between_run_and_requeue_leaves_nothing_in_the_queue() {
 fn ec_e8_recurring_tasks_are_left_in_no_queue_by_a_race_with_their_requeue() {
     let ManualPool { pool, clock } = ManualPool::new(2);
     let mut random = Random(88);
-    for round in 0..500 {
+    for round in 0..kit::rounds(500) {
         let runs = Arc::new(AtomicU64::new(0));
         let (counter, clock) = (Arc::clone(&runs), clock.clone());
         // Each run makes the next one due, so the task is re-queued all the time.

@@ -1,4 +1,4 @@
-//! The contract under load (EC-M). The counts are those of the contract.
+//! The contract under load (EC-M).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -81,8 +81,6 @@ fn ec_m1_every_task_runs_exactly_once_and_never_early() {
     assert_eq!(stats.largest_pool_size, 2);
 }
 
-const ROUNDS: u64 = 500;
-
 /// Schedules short tasks until the pool takes no more.
 fn submit_until_rejected(seed: u64, pool: &ScheduledThreadPool) -> Vec<(TaskHandle<u64>, u64)> {
     let (mut random, mut accepted) = (Random(seed), Vec::new());
@@ -142,7 +140,7 @@ fn race_with_shutdown(round: u64) -> (usize, usize) {
 #[test]
 fn ec_m2_whatever_is_accepted_while_the_pool_ends_is_run_or_cancelled() {
     let (mut accepted, mut cancelled) = (0, 0);
-    for round in 0..ROUNDS {
+    for round in 0..kit::rounds(500) {
         let (of_round, of_them) = race_with_shutdown(round);
         accepted += of_round;
         cancelled += of_them;

@@ -8,6 +8,7 @@ mod model;
 mod stepper;
 mod words;
 
+use crate::kit::is_thorough;
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use model::{Model, any_model, busy_model};
 use proptest::prelude::*;
@@ -59,7 +60,7 @@ const TEXT: &str = "(?s).{0,40}";
 const LIKELY_TEXT: &str = "[0-9*/,?LW# \\-MONFRIJAEBadhmsnuPT().@+]{0,24}";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(512), failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(128), failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn fire_times_increase_and_match_the_local_clock(
@@ -176,7 +177,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(4), failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(2), failure_persistence: None, ..Default::default() })]
 
     /// Around changes of the clock, every policy gives what a walk over every second gives.
     #[test]
@@ -232,11 +233,14 @@ fn hard_expressions_agree_with_a_walk_over_every_second() {
     ];
     for stretch in &STRETCHES {
         let stretch = Stretch::of(stretch);
-        for text in texts {
+        for (number, text) in texts.iter().enumerate() {
             let model = Model::of_plain(text);
             for gap in [DstGap::Skip, DstGap::RunAfter] {
-                for overlap in [DstOverlap::Both, DstOverlap::First, DstOverlap::Last] {
-                    check_stretch(stretch, &model, (gap, overlap), 0);
+                let overlaps = [DstOverlap::Both, DstOverlap::First, DstOverlap::Last];
+                for (turn, overlap) in overlaps.into_iter().enumerate() {
+                    if is_thorough() || turn == number % overlaps.len() {
+                        check_stretch(stretch, &model, (gap, overlap), 0);
+                    }
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::kit::{
     Journal, Latch, ManualPool, Mutex, Pending, Random, VirtualPool, close, eventually,
-    is_in_own_process, ms, value_of,
+    is_in_own_process, ms, rounds, value_of,
 };
 use scheduler_core::{Clock, TaskHandle, Tick};
 
@@ -264,7 +264,7 @@ fn cancel_in_poll(stage: &ManualPool, random: &mut Random, is_own_doing: bool) {
 #[test]
 fn f_as3_a_cancel_during_a_poll_drops_the_future_once_and_after_the_poll() {
     let (stage, mut random) = (ManualPool::new(2), Random(3));
-    for round in 0..10_000 {
+    for round in 0..rounds(10_000) {
         cancel_in_poll(&stage, &mut random, round % 2 == 0);
     }
     close(&stage.pool);

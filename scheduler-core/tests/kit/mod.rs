@@ -43,7 +43,7 @@ use locks::{Condvar, MutexGuard};
 pub(crate) use wall::{WallTask, at_wall, on_wall};
 
 /// How long any wait may take, in real time.
-pub(crate) const CAP: Duration = Duration::from_secs(10);
+pub(crate) const CAP: Duration = Duration::from_secs(60);
 
 pub(crate) const NANO: Duration = Duration::from_nanos(1);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -446,6 +446,16 @@ pub(crate) fn command_for<T: Fn()>(_test: T) -> Command {
 /// Whether the kit decorates every task.
 pub(crate) fn is_decorated() -> bool {
     std::env::var_os(DECORATED).is_some()
+}
+
+/// Whether everything is tried, as `ci/test.sh` asks for by `SCHEDULER_TEST_ROUNDS=all`, or a part.
+pub(crate) fn is_thorough() -> bool {
+    std::env::var("SCHEDULER_TEST_ROUNDS").is_ok_and(|rounds| rounds == "all")
+}
+
+/// How many rounds of a race are run: all of so many, or a tenth.
+pub(crate) fn rounds(all: u64) -> u64 {
+    if is_thorough() { all } else { all / 10 }
 }
 
 /// Holds that a pool is healthy after whatever it went through: it runs 100 fresh tasks, its counters
