@@ -17,11 +17,16 @@ pub(crate) fn of(folder: &str) -> Vec<Source> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let folder = root.join(folder);
     let sources = rust_files(&folder).into_iter().map(|file| Source {
-        path: file.strip_prefix(root).expect("below the root").display().to_string(),
+        path: slashed(file.strip_prefix(root).expect("below the root")),
         inside: file.strip_prefix(&folder).expect("below the folder").to_owned(),
         file,
     });
     sources.collect()
+}
+
+/// A path as documents write it, on Windows too.
+fn slashed(path: &Path) -> String {
+    path.display().to_string().replace('\\', "/")
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
