@@ -50,12 +50,25 @@ impl fmt::Display for ConnectError {
 
 impl Error for ConnectError {}
 
-/// Of a store that is open, and connects again.
+/// Of a store that is open, and connects again: a reason in one line, for a log.
 impl From<ConnectError> for StoreError {
     fn from(error: ConnectError) -> Self {
-        Self::Unavailable(match error {
+        let reason = match error {
             ConnectError::Refused(reason) | ConnectError::Unavailable(reason) => reason,
             error => error.to_string(),
-        })
+        };
+        Self::Unavailable(reason.replace('\n', "; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_connects_again_says_why_not_in_one_line() {
+        let refused = ConnectError::Refused("no such role (28000)\nhelp: name another".to_owned());
+        let expected = "the store is unavailable: no such role (28000); help: name another";
+        assert_eq!(StoreError::from(refused).to_string(), expected);
     }
 }

@@ -36,7 +36,7 @@ const TOO_LATE: &str = "SCH01";
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
-        Some(db) => unavailable(&answer(db)),
+        Some(db) => unavailable(&answer(db).replace('\n', "; ")),
         None => unavailable(&with_causes(error)),
     }
 }
