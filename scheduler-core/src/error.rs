@@ -287,7 +287,7 @@ fn is_limit_of_system(reason: &str) -> bool {
     let number = reason.rsplit_once("(os error ").and_then(|(_, number)| number.strip_suffix(')'));
     let Some(number) = number.and_then(|number| number.parse().ok()) else { return false };
     let kind = io::Error::from_raw_os_error(number).kind();
-    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
+    cfg!(unix) && matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
 }
 
 impl fmt::Debug for Error {
