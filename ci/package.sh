@@ -21,7 +21,8 @@ cargo package --workspace --no-verify --allow-dirty --quiet "${excluded[@]}"
 for name in "${names[@]}"; do
   file="$(echo "$packed/$name"-[0-9]*.crate)"
   mkdir "$unpacked/$name"
-  tar --extract --gzip --strip-components=1 --directory "$unpacked/$name" --file "$file"
+  # The files in it are dated 2006, so that cargo would take what it has built of an earlier package.
+  tar --extract --touch --gzip --strip-components=1 --directory "$unpacked/$name" --file "$file"
   bytes="$(stat --format=%s "$file")"
   printf '%-22s %4d KB, %3d files\n' "$name" $(((bytes + 999) / 1000)) "$(find "$unpacked/$name" -type f | wc -l)"
   ((bytes <= bytes_max)) || { echo "$file: more than $bytes_max bytes" >&2; exit 1; }
