@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Bugs that the models have to find. Each patch in `ci/twins/` plants one into a copy of the engine. Its first line says what
-# the bug is, and lines of this form which tests have to fail for it, and with which words:
+# Bugs that models have to find. Each patch in `ci/twins/` plants one into a copy of the engine: the twin. Above the patch stand a
+# sentence about the bug, and each test that has to fail for it, with words that its failure says:
 #
 #   loom submission::l1_what_comes_while_a_worker_goes_to_sleep_is_run: deadlock
 #
-#   ci/twins.sh                 all of them
+#   ci/twins.sh                 all twins
 #   ci/twins.sh loom            those of one model checker; `shuttle` is the other one
 #   ci/twins.sh loom NAME...    some of them
 #
-# Interleavings of 2 preemptions, and schedules, as in CI. A patch that does not apply any more is a fault; so is a test
-# that no patch names.
+# As much is explored as in CI. It is a fault if a twin passes or fails otherwise, if a patch does not apply any more, and if no
+# patch names a test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# One copy and one target folder for all, so that only what a patch changes is built anew.
+# One copy for all, beside the dependencies of the models, so that only what a patch changes is built anew.
 copy=target/twins
 export CARGO_INCREMENTAL=1 LOOM_MAX_PREEMPTIONS=2 SCHEDULER_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
 unset LOOM_MAX_DURATION SHUTTLE_RANDOM_SEED

@@ -149,7 +149,11 @@ fn disarmed() {
     };
     clock.advance(ms(10));
     other.join().unwrap();
-    assert_eq!(timer.due(), None);
+    assert_eq!(
+        (timer.due(), pool.stats().queued),
+        (None, 0),
+        "a timer that is disarmed is counted"
+    );
     end(&pool, &timer);
     assert!(timer.fired.get() <= 1, "a timer fires once for each time");
 }
