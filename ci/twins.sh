@@ -15,7 +15,8 @@ cd "$(dirname "$0")/.."
 
 # One copy for all, beside the dependencies of the models, so that only what a patch changes is built anew.
 copy=target/twins
-export CARGO_INCREMENTAL=1 LOOM_MAX_PREEMPTIONS=2 SCHEDULER_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
+export CARGO_INCREMENTAL=1 CARGO_TERM_COLOR=never
+export LOOM_MAX_PREEMPTIONS=2 SCHEDULER_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
 unset LOOM_MAX_DURATION SHUTTLE_RANDOM_SEED
 log="target/twins.log"
 faults=0
@@ -34,18 +35,19 @@ make_copy() {
   sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "scheduler-expr"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
 }
 
-# Builds or runs the tests of a checker in the copy.
-in_copy() {
+# Builds the tests of a checker in the copy, and finds their program.
+build() {
   local checker="$1"
-  shift
-  RUSTFLAGS="--cfg $checker" timeout 600 cargo test --quiet --manifest-path "$copy/Cargo.toml" --target-dir "target/$checker" \
-    --profile models -p scheduler-core --test "$checker" "$@" >"$log" 2>&1
+  RUSTFLAGS="--cfg $checker" cargo test --manifest-path "$copy/Cargo.toml" --target-dir "target/$checker" --profile models \
+    -p scheduler-core --test "$checker" --no-run >"$log" 2>&1 || return 1
+  program="$(sed -n 's/^ *Executable .*(\(.*\))$/\1/p' "$log")"
+  [[ -x "$program" ]]
 }
 
 # A test of a twin has to fail, with these words.
 expect_failure() {
-  local name="$1" checker="$2" test="$3" words="$4" begin=$SECONDS
-  if in_copy "$checker" -- --exact --nocapture "$test"; then
+  local name="$1" test="$2" words="$3" begin=$SECONDS
+  if timeout 600 "$program" --exact --nocapture "$test" >"$log" 2>&1; then
     fault "$name: $test does not fail"
   elif ! grep -qF -- "$words" "$log"; then
     tail -n 20 "$log" >&2
@@ -69,10 +71,10 @@ try_twin() {
   lines="$(grep "^$checker " <<<"$lines" || true)"
   [[ -n "$lines" ]] || return 0
   git_apply "$patch" || { fault "$patch does not apply any more"; return 0; }
-  if in_copy "$checker" --no-run; then
+  if build "$checker"; then
     while IFS= read -r line; do
       [[ "$line" =~ ^$checker\ ([a-z0-9_:]+):\ (.+)$ ]] || { fault "$patch: no test and its words: $line"; continue; }
-      expect_failure "$name" "$checker" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+      expect_failure "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
     done <<<"$lines"
   else
     tail -n 40 "$log" >&2
@@ -84,10 +86,9 @@ try_twin() {
 # Each test of a checker is one that a bug can fail.
 check_tests() {
   local checker="$1" test
-  in_copy "$checker" -- --list
   while IFS= read -r test; do
     grep -q "^$checker $test: " ci/twins/*.patch || fault "no patch in ci/twins/ names the test $test"
-  done < <(sed -n 's/: test$//p' "$log")
+  done < <("$program" --list | sed -n 's/: test$//p')
 }
 
 checkers=(loom shuttle)
