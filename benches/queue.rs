@@ -1,6 +1,6 @@
 //! The queue of the engine, beside the heap of `std`.
 //!
-//! `cargo bench -p benches --bench queue`. With `SCHEDULER_BENCH_HUGE=1` there
+//! `cargo bench -p benches --bench queue`. With `BENCH_HUGE=1` there
 //! are 10^7 pending items, too. Due times are long delays, uniform between a second and an hour. Neither queue takes an
 //! item out by its handle: what is cancelled stays as a dead entry, which is swept out with others.
 
@@ -20,7 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 const OPS: u64 = 1000;
 
 fn sizes() -> impl Iterator<Item = u64> {
-    let huge = std::env::var_os("SCHEDULER_BENCH_HUGE").map(|_| 10_000_000);
+    let huge = std::env::var_os("BENCH_HUGE").map(|_| 10_000_000);
     [1000, 100_000, 1_000_000].into_iter().chain(huge)
 }
 

@@ -47,7 +47,7 @@ step_loom() {
 
 # Schedules of the whole pool: other ones each time.
 step_shuttle() {
-  SCHEDULER_SCHEDULES="$(size 2000000 20000)" ci/shuttle.sh deep
+  TEST_SCHEDULES="$(size 2000000 20000)" ci/shuttle.sh deep
 }
 
 # The engine against its reference model.
@@ -57,29 +57,29 @@ step_simulation() {
 
 # What is planned, and what a ticker does, against the naive specification.
 step_planner() {
-  SCHEDULER_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler-rs --lib specification:: -- --nocapture
+  TEST_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler-rs --lib specification:: -- --nocapture
 }
 
 # Whole lives of tasks, against what must hold in each of them.
 step_lives() {
-  SCHEDULER_SIM_SEEDS="$(size 100000 3000)" \
+  TEST_SIM_SEEDS="$(size 100000 3000)" \
     named_tests -p scheduler-rs --lib simulation:: -- --skip soak --nocapture
 }
 
 # Few tasks and very many fire times, over simulated years.
 step_soak() {
-  SCHEDULER_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler-rs --lib soak -- --nocapture
+  TEST_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler-rs --lib soak -- --nocapture
 }
 
 # The same scenarios on the real clock and simulated.
 step_scenarios() {
-  SCHEDULER_SCENARIOS="$(size 10000 200)" \
+  TEST_SCENARIOS="$(size 10000 200)" \
     named_tests -p tests --test facade as_simulated -- --nocapture
 }
 
 # The whole scheduler by the system's clock.
 step_clock() {
-  SCHEDULER_SOAK_SECONDS="$(size 1800 20)" \
+  TEST_SOAK_SECONDS="$(size 1800 20)" \
     named_tests -p tests --test soak_real_clock -- --nocapture
 }
 
@@ -99,7 +99,7 @@ step_cluster() {
 
 # What is left after very many cancellations runs on time.
 step_churn() {
-  SCHEDULER_CHURN_ROUNDS="$(size 1000 2)" \
+  TEST_CHURN_ROUNDS="$(size 1000 2)" \
     named_tests -p scheduler-core --test engine contract::churn::
 }
 

@@ -13,29 +13,29 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 step_lives() {
-  SCHEDULER_NODE_SEEDS="${1:-1000000}" SCHEDULER_NODE_FIRST="${2:-0}" SCHEDULER_NODE_SMALL=900 \
+  TEST_NODE_SEEDS="${1:-1000000}" TEST_NODE_FIRST="${2:-0}" TEST_NODE_SMALL=900 \
     cargo test --release -p scheduler-node --lib -- --nocapture
 }
 
 step_differential() {
-  SCHEDULER_DIFFERENTIAL_STEPS="${1:-1000000}" \
+  TEST_DIFFERENTIAL_STEPS="${1:-1000000}" \
     cargo test --release -p scheduler-sqlite --test sqlite differential:: -- --nocapture
 }
 
 step_processes() {
-  if [[ "${1:-}" != brief ]]; then export SCHEDULER_CLUSTER_FULL=1; fi
+  if [[ "${1:-}" != brief ]]; then export TEST_CLUSTER_FULL=1; fi
   for store in sqlite postgres; do
-    SCHEDULER_CLUSTER_STORE="$store" cargo test --release -p cluster --test cluster -- --test-threads=8
+    TEST_CLUSTER_STORE="$store" cargo test --release -p cluster --test cluster -- --test-threads=8
   done
 }
 
 step_ticks() {
-  SCHEDULER_TICK_SECONDS="${1:-300}" SCHEDULER_CLUSTER_STORE="${SCHEDULER_CLUSTER_STORE:-postgres}" \
+  TEST_TICK_SECONDS="${1:-300}" TEST_CLUSTER_STORE="${TEST_CLUSTER_STORE:-postgres}" \
     cargo test --release -p cluster --test cluster -- --ignored --nocapture how_soon
 }
 
 step_chaos() {
-  SCHEDULER_CLUSTER_STORE=postgres SCHEDULER_CHAOS_SECONDS="${1:-1800}" SCHEDULER_CHAOS_SEED="${2:-1}" \
+  TEST_CLUSTER_STORE=postgres TEST_CHAOS_SECONDS="${1:-1800}" TEST_CHAOS_SEED="${2:-1}" \
     cargo test --release -p cluster --test cluster -- --ignored --nocapture chaos
 }
 

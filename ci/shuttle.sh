@@ -15,7 +15,7 @@ case "${1:-quick}" in
 esac
 
 # Each of the five tests takes so many.
-export SCHEDULER_SCHEDULES="${SCHEDULER_SCHEDULES:-$schedules}"
+export TEST_SCHEDULES="${TEST_SCHEDULES:-$schedules}"
 # The warning is about atomics weaker than SeqCst: loom, not shuttle, explores those.
 export RUSTFLAGS="--cfg shuttle" SHUTTLE_SILENCE_WARNINGS=1
 cargo test --profile models --target-dir target/shuttle \

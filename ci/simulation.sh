@@ -8,11 +8,11 @@ cd "$(dirname "$0")/.."
 
 seeds="${1:-1000000}"
 [[ "$seeds" != quick ]] || seeds=100000
-SCHEDULER_SIM_SEEDS="$seeds" cargo test --release -p scheduler-core --test simulation -- --nocapture
+TEST_SIM_SEEDS="$seeds" cargo test --release -p scheduler-core --test simulation -- --nocapture
 [[ "${1:-}" != quick ]] || exit 0
 cargo test --release -p scheduler-core --test engine contract::cancel::ec_e4
 cargo test --release -p scheduler-core --test engine contract::timer::ec_o11
 PROPTEST_CASES=512 cargo test --release -p scheduler-core --test engine cron_properties::
-SCHEDULER_SIM_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=1000000 \
+TEST_SIM_SEEDS=10000 TEST_SOAK_FIRINGS=1000000 \
   cargo test --release -p scheduler-rs --lib simulation:: -- --nocapture
-SCHEDULER_SIM_SEEDS=100000 cargo test --release -p scheduler-rs --lib specification:: -- --nocapture
+TEST_SIM_SEEDS=100000 cargo test --release -p scheduler-rs --lib specification:: -- --nocapture

@@ -7,11 +7,11 @@ cd "$(dirname "$0")/.."
 # time, and so together, and beside the others.
 cluster() {
   for store in sqlite postgres; do
-    SCHEDULER_CLUSTER_STORE="$store" cargo test --workspace --all-features --test cluster -- --test-threads=8 || return 1
+    TEST_CLUSTER_STORE="$store" cargo test --workspace --all-features --test cluster -- --test-threads=8 || return 1
   done
 }
 # More of what a machine of one's own does a little of.
-export SCHEDULER_TEST_ROUNDS=all SCHEDULER_NODE_SEEDS=10000 SCHEDULER_SOAK_FIRINGS=30000 SCHEDULER_DIFFERENTIAL_STEPS=5000
+export TEST_ROUNDS=all TEST_NODE_SEEDS=10000 TEST_SOAK_FIRINGS=30000 TEST_DIFFERENTIAL_STEPS=5000
 cargo test --workspace --all-features --no-run
 log=$(mktemp)
 cluster >"$log" 2>&1 &

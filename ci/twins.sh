@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 # One copy for all, beside the dependencies of the models, so that only what a patch changes is built anew.
 copy=target/twins
 export CARGO_INCREMENTAL=1 CARGO_TERM_COLOR=never
-export LOOM_MAX_PREEMPTIONS=2 SCHEDULER_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
+export LOOM_MAX_PREEMPTIONS=2 TEST_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
 unset LOOM_MAX_DURATION SHUTTLE_RANDOM_SEED
 log="target/twins.log"
 faults=0

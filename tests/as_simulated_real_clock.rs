@@ -5,7 +5,7 @@
 //! in units, and no two things happen within one unit. A slow moment of the machine may still exchange two of them, so a
 //! scenario that differs is repeated with a longer unit; a difference that is there with the longest is a fault.
 //!
-//! `SCHEDULER_SCENARIOS=1500 cargo test -p tests --test facade as_simulated -- --nocapture` is the deep tier;
+//! `TEST_SCENARIOS=1500 cargo test -p tests --test facade as_simulated -- --nocapture` is the deep tier;
 //! `SCHEDULER_SCENARIO_FIRST` is the first seed.
 #![expect(clippy::print_stderr, reason = "how many were repeated is a figure of the deep tier")]
 #![expect(clippy::disallowed_methods, reason = "the commands come by the system's clock")]
@@ -321,7 +321,7 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn as_simulated_so_on_the_real_clock() {
-    let count = number("SCHEDULER_SCENARIOS", 64);
+    let count = number("TEST_SCENARIOS", 64);
     let first = number("SCHEDULER_SCENARIO_FIRST", 0);
     let next = AtomicU64::new(first);
     let repeated = AtomicU64::new(0);

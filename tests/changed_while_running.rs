@@ -299,7 +299,7 @@ fn play(seed: u64, spoil: fn(&mut Model)) -> usize {
 
 #[test]
 fn tasks_run_as_they_are_at_each_instant() {
-    let seeds = std::env::var("SCHEDULER_SIM_SEEDS").map_or(Ok(40), |seeds| seeds.parse());
+    let seeds = std::env::var("TEST_SIM_SEEDS").map_or(Ok(40), |seeds| seeds.parse());
     let seeds: u64 = seeds.expect("a number of seeds");
     let runs: usize = (0..seeds).map(|seed| play(seed, |_| {})).sum();
     println!("{seeds} seeds, {} changes, {runs} runs", seeds * 40);

@@ -1,8 +1,8 @@
-//! The whole scheduler by the system's clock, for as long as `SCHEDULER_SOAK_SECONDS` says: 10⁴ fire times
+//! The whole scheduler by the system's clock, for as long as `TEST_SOAK_SECONDS` says: 10⁴ fire times
 //! a second, beside threads that add, reschedule and remove tasks, and pools that are shut down in the
 //! middle of everything. Nothing is lost, doubled or early, and memory, threads and descriptors stay.
 //!
-//! `SCHEDULER_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --nocapture`
+//! `TEST_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --nocapture`
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stderr, reason = "the test prints figures")]
 
@@ -146,7 +146,7 @@ fn scheduler(seen: &mut Vec<(String, Duration, Arc<Seen>)>) -> Scheduler {
 
 #[test]
 fn ten_thousand_fire_times_a_second_leave_no_trace() {
-    let seconds = std::env::var("SCHEDULER_SOAK_SECONDS").map_or(20, |text| text.parse().unwrap());
+    let seconds = std::env::var("TEST_SOAK_SECONDS").map_or(20, |text| text.parse().unwrap());
     let (clock, mut seen) = (SystemClock::new(), Vec::new());
     let scheduler = scheduler(&mut seen);
     let (is_over, quiet) = (AtomicBool::new(false), RwLock::new(()));

@@ -1,7 +1,7 @@
 //! Answers the conformance data: Spring's own results, and the wall-clock rule where Spring breaks
 //! it.
 //!
-//! Reads `tests/data`, or the directory in `SCHEDULER_CONFORMANCE`, and prints one line per file.
+//! Reads `tests/data`, or the directory in `TEST_CONFORMANCE`, and prints one line per file.
 
 use std::fs;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ struct Outcome {
 /// Runs `check` on each line of a file and fails unless all lines pass. A check returns a note, or
 /// why the line failed.
 fn check_file(name: &str, check: impl Fn(&Value) -> Result<Option<String>, String>) {
-    let directory = std::env::var_os("SCHEDULER_CONFORMANCE").map_or_else(
+    let directory = std::env::var_os("TEST_CONFORMANCE").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")),
         PathBuf::from,
     );

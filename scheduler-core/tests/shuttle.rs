@@ -7,7 +7,7 @@
 //! samplers: evenly random ones, and PCT of depth 3, which finds any bug that needs three decisions
 //! with a known probability. A failure prints a schedule to replay.
 //!
-//! `SCHEDULER_SCHEDULES` says how many schedules each sampler takes, `SHUTTLE_RANDOM_SEED` which.
+//! `TEST_SCHEDULES` says how many schedules each sampler takes, `SHUTTLE_RANDOM_SEED` which.
 //! `ci/shuttle.sh` runs this.
 #![cfg(shuttle)]
 

@@ -1,7 +1,7 @@
 //! The store answers as the contract says, and as the model does.
 //!
-//! `SCHEDULER_DIFFERENTIAL_STEPS` asks for more random requests than each run has, in sequences of 500, and
-//! `SCHEDULER_DIFFERENTIAL_SEED` says where to begin.
+//! `TEST_DIFFERENTIAL_STEPS` asks for more random requests than each run has, in sequences of 500, and
+//! `TEST_DIFFERENTIAL_SEED` says where to begin.
 
 use scheduler_store::conformance::Differential;
 
@@ -13,8 +13,8 @@ const STEPS: u32 = 500;
 
 #[test]
 fn random_requests_are_answered_as_by_the_model() {
-    let seed = number("SCHEDULER_DIFFERENTIAL_SEED", 1_000_000);
-    let steps = number("SCHEDULER_DIFFERENTIAL_STEPS", 1_000);
+    let seed = number("TEST_DIFFERENTIAL_SEED", 1_000_000);
+    let steps = number("TEST_DIFFERENTIAL_STEPS", 1_000);
     let seeds = steps.div_ceil(u64::from(STEPS));
     Differential { seed, seeds, steps: STEPS, every: 20 }.run::<TestPostgres>();
     println!("{seeds} seeds from {seed}, {STEPS} requests each: no difference");

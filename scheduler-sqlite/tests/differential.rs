@@ -1,6 +1,6 @@
 //! Random requests, answered by the store as by the model: more of them, when asked for.
 //!
-//! `SCHEDULER_DIFFERENTIAL_STEPS` says how many, in sequences of 500; `SCHEDULER_DIFFERENTIAL_SEED` where to begin.
+//! `TEST_DIFFERENTIAL_STEPS` says how many, in sequences of 500; `TEST_DIFFERENTIAL_SEED` where to begin.
 
 use crate::common::TestSqlite;
 use scheduler_store::conformance::Differential;
@@ -9,8 +9,8 @@ const STEPS: u32 = 500;
 
 #[test]
 fn random_requests_are_answered_as_by_the_model() {
-    let seed = number("SCHEDULER_DIFFERENTIAL_SEED", 1_000_000);
-    let steps = number("SCHEDULER_DIFFERENTIAL_STEPS", 2_000);
+    let seed = number("TEST_DIFFERENTIAL_SEED", 1_000_000);
+    let steps = number("TEST_DIFFERENTIAL_STEPS", 2_000);
     let seeds = steps.div_ceil(u64::from(STEPS));
     Differential { seed, seeds, steps: STEPS, every: 20 }.run::<TestSqlite>();
     println!("{seeds} seeds from {seed}, {STEPS} requests each: no difference");

@@ -14,9 +14,9 @@ use scheduler_store::{
     StoreTime,
 };
 
-const PART: &str = "SCHEDULER_SQLITE_PART";
-const FILE: &str = "SCHEDULER_SQLITE_FILE";
-const NUMBER: &str = "SCHEDULER_SQLITE_NUMBER";
+const PART: &str = "TEST_SQLITE_PART";
+const FILE: &str = "TEST_SQLITE_FILE";
+const NUMBER: &str = "TEST_SQLITE_NUMBER";
 
 /// What a process that was started by a test does. It is no test by itself.
 #[test]

@@ -67,6 +67,16 @@ fn every_licence_is_that_of_the_root() {
     }
 }
 
+/// The scheduler reads each variable with its prefix as a setting, and warns of those that it does not know.
+#[test]
+fn no_script_sets_a_variable_that_is_taken_for_a_setting() {
+    for file in tracked().iter().filter(|file| file.starts_with("ci") || file.starts_with(".ci")) {
+        let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
+        let line = text.lines().find(|line| line.contains("SCHEDULER_") && line.contains('='));
+        assert!(line.is_none(), "{}: {}", file.display(), line.unwrap_or_default());
+    }
+}
+
 /// Proptest looks for the cases of `src/a/b.rs` in `proptest-regressions/a/b.txt`.
 #[test]
 fn every_kept_case_of_a_property_has_its_source() {

@@ -430,12 +430,12 @@ mod tests {
         assert_eq!(next.at().to_rfc3339(), "9999-03-28T01:00:00+00:00");
     }
 
-    /// The zones that change oftenest and oddest; all there are with `SCHEDULER_ALL_ZONES` set, which
+    /// The zones that change oftenest and oddest; all there are with `TEST_ALL_ZONES` set, which
     /// takes a minute in release and is due when `chrono-tz` is upgraded.
     #[test]
     fn changes_lie_far_apart() {
         let odd = [Tz::Asia__Gaza, Tz::Africa__Casablanca, Tz::America__Juneau, Tz::Pacific__Apia];
-        let (zones, start) = match std::env::var_os("SCHEDULER_ALL_ZONES") {
+        let (zones, start) = match std::env::var_os("TEST_ALL_ZONES") {
             Some(_) => (TZ_VARIANTS.to_vec(), second(1840, 1)),
             None => (odd.to_vec(), second(2005, 1)),
         };

@@ -1,7 +1,7 @@
 //! What is left after many cancellations runs on time: the test that JDK 25's pool fails (JDK-8370887).
 //!
-//! `SCHEDULER_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
-//! `SCHEDULER_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test engine contract::churn::`.
+//! `TEST_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
+//! `TEST_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test engine contract::churn::`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Round {
 
 #[test]
 fn whatever_is_not_cancelled_runs_on_time_after_any_number_of_cancellations() {
-    let rounds = std::env::var("SCHEDULER_CHURN_ROUNDS").ok();
+    let rounds = std::env::var("TEST_CHURN_ROUNDS").ok();
     let rounds = rounds.map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"));
     for seed in 0..rounds {
         let mut round = Round::new(seed);

@@ -407,7 +407,7 @@ pub(crate) fn await_parked(clock: &ManualClock, count: usize) {
 }
 
 /// Set where the kit decorates every task: by `contract::decorated`.
-pub(crate) const DECORATED: &str = "SCHEDULER_TEST_DECORATED";
+pub(crate) const DECORATED: &str = "TEST_DECORATED";
 
 /// Decorates the tasks of a pool, where that is asked for.
 fn dressed(builder: PoolBuilder) -> PoolBuilder {
@@ -417,7 +417,7 @@ fn dressed(builder: PoolBuilder) -> PoolBuilder {
 /// Returns false when the test, which is the one that calls this, has passed in a process of its own, and true in that process.
 /// For what changes or measures a whole process.
 pub(crate) fn is_in_own_process<T: Fn()>(test: T) -> bool {
-    const OWN: &str = "SCHEDULER_TEST_IN_OWN_PROCESS";
+    const OWN: &str = "TEST_IN_OWN_PROCESS";
     if std::env::var_os(OWN).is_some() {
         return true;
     }
@@ -448,9 +448,9 @@ pub(crate) fn is_decorated() -> bool {
     std::env::var_os(DECORATED).is_some()
 }
 
-/// Whether everything is tried, as `ci/test.sh` asks for by `SCHEDULER_TEST_ROUNDS=all`, or a part.
+/// Whether everything is tried, as `ci/test.sh` asks for by `TEST_ROUNDS=all`, or a part.
 pub(crate) fn is_thorough() -> bool {
-    std::env::var("SCHEDULER_TEST_ROUNDS").is_ok_and(|rounds| rounds == "all")
+    std::env::var("TEST_ROUNDS").is_ok_and(|rounds| rounds == "all")
 }
 
 /// How many rounds of a race are run: all of so many, or a tenth.

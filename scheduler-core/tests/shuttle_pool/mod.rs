@@ -31,7 +31,7 @@ use shuttle::{Config, Runner, thread};
 use clients::Client;
 use watch::Watches;
 
-/// How many schedules each sampler takes unless `SCHEDULER_SCHEDULES` says otherwise.
+/// How many schedules each sampler takes unless `TEST_SCHEDULES` says otherwise.
 const SCHEDULES: usize = 10_000;
 
 /// Which schedules, unless `SHUTTLE_RANDOM_SEED` says otherwise.
@@ -48,7 +48,7 @@ fn schedules_of_three_decisions() {
 }
 
 fn schedules() -> usize {
-    let count = env::var("SCHEDULER_SCHEDULES").ok();
+    let count = env::var("TEST_SCHEDULES").ok();
     count.map_or(SCHEDULES, |count| count.parse().expect("a number of schedules"))
 }
 

@@ -14,7 +14,7 @@ use std::thread;
 /// Every so many seeds, one is run twice.
 const TWICE: u64 = 1_000;
 
-/// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
+/// How many seeds run unless `TEST_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
 const SEEDS: u64 = 5_000;
 
 const THREADS: u64 = 2;
@@ -104,7 +104,7 @@ fn play_and_check(seed: u64, is_twice: bool) -> Result<Played, String> {
 
 fn replay(seed: u64) -> String {
     format!(
-        "\nto replay it:\n  SCHEDULER_SIM_SEED={seed} cargo test -p scheduler-core --release \
+        "\nto replay it:\n  TEST_SIM_SEED={seed} cargo test -p scheduler-core --release \
          --test simulation -- --nocapture\nto keep it, add `{seed}` to \
          scheduler-core/tests/seeds.txt"
     )
@@ -124,7 +124,7 @@ fn setting(name: &str) -> Option<u64> {
 
 #[test]
 fn every_seed_keeps_every_invariant() {
-    if let Some(seed) = setting("SCHEDULER_SIM_SEED") {
+    if let Some(seed) = setting("TEST_SIM_SEED") {
         match play_and_check(seed, true) {
             Ok(played) => eprintln!("seed {seed}: {played:?}\n{:#?}", Plan::draw(seed)),
             Err(report) => panic!("{report}"),
@@ -134,8 +134,8 @@ fn every_seed_keeps_every_invariant() {
     for seed in kept() {
         play_and_check(seed, true).unwrap_or_else(|report| panic!("{report}"));
     }
-    let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
-    let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(SEEDS);
+    let first = setting("TEST_SIM_FIRST").unwrap_or(0);
+    let count = setting("TEST_SIM_SEEDS").unwrap_or(SEEDS);
     let stop = AtomicBool::new(false);
     let total = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

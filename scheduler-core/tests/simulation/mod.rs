@@ -47,11 +47,11 @@
 //! A failing seed prints its shortened operations and the command:
 //!
 //! ```text
-//! SCHEDULER_SIM_SEED=11 cargo test -p scheduler-core --release --test simulation -- --nocapture
+//! TEST_SIM_SEED=11 cargo test -p scheduler-core --release --test simulation -- --nocapture
 //! ```
 //!
-//! Add the seed to `tests/seeds.txt`, which runs first. `SCHEDULER_SIM_SEEDS` is how many seeds run,
-//! and `SCHEDULER_SIM_FIRST` the first of them.
+//! Add the seed to `tests/seeds.txt`, which runs first. `TEST_SIM_SEEDS` is how many seeds run,
+//! and `TEST_SIM_FIRST` the first of them.
 //!
 //! # What it must never do
 //!

@@ -360,8 +360,8 @@ fn explore(safeguards: Safeguards, millis: u64, most: usize) -> (usize, usize) {
 
 #[test]
 fn all_states_of_a_small_world() {
-    let millis = std::env::var("SCHEDULER_NODE_SMALL")
-        .map_or(200, |text| text.parse().expect("milliseconds"));
+    let millis =
+        std::env::var("TEST_NODE_SMALL").map_or(200, |text| text.parse().expect("milliseconds"));
     let (states, ends) = explore(Safeguards::default(), millis, 20_000_000);
     println!("{states} states, {ends} ends");
     assert!(states > 1_000);

@@ -12,8 +12,8 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn lives() {
-    let first = number("SCHEDULER_NODE_FIRST", 0);
-    let count = number("SCHEDULER_NODE_SEEDS", 1_000);
+    let first = number("TEST_NODE_FIRST", 0);
+    let count = number("TEST_NODE_SEEDS", 1_000);
     let next = AtomicU64::new(first);
     let sum = std::sync::Mutex::new(Figures::default());
     std::thread::scope(|scope| {
@@ -27,7 +27,7 @@ fn lives() {
                     let figures = live(seed, Safeguards::default());
                     let figures = figures.unwrap_or_else(|fault| {
                         panic!(
-                            "{}\nSCHEDULER_NODE_FIRST={seed} SCHEDULER_NODE_SEEDS=1 \
+                            "{}\nTEST_NODE_FIRST={seed} TEST_NODE_SEEDS=1 \
                              cargo test -p scheduler-node lives",
                             fault.what
                         )

@@ -30,7 +30,7 @@ const HOST: &str = ":postgres://test@127.0.0.1:";
 static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
 
 impl Lab {
-    /// A lab with a SQLite file, or with a schema of a PostgreSQL server if `SCHEDULER_CLUSTER_STORE` is `postgres`.
+    /// A lab with a SQLite file, or with a schema of a PostgreSQL server if `TEST_CLUSTER_STORE` is `postgres`.
     /// `program` is the path of the program `node`. None where PostgreSQL is wanted and missing, which is said aloud.
     #[must_use]
     pub fn new(program: &str) -> Option<Self> {
@@ -45,7 +45,7 @@ impl Lab {
     #[must_use]
     pub fn on_postgres(program: &str) -> Option<Self> {
         if !Self::is_postgres() {
-            eprintln!("SKIPPED: it needs a server, and SCHEDULER_CLUSTER_STORE is not `postgres`");
+            eprintln!("SKIPPED: it needs a server, and TEST_CLUSTER_STORE is not `postgres`");
             return None;
         }
         Self::new(program)
@@ -54,7 +54,7 @@ impl Lab {
     /// Returns true if the tests use PostgreSQL.
     #[must_use]
     pub fn is_postgres() -> bool {
-        std::env::var_os("SCHEDULER_CLUSTER_STORE").is_some_and(|store| store == "postgres")
+        std::env::var_os("TEST_CLUSTER_STORE").is_some_and(|store| store == "postgres")
     }
 
     /// A lab with a SQLite file.
@@ -319,7 +319,7 @@ impl Lab {
 /// Returns true if tests take as long as the contract says; else they take a fraction.
 #[must_use]
 pub fn is_full() -> bool {
-    std::env::var_os("SCHEDULER_CLUSTER_FULL").is_some()
+    std::env::var_os("TEST_CLUSTER_FULL").is_some()
 }
 
 /// A length: that of the contract, or a shorter one.

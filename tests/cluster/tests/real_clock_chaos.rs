@@ -227,11 +227,11 @@ fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
 }
 
 #[test]
-#[ignore = "it takes SCHEDULER_CHAOS_SECONDS"]
+#[ignore = "it takes TEST_CHAOS_SECONDS"]
 fn chaos() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seconds = number("SCHEDULER_CHAOS_SECONDS").unwrap_or(60);
-    let seed = number("SCHEDULER_CHAOS_SEED").unwrap_or(1);
+    let seconds = number("TEST_CHAOS_SECONDS").unwrap_or(60);
+    let seed = number("TEST_CHAOS_SEED").unwrap_or(1);
     let Some(mut chaos) = Chaos::new(seed) else { return };
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(seconds) {

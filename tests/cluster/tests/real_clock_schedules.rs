@@ -32,7 +32,7 @@ fn d1_each_tick_runs_once_in_three_processes() {
 #[ignore = "a measurement: `ci/durable.sh ticks`"]
 fn how_soon_ticks_start_in_four_processes() {
     let Some(lab) = Lab::new(NODE) else { return };
-    let seconds = std::env::var("SCHEDULER_TICK_SECONDS").ok();
+    let seconds = std::env::var("TEST_TICK_SECONDS").ok();
     let seconds = seconds.map_or(60, |text| text.parse().expect("a number of seconds"));
     let start = |label| {
         let process = lab.process(label).with("schedule", each_second("tick", ""));

@@ -38,8 +38,8 @@
 //!
 //! # How a neighbour uses it
 //!
-//! Not at all. `SCHEDULER_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
-//! more seeds, and `SCHEDULER_SIM_SEED=7` one.
+//! Not at all. `TEST_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
+//! more seeds, and `TEST_SIM_SEED=7` one.
 
 mod announced;
 mod checker;

@@ -14,7 +14,7 @@ use crate::observe::{Event, EventKind, SkipReason, TaskSnapshot};
 use crate::task::{Policy, Rule};
 use scheduler_expr::Overlap;
 
-/// How many seeds run unless `SCHEDULER_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
+/// How many seeds run unless `TEST_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
 const SEEDS: u64 = 100;
 
 /// Seeds that failed once. They run each time, before the others.
@@ -128,20 +128,20 @@ fn check(seed: u64) -> Result<Figures, String> {
     let (start, workers) = (short.start, short.workers);
     Err(format!(
         "seed {seed}: {fault}\n\nfrom {start}, {workers} workers\n  {tasks}\nthese are enough:\n  \
-         {ops}\n{last}\nto replay it:\n  SCHEDULER_SIM_SEED={seed} \
+         {ops}\n{last}\nto replay it:\n  TEST_SIM_SEED={seed} \
          cargo test --release --lib simulation -- --nocapture"
     ))
 }
 
 #[test]
 fn every_seed_keeps_every_invariant() {
-    if let Some(seed) = setting("SCHEDULER_SIM_SEED") {
+    if let Some(seed) = setting("TEST_SIM_SEED") {
         let figures = check(seed).unwrap_or_else(|report| panic!("{report}"));
         eprintln!("seed {seed}: {figures:?}\n{:#?}", Plan::draw(seed));
         return;
     }
-    let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
-    let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(SEEDS);
+    let first = setting("TEST_SIM_FIRST").unwrap_or(0);
+    let count = setting("TEST_SIM_SEEDS").unwrap_or(SEEDS);
     let mut sum = Figures::default();
     for seed in KEPT.into_iter().chain(first..first + count) {
         let figures = check(seed).unwrap_or_else(|report| panic!("{report}"));

@@ -1,8 +1,8 @@
 //! Few tasks and very many fire times: simulated years with changes of the clocks, steps and suspends.
 //!
-//! `SCHEDULER_SOAK_FIRINGS=1000000000 cargo test --release --lib soak -- --nocapture` is the deep tier;
+//! `TEST_SOAK_FIRINGS=1000000000 cargo test --release --lib soak -- --nocapture` is the deep tier;
 //! two worlds are simulated at once, and each is followed by another when it is three years old.
-//! `SCHEDULER_SOAK_SEED=27`, instead, simulates one world.
+//! `TEST_SOAK_SEED=27`, instead, simulates one world.
 #![expect(clippy::print_stderr, reason = "the test prints figures")]
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::task::tests::random::Random;
 use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::OnError;
 
-/// How many runs start unless `SCHEDULER_SOAK_FIRINGS` says otherwise, as `ci/simulation.sh` does.
+/// How many runs start unless `TEST_SOAK_FIRINGS` says otherwise, as `ci/simulation.sh` does.
 const FIRINGS: u64 = 10_000;
 
 const THREADS: u64 = 2;
@@ -155,12 +155,12 @@ fn soak(thread: u64, firings: u64, clock: &SystemClock) -> Result<Sum, String> {
 
 #[test]
 fn years_of_firings_keep_every_invariant() {
-    if let Some(seed) = setting("SCHEDULER_SOAK_SEED") {
+    if let Some(seed) = setting("TEST_SOAK_SEED") {
         let sum = live(seed, FIRINGS_OF_A_WORLD).unwrap_or_else(|fault| panic!("{fault}"));
         eprintln!("seed {seed}: {sum:?}");
         return;
     }
-    let firings = setting("SCHEDULER_SOAK_FIRINGS").unwrap_or(FIRINGS);
+    let firings = setting("TEST_SOAK_FIRINGS").unwrap_or(FIRINGS);
     let clock = SystemClock::new();
     // The first world shows how much memory one takes.
     live(0, 10_000).unwrap_or_else(|fault| panic!("{fault}"));

@@ -23,8 +23,8 @@
 //!
 //! # How a neighbour uses it
 //!
-//! Not at all. `SCHEDULER_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
-//! more seeds, from `SCHEDULER_SIM_FIRST` on.
+//! Not at all. `TEST_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
+//! more seeds, from `TEST_SIM_FIRST` on.
 #![expect(clippy::print_stderr, reason = "how much was compared is printed for runs of many seeds")]
 
 mod history;
@@ -65,7 +65,7 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     history.ops.truncate(number);
     Err(format!(
         "seed {seed}, after {number} operations: {fault}\n{history:?}\nto repeat it:\n  \
-         SCHEDULER_SIM_FIRST={seed} SCHEDULER_SIM_SEEDS=1 cargo test -p scheduler-rs --lib specification"
+         TEST_SIM_FIRST={seed} TEST_SIM_SEEDS=1 cargo test -p scheduler-rs --lib specification"
     ))
 }
 
@@ -73,8 +73,8 @@ fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
 const KEPT: [u64; 4] = [30_436, 167_595, 192_872, 1_925_161];
 
 fn compare(default: u64, clocks: Clocks) {
-    let first = setting("SCHEDULER_SIM_FIRST").unwrap_or(0);
-    let count = setting("SCHEDULER_SIM_SEEDS").unwrap_or(default);
+    let first = setting("TEST_SIM_FIRST").unwrap_or(0);
+    let count = setting("TEST_SIM_SEEDS").unwrap_or(default);
     let (clock, mut sum) = (SystemClock::new(), Compared::default());
     let begin = clock.now();
     for seed in KEPT.into_iter().chain(first..first + count) {
