@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export RUSTDOCFLAGS="-D warnings"
 pages="${CARGO_TARGET_DIR:-target}/doc"
 published=()
-for manifest in Cargo.toml scheduler-*/Cargo.toml; do
+for manifest in Cargo.toml scheduler-*/Cargo.toml crates/*/Cargo.toml; do
   published+=(-p "$(sed -n 's/^name = "\(.*\)"/\1/p;T;q' "$manifest")")
 done
 

@@ -23,7 +23,7 @@ fail_fast=(-- -Z unstable-options --fail-fast)
 # The files of a room; a file is of the first room that has it.
 files_of() {
   case "$1" in
-    expr) echo 'scheduler-expr/src/' ;;
+    expr) echo 'crates/expr/src/' ;;
     state) echo 'scheduler-core/src/task/(state|steps|header)\.rs' ;;
     shutdown) echo 'scheduler-core/src/pool/(shutdown|ending)\.rs' ;;
     rest) echo 'scheduler-core/src/([^/]+\.rs|observe/|sync/)' ;;
@@ -116,7 +116,7 @@ echo "$(wc -l <"$out/chosen") of $(wc -l <"$out/all") mutants: MUTANTS_SHARD=$sh
 try units --lib <"$out/chosen"
 { grep '^scheduler-core/' "$out/units/mutants.out/missed.txt" || true; } |
   try others --test engine --test simulation
-{ grep -E "^scheduler-(expr|queue)/" "$out/units/mutants.out/missed.txt" || true; } |
+{ grep -E "^crates/expr/" "$out/units/mutants.out/missed.txt" || true; } |
   cat - "$out/others/mutants.out/missed.txt" >"$out/missed"
 
 code=0

@@ -29,10 +29,11 @@ fault() {
 # The packages of which a twin is built, as a workspace of their own, and the file of the facade that loom has models of.
 make_copy() {
   rm -rf "$copy"
-  mkdir -p "$copy/src/observe"
-  cp -r scheduler-core scheduler-expr Cargo.lock "$copy"
+  mkdir -p "$copy/src/observe" "$copy/crates"
+  cp -r scheduler-core Cargo.lock "$copy"
+  cp -r crates/expr "$copy/crates"
   cp src/observe/queue.rs "$copy/src/observe"
-  sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "scheduler-expr"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
+  sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "crates/expr"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
 }
 
 # Builds the tests of a checker in the copy, and finds their program.

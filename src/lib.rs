@@ -51,29 +51,19 @@
 
 #[cfg(test)]
 mod api;
-mod calendar;
+mod define;
 #[cfg(feature = "durable")]
 mod durable;
 pub mod engine;
-mod entry;
 mod error;
-mod facts;
 #[cfg(doc)]
 pub mod guide;
-mod inject;
-mod notice;
 mod observe;
-mod registrar;
-mod report;
 mod run;
-mod runner;
-mod schedule;
-mod settings;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub mod store;
 mod sync;
-mod task;
 #[cfg(feature = "testing")]
 /// [schedule_of]: crate::testing::schedule_of
 /// [Sim]: crate::testing::Sim
@@ -87,30 +77,34 @@ mod unwind;
 #[path = "private.rs"]
 pub mod __private;
 
-pub use calendar::Calendar;
 /// The crate `chrono`, whose dates and times the API uses.
 pub use chrono;
+pub use define::calendar::Calendar;
+pub use define::entry::TaskList;
+pub use define::facts::{Location, TaskFacts};
+pub use define::registrar::Registrar;
+pub use define::schedule::{IntoInstant, Length, Schedule};
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Unsent};
-pub use entry::TaskList;
 pub use error::{AddError, StartError, StopError};
-pub use facts::{Location, TaskFacts};
-pub use inject::{Extract, Managed, State, TaskReturn, Wiring};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot,
     RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
 };
-pub use registrar::Registrar;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use run::JobError;
-pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
-pub use runner::{
+pub use run::inject::{Extract, Managed, State, TaskReturn, Wiring};
+pub use run::runner::{
     Builder, DryRun, Pause, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start,
     start_async,
 };
-pub use schedule::{IntoInstant, Length, Schedule};
+pub use run::task::{
+    Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
+    Permit, Until, failures, runs, successes,
+};
+pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};
@@ -121,7 +115,3 @@ pub use scheduler_macros::scheduled;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use scheduler_store::{OnLost, Priority};
-pub use task::{
-    Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
-    Permit, Until, failures, runs, successes,
-};

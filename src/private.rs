@@ -16,14 +16,14 @@ pub use inventory::submit;
 use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 
-pub use crate::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
-pub use crate::facts::Location;
-pub use crate::inject::Call;
-use crate::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
+pub use crate::define::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
+pub use crate::define::facts::Location;
 use crate::run::Shutdown;
-pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
+pub use crate::run::inject::Call;
+use crate::run::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
 #[cfg(feature = "__bench")]
-pub use crate::task::BenchTask;
+pub use crate::run::task::BenchTask;
+pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
 
 /// The managed value behind a parameter `&T`.
 pub fn state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {

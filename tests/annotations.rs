@@ -17,7 +17,7 @@ mod disabled;
 mod dry_run;
 mod durable;
 mod faults_real_clock;
-#[path = "../src/settings/hostile_names.rs"]
+#[path = "../src/define/settings/hostile_names.rs"]
 mod hostile_names;
 mod hostile_names_told;
 mod injected;

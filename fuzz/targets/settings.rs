@@ -7,7 +7,7 @@
 use scheduler_expr::{Attribute, RuleKind};
 
 #[allow(dead_code, unused_imports, unfulfilled_lint_expectations)]
-#[path = "../../src/settings/mod.rs"]
+#[path = "../../src/define/settings/mod.rs"]
 mod room;
 
 use room::{Environment, Given, Settings, TaskTexts};

@@ -10,8 +10,8 @@ use scheduler_store::{
     Enqueue, Enqueued, NewJob, Refusal, Renew, SessionId, Store, StoreError, StoreTime, Uuid,
 };
 
-use crate::notice::Notice;
 use crate::observe::catch;
+use crate::run::notice::Notice;
 use crate::sync::Mutex;
 
 /// How long after it was sent a request is still executed (R2).

@@ -11,7 +11,7 @@ use scheduler_store::{
 use super::identities::new_id;
 use super::options::JobOptions;
 use super::payload::{Payload, encoded};
-use crate::entry::Entry;
+use crate::define::entry::Entry;
 
 /// A job to enqueue: which task runs it, with what, and when.
 ///

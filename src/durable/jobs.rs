@@ -13,11 +13,11 @@ use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::options::JobOptions;
-use crate::calendar::Calendar;
-use crate::inject::{Extract, Wiring};
-use crate::registrar::Planned;
+use crate::define::calendar::Calendar;
+use crate::define::registrar::Planned;
+use crate::define::schedule::Schedule;
 use crate::run::Run;
-use crate::schedule::Schedule;
+use crate::run::inject::{Extract, Wiring};
 
 /// The durable jobs and schedules of a scheduler's store.
 ///

@@ -4,7 +4,7 @@
 //!
 //! Code makes [`Job`]s and hands them to [`Jobs`], which enqueues them, and asks and controls the store. The node gets
 //! [`NodeParts`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
-//! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::task::Control::start_job), and is run by
+//! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::run::task::Control::start_job), and is run by
 //! the same code as every other run.
 //!
 //! | files | what |

@@ -6,7 +6,7 @@ use scheduler_node::Config;
 use scheduler_store::NAME_MAX;
 
 use super::client::EXPIRES_AFTER;
-use crate::settings::NodeSettings;
+use crate::define::settings::NodeSettings;
 
 /// How this process takes part in the work that its [store](crate::Builder::store) keeps.
 ///
@@ -141,7 +141,7 @@ impl NodeOptions {
     /// Each option as its setting is called, its effective value, and whether the code has set it.
     pub(crate) fn shown(&self, threads: u32, process: &str) -> Vec<(&'static str, String, bool)> {
         let Ok(config) = self.config(threads, process) else { return Vec::new() };
-        let length = |length: Duration| crate::registrar::length_text(length);
+        let length = |length: Duration| crate::define::registrar::length_text(length);
         let queues = self.queues.as_ref().map(|queues| queues.join(", "));
         vec![
             ("lease", length(config.lease), self.lease.is_some()),

@@ -3,7 +3,7 @@
 use scheduler_expr::Attribute;
 use scheduler_store::{OnLost, Priority};
 
-use crate::entry::Entry;
+use crate::define::entry::Entry;
 
 /// What the annotation and the settings of a task say of its jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]

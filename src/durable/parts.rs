@@ -11,10 +11,10 @@ use super::jobs::Jobs;
 use super::options::JobOptions;
 use super::rule::{definition_of, misfires_of, options_of};
 use super::ticks::Misfires;
-use crate::calendar::Calendar;
-use crate::inject::Call;
-use crate::registrar::Planned;
-use crate::task::{Control, Retry};
+use crate::define::calendar::Calendar;
+use crate::define::registrar::Planned;
+use crate::run::inject::Call;
+use crate::run::task::{Control, Retry};
 
 /// All that a node needs of the facade.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing
 
 use super::options::{JobOptions, on_lost_of, priority_of};
 use super::ticks::Misfires;
-use crate::registrar::{Planned, Stored};
-use crate::settings::word;
-use crate::task::{Policy, Rule};
+use crate::define::registrar::{Planned, Stored};
+use crate::define::settings::word;
+use crate::run::task::{Policy, Rule};
 
 /// The options of the jobs of a task; `None` if no store keeps them.
 pub(super) fn options_of(planned: &Planned) -> Option<JobOptions> {
@@ -154,5 +154,5 @@ impl Misfires {
 }
 
 fn length(length: std::time::Duration) -> String {
-    crate::registrar::length_text(length)
+    crate::define::registrar::length_text(length)
 }

@@ -10,7 +10,7 @@ use scheduler_store::{Next, StoreTime, StoredSchedule};
 
 use super::parts::DurableSchedule;
 use super::ticks::{Misfires, TextRule};
-use crate::calendar::Calendar;
+use crate::define::calendar::Calendar;
 use crate::sync::Mutex;
 
 /// Reads the rules of schedules, each text once.

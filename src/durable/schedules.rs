@@ -13,9 +13,9 @@ use super::job::Job;
 use super::jobs::Jobs;
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
-use crate::registrar::Planned;
+use crate::define::registrar::Planned;
+use crate::define::schedule::Schedule;
 use crate::run::instant;
-use crate::schedule::Schedule;
 
 /// Schedules: each command holds in all processes, and after restarts.
 impl Jobs {

@@ -18,13 +18,13 @@ use super::payload::{decoded, encoded};
 use super::rule::{definition_of, rule_of};
 use super::rules::TextRules;
 use super::ticks::{Misfires, TextRule};
-use crate::calendar::Calendar;
-use crate::facts::{Location, TaskFacts};
-use crate::inject::Call;
-use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::define::calendar::Calendar;
+use crate::define::facts::{Location, TaskFacts};
+use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::define::schedule::Schedule;
+use crate::define::settings::Effective;
+use crate::run::inject::Call;
 use crate::run::{JobRun, Run, TaskError, Verdict};
-use crate::schedule::Schedule;
-use crate::settings::Effective;
 
 fn utc(text: &str) -> DateTime<Utc> {
     text.parse().expect("an instant")

@@ -11,7 +11,7 @@ use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::{Attribute, Misfire, Word};
 use scheduler_store::StoreTime;
 
-use crate::calendar::Calendar;
+use crate::define::calendar::Calendar;
 use crate::run::instant;
 
 /// What becomes of missed ticks, and by how much ticks are put off.

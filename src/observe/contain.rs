@@ -11,8 +11,8 @@ use std::sync::Once;
 use std::{io, thread};
 
 use super::{Failure, PanicPlace};
+use crate::define::settings::word;
 use crate::run::Run;
-use crate::settings::word;
 use crate::unwind::drop_payload;
 
 thread_local! {

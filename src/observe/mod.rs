@@ -76,6 +76,7 @@ mod metrics;
 mod pool_events;
 mod queue;
 mod record;
+pub(crate) mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(feature = "serde")]
@@ -98,7 +99,7 @@ pub use listener::Listener;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub use store_event::StoreEvent;
 
-pub(crate) use crate::facts::TaskFacts;
+pub(crate) use crate::define::facts::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};
 pub(crate) use contain::{catch, watch_panics};
 pub(crate) use delivery::Delivery;

@@ -13,7 +13,7 @@ use super::info::RunInfo;
 use super::job::Claimed;
 use super::poll::Poll;
 use super::stop::StopCause;
-use crate::facts::TaskFacts;
+use crate::define::facts::TaskFacts;
 
 /// One run of a scheduled task, as the task sees it.
 ///

@@ -25,6 +25,7 @@ mod cause;
 mod current;
 mod handle;
 mod info;
+pub(crate) mod inject;
 #[cfg(feature = "durable")]
 mod job;
 #[cfg(not(feature = "durable"))]
@@ -33,11 +34,14 @@ mod job;
 #[cfg(feature = "durable")]
 mod job_error;
 mod notes;
+pub(crate) mod notice;
 #[cfg(feature = "durable")]
 mod of_job;
 mod poll;
+pub(crate) mod runner;
 mod shutdown;
 mod stop;
+pub(crate) mod task;
 mod task_error;
 mod wait;
 

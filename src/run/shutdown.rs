@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::notice::Notice;
+use crate::run::notice::Notice;
 
 /// Shows a task that the scheduler is stopping: no new runs begin, and it waits for this one.
 ///

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 
 use super::script::TaskScript;
 use super::world::World;
-use crate::inject::Call;
+use crate::define::settings::word;
 use crate::run::Run;
-use crate::settings::word;
+use crate::run::inject::Call;
 
 /// Wraps a task so that its attempts follow the script.
 pub(super) fn wrap_call(world: &Arc<World>, script: Arc<TaskScript>, call: Call) -> Call {

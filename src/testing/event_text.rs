@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
+use crate::define::settings::names::Names;
 use crate::observe::{Event, on_one_line, what};
-use crate::settings::names::Names;
 
 /// Writes events with local times and the shortest names of tasks.
 pub(super) struct EventText {

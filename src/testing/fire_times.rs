@@ -10,15 +10,15 @@ use scheduler_expr::Attribute;
 
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use crate::entry::{Entry, FunctionId, entries};
-use crate::facts::Location;
-use crate::inject::Call;
-use crate::registrar::{Crons, Definition, PlanContext, Planned, resolve};
-use crate::schedule::Schedule;
-use crate::settings;
-use crate::settings::names::Names;
-use crate::settings::{Environment, Settings};
-use crate::task::upcoming;
+use crate::define::entry::{Entry, FunctionId, entries};
+use crate::define::facts::Location;
+use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::define::schedule::Schedule;
+use crate::define::settings;
+use crate::define::settings::names::Names;
+use crate::define::settings::{Environment, Settings};
+use crate::run::inject::Call;
+use crate::run::task::upcoming;
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///

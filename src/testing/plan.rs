@@ -5,10 +5,10 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 
 use super::moment::{IntoMoment, Moment, moment};
+use crate::define::registrar::Planned;
 use crate::error::StartError;
-use crate::registrar::Planned;
-use crate::runner::Builder;
-use crate::task::{Policy, upcoming};
+use crate::run::runner::Builder;
+use crate::run::task::{Policy, upcoming};
 use scheduler_expr::{Misfire, OnError, Overlap};
 
 /// How many fire times of each task stand in a plan.

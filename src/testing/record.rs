@@ -7,8 +7,8 @@ use std::time::Duration;
 use scheduler_core::{Clock, Tick};
 
 use super::world::World;
+use crate::define::settings::word;
 use crate::observe::{Event, EventKind, Listener, Outcome};
-use crate::settings::word;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The most events that are kept; earlier ones are dropped.

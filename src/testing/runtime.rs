@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 
+use crate::run::runner::Builder;
 use crate::run::{BoxFuture, TaskResult};
-use crate::runner::Builder;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The least number of times that spawned futures are polled at one time.

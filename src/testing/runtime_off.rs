@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::run::BoxFuture;
-use crate::runner::Builder;
+use crate::run::runner::Builder;
 
 /// Does nothing.
 #[derive(Debug)]

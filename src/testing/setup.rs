@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
 use super::started::{Setup, Started};
-use crate::entry::{FunctionId, TaskList};
-use crate::inject::{Managed, TaskReturn};
+use crate::define::entry::{FunctionId, TaskList};
+use crate::define::schedule::Schedule;
 use crate::run::Run;
-use crate::runner::{Builder, Pool};
-use crate::schedule::Schedule;
+use crate::run::inject::{Managed, TaskReturn};
+use crate::run::runner::{Builder, Pool};
 
 /// Configuration, before the first step.
 impl Sim {

@@ -13,9 +13,9 @@ use super::or_panic;
 use super::script::{FakeResult, TaskScript};
 use super::started::{Setup, Started};
 use super::world::{Step, World};
-use crate::inject::Managed;
 use crate::observe::{Event, Outcome, TaskSnapshot};
-use crate::runner::TaskControl;
+use crate::run::inject::Managed;
+use crate::run::runner::TaskControl;
 
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;
@@ -275,7 +275,7 @@ impl Sim {
                 managed if managed.is_empty() => "nothing".to_owned(),
                 managed => managed.join(", "),
             };
-            let wanted = crate::inject::shown(std::any::type_name::<T>());
+            let wanted = crate::run::inject::shown(std::any::type_name::<T>());
             format!("no `{wanted}` is managed, but: {managed}")
         }))
     }

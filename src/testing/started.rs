@@ -8,12 +8,12 @@ use super::moment::Moment;
 use super::record::Record;
 use super::world::World;
 use super::{calls, or_panic};
-use crate::entry::TaskList;
+use crate::define::entry::TaskList;
+use crate::define::settings::names::Names;
 use crate::error::StartError;
-use crate::inject::{Call, States};
 use crate::observe::{Event, Listener};
-use crate::runner::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
-use crate::settings::names::Names;
+use crate::run::inject::{Call, States};
+use crate::run::runner::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
 
 /// The number of workers of a pool without a size.
 const POOL_SIZE: usize = 4;

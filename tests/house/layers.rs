@@ -1,11 +1,13 @@
-//! The order of the rooms, enforced: each uses only those before it, and no files use each other in a circle.
+//! The order of modules: each uses only those before it, and no files use each other in a circle.
+
+use std::collections::BTreeSet;
 
 use crate::imports::Imports;
 
-/// The rooms of each crate, lowest first. Changing these arrays is a change of design.
+/// The modules of each crate, lowest first. Changing these arrays is a change of design.
 pub(crate) const CRATES: [(&str, &[&str]); 11] = [
     (
-        "scheduler-expr/src",
+        "crates/expr/src",
         &[
             "calendar",
             "nearest",
@@ -20,7 +22,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-store/src",
+        "crates/store/src",
         &[
             "text",
             "time",
@@ -36,7 +38,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-node/src",
+        "crates/node/src",
         &[
             "tick",
             "draws",
@@ -55,7 +57,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-sqlite/src",
+        "crates/sqlite/src",
         &[
             "error",
             "tables",
@@ -81,7 +83,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-postgres/src",
+        "crates/postgres/src",
         &[
             "error",
             "value",
@@ -118,30 +120,30 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         &[
             "sync",
             "unwind",
-            "notice",
-            "facts",
+            "run/notice",
+            "define/facts",
             "run",
             "error",
             "engine",
-            "inject",
-            "entry",
-            "calendar",
-            "schedule",
-            "settings",
+            "run/inject",
+            "define/entry",
+            "define/calendar",
+            "define/schedule",
+            "define/settings",
             "observe",
-            "task",
-            "registrar",
+            "run/task",
+            "define/registrar",
             "durable",
             "store",
-            "report",
-            "runner",
+            "observe/report",
+            "run/runner",
             "testing",
             "private",
             "guide",
         ],
     ),
     (
-        "scheduler-dashboard/src",
+        "crates/dashboard/src",
         &[
             "clock",
             "times",
@@ -165,7 +167,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-monitors/src",
+        "crates/monitors/src",
         &[
             "ping",
             "monitor",
@@ -181,7 +183,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         ],
     ),
     (
-        "scheduler-cli/src",
+        "crates/cli/src",
         &[
             "fault",
             "surroundings",
@@ -200,17 +202,18 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
 ];
 
 #[test]
-fn every_room_uses_only_those_below_it() {
+fn every_module_uses_only_those_below_it() {
     let mut faults = Vec::new();
-    for (folder, rooms) in CRATES {
+    for (folder, modules) in CRATES {
         let imports = Imports::of(folder);
-        assert!(imports.uses.len() >= rooms.len(), "only {} files", imports.uses.len());
-        let level_of =
-            |file: &str| rooms.iter().position(|each| Some(*each) == room_of(folder, file));
-        for (file, used) in &imports.uses {
-            let Some(room) = room_of(folder, file) else { continue };
+        assert!(imports.uses.len() >= modules.len(), "only {} files", imports.uses.len());
+        let level_of = |file: &str| {
+            let module = module_of(folder, modules, file)?;
+            modules.iter().position(|each| *each == module)
+        };
+        for (file, used) in imports.uses.iter().filter(|(file, used)| !is_root(file, used)) {
             let Some(level) = level_of(file) else {
-                faults.push(format!("{file}: `{room}` is not a room of the design"));
+                faults.push(format!("{file} belongs to no module of the design"));
                 continue;
             };
             let above =
@@ -229,9 +232,16 @@ fn no_files_use_each_other_in_a_circle() {
     }
 }
 
-/// The room of a file: the first part of its path below the sources. The root of a crate has none.
-fn room_of<'a>(folder: &str, file: &'a str) -> Option<&'a str> {
-    let inside = file.strip_prefix(folder)?.trim_start_matches('/');
-    let room = inside.split('/').next()?.trim_end_matches(".rs");
-    (room != "lib").then_some(room)
+/// The root of a crate sees all; a `mod.rs` that only declares modules sees nothing.
+fn is_root(file: &str, used: &BTreeSet<String>) -> bool {
+    file.ends_with("/lib.rs") || file.ends_with("/mod.rs") && used.is_empty()
+}
+
+/// The module of a file: the longest path in the list that leads to it. The root of a crate has none.
+fn module_of<'a>(folder: &str, modules: &[&'a str], file: &str) -> Option<&'a str> {
+    let inside = file.strip_prefix(folder)?.trim_start_matches('/').trim_end_matches(".rs");
+    let leads = |module: &&&str| {
+        inside.strip_prefix(**module).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    modules.iter().filter(leads).max_by_key(|module| module.len()).copied()
 }

@@ -4,10 +4,8 @@
 mod contract;
 mod examples;
 mod features;
-mod figures;
 mod imports;
 mod layers;
-mod mutants;
 mod paths;
 mod security;
 mod sources;

@@ -18,21 +18,21 @@ const DOCUMENTS: [&str; 10] = [
     "examples/README.md",
     "scheduler-macros/src/manual.md",
     "scheduler-macros/src/job.md",
-    "scheduler-monitors/src/manual.md",
+    "crates/monitors/src/manual.md",
 ];
 
 /// From where paths count, beside the folder of the document.
 const ORIGINS: [&str; 10] = [
     "",
     "src",
-    "scheduler-store/src",
-    "scheduler-sqlite/src",
+    "crates/store/src",
+    "crates/sqlite/src",
     "scheduler-core",
     "scheduler-core/src",
     "scheduler-macros/src",
-    "scheduler-expr/src",
-    "scheduler-monitors/src",
-    "scheduler-cli/src",
+    "crates/expr/src",
+    "crates/monitors/src",
+    "crates/cli/src",
 ];
 
 /// What users may have, and what is built.
@@ -82,23 +82,6 @@ fn every_anchor_in_a_document_leads_to_a_heading() {
     }
     assert!(count > 20, "only {count} anchors were found");
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-}
-
-/// The map at the beginning of ARCHITECTURE.md lists the rooms in the order that is enforced.
-#[test]
-fn the_map_of_the_house_is_that_of_the_layers() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a readable document");
-    let map: Vec<&str> = text.split("```").nth(1).expect("a map").lines().collect();
-    for (folder, rooms) in layers::CRATES {
-        let head = folder.strip_suffix("src").filter(|head| !head.is_empty()).unwrap_or("src/");
-        let below = map.iter().skip_while(|line| !line.starts_with(head)).skip(1);
-        let listed = below.take_while(|line| line.starts_with("  "));
-        // A line that goes on is indented further.
-        let listed = listed.filter(|line| !line.starts_with("   "));
-        let listed: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
-        let listed: Vec<&str> = listed.iter().map(|room| room.trim_end_matches('/')).collect();
-        assert_eq!(listed, rooms, "the rooms of {folder}");
-    }
 }
 
 fn root() -> &'static Path {

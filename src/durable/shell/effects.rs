@@ -16,10 +16,10 @@ use super::channel::Outgoing;
 use super::ends::end_of;
 use super::events::Reports;
 use super::timer::{NodeTimer, Tend};
-use crate::notice::{Notice, block_on};
+use crate::run::notice::{Notice, block_on};
+use crate::run::task::Retry;
 use crate::run::{Claimed, JobEnd, JobRun};
 use crate::sync::{Mutex, MutexGuard};
-use crate::task::Retry;
 
 /// What a shell is made of.
 pub(crate) struct Parts {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler_store::{End, OnLost, StoredJob};
 
 use crate::run::JobEnd;
-use crate::task::Retry;
+use crate::run::task::Retry;
 
 /// How long a job waits whose payload this process cannot decode: another build may come that can.
 const UNDECODABLE_WAIT: Duration = Duration::from_secs(60);

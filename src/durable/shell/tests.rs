@@ -17,7 +17,7 @@ use crate::durable::rules::TextRules;
 use crate::durable::{Client, Jobs};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 use crate::run::JobEnd;
-use crate::task::Policy;
+use crate::run::task::Policy;
 
 /// While it does, each call hangs on a thread that asks for jobs.
 struct Hang {

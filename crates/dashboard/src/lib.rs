@@ -1,0 +1,140 @@
+//! A page, a JSON API, Spring's actuator and Prometheus metrics for the tasks of [`scheduler`].
+//!
+//! ```no_run
+//! use scheduler::{Scheduler, scheduled};
+//! use scheduler_dashboard::Dashboard;
+//!
+//! #[scheduled(fixed_rate = "5s")]
+//! fn tick() {}
+//!
+//! fn main() -> Result<(), scheduler::StartError> {
+//!     Dashboard::new().attach(Scheduler::builder(), "127.0.0.1:9095").start()
+//! }
+//! ```
+//!
+//! prints `dashboard http://127.0.0.1:9095/#token=…`, which is to be opened in a browser. Beside a program that goes on:
+//! [`Dashboard::serve`]. Inside its own axum server: [`Dashboard::router`].
+//!
+//! # Who gets in
+//!
+//! In this order, for each request:
+//!
+//! 1. [`serve`](Dashboard::serve) refuses an address that the network reaches, unless there is a token.
+//! 2. `Host` is a loopback name, the address itself, or [allowed](Dashboard::allow_host); otherwise 403.
+//! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has a token that was made in its
+//!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
+//!    header. There are no cookies. Ten wrong tokens in a minute from one address are the most.
+//! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.
+//! 5. What changes something is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
+//!    another site. No GET changes anything, and there are no CORS headers.
+//! 6. The policy of the page allows its own script and style, and requests to its own server, and nothing else.
+//! 7. `/metrics` and health are public on a loopback address, and otherwise need a token, or
+//!    [`public_metrics`](Dashboard::public_metrics). `/healthz` and `/readyz` say `UP` or `DOWN` to all.
+//!
+//! # The API
+//!
+//! Below `/api/v1`, in JSON. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
+//! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). What is absent is left out. Later versions may
+//! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /info` | `application`, `version`, `sections`, `now`, `zone`, `visitor`, `counts`, `pools`, `history`, `streams` |
+//! | `GET /tasks` | `now`, `tasks`: a row for each |
+//! | `GET /tasks/{name}` | its row, with `upcoming` (the next ten fire times) and `durations` |
+//! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
+//! | `GET /tasks/{name}/next?n=10` | `times`: `at`, `local` and, after a change of the clocks, `clockChange` |
+//! | `GET /actions?task=…` | `actions`: who did what, the latest first |
+//! | `GET /events` | server-sent events, see below |
+//! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
+//! | `POST /tasks/{name}/pause` | body: `note`, and `until` (an instant) or `forMs`, all optional |
+//! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
+//! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
+//! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
+//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//!
+//! With a store, also these; without, 404:
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&limit=50&after=…` | `jobs`, the oldest first, and `hasMore`; the next page is that `after` the last identity |
+//! | `GET /jobs/{id}` | the job, with its `payload` |
+//! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, and the same of its `tasks` |
+//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone |
+//!
+//! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
+//! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `note`, `since`, `until`), `next`, `wouldRunAt`, `running`,
+//! `runningSince`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
+//! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
+//! `counters`.
+//!
+//! That of a durable task has `isDurable`, and what the store says: `schedule` (`fired`, `lastTick`, `skipped`, `isOverridden`,
+//! `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
+//!
+//! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
+//! `session`, `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
+//! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`).
+//!
+//! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
+//! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones
+//! the last texts are there that differ.
+//!
+//! Refusals are `application/problem+json`, with a `detail` that says what to change.
+//!
+//! # Live updates
+//!
+//! `GET /api/v1/events` begins with an event `snapshot`, which has what `GET /tasks` has. Then `tasks` has the rows that have
+//! changed, at most four times a second; a row with `isRemoved` is gone. Every 15 seconds `tick` has `now` and `count`. There
+//! may be 32 streams. One that does not read is closed. A client that comes again with the `id` of the last event it has seen,
+//! as `Last-Event-ID`, gets what it has missed, or, if that is not kept any more, an event `reset` in place of `snapshot`.
+//!
+//! # For other programs
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /actuator`, `/actuator/scheduledtasks`, `/actuator/health` | as Spring Boot 4 |
+//! | `GET /metrics`, `/actuator/prometheus` | Prometheus: `scheduler_…`, and Spring's `tasks_scheduled_execution_…` and `executor_…` |
+//! | `GET /healthz` | `UP` while the server answers |
+//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace) |
+//!
+//! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
+//! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
+//
+// # What it must never do
+//
+// Delay a task, keep it alive, or grow with what tasks do. Let anyone in without a token or the program's consent. Show a time that has
+// passed as the next one, or UTC without saying so. Ask another server for anything.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/dashboard.md")]
+struct Guide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod access;
+mod actuator;
+mod app;
+mod audit;
+mod clock;
+mod dashboard;
+mod health;
+mod host;
+mod hub;
+mod live;
+mod log;
+mod options;
+mod problem;
+mod prometheus;
+mod server;
+mod store;
+mod times;
+mod view;
+mod web;
+
+pub use access::{Role, Visitor};
+pub use audit::Action;
+pub use dashboard::Dashboard;
+pub use server::DashboardServer;

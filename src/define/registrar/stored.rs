@@ -1,0 +1,111 @@
+//! How a store keeps the jobs of a task: the options of durable tasks, and their rule as a text that every process reads
+//! alike.
+
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use scheduler_expr::{Attribute, RuleKind, SignedDuration};
+
+use super::planned::Stored;
+use super::resolve::Resolver;
+use crate::run::task::{Policy, Rule};
+
+/// What a durable task needs, and has not.
+const NO_STORE: &str =
+    "give one to the builder: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
+
+/// The line of a `Cargo.toml` that is missing.
+const NO_FEATURE: &str =
+    "switch it on in Cargo.toml: scheduler-rs = { version = \"0.1\", features = [\"durable\"] }";
+
+impl Resolver<'_> {
+    /// How a store keeps the jobs of the task; none if it is not durable.
+    pub(super) fn stored(&mut self, rule: Option<&Rule>, policy: &Policy) -> Option<Stored> {
+        let is_job = self.definition.rule_alone() == RuleKind::Job;
+        let is_durable = self.read(Attribute::Durable, |text| Attribute::Durable.parse_flag(text));
+        if !is_job && is_durable != Some(true) {
+            return None;
+        }
+        self.check_store(is_job);
+        let queue = self.read(Attribute::Queue, |text| {
+            Attribute::Queue.check(text, None).map(|()| text.to_owned())
+        });
+        let day = Duration::from_secs(86_400);
+        let misfire_window = match self.effective.get(Attribute::MisfireWindow) {
+            None => Some(day),
+            Some(_) => self.duration(Attribute::MisfireWindow),
+        };
+        let timing = match rule {
+            Some(rule) if !is_job => self.timing(rule, policy),
+            _ => Vec::new(),
+        };
+        Some(Stored {
+            on_lost: self.word(),
+            misfire_window,
+            queue: queue.unwrap_or_else(|| "default".to_owned()),
+            priority: self.word(),
+            timing,
+        })
+    }
+
+    fn check_store(&mut self, is_job: bool) {
+        if self.context.has_store {
+            return;
+        }
+        let (needs, help) = if cfg!(feature = "durable") {
+            ("a store, which keeps its jobs", NO_STORE)
+        } else {
+            ("the feature `durable`", NO_FEATURE)
+        };
+        let what = if is_job { "a job".to_owned() } else { format!("`{}`", Attribute::Durable) };
+        self.refuse(Attribute::Durable, &format!("{what} needs {needs}"), help.to_owned());
+    }
+
+    /// The attributes that say when the task fires, each in its only spelling, so that equal rules have equal texts in
+    /// all processes.
+    fn timing(&self, rule: &Rule, policy: &Policy) -> Vec<(Attribute, String)> {
+        let mut timing = Vec::new();
+        let mut add = |attribute, text: Option<String>| {
+            timing.extend(text.map(|text| (attribute, text)));
+        };
+        match rule {
+            Rule::Cron(trigger) => {
+                let text = |attribute| self.effective.get(attribute).map(|it| it.text.clone());
+                let word = |attribute: Attribute| {
+                    text(attribute).or(attribute.words().first().map(|word| (*word).to_owned()))
+                };
+                add(Attribute::Cron, Some(trigger.expression().to_string()));
+                add(Attribute::Zone, Some(trigger.zone().name().to_string()));
+                add(Attribute::DstGap, word(Attribute::DstGap));
+                add(Attribute::DstOverlap, word(Attribute::DstOverlap));
+                add(
+                    Attribute::SkipDays,
+                    text(Attribute::SkipDays).filter(|_| policy.skip_days.is_some()),
+                );
+            }
+            Rule::FixedRate { period, initial_delay } => {
+                add(Attribute::FixedRate, Some(length(*period)));
+                add(Attribute::InitialDelay, initial_delay.map(length));
+            }
+            Rule::FixedDelay { delay, initial_delay } => {
+                add(Attribute::FixedDelay, Some(length(*delay)));
+                add(Attribute::InitialDelay, initial_delay.map(length));
+            }
+            Rule::Once { delay } => add(Attribute::InitialDelay, Some(length(*delay))),
+            Rule::At(at) => add(Attribute::At, Some(instant(at.to_utc()))),
+            Rule::Custom(_) | Rule::Job | Rule::None => {}
+        }
+        add(Attribute::Until, policy.until.map(instant));
+        timing
+    }
+}
+
+/// The only spelling of a length.
+pub(crate) fn length(length: Duration) -> String {
+    let nanos = i128::try_from(length.as_nanos()).ok().and_then(SignedDuration::from_nanos);
+    nanos.map_or_else(|| format!("{}s", length.as_secs()), |length| length.to_string())
+}
+
+fn instant(instant: DateTime<Utc>) -> String {
+    instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}

@@ -1,0 +1,149 @@
+//! Plans of entries that no macro would let through, and of names that clash.
+
+use scheduler_core::trigger::Zone;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scheduler_core::{Clock, ManualClock};
+use scheduler_expr::Attribute;
+
+use super::{Crons, Definition, Inputs, PlanContext, Planned, define, name_faults};
+use crate::define::entry::{Entry, FunctionId, Origin, TaskList};
+use crate::define::facts::Location;
+use crate::define::settings;
+use crate::define::settings::names::Names;
+use crate::define::settings::{Environment, Settings};
+use crate::error::StartError;
+use crate::run::Shutdown;
+use crate::run::inject::{Call, States};
+
+type Words = &'static [(Attribute, &'static str)];
+
+const fn entry(name: &'static str, function: &'static str, line: u32, words: Words) -> Entry {
+    let location = Location { file: "src/jobs.rs", line };
+    let origin = Origin::new(function, "shop::jobs", location, || FunctionId::of(&()));
+    Entry::new(name, origin, words, |_| Some(Call::Sync(Arc::new(|_| Ok(())))))
+}
+
+const RATE: Words = &[(Attribute::FixedRate, "1s")];
+
+/// Plans entries as the runner does, without settings.
+fn plan(entries: &'static [Entry]) -> Result<Vec<Planned>, StartError> {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
+    let (states, shutdown) = (States::default(), Shutdown::new());
+    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
+    let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
+    let mut faults = Vec::new();
+    let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
+    let given = settings::Given {
+        environment: Environment::default(),
+        text: Some(("none".to_owned(), String::new())),
+        ..settings::Given::of_process()
+    };
+    let settings = Settings::load(given).expect("there are none");
+    let names = Names::from_iter(definitions.iter().map(|task| &*task.name));
+    let mut application = settings.apply(&names, &[]);
+    let pools = ["default".into()];
+    let crons = Crons::default();
+    let calendars = BTreeMap::new();
+    let (zone, pools) = (Zone::UTC, &pools);
+    let context = PlanContext {
+        zone,
+        pools,
+        calendars: &calendars,
+        crons: &crons,
+        seed: 0,
+        has_store: false,
+    };
+    let mut unfit = Vec::new();
+    let apply = |number, task: &Definition| application.task(number, &task.written());
+    let planned = super::plan(definitions, apply, context, &mut unfit);
+    faults.extend(unfit.iter().map(ToString::to_string));
+    if faults.is_empty() { Ok(planned) } else { Err(StartError::of_faults(faults)) }
+}
+
+fn check(entries: &'static [Entry], expected: &str) {
+    assert_eq!(plan(entries).expect_err("the plan is refused").to_string(), expected);
+}
+
+#[test]
+fn good_entries_are_planned_in_their_order() {
+    const ENTRIES: &[Entry] = &[entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
+    let plan = plan(ENTRIES).expect("a plan");
+    let names: Vec<&str> = plan.iter().map(|task| &*task.name).collect();
+    assert_eq!(names, ["b", "a"]);
+}
+
+#[test]
+fn two_tasks_of_one_name_are_refused_with_both_places() {
+    const ENTRIES: &[Entry] = &[
+        entry("report", "billing", 10, RATE),
+        entry("other", "other", 11, RATE),
+        entry("report", "sales", 22, RATE),
+    ];
+    check(
+        ENTRIES,
+        "cannot start: 1 fault was found, and nothing has run
+  - 2 tasks are named `report`
+      shop::jobs::billing (src/jobs.rs:10)
+      shop::jobs::sales (src/jobs.rs:22)
+    help: give one another name: #[scheduled(name = \"…\", …)]",
+    );
+}
+
+#[test]
+fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
+    let call = || Call::Sync(Arc::new(|_| Ok(())));
+    let location = Location { file: "src/main.rs", line: 7 };
+    let define = |function: Option<&str>| Definition {
+        name: "import".into(),
+        function: function.map(Arc::from),
+        location,
+        texts: Vec::new(),
+        trigger: None,
+        job: None,
+        call: call(),
+    };
+    let help = |definitions: &[Definition]| {
+        let faults = name_faults(definitions);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        faults[0].lines().last().map(str::to_owned).expect("a line")
+    };
+    assert_eq!(
+        help(&[define(None), define(None)]),
+        "help: give one another name: .task(\"import-2\", …)"
+    );
+    assert_eq!(
+        help(&[define(Some("shop::import")), define(None)]),
+        "help: give one another name: .task(\"import-2\", …) or #[scheduled(name = \"…\", …)]"
+    );
+}
+
+#[test]
+fn all_bad_entries_are_reported_together_each_with_its_place() {
+    const ENTRIES: &[Entry] = &[
+        entry("one", "one", 1, &[(Attribute::FixedRate, "0s")]),
+        entry("two", "two", 2, &[(Attribute::Cron, "0 0 25 * * *")]),
+        entry("three", "three", 3, RATE),
+        entry("four", "four", 4, &[(Attribute::Cron, "@daily"), (Attribute::Zone, "Mars/Base")]),
+    ];
+    let text = plan(ENTRIES).expect_err("the plan is refused").to_string();
+    assert!(text.starts_with("cannot start: 3 faults were found, and nothing has run\n"));
+    for part in [
+        "- src/jobs.rs:1: `one`: invalid `fixed_rate`: `0s` must be longer than zero",
+        "- src/jobs.rs:2: `two`: `cron`: ",
+        "^^",
+        "- src/jobs.rs:4: `four`: `zone`: ",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert!(!text.contains("three"));
+}
+
+#[test]
+fn a_cron_expression_that_never_fires_is_refused() {
+    const ENTRIES: &[Entry] = &[entry("never", "never", 1, &[(Attribute::Cron, "0 0 0 30 2 *")])];
+    let text = plan(ENTRIES).expect_err("the plan is refused").to_string();
+    assert!(text.contains("February"), "{text}");
+}

@@ -1,0 +1,37 @@
+//! The annotated tasks of each scheduler in this process. A task that runs in two schedulers is probably a mistake.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, Weak};
+
+use crate::define::registrar::Planned;
+use crate::observe::report::{Message, run_by_others};
+use crate::sync::Mutex;
+
+/// The tasks of each running scheduler.
+static RUNNING: Mutex<Vec<Weak<Annotated>>> = Mutex::new(Vec::new());
+
+/// The names of the annotated tasks of a scheduler, registered until this is dropped.
+#[derive(Debug)]
+pub(super) struct Annotated {
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Annotated {
+    /// Registers the tasks of a new scheduler. Returns a warning if other schedulers run some of them.
+    pub(super) fn enter(planned: &[Planned]) -> (Arc<Self>, Option<Message>) {
+        let annotated = planned.iter().filter(|task| task.function.is_some());
+        let names = annotated.map(|task| Arc::clone(&task.name)).collect();
+        let own = Arc::new(Self { names });
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let others: Vec<Arc<Self>> = running.iter().filter_map(Weak::upgrade).collect();
+        running.retain(|other| other.strong_count() > 0);
+        if !own.names.is_empty() {
+            running.push(Arc::downgrade(&own));
+        }
+        drop(running);
+        let is_shared = |name: &&Arc<str>| others.iter().any(|other| other.names.contains(*name));
+        let shared: Vec<&str> = own.names.iter().filter(is_shared).map(|name| &**name).collect();
+        let warning = (!shared.is_empty()).then(|| run_by_others(&shared));
+        (own, warning)
+    }
+}

@@ -1,0 +1,77 @@
+//! The values of settings that are not set, and their sources: the program, `TZ`, or the default.
+
+use std::time::Duration;
+
+use scheduler_core::trigger::Zone;
+
+use super::builder::Builder;
+use super::durable::Durable;
+use super::pools::PoolPlan;
+use crate::define::settings::{Fallback, Source};
+use crate::observe;
+
+/// The effective values of the scheduler's own settings.
+pub(super) struct Values<'a> {
+    pub(super) zone: Zone,
+    /// The value of `TZ`.
+    pub(super) variable: &'a str,
+    /// The default pool first.
+    pub(super) pools: &'a [PoolPlan],
+    pub(super) limit: Duration,
+    pub(super) keep_ended: usize,
+}
+
+/// A line for each value, for settings that are not set.
+pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback> {
+    let call = |call: &str| Source::Code { call: format!("builder.{call}") };
+    let source = |is_set: bool, by: &str| if is_set { call(by) } else { Source::Default };
+    let fallback = |key: &str, text: &str, source: Source| Fallback {
+        key: key.to_owned(),
+        text: text.to_owned(),
+        source,
+    };
+    let zone = match &builder.zone {
+        None if Zone::of_variable(values.variable).is_some() => {
+            Source::Environment { variable: "TZ".to_owned() }
+        }
+        zone => source(zone.is_some(), "zone(…)"),
+    };
+    let (pool, limit) = (&builder.pool, &builder.limit);
+    let (default, others) = values.pools.split_first().expect("there is a default pool");
+    let mut all = vec![
+        fallback("zone", values.zone.name(), zone),
+        fallback(
+            "pool.size",
+            &default.size.to_string(),
+            source(pool.size.is_some(), "pool_size(…)"),
+        ),
+        fallback(
+            "thread-name-prefix",
+            &default.prefix,
+            source(pool.prefix.is_some(), "thread_name_prefix(…)"),
+        ),
+        fallback(
+            "shutdown.await-termination-period",
+            &observe::duration(values.limit),
+            source(limit.is_some(), "await_termination(…)"),
+        ),
+        fallback(
+            "keep-ended-tasks",
+            &values.keep_ended.to_string(),
+            source(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
+        ),
+    ];
+    for (key, text, is_set) in Durable::values(builder, values.pools) {
+        all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
+    }
+    for pool in others {
+        let given = builder.pools.get(&pool.name);
+        let by = format!("pool({:?}, …)", pool.name);
+        let size = source(given.is_some_and(|given| given.size.is_some()), &by);
+        let prefix = source(given.is_some_and(|given| given.prefix.is_some()), &by);
+        let key = |part: &str| format!("pools.{}.{part}", pool.name);
+        all.push(fallback(&key("size"), &pool.size.to_string(), size));
+        all.push(fallback(&key("thread-name-prefix"), &pool.prefix, prefix));
+    }
+    all
+}

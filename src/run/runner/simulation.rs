@@ -1,0 +1,44 @@
+//! What a simulation replaces in a scheduler.
+
+use std::fmt;
+use std::sync::Arc;
+
+use scheduler_core::VirtualWorkers;
+
+use crate::observe::Listener;
+use crate::run::inject::Call;
+
+/// What a simulated node has in place of threads and chance.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+pub(crate) struct SimulatedNode {
+    /// Its worker, which is not waited for: it always has something to do later.
+    pub(crate) workers: VirtualWorkers,
+    /// Which node of the simulation it is. Each draws other numbers.
+    pub(crate) number: u64,
+    /// What its process is called.
+    pub(crate) label: String,
+}
+
+/// Runs a scheduler on one thread, by a clock of its own.
+pub(crate) trait Simulation: fmt::Debug + Send + Sync {
+    /// The workers of one more pool.
+    fn workers(&self) -> VirtualWorkers;
+
+    /// What the node has in place of threads and chance.
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+    fn node(&self) -> SimulatedNode;
+
+    /// The size of a pool without a size. It must not depend on the machine.
+    fn pool_size(&self) -> usize;
+
+    /// The function to call in place of a task.
+    fn wrap_call(&self, task: &Arc<str>, call: Call) -> Call;
+
+    /// A listener that is called in place.
+    fn listener(&self) -> Arc<dyn Listener>;
+
+    /// The listener to call in place of one of the program's.
+    #[cfg(feature = "testing")]
+    fn wrap_listener(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener>;
+}

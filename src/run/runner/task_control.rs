@@ -1,0 +1,432 @@
+//! One task of a running scheduler: reading and controlling it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::Zone;
+
+use super::all_tasks::AllTasks;
+use crate::define::schedule::Schedule;
+use crate::observe::{RuleKind, TaskSnapshot};
+use crate::run::shortened;
+use crate::run::task::{Control, ControlError, ManualRun, Until};
+
+/// One task of a running scheduler: see [`Tasks::get`](super::Tasks::get).
+///
+/// ```rust
+/// use scheduler::{Pause, Schedule, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
+///     .spawn()?;
+/// let import = scheduler.tasks().get("import")?;
+/// import.pause_with(&Pause::new().note("migration"))?;
+/// assert_eq!(import.snapshot().next, None);
+/// import.resume()?;
+/// import.reschedule(Schedule::fixed_rate("5m"))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "ScheduledTask")]
+pub struct TaskControl {
+    control: Control,
+    tasks: Arc<AllTasks>,
+}
+
+impl TaskControl {
+    pub(super) fn new(control: Control, tasks: Arc<AllTasks>) -> Self {
+        Self { control, tasks }
+    }
+
+    #[cfg(test)]
+    pub(super) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The full name of the task.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.control.name()
+    }
+
+    /// The task at this moment: rule, state, next run, last runs, counters.
+    #[must_use]
+    pub fn snapshot(&self) -> TaskSnapshot {
+        self.control.snapshot()
+    }
+
+    /// The next fire times of its rule, without jitter, at most `count`; also while it is paused. Of a fixed delay, a one-time
+    /// task and a custom trigger at most one is known, and none of a task that has ended or is disabled.
+    ///
+    /// ```rust
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("report", Schedule::cron("0 0 9 * * *").zone("Europe/Berlin"), |_| {})
+    ///     .spawn()?;
+    /// let next = scheduler.tasks().get("report")?.next_fire_times(10);
+    /// assert_eq!(next.len(), 10);
+    /// assert!(next.is_sorted());
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next_fire_times(&self, count: usize) -> Vec<DateTime<Utc>> {
+        self.control.next_fire_times(count)
+    }
+
+    /// Runs the task now, also while it is paused. Its schedule does not change.
+    ///
+    /// While a run is in progress the task's `overlap` decides: `skip` refuses, `queue_one` starts the run after it,
+    /// `allow` starts it at once.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, is disabled, is running, or is about to be run; or when the scheduler is stopping.
+    pub fn run_now(&self) -> Result<ManualRun, ControlError> {
+        self.control.run_now()
+    }
+
+    /// Starts no run of the schedule until the task is resumed; a run in progress goes on.
+    ///
+    /// Fire times during the pause are skipped and counted, and never run later.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended or is disabled.
+    pub fn pause(&self) -> Result<(), ControlError> {
+        self.pause_with(&Pause::new())
+    }
+
+    /// As [`pause`](Self::pause), with a note, or until an instant.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended or is disabled.
+    pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
+        self.control.pause_by(pause.note_text(), pause.by_text(), pause.end())
+    }
+
+    /// Ends a pause. The task continues with its next fire time.
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, is disabled, or is not paused.
+    pub fn resume(&self) -> Result<(), ControlError> {
+        self.control.resume()
+    }
+
+    /// Replaces the rule of the task. Its policies stay, and a run in progress goes on. A fire time of the old rule that
+    /// has come and was not started is skipped as [`Rescheduled`](crate::SkipReason::Rescheduled).
+    ///
+    /// A rate or delay without an initial delay starts after one period. A disabled task stays disabled, and has the rule
+    /// when it is enabled. Settings of the task do not apply to the new rule, but its placeholders are replaced.
+    ///
+    /// ```rust
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::cron("0 0 3 * * *"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// import.reschedule(Schedule::cron("0 0 4 * * *").zone("Europe/Berlin"))?;
+    /// assert!(import.snapshot().facts.rule.starts_with("0 0 4 * * *"));
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, or the schedule is faulty, has more in it than a rule, or is a rate that is not
+    /// longer than the task's jitter.
+    #[track_caller]
+    pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
+        let rule = self.tasks.rule(self.control.name(), schedule)?;
+        self.control.reschedule(rule)
+    }
+
+    /// What [`reschedule`](Self::reschedule) would give the task: the rule in words, and its next fire times. Nothing changes.
+    ///
+    /// ```rust
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::fixed_rate("1h"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// let preview = import.preview(Schedule::cron("0 0 4 * * *").zone("UTC"), 5)?;
+    /// assert_eq!(&*preview.rule, "0 0 4 * * * (04:00, every day) in UTC");
+    /// assert_eq!(preview.fire_times.len(), 5);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`reschedule`](Self::reschedule). Of a durable task the rule can be looked at, too.
+    #[track_caller]
+    pub fn preview(&self, schedule: Schedule, count: usize) -> Result<Preview, ControlError> {
+        let rule = self.tasks.rule(self.control.name(), schedule)?;
+        Ok(Preview {
+            kind: rule.kind(),
+            rule: rule.to_string().into(),
+            expression: rule.expression(),
+            zone: rule.zone(),
+            fire_times: self.control.fire_times_of(rule, count)?,
+        })
+    }
+
+    /// Whether a store keeps the task's schedule and runs, for all processes. Its pauses, manual runs and rule are those of
+    /// [`Tasks::jobs`](super::Tasks::jobs).
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.control.check_in_memory().is_err()
+    }
+
+    /// Enables a task that is disabled by `enabled = false` or the cron expression `-`. It starts as with the scheduler.
+    /// Does nothing if the task is enabled.
+    ///
+    /// A task that is disabled by `-` has no rule, and needs one first: [`reschedule`](Self::reschedule).
+    ///
+    /// ```rust
+    /// use scheduler::{Attribute, Schedule, Scheduler, TaskState};
+    ///
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", hourly.set(Attribute::Enabled, "false"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// assert_eq!(import.snapshot().state, TaskState::Disabled);
+    /// assert!(import.run_now().unwrap_err().is_disabled());
+    /// import.enable()?;
+    /// assert_eq!(import.snapshot().state, TaskState::Waiting);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended, has no rule or is durable, when its attributes are faulty, or when the scheduler is
+    /// stopping.
+    pub fn enable(&self) -> Result<(), ControlError> {
+        self.tasks.enable(&self.control)
+    }
+
+    /// Ends the task, and asks runs in progress to stop: a future is dropped at its next await, a plain
+    /// function sees [`Run::is_cancelled`](crate::Run::is_cancelled).
+    ///
+    /// # Errors
+    ///
+    /// When the task has ended before.
+    pub fn cancel(&self) -> Result<(), ControlError> {
+        self.control.cancel()
+    }
+
+    /// Asks the runs in progress to stop. The task continues with its next fire time.
+    ///
+    /// ```rust
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
+    ///     .spawn()?;
+    /// let import = scheduler.tasks().get("import")?;
+    /// assert!(import.cancel_run().unwrap_err().is_not_running());
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When no run is in progress.
+    pub fn cancel_run(&self) -> Result<(), ControlError> {
+        self.control.cancel_run()
+    }
+}
+
+/// Waits for runs.
+impl TaskControl {
+    /// Blocks until the task has had some number of runs, for at most `limit` on the scheduler's clock. For tests of a whole
+    /// program in real time. It does not poll.
+    ///
+    /// ```
+    /// use scheduler::{Schedule, Scheduler, runs};
+    /// use std::time::Duration;
+    ///
+    /// let scheduler = Scheduler::builder()
+    ///     .task("purge", Schedule::fixed_rate("1ms"), |_| {})
+    ///     .spawn()?;
+    /// scheduler.tasks().get("purge")?.wait_for(runs(3), Duration::from_secs(10))?;
+    /// assert!(scheduler.tasks().get("purge")?.snapshot().counters.runs >= 3);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the time is over ([`ControlError::is_too_late`]), or the task is disabled or has ended with fewer runs.
+    pub fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
+        self.control.wait_for(until, limit)
+    }
+
+    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: use that of the runtime,
+    /// such as `tokio::time::timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When the task is disabled or has ended with fewer runs.
+    pub async fn wait_for_async(&self, until: Until) -> Result<(), ControlError> {
+        self.control.wait_for_async(until).await
+    }
+}
+
+impl fmt::Debug for TaskControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskControl").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// A rule that a task might be given: see [`TaskControl::preview`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preview {
+    /// What kind of rule it is.
+    pub kind: RuleKind,
+    /// The rule as people read it, such as `0 0 9 * * * (09:00, every day) in Europe/Berlin`.
+    pub rule: Arc<str>,
+    /// The cron expression.
+    pub expression: Option<Arc<str>>,
+    /// The zone of the cron expression.
+    pub zone: Option<Zone>,
+    /// The next fire times, without jitter; of a fixed delay and a one-time rule one, of a custom trigger none.
+    pub fire_times: Vec<DateTime<Utc>>,
+}
+
+/// The tasks with a tag, to be controlled together: see [`Tasks::tagged`](super::Tasks::tagged).
+///
+/// Each operation returns the number of tasks it changed. It ignores tasks that have ended, are disabled, or are in that
+/// state already.
+#[derive(Clone, Debug)]
+#[must_use = "the tasks are not changed before an operation is called"]
+pub struct Tagged {
+    tasks: Vec<TaskControl>,
+}
+
+impl Tagged {
+    pub(super) fn new(tasks: Vec<TaskControl>) -> Self {
+        Self { tasks }
+    }
+
+    /// The tasks, in the order in which they were added.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskControl] {
+        &self.tasks
+    }
+
+    /// Runs them now: see [`TaskControl::run_now`].
+    pub fn run_now(&self) -> usize {
+        self.each(TaskControl::run_now)
+    }
+
+    /// Pauses them: see [`TaskControl::pause`].
+    pub fn pause(&self) -> usize {
+        self.pause_with(&Pause::new())
+    }
+
+    /// Pauses them: see [`TaskControl::pause_with`].
+    pub fn pause_with(&self, pause: &Pause) -> usize {
+        self.each(|task| task.pause_with(pause))
+    }
+
+    /// Resumes those that are paused: see [`TaskControl::resume`].
+    pub fn resume(&self) -> usize {
+        self.each(TaskControl::resume)
+    }
+
+    /// Ends them: see [`TaskControl::cancel`].
+    pub fn cancel(&self) -> usize {
+        self.each(TaskControl::cancel)
+    }
+
+    fn each<T>(&self, operation: impl Fn(&TaskControl) -> Result<T, ControlError>) -> usize {
+        self.tasks.iter().filter(|task| operation(task).is_ok()).count()
+    }
+}
+
+/// A pause of a task, with a note and an end.
+///
+/// ```
+/// use scheduler::Pause;
+/// use std::time::Duration;
+///
+/// let pause = Pause::new().note("migration").by("ops").until("2026-03-30T14:00:00Z".parse()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pause {
+    note: Option<String>,
+    by: Option<String>,
+    until: Option<DateTime<Utc>>,
+}
+
+impl Pause {
+    /// A pause without an end.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A note for people. At most 1,024 bytes are kept.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        let mut note = note.into();
+        note.truncate(shortened(&note).len());
+        Self { note: Some(note), ..self }
+    }
+
+    /// Who pauses: a user, a script. At most 1,024 bytes are kept.
+    #[must_use]
+    pub fn by(self, who: impl Into<String>) -> Self {
+        let mut who = who.into();
+        who.truncate(shortened(&who).len());
+        Self { by: Some(who), ..self }
+    }
+
+    /// The end of the pause, after which the task continues.
+    #[must_use]
+    pub fn until(self, instant: DateTime<Utc>) -> Self {
+        Self { until: Some(instant), ..self }
+    }
+
+    pub(super) fn note_text(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    pub(super) fn by_text(&self) -> Option<&str> {
+        self.by.as_deref()
+    }
+
+    pub(super) fn end(&self) -> Option<DateTime<Utc>> {
+        self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_cut_at_a_whole_character() {
+        let kept = |text: String| Pause::new().note(text).note_text().map(str::to_owned);
+        assert_eq!(kept("ü".repeat(600)), Some("ü".repeat(512)));
+        assert_eq!(kept("ü".repeat(600) + "!"), Some("ü".repeat(512)));
+        assert_eq!(
+            kept("!".to_owned() + &"ü".repeat(600)),
+            Some("!".to_owned() + &"ü".repeat(511))
+        );
+        assert_eq!(kept("brief".to_owned()), Some("brief".to_owned()));
+    }
+}

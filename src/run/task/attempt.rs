@@ -1,0 +1,297 @@
+//! One call of a task's function: the same code for every kind of task.
+//!
+//! A plain function is called on the worker that fired. A future is polled there once. If it is pending it continues as a
+//! task of the engine, which is due at once, so the first poll needs no waker.
+//!
+//! Gates come first: sync ones on the worker that fired, async ones as a task of the engine. After those, a future goes on
+//! in that task, and a plain function is called by the next firing of the timer.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use scheduler_core::{Fired, Task, Timer};
+
+use super::claimed::{heed_verdict, interrupt};
+use super::gate::{GateContext, Permits, Verdict};
+use super::runs::Begun;
+use super::state::Phase;
+use super::ticker::Ticker;
+use super::transition::Transition;
+use crate::observe::{Failure, Span, catch};
+use crate::run::inject::Call;
+use crate::run::{BoxFuture, Run, StopCause, TaskResult};
+
+type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
+
+/// Executes an attempt, or its first part if it continues as a task of the engine.
+///
+/// Returns `InProgress` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
+/// attempt. Returns `Done` if the attempt ends itself later.
+pub(super) fn execute(
+    ticker: &Arc<Timer<Ticker>>,
+    begun: Begun,
+    engine: &scheduler_core::Run,
+) -> Fired {
+    let Begun { run, call, is_gated } = begun;
+    if is_gated && ticker.gates.has_async() {
+        let stage = Stage::gates(ticker, &run);
+        continue_as_task(engine, Work::new(ticker, run, call, stage));
+        return Fired::Done;
+    }
+    if is_gated && !pass_gates(ticker, &run) {
+        return Fired::InProgress;
+    }
+    match &call {
+        Call::Sync(call) => call_sync(ticker, run, &**call),
+        Call::Async(_) => {
+            let mut work = Work::new(ticker, run, call, Stage::Body(None));
+            match work.poll(&mut Context::from_waker(Waker::noop())) {
+                Some(result) => work.end(result),
+                None => {
+                    continue_as_task(engine, work);
+                    return Fired::Done;
+                }
+            }
+        }
+    }
+    Fired::InProgress
+}
+
+fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
+    let name = Arc::clone(&work.ticker.name);
+    // It needs no handle: `Run::request_stop` asks it to stop.
+    drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
+}
+
+fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, call: &Body) {
+    let span = span_of(&run);
+    run.enter(|run| {
+        if let Err(failure) = flatten(run, catch_in(span.as_ref(), || call(run))) {
+            fail(ticker, run, span.as_ref(), failure);
+        }
+    });
+}
+
+fn span_of(run: &Run) -> Option<Span> {
+    cfg!(feature = "tracing").then(|| Span::of_run(run, run.facts()))
+}
+
+/// Calls user code inside the span.
+fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failure> {
+    match span {
+        None => catch(call),
+        Some(span) => span.in_scope(|| catch(call)),
+    }
+}
+
+fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure> {
+    let Err(error) = result? else { return Ok(()) };
+    if heed_verdict(run, error.verdict()) {
+        return Ok(());
+    }
+    Err(Failure::from_error(&error))
+}
+
+/// Stores the failure of an attempt until it ends.
+#[cold]
+fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
+    span.iter().for_each(|span| span.fail(&failure));
+    let mut state = ticker.lock();
+    if let Some(index) = state.find(run) {
+        state.active[index].failure = Some(Box::new(failure));
+    }
+}
+
+/// Asks sync gates; returns true if the run may start.
+#[cold]
+fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> bool {
+    let context = GateContext::of(run);
+    let verdict = ticker.gates.admit(&context);
+    take_verdict(ticker, run, verdict, true)
+}
+
+/// Stores the verdict of gates; returns true if the run may start. Unless `begins_here`, the timer's next firing starts
+/// the attempt.
+fn take_verdict(
+    ticker: &Arc<Timer<Ticker>>,
+    run: &Run,
+    verdict: Verdict,
+    begins_here: bool,
+) -> bool {
+    let now = ticker.now();
+    let mut transition = Transition::begin(ticker, now);
+    let has_ended = transition.state.end.is_some();
+    // Always there: only this attempt takes its run out.
+    let Some(index) = transition.state.find(run) else { return false };
+    let active = &mut transition.state.active[index];
+    if has_ended && !begins_here {
+        // The timer does not fire any more, so that the attempt cannot begin.
+        interrupt(run);
+        active.is_cancelled = true;
+        run.request_stop(StopCause::Cancelled);
+    }
+    let is_stopped = run.stop_cause().is_some();
+    let (permits, is_admitted) = match verdict {
+        Verdict::Admitted(permits) => (permits, !is_stopped),
+        Verdict::Refused { reason, permits } => {
+            active.refusal = Some(reason);
+            (permits, false)
+        }
+        Verdict::Failed { failure, permits } => {
+            active.failure = Some(Box::new(failure));
+            transition.release_unused(permits);
+            transition.commit();
+            return false;
+        }
+    };
+    if !permits.is_empty() {
+        active.permits = Some(permits);
+    }
+    if is_admitted {
+        active.is_admitted = true;
+        active.deadline = ticker.policy.timeout.map(|limit| now.tick + limit);
+        active.has_attempted = begins_here;
+        active.phase = if begins_here { Phase::Attempt } else { Phase::Wait(now.tick) };
+        run.set_deadline(active.deadline);
+    }
+    if is_admitted && begins_here {
+        transition.report_start(run);
+    }
+    transition.commit();
+    is_admitted
+}
+
+impl Transition<'_> {
+    /// Releases what gates gave for an attempt that has not begun.
+    fn release_unused(&mut self, permits: Permits) {
+        if !permits.is_empty() {
+            self.effects.rare().permits.push((permits, crate::observe::Outcome::Cancelled));
+        }
+    }
+}
+
+/// How far an attempt is that is polled.
+enum Stage {
+    Gates(Pin<Box<dyn Future<Output = Verdict> + Send>>),
+    /// `None` before the first poll.
+    Body(Option<BoxFuture>),
+    Over,
+}
+
+/// An attempt that is polled.
+struct Work {
+    ticker: Arc<Timer<Ticker>>,
+    run: Run,
+    span: Option<Span>,
+    call: Call,
+    stage: Stage,
+}
+
+impl Stage {
+    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> Self {
+        let context = GateContext::of(run);
+        let reporter = Arc::clone(ticker);
+        let report = move |failure| reporter.report_hook("gate", failure);
+        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context, report)))
+    }
+}
+
+impl Work {
+    fn new(ticker: &Arc<Timer<Ticker>>, run: Run, call: Call, stage: Stage) -> Self {
+        let span = span_of(&run);
+        Self { ticker: Arc::clone(ticker), run, span, call, stage }
+    }
+
+    /// Polls once inside the run; `None` while it is pending.
+    fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<(), Failure>> {
+        // Why it stopped is the outcome, not this result.
+        if self.run.stop_cause().is_some() {
+            return Some(Ok(()));
+        }
+        if let Stage::Gates(future) = &mut self.stage {
+            let Poll::Ready(verdict) = future.as_mut().poll(context) else {
+                return self.run.stop_cause().map(|_| Ok(()));
+            };
+            self.stage = Stage::Over;
+            let is_async = matches!(self.call, Call::Async(_));
+            if !take_verdict(&self.ticker, &self.run, verdict, is_async) || !is_async {
+                return Some(Ok(()));
+            }
+            self.stage = Stage::Body(None);
+        }
+        let Self { run, span, call, stage, .. } = self;
+        run.poll_begins();
+        let polled = run.clone().enter(|run| {
+            let poll = || match stage {
+                Stage::Body(future) => {
+                    let Call::Async(make) = &*call else { return Poll::Ready(Ok(())) };
+                    future.get_or_insert_with(|| make(run)).as_mut().poll(context)
+                }
+                Stage::Gates(_) | Stage::Over => Poll::Pending,
+            };
+            catch_in(span.as_ref(), poll)
+        });
+        run.poll_ends();
+        match polled {
+            Ok(Poll::Ready(result)) => Some(flatten(run, Ok(result))),
+            Err(failure) => Some(Err(failure)),
+            // The waker of the first poll does nothing, so a request during it is looked for here.
+            Ok(Poll::Pending) => run.stop_cause().map(|_| Ok(())),
+        }
+    }
+
+    /// Drops the future inside the run, and stores the failure.
+    fn end(&mut self, result: Result<(), Failure>) {
+        self.drop_future();
+        if let Err(failure) = result {
+            fail(&self.ticker, &self.run, self.span.as_ref(), failure);
+        }
+    }
+
+    fn drop_future(&mut self) {
+        let (stage, span) = (std::mem::replace(&mut self.stage, Stage::Over), self.span.as_ref());
+        let dropped = self.run.clone().enter(|_| catch_in(span, || drop(stage)));
+        if let Err(failure) = dropped {
+            self.ticker.report_drop(self.run.facts(), failure);
+        }
+    }
+}
+
+/// An attempt that goes on as a task of the engine.
+struct Attempt(Option<Work>);
+
+impl Future for Attempt {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(work) = &mut self.0 else { return Poll::Ready(()) };
+        work.run.goes_on();
+        let Some(result) = work.poll(context) else { return Poll::Pending };
+        if let Some(mut work) = self.0.take() {
+            work.end(result);
+            let now = work.ticker.now();
+            Transition::begin(&work.ticker, now).run_over(&work.run).commit();
+        }
+        Poll::Ready(())
+    }
+}
+
+/// The pool has dropped the attempt while it was pending.
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(mut work) = self.0.take() {
+            work.drop_future();
+            let now = work.ticker.now();
+            Transition::begin(&work.ticker, now).run_dropped(&work.run).commit();
+        }
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").finish_non_exhaustive()
+    }
+}

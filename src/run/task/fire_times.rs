@@ -1,0 +1,371 @@
+//! The fire times of one rule: plain arithmetic, without a clock, a policy or the user's code.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::trigger::CronTrigger;
+use scheduler_core::{Due, Now, Tick, WallTime};
+
+use super::jitter::{Chance, Draw};
+use super::policy::Policy;
+use super::rule::Rule;
+use super::served::Served;
+use crate::define::calendar::Calendar;
+
+/// How many fire times of a cron expression are counted one by one; more are "at least" that many.
+const COUNTED_MAX: u64 = 10_000;
+
+/// A fire time, and when it is due: its jitter later. It *comes* when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FireTime {
+    pub(super) at: Due,
+    pub(super) due: Due,
+}
+
+impl FireTime {
+    /// Returns the fire time of a manual run, which is never late.
+    pub(super) fn manual(now: Now) -> Self {
+        let at = Due::Wall(now.wall);
+        Self { at, due: at }
+    }
+}
+
+/// Consecutive fire times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) first: FireTime,
+    pub(super) last: FireTime,
+    /// The one before the last; the first where there is one only.
+    pub(super) last_but_one: FireTime,
+    pub(super) count: u64,
+    /// Whether there are more than were counted.
+    pub(super) at_least: bool,
+}
+
+impl Range {
+    pub(super) fn one(fire: FireTime) -> Self {
+        Self { first: fire, last: fire, last_but_one: fire, count: 1, at_least: false }
+    }
+
+    pub(super) fn push(&mut self, fire: FireTime) {
+        self.last_but_one = std::mem::replace(&mut self.last, fire);
+        self.count += 1;
+    }
+
+    /// Returns the range without its last fire time.
+    pub(super) fn without_last(self) -> Option<Self> {
+        let count = self.count - 1;
+        (count > 0).then_some(Self { last: self.last_but_one, count, ..self })
+    }
+}
+
+/// Up to when fire times come.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limit {
+    Before(Now),
+    UpTo(Now),
+}
+
+impl Limit {
+    #[inline]
+    pub(super) fn includes(self, due: Due) -> bool {
+        match (self, due) {
+            (_, Due::NEVER) => false,
+            (Self::Before(now), Due::Tick(tick)) => tick < now.tick,
+            (Self::Before(now), Due::Wall(wall)) => wall < now.wall,
+            (Self::UpTo(now), due) => due.is_reached(now),
+        }
+    }
+
+    fn now(self) -> Now {
+        match self {
+            Self::Before(now) | Self::UpTo(now) => now,
+        }
+    }
+}
+
+/// The fire times of one rule.
+#[derive(Clone, Debug)]
+pub(super) struct FireTimes {
+    pub(super) kind: Kind,
+    jitter: Duration,
+    chance: Chance,
+    /// The days on which a cron expression has no fire times.
+    skip_days: Option<Arc<Calendar>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Rate {
+        period: Duration,
+        initial_delay: Duration,
+        first: Tick,
+    },
+    Delay {
+        delay: Duration,
+        initial_delay: Duration,
+        number: u64,
+    },
+    Once {
+        delay: Duration,
+    },
+    /// Once, at an instant of the wall clock.
+    At(WallTime),
+    Cron(Arc<CronTrigger>),
+    /// Its fire times come from outside: it is the user's code, and may not be asked here.
+    Custom,
+}
+
+impl FireTimes {
+    pub(super) fn new(rule: &Rule, policy: &Policy, chance: Chance) -> Self {
+        let kind = match rule {
+            Rule::Cron(trigger) => Kind::Cron(Arc::clone(trigger)),
+            Rule::FixedRate { period, initial_delay } => {
+                let initial_delay = initial_delay.unwrap_or_default();
+                Kind::Rate { period: *period, initial_delay, first: Tick::ZERO }
+            }
+            Rule::FixedDelay { delay, initial_delay } => {
+                let initial_delay = initial_delay.unwrap_or_default();
+                Kind::Delay { delay: *delay, initial_delay, number: 0 }
+            }
+            Rule::Once { delay } => Kind::Once { delay: *delay },
+            Rule::At(at) => Kind::At(*at),
+            Rule::Job | Rule::None => Kind::Once { delay: Duration::MAX },
+            Rule::Custom(_) => Kind::Custom,
+        };
+        Self { kind, jitter: policy.jitter, chance, skip_days: policy.skip_days.clone() }
+    }
+
+    /// Returns the first fire time of a task that begins now. That of a custom trigger is not known here.
+    pub(super) fn first(&mut self, now: Now, served: &Served) -> Option<FireTime> {
+        match &mut self.kind {
+            Kind::Rate { initial_delay, first, .. } => {
+                *first = now.tick + *initial_delay;
+                let first = *first;
+                Some(self.on_tick(first))
+            }
+            Kind::Delay { initial_delay: delay, .. } | Kind::Once { delay } => {
+                let at = now.tick + *delay;
+                Some(self.on_tick(at))
+            }
+            Kind::At(at) => {
+                let at = *at;
+                Some(self.on_wall(at))
+            }
+            Kind::Cron(_) => self.unserved_after(now.wall, served),
+            Kind::Custom => None,
+        }
+    }
+
+    /// Returns the fire time of a fixed delay that begins now.
+    pub(super) fn after_delay(&mut self, now: Now) -> Option<FireTime> {
+        let Kind::Delay { delay, number, .. } = &mut self.kind else { return None };
+        *number += 1;
+        let at = now.tick + *delay;
+        Some(self.on_tick(at))
+    }
+
+    /// Returns the first fire time of a cron expression after an instant that is not served.
+    pub(super) fn unserved_after(&self, instant: WallTime, served: &Served) -> Option<FireTime> {
+        let mut next = self.cron_after(instant)?;
+        while let Some(end) = served.end_around(next) {
+            next = self.cron_after(end)?;
+        }
+        Some(self.on_wall(next))
+    }
+
+    /// Returns the next point of a grid without jitter, if that has not come yet and this one is at most so late.
+    #[inline]
+    pub(super) fn next_on_grid(
+        &self,
+        fire: &FireTime,
+        now: &Now,
+        late_max: Duration,
+    ) -> Option<FireTime> {
+        let (Kind::Rate { period, .. }, Due::Tick(at)) = (&self.kind, fire.at) else { return None };
+        if !self.jitter.is_zero() || now.tick < at || now.tick.since(at) > late_max {
+            return None;
+        }
+        let next = Due::Tick(at + *period);
+        (!next.is_reached(*now)).then_some(FireTime { at: next, due: next })
+    }
+
+    /// Takes the fire times from `first` on that come within the limit, and the one after them. Those of a cron expression
+    /// end at one that is served.
+    pub(super) fn take(
+        &self,
+        first: FireTime,
+        limit: Limit,
+        served: &Served,
+    ) -> (Range, Option<FireTime>) {
+        match &self.kind {
+            Kind::Rate { .. } => self.take_on_grid(first, limit),
+            Kind::Cron(_) => self.take_by_cron(first, limit, served),
+            Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom => {
+                (Range::one(first), None)
+            }
+        }
+    }
+
+    /// Returns the fire time after another one of the same range.
+    pub(super) fn following(&self, fire: FireTime) -> Option<FireTime> {
+        match (&self.kind, fire.at) {
+            (Kind::Rate { period, .. }, Due::Tick(at)) => Some(self.on_tick(at + *period)),
+            (Kind::Cron(_), Due::Wall(at)) => self.cron_after(at).map(|next| self.on_wall(next)),
+            _ => None,
+        }
+    }
+
+    fn take_on_grid(&self, first: FireTime, limit: Limit) -> (Range, Option<FireTime>) {
+        let (Kind::Rate { period, .. }, Due::Tick(start)) = (&self.kind, first.at) else {
+            return (Range::one(first), None);
+        };
+        let (start, period) = (start.as_nanos(), nanos(*period).max(1));
+        let point = |number: u64| {
+            self.on_tick(Tick::from_nanos(start.saturating_add(number.saturating_mul(period))))
+        };
+        let mut last = limit.now().tick.as_nanos().saturating_sub(start) / period;
+        // Jitter is shorter than the period, so only the last one may not have come.
+        while last > 0 && !limit.includes(point(last).due) {
+            last -= 1;
+        }
+        let range = Range {
+            first,
+            last: if last == 0 { first } else { point(last) },
+            last_but_one: if last <= 1 { first } else { point(last - 1) },
+            count: last + 1,
+            at_least: false,
+        };
+        (range, Some(point(last + 1)))
+    }
+
+    fn take_by_cron(
+        &self,
+        first: FireTime,
+        limit: Limit,
+        served: &Served,
+    ) -> (Range, Option<FireTime>) {
+        let mut range = Range::one(first);
+        let Due::Wall(mut at) = first.at else { return (range, None) };
+        while range.count < COUNTED_MAX {
+            let Some(next) = self.cron_after(at) else { return (range, None) };
+            let fire = self.on_wall(next);
+            if served.end_around(next).is_some() {
+                return (range, self.unserved_after(at, served));
+            }
+            if !limit.includes(fire.due) {
+                return (range, Some(fire));
+            }
+            range.push(fire);
+            at = next;
+        }
+        if let Some((last_but_one, last)) = self.last_two_by_cron(at, limit, served) {
+            range.push(last_but_one);
+            range.push(last);
+            range.at_least = true;
+        }
+        let Due::Wall(at) = range.last.at else { return (range, None) };
+        (range, self.unserved_after(at, served))
+    }
+
+    /// Finds the last two fire times within the limit by bisection.
+    fn last_two_by_cron(
+        &self,
+        from: WallTime,
+        limit: Limit,
+        served: &Served,
+    ) -> Option<(FireTime, FireTime)> {
+        let pair_after = |instant: WallTime| {
+            let first = self.unserved_after(instant, served)?;
+            let Due::Wall(at) = first.at else { return None };
+            let second = self.unserved_after(at, served)?;
+            limit.includes(second.due).then_some((first, second))
+        };
+        let (mut low, mut high, mut found) = (from, limit.now().wall, None);
+        while high.since(low) > Duration::from_nanos(1) {
+            let middle = low + high.since(low) / 2;
+            match pair_after(middle) {
+                Some(pair) => (low, found) = (middle, Some(pair)),
+                None => high = middle,
+            }
+        }
+        found
+    }
+
+    fn cron_after(&self, instant: WallTime) -> Option<WallTime> {
+        let Kind::Cron(trigger) = &self.kind else { return None };
+        let next = match &self.skip_days {
+            None => trigger.next_after(instant.to_utc()),
+            Some(days) => days.next_after(trigger, instant.to_utc()),
+        };
+        next.map(WallTime::from).filter(|next| *next != WallTime::MAX)
+    }
+
+    fn on_tick(&self, at: Tick) -> FireTime {
+        let due = if self.jitter.is_zero() { at } else { at + self.jitter_at(at) };
+        FireTime { at: Due::Tick(at), due: Due::Tick(due) }
+    }
+
+    fn jitter_at(&self, at: Tick) -> Duration {
+        let number = match &self.kind {
+            Kind::Rate { period, first, .. } => {
+                nanos(at.since(*first)).checked_div(nanos(*period)).unwrap_or_default()
+            }
+            Kind::Delay { number, .. } => *number,
+            Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom => 0,
+        };
+        self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
+    }
+
+    pub(super) fn on_wall(&self, at: WallTime) -> FireTime {
+        if self.jitter.is_zero() {
+            return FireTime { at: Due::Wall(at), due: Due::Wall(at) };
+        }
+        let nanos = at.as_nanos();
+        let second = nanos.div_euclid(1_000_000_000).cast_unsigned();
+        let draw = Draw::Jitter(second, nanos.rem_euclid(1_000_000_000) as u32);
+        let jitter = self.chance.part_of(self.jitter, draw);
+        FireTime { at: Due::Wall(at), due: Due::Wall(at + jitter) }
+    }
+
+    /// Returns how far fire times are apart at least, for the distance of reports.
+    pub(super) fn period(&self) -> Duration {
+        match &self.kind {
+            Kind::Rate { period, .. } => *period,
+            _ => Duration::from_secs(1),
+        }
+    }
+
+    /// Returns true if fire times come by themselves, whatever becomes of those before.
+    pub(super) fn goes_on_by_itself(&self) -> bool {
+        matches!(self.kind, Kind::Rate { .. } | Kind::Cron(_))
+    }
+
+    pub(super) fn is_once(&self) -> bool {
+        matches!(self.kind, Kind::Once { .. } | Kind::At(_))
+    }
+
+    /// Returns true if fire times are known for any time that passes: a custom trigger may give one that has passed.
+    pub(super) fn is_cron(&self) -> bool {
+        matches!(self.kind, Kind::Cron(_))
+    }
+
+    /// Returns true if both are of the same cron expression in the same zone.
+    pub(super) fn has_same_calendar(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Cron(one), Kind::Cron(other)) => {
+                one.expression() == other.expression() && one.zone() == other.zone()
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if fire times are instants of the wall clock.
+    pub(super) fn is_by_wall(&self) -> bool {
+        matches!(self.kind, Kind::Cron(_) | Kind::Custom)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,62 @@
+//! When the next run starts without further commands: a clone of the planner is advanced.
+
+use scheduler_core::{Due, Now};
+
+use super::{FireTime, Planner};
+
+/// How often a preview looks on for the next start.
+const PREVIEW_STEPS_MAX: usize = 1_000;
+
+impl Planner {
+    /// Returns when the next run starts without further commands; a run in progress counts as over by then. Returns `None`
+    /// also if that is not known: the run follows the one in progress, or the trigger has not answered.
+    pub(in crate::run::task) fn next_start(&self, now: Now) -> Option<Due> {
+        let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
+        // With jitter a later fire time may come before the next one.
+        let is_in_order = self.policy.jitter.is_zero() || !self.times.is_by_wall();
+        let has_left = self.max_left() > u64::from(self.is_full());
+        if is_plain && is_in_order && has_left && self.pause.is_none() {
+            let next = self.next?.due;
+            if !next.is_reached(now) {
+                return (next != Due::NEVER).then_some(next);
+            }
+        }
+        self.clone().preview(now)
+    }
+
+    /// As [`next_start`](Self::next_start), if a paused task were resumed now.
+    pub(in crate::run::task) fn next_start_if_resumed(&self, now: Now) -> Option<Due> {
+        let mut planner = self.clone();
+        planner.resume(now);
+        planner.next_start(now)
+    }
+
+    /// Returns the next fire times that have not come, at most `count`, without jitter.
+    pub(in crate::run::task) fn fire_times(mut self, now: Now, count: usize) -> Vec<Due> {
+        self.look(now);
+        let first = self.next.filter(|next| next.at != Due::NEVER);
+        let following = |fire: &FireTime| self.admitted(self.times.following(*fire));
+        let all = std::iter::successors(first, following);
+        let left = usize::try_from(self.max_left()).unwrap_or(usize::MAX);
+        all.map(|fire| fire.at).take_while(|at| *at != Due::NEVER).take(count.min(left)).collect()
+    }
+
+    fn preview(mut self, now: Now) -> Option<Due> {
+        self.look(now);
+        if self.is_full() {
+            if self.queued.is_some() || !self.waiting.is_empty() || !self.manual.is_empty() {
+                return None;
+            }
+            self.running = 0;
+        }
+        let mut at = now;
+        for _ in 0..PREVIEW_STEPS_MAX {
+            if self.fire(at).is_some() {
+                return Some(Due::Wall(at.wall));
+            }
+            let due = self.wake().filter(|due| *due != Due::NEVER && !due.is_reached(at))?;
+            at = Now { tick: due.as_tick(at), wall: due.as_wall(at) };
+        }
+        None
+    }
+}

@@ -1,0 +1,246 @@
+//! What becomes of fire times that have come: by the state that has held since the last transition.
+
+use std::time::Duration;
+
+use scheduler_core::{Due, Now, Tick};
+
+use super::{Planner, Skip, SkipReports, Waiting};
+use crate::observe::SkipReason;
+use crate::run::task::fire_times::{FireTime, Kind, Limit, Range};
+use crate::run::task::question::Question;
+use scheduler_expr::{Misfire, Overlap};
+
+/// How many stretches of missed fire times wait at most; what would begin another is skipped.
+const RANGES_MAX: usize = 1_000;
+
+/// The shortest distance between two reports of skips during one run.
+const REPORT_GAP_MIN: Duration = Duration::from_millis(10);
+
+/// The distance that reports of skips grow to, for periods that are shorter.
+const REPORT_GAP_MAX: Duration = Duration::from_secs(1);
+
+impl Planner {
+    /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
+    /// its time is one.
+    pub(super) fn settle(&mut self, limit: Limit, now: Now) {
+        let last = std::mem::replace(&mut self.last_look, now);
+        if self.times.is_by_wall() && now.wall < last.wall {
+            self.clock_was_set_back(last, now);
+        }
+        if let Some(end) = self.pause.as_ref().and_then(|pause| pause.over_at(last, now)) {
+            self.come(Limit::Before(end));
+            self.end_pause(end);
+            self.has_resumed = true;
+        }
+        self.come(limit);
+        if self.times.is_cron() && now.wall >= last.wall {
+            self.served.look(last, now);
+        }
+    }
+
+    /// Looks for the next fire time anew.
+    #[cold]
+    fn clock_was_set_back(&mut self, last: Now, now: Now) {
+        if self.times.is_cron() {
+            self.served.look(last, now);
+        }
+        // One that had come, and whose jitter is not over, stays.
+        let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
+        if self.next.is_none_or(has_come) {
+            return;
+        }
+        self.next = None;
+        if matches!(self.times.kind, Kind::Custom) {
+            self.questions.put(Question::first());
+        } else {
+            let next = self.times.unserved_after(now.wall, &self.served);
+            self.next = self.admitted(next);
+        }
+    }
+
+    fn come(&mut self, limit: Limit) {
+        // Nothing is asked for while all runs that may be have started; the last one may yet be refused.
+        let is_spent = self.is_spent();
+        if is_spent && !self.times.goes_on_by_itself() {
+            return;
+        }
+        while let Some(first) = self.next.filter(|next| limit.includes(next.due)) {
+            let (range, next) = self.take(first, limit);
+            self.next = self.admitted(next);
+            let Some(range) = range.filter(|_| !is_spent) else { continue };
+            let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
+            self.take_in(range);
+        }
+    }
+
+    fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
+        let wall = |fire: FireTime| fire.at.as_wall(self.last_look);
+        let queued = self.queued.map(Range::one);
+        let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
+        let at = wall(first);
+        if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
+            let (range, next) = self.times.take(first, limit, &self.served);
+            return (Some(range), next);
+        }
+        // The clock was set back behind fire times that wait: they do not come again while they do.
+        let is_held = held.any(|range| wall(range.first) <= at && at <= wall(range.last));
+        let range = (!is_held).then(|| Range::one(first));
+        (range, self.times.unserved_after(at, &self.served))
+    }
+
+    /// Cuts off the fire times after `until`: of a range that was taken at once.
+    fn cut_at_until(&self, range: Range) -> Range {
+        if self.admitted(Some(range.last)).is_some() {
+            return range;
+        }
+        let mut cut = Range::one(range.first);
+        while cut.last != range.last
+            && let Some(next) = self.admitted(self.times.following(cut.last))
+        {
+            cut.push(next);
+        }
+        cut
+    }
+
+    /// Decides about fire times by the present state.
+    fn take_in(&mut self, range: Range) {
+        let is_once = self.times.is_once();
+        let reason = match self.policy.overlap {
+            _ if is_once => return self.wait(Waiting { range, ready: None }),
+            Overlap::QueueOne if self.is_full() => return self.queue(range),
+            _ if self.is_full() => SkipReason::Overlap,
+            _ if self.pause.is_some() => SkipReason::Paused,
+            _ => return self.wait(Waiting { range, ready: None }),
+        };
+        self.skip(reason, range);
+        self.restart_after(reason);
+    }
+
+    /// Lets the last fire time of a range follow the run in progress, in place of the one before.
+    ///
+    /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
+    fn queue(&mut self, range: Range) {
+        let is_each = self.policy.misfire == Misfire::CatchUp;
+        if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
+            && let Some(former) = self.waiting.remove(index)
+        {
+            self.skip(SkipReason::Overlap, former.range);
+        }
+        if let Some(former) = self.queued.replace(range.last) {
+            self.skip(SkipReason::Overlap, Range::one(former));
+        }
+        if let Some(earlier) = range.without_last() {
+            self.skip(SkipReason::Overlap, earlier);
+        }
+    }
+
+    /// The run has ended that a fire time was to follow.
+    pub(super) fn promote_queued(&mut self, fire: FireTime, now: Now) {
+        let range = Range::one(fire);
+        if self.pause.is_none() || self.times.is_once() {
+            self.wait(Waiting { range, ready: Some(now) });
+        } else {
+            self.skip(SkipReason::Paused, range);
+            self.restart_after(SkipReason::Paused);
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        if self.waiting.len() < RANGES_MAX {
+            self.waiting.push_back(waiting);
+            return;
+        }
+        self.skip(SkipReason::Misfire, waiting.range);
+    }
+
+    /// Skips what waits, but for a one-time task, which a pause only delays.
+    pub(super) fn skip_waiting(&mut self, reason: SkipReason) {
+        if reason == SkipReason::Paused && self.times.is_once() || self.waiting.is_empty() {
+            return;
+        }
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.skip(reason, waiting.range);
+        }
+        if reason == SkipReason::Paused {
+            self.restart_after(reason);
+        }
+    }
+
+    pub(super) fn end_pause(&mut self, at: Now) {
+        self.pause = None;
+        self.skip_waiting(SkipReason::Paused);
+        if !self.times.is_once()
+            && let Some(fire) = self.queued.take()
+        {
+            self.skip(SkipReason::Paused, Range::one(fire));
+            self.restart_after(SkipReason::Paused);
+        }
+        let is_held_up = self.restarts == Some(SkipReason::Paused);
+        if is_held_up && let Some(skipped) = self.questions.skipped() {
+            // What a trigger gives now and was in the pause is not replayed.
+            self.served.pass(skipped, at.wall);
+        }
+        if is_held_up {
+            self.restart(None, at);
+        }
+    }
+
+    /// A fire time is skipped that no other follows by itself.
+    fn restart_after(&mut self, reason: SkipReason) {
+        if !self.times.goes_on_by_itself() {
+            self.restarts = Some(reason);
+        }
+    }
+
+    /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after what was skipped.
+    pub(super) fn restart(&mut self, last: Option<(FireTime, Now)>, now: Now) {
+        self.restarts = None;
+        match self.times.kind {
+            Kind::Delay { .. } => {
+                let next = self.times.after_delay(now);
+                self.next = self.admitted(next);
+            }
+            Kind::Custom if self.next.is_none() => {
+                self.questions.put(match last {
+                    Some((fire, began)) => Question::after_run(fire, began, now),
+                    None => Question::after_skip(now),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn skip(&mut self, reason: SkipReason, range: Range) {
+        let Range { first, last, count, at_least, .. } = range;
+        if let Kind::Custom = self.times.kind
+            && let Due::Wall(at) = last.at
+        {
+            self.questions.note_skipped(at);
+            self.served.given(at, self.last_look.tick);
+            self.served.start(at);
+        }
+        if self.is_full() {
+            self.skip_reports.note(self.last_look.tick, self.times.period());
+        }
+        match self.skips.last_mut() {
+            Some(before) if before.reason == reason => {
+                before.last = last.at;
+                before.count = before.count.saturating_add(count);
+                before.at_least |= at_least;
+            }
+            _ => self.skips.push(Skip { reason, first: first.at, last: last.at, count, at_least }),
+        }
+    }
+}
+
+impl SkipReports {
+    /// Skips are reported now: the next ones after twice the time.
+    fn note(&mut self, now: Tick, period: Duration) {
+        if self.next_at > now {
+            return;
+        }
+        let (min, max) = (period.max(REPORT_GAP_MIN), period.max(REPORT_GAP_MAX));
+        self.gap = (self.gap * 2).clamp(min, max);
+        self.next_at = now + self.gap;
+    }
+}

@@ -1,0 +1,164 @@
+//! What a task does when things do not go as planned.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use scheduler_expr::{Misfire, OnError, Overlap};
+
+use crate::define::calendar::Calendar;
+
+/// How often a failed run is tried again, and after what time.
+///
+/// After the k-th attempt the run waits a random part of `min(cap, base * 2^(k-1))` ("full jitter"),
+/// and holds no thread meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Retry {
+    /// How many attempts may follow the first one; zero for none.
+    pub(crate) max: u32,
+    /// The longest wait after the first attempt; it doubles with each further one. One second by
+    /// default.
+    pub(crate) base: Duration,
+    /// The longest wait after any attempt; one minute by default.
+    pub(crate) cap: Duration,
+}
+
+/// How many nanoseconds a second has.
+const NANOS: u128 = 1_000_000_000;
+
+impl Retry {
+    /// Never.
+    pub(crate) const NONE: Self = Self::new(0);
+
+    /// Up to `max` further attempts.
+    pub(crate) const fn new(max: u32) -> Self {
+        Self { max, base: Duration::from_secs(1), cap: Duration::from_secs(60) }
+    }
+
+    /// Sets the longest wait after the first attempt.
+    pub(crate) const fn base(self, base: Duration) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Sets the longest wait after any attempt.
+    pub(crate) const fn cap(self, cap: Duration) -> Self {
+        Self { cap, ..self }
+    }
+
+    /// The longest wait after an attempt, the first being 1.
+    pub(crate) fn longest_wait_after(self, attempt: u32) -> Duration {
+        let doublings = attempt.saturating_sub(1);
+        let nanos = self.base.as_nanos();
+        let doubled = match nanos {
+            0 => 0,
+            _ if doublings < nanos.leading_zeros() => nanos << doublings,
+            _ => u128::MAX,
+        };
+        if doubled >= self.cap.as_nanos() {
+            return self.cap;
+        }
+        let seconds = u64::try_from(doubled / NANOS).unwrap_or(u64::MAX);
+        Duration::new(seconds, u32::try_from(doubled % NANOS).unwrap_or_default())
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// All policies of one task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policy {
+    pub(crate) overlap: Overlap,
+    pub(crate) misfire: Misfire,
+    /// The longest time by which a run starts later than its fire time; zero for none.
+    pub(crate) jitter: Duration,
+    /// How long one attempt may take.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) retry: Retry,
+    pub(crate) on_error: OnError,
+    /// The last instant at which the task may fire.
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// How many runs of the schedule the task has at most.
+    pub(crate) max_runs: Option<NonZeroU64>,
+    /// How many runs may be in progress at once; only with `overlap = "allow"`.
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// The days, in the zone of the cron expression, on which the task does not fire.
+    pub(crate) skip_days: Option<Arc<Calendar>>,
+    /// What jitter and the waits between attempts are drawn from, beside the name of the task.
+    pub(crate) seed: u64,
+}
+
+#[cfg(feature = "durable")]
+impl Policy {
+    /// The policies of a task whose runs are those of jobs: a store decides when one starts, and about further attempts.
+    pub(crate) fn for_jobs(&self) -> Self {
+        Self { overlap: Overlap::Allow, timeout: self.timeout, seed: self.seed, ..Self::default() }
+    }
+}
+
+/// Calendars are equal only if they are the same.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |policy: &Self| {
+            let Self { overlap, misfire, jitter, timeout, retry, on_error, .. } = *policy;
+            let Self { until, max_runs, max_concurrent, seed, .. } = *policy;
+            let days = policy.skip_days.as_ref().map(Arc::as_ptr);
+            let first = (overlap, misfire, jitter, timeout, retry, on_error);
+            (first, until, max_runs, max_concurrent, days, seed)
+        };
+        key(self) == key(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_cap_and_never_overflow() {
+        let retry = Retry::new(100);
+        let waits: Vec<u64> =
+            (1..=9).map(|attempt| retry.longest_wait_after(attempt).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        for attempt in [31, 32, 33, 34, 64, 65, u32::MAX] {
+            assert_eq!(retry.longest_wait_after(attempt), retry.cap);
+            let tiny = retry.base(Duration::from_nanos(1));
+            assert!(tiny.longest_wait_after(attempt) >= Duration::from_secs(1));
+            assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
+            assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
+        }
+    }
+
+    /// Lengths at which arithmetic may overflow.
+    const DURATIONS: [Duration; 7] = [
+        Duration::ZERO,
+        Duration::from_nanos(1),
+        Duration::from_nanos(i64::MAX as u64 + 1),
+        Duration::from_nanos(u64::MAX),
+        Duration::from_nanos(u64::MAX).saturating_add(Duration::from_nanos(1)),
+        Duration::from_secs(u64::MAX),
+        Duration::MAX,
+    ];
+
+    #[test]
+    fn f_ti1_waits_between_attempts_at_every_edge() {
+        for base in DURATIONS {
+            for cap in DURATIONS {
+                for attempt in [0, 1, 2, 31, 32, 33, 34, 64, 65, 94, 128, u32::MAX] {
+                    let retry = Retry::new(u32::MAX).base(base).cap(cap);
+                    let doublings = attempt.saturating_sub(1);
+                    let doubled = (0..doublings.min(200)).try_fold(base.as_nanos(), |wait, _| {
+                        wait.checked_mul(2).filter(|wait| *wait <= Duration::MAX.as_nanos())
+                    });
+                    let expected = doubled.unwrap_or(u128::MAX).min(cap.as_nanos());
+                    let wait = retry.longest_wait_after(attempt).as_nanos();
+                    assert_eq!(wait, expected, "{base:?} {cap:?} {attempt}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! When a task fires, as it was written.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::SecondsFormat;
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_core::{Trigger, WallTime};
+
+use crate::define::settings::visible;
+use crate::observe::{RuleKind, catch};
+
+/// When a task fires.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Cron(Arc<CronTrigger>),
+    FixedRate {
+        period: Duration,
+        initial_delay: Option<Duration>,
+    },
+    FixedDelay {
+        delay: Duration,
+        initial_delay: Option<Duration>,
+    },
+    Once {
+        delay: Duration,
+    },
+    /// Once, at an instant of the wall clock.
+    At(WallTime),
+    Custom(Arc<dyn Trigger>),
+    /// By none: it runs jobs of a store.
+    Job,
+    /// The task is disabled, and has none.
+    None,
+}
+
+impl Rule {
+    pub(crate) fn kind(&self) -> RuleKind {
+        match self {
+            Self::Cron(_) => RuleKind::Cron,
+            Self::FixedRate { .. } => RuleKind::FixedRate,
+            Self::FixedDelay { .. } => RuleKind::FixedDelay,
+            Self::Once { .. } => RuleKind::Once,
+            Self::At(_) => RuleKind::At,
+            Self::Custom(_) => RuleKind::Custom,
+            Self::Job => RuleKind::Job,
+            Self::None => RuleKind::None,
+        }
+    }
+
+    /// How long from one fire time to the next, where the rule says that.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        match self {
+            Self::FixedRate { period, .. } => Some(*period),
+            Self::FixedDelay { delay, .. } => Some(*delay),
+            Self::Cron(_)
+            | Self::Once { .. }
+            | Self::At(_)
+            | Self::Custom(_)
+            | Self::Job
+            | Self::None => None,
+        }
+    }
+
+    /// The cron expression as it was written.
+    pub(crate) fn expression(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Cron(trigger) => Some(trigger.expression().to_string().into()),
+            _ => None,
+        }
+    }
+
+    /// How long after the start of the task its first fire time is, if that was given.
+    pub(crate) fn initial_delay(&self) -> Option<Duration> {
+        match self {
+            Self::FixedRate { initial_delay, .. } | Self::FixedDelay { initial_delay, .. } => {
+                *initial_delay
+            }
+            Self::Once { delay } => Some(*delay),
+            Self::Cron(_) | Self::At(_) | Self::Custom(_) | Self::Job | Self::None => None,
+        }
+    }
+
+    /// The zone of a cron expression.
+    pub(crate) fn zone(&self) -> Option<Zone> {
+        match self {
+            Self::Cron(trigger) => Some(trigger.zone()),
+            _ => None,
+        }
+    }
+
+    /// The rule for a task that is running already: a rate or delay without an initial delay begins
+    /// after one period.
+    pub(crate) fn taking_over(self) -> Self {
+        match self {
+            Self::FixedRate { period, initial_delay } => {
+                Self::FixedRate { period, initial_delay: initial_delay.or(Some(period)) }
+            }
+            Self::FixedDelay { delay, initial_delay } => {
+                Self::FixedDelay { delay, initial_delay: initial_delay.or(Some(delay)) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Writes the rule as people read it: `every 1m 30s`, `0 0 9 * * * (09:00, daily) in Europe/Berlin`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let initial_delay = match self {
+            Self::Cron(trigger) => return write!(f, "{trigger} in {}", trigger.zone().name()),
+            Self::Custom(trigger) => return f.write_str(&text_of(&**trigger)),
+            Self::Job => return f.write_str("jobs"),
+            Self::None => return f.write_str("no rule"),
+            Self::At(at) => {
+                let at = at.to_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true);
+                return write!(f, "once, at {at}");
+            }
+            Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
+            Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
+            Self::FixedRate { period, initial_delay } => {
+                write!(f, "every {}", Length(*period))?;
+                initial_delay
+            }
+            Self::FixedDelay { delay, initial_delay } => {
+                write!(f, "{} after each run", Length(*delay))?;
+                initial_delay
+            }
+        };
+        match initial_delay.filter(|delay| !delay.is_zero()) {
+            Some(delay) => write!(f, ", first after {}", Length(delay)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How a trigger of the user's describes itself, on one line. That is code of the user's: not to be called under a
+/// lock.
+pub(super) fn text_of(trigger: &dyn Trigger) -> String {
+    let text = catch(|| visible(&trigger.describe()));
+    text.unwrap_or_else(|_| "custom trigger, which cannot be described".to_owned())
+}
+
+/// A length of time, exactly: `1d 30s`, `1m 30s`, `1.5ms` as `1ms 500µs`.
+pub(super) struct Length(pub(super) Duration);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u128, &str); 7] = [
+            (86_400_000_000_000, "d"),
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "m"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "µs"),
+            (1, "ns"),
+        ];
+        let mut rest = self.0.as_nanos();
+        let mut gap = "";
+        for (unit, name) in UNITS {
+            if rest >= unit {
+                write!(f, "{gap}{}{name}", rest / unit)?;
+                (rest, gap) = (rest % unit, " ");
+            }
+        }
+        if gap.is_empty() { f.write_str("0s") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_written_exactly() {
+        let cases = [
+            (Duration::ZERO, "0s"),
+            (Duration::from_secs(1), "1s"),
+            (Duration::from_millis(1_500), "1s 500ms"),
+            (Duration::from_secs(86_430), "1d 30s"),
+            (Duration::from_nanos(1_002_003), "1ms 2µs 3ns"),
+        ];
+        for (length, text) in cases {
+            assert_eq!(Length(length).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn rules_are_written_as_people_read_them() {
+        let second = Duration::from_secs(1);
+        let cron = CronTrigger::new("0 0 9 * * MON-FRI".parse().unwrap(), Zone::UTC);
+        let cases = [
+            (Rule::Cron(Arc::new(cron)), "0 0 9 * * MON-FRI (09:00, Monday to Friday) in UTC"),
+            (Rule::FixedRate { period: second, initial_delay: None }, "every 1s"),
+            (
+                Rule::FixedDelay { delay: second * 90, initial_delay: Some(second) },
+                "1m 30s after each run, first after 1s",
+            ),
+            (Rule::Once { delay: second }, "once, after 1s"),
+            (Rule::Once { delay: Duration::ZERO }, "once, at once"),
+        ];
+        for (rule, text) in cases {
+            assert_eq!(rule.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_rate_without_an_initial_delay_begins_after_one_period_when_it_replaces_another() {
+        let period = Duration::from_secs(5);
+        let first = |rule: Rule| match rule.taking_over() {
+            Rule::FixedRate { initial_delay, .. } | Rule::FixedDelay { initial_delay, .. } => {
+                initial_delay
+            }
+            _ => None,
+        };
+        for (given, expected) in [(None, 5), (Some(0), 0), (Some(10), 10)] {
+            let (initial_delay, expected) =
+                (given.map(Duration::from_secs), Some(Duration::from_secs(expected)));
+            assert_eq!(first(Rule::FixedRate { period, initial_delay }), expected);
+            assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay }), expected);
+        }
+    }
+}

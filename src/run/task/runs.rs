@@ -1,0 +1,467 @@
+//! The runs of a task: how they start, go on to their next attempt, and end.
+
+use std::sync::Arc;
+
+use scheduler_core::{Due, Now, Tick};
+
+use super::claimed::{interrupt, outcome_of_success};
+use super::gate::GATE_LIMIT;
+use super::jitter::Draw;
+use super::planner::Start;
+use super::state::{ActiveRun, Phase};
+use super::transition::Transition;
+use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
+use crate::run::inject::Call;
+use crate::run::{AttemptStart, Cause, Claimed, Run, StopCause};
+use scheduler_expr::OnError;
+
+/// How often a trigger is asked in a row whose answers are all skipped, before other tasks have their turn.
+const ASKED_MAX: u32 = 1_000;
+
+/// An attempt that begins.
+pub(super) struct Begun {
+    pub(super) run: Run,
+    pub(super) call: Call,
+    /// Whether gates have to admit the run first.
+    pub(super) is_gated: bool,
+}
+
+/// A run that is over and not recorded.
+pub(super) struct Over {
+    active: Box<ActiveRun>,
+    outcome: Outcome,
+}
+
+impl Transition<'_> {
+    /// Begins what is due, and asks a custom trigger as often as its answers are skipped.
+    pub(super) fn next_attempt(mut self, engine: &scheduler_core::Run) -> (Self, Option<Begun>) {
+        let mut asked = 0;
+        loop {
+            let begun = self.begin_due(engine);
+            if begun.is_some() || !self.state.planner.has_question() || asked == ASKED_MAX {
+                return (self, begun);
+            }
+            asked += 1;
+            self = self.ask();
+        }
+    }
+
+    /// Begins the next attempt of a run in progress, or a run.
+    #[inline]
+    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<Begun> {
+        if !self.state.active.is_empty() {
+            self.stop_overdue();
+        }
+        if self.state.end.is_some() {
+            return None;
+        }
+        if let Some(index) = self.due_attempt() {
+            return Some(self.begin_attempt(index, engine));
+        }
+        let now = self.now;
+        let job = self.next_job();
+        let start = self.state.planner.fire(now);
+        if self.state.planner.has_missed(now, LATE) {
+            self.effects.rare().is_late = true;
+        }
+        Some(self.start(start?, job.as_ref(), engine))
+    }
+
+    /// Asks attempts to stop whose time is over.
+    fn stop_overdue(&mut self) {
+        let now = self.now.tick;
+        for index in 0..self.state.active.len() {
+            let active = &mut self.state.active[index];
+            if active.deadline.is_none_or(|deadline| deadline > now) {
+                continue;
+            }
+            active.deadline = None;
+            self.ask_to_stop(index, StopCause::Timeout);
+        }
+    }
+
+    fn due_attempt(&self) -> Option<usize> {
+        if self.state.active.is_empty() || self.state.planner.paused().is_some() {
+            return None;
+        }
+        let now = self.now.tick;
+        let due = self.state.active.iter().enumerate().filter_map(|(index, run)| match run.phase {
+            Phase::Wait(at) if at <= now => Some((at, index)),
+            _ => None,
+        });
+        due.min().map(|(_, index)| index)
+    }
+
+    fn start(
+        &mut self,
+        start: Start,
+        job: Option<&Claimed>,
+        engine: &scheduler_core::Run,
+    ) -> Begun {
+        let (now, ticker) = (self.now, self.ticker);
+        let state = &mut *self.state;
+        state.runs += 1;
+        let (is_gated, due) = (!ticker.gates.is_empty(), start.fire.due.as_wall(now));
+        let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
+        let deadline = limit.map(|limit| now.tick + limit);
+        let attempt = AttemptStart {
+            task: &state.facts,
+            pool: &ticker.pool,
+            clock: &ticker.clock,
+            number: state.runs,
+            attempt: job.map_or(1, |job| job.attempt()),
+            cause: job.map_or(start.cause, |job| job.cause()),
+            fire_time: match job {
+                Some(job) => job.fire_time(),
+                None if start.fire.at == start.fire.due => due,
+                None => start.fire.at.as_wall(now),
+            },
+            due: job.map_or(due, |job| job.due()),
+            deadline: deadline.filter(|_| !is_gated),
+            engine,
+            claimed: job,
+        };
+        let mut spare = state.spare.take();
+        let is_reused = spare.as_mut().is_some_and(|spare| spare.run.begin_anew(&attempt));
+        let mut active = match spare.take_if(|_| is_reused) {
+            Some(spare) => spare,
+            None => Box::new(ActiveRun::new(Run::begin(&attempt), start, now)),
+        };
+        self.effects.drop_later(spare);
+        active.begin(start, now, engine.number(), deadline);
+        active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
+        if start.cause == Cause::Manual && job.is_none() {
+            active.promise = state.promises.pop_front();
+        }
+        let run = active.run.clone();
+        state.active.push(active);
+        if start.cause == Cause::Schedule && run.lateness() >= LATE {
+            self.effects.rare().is_late = true;
+        }
+        if self.state.planner.has_news() {
+            self.report_news();
+        }
+        self.begun(run, is_gated)
+    }
+
+    fn begun(&mut self, run: Run, is_gated: bool) -> Begun {
+        if !is_gated {
+            self.report_start(&run);
+        }
+        let call = self.state.call.clone().unwrap_or_else(Call::nothing);
+        Begun { run, call, is_gated }
+    }
+
+    /// Reports that an attempt starts.
+    pub(super) fn report_start(&mut self, run: &Run) {
+        if self.ticker.bus.is_heard() {
+            self.report(EventKind::RunStarted { run: run.info(), late: run.lateness() });
+        }
+    }
+
+    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> Begun {
+        let (now, ticker) = (self.now, self.ticker);
+        let facts = Arc::clone(&self.state.facts);
+        let active = &mut self.state.active[index];
+        let is_gated = !active.is_admitted && !ticker.gates.is_empty();
+        let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
+        let deadline = limit.map(|limit| now.tick + limit);
+        let last = &active.run;
+        let due = match active.phase {
+            Phase::Wait(at) => Due::Tick(at).as_wall(now),
+            Phase::Gate | Phase::Attempt => now.wall,
+        };
+        let run = Run::begin(&AttemptStart {
+            task: &facts,
+            pool: &ticker.pool,
+            clock: &ticker.clock,
+            number: last.number(),
+            attempt: last.attempt() + u32::from(active.has_attempted),
+            cause: last.cause(),
+            fire_time: last.planned_for(),
+            due,
+            deadline: deadline.filter(|_| !is_gated),
+            engine,
+            claimed: last.claimed(),
+        });
+        run.keep_notes(last.take_notes());
+        let former = std::mem::replace(&mut active.run, run.clone());
+        active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
+        (active.firing, active.deadline, active.failure) = (engine.number(), deadline, None);
+        active.has_attempted = true;
+        self.effects.rare().runs.push(former);
+        self.begun(run, is_gated)
+    }
+
+    /// The attempt that a firing has executed is over.
+    #[inline]
+    pub(super) fn attempt_over(self, firing: u64) -> Self {
+        let active = &self.state.active;
+        match active.iter().position(|run| run.firing == firing && !run.is_waiting()) {
+            Some(index) => self.over(index),
+            None => self,
+        }
+    }
+
+    /// The attempt of a run is over, by itself or because its future was dropped.
+    pub(super) fn run_over(self, run: &Run) -> Self {
+        match self.state.find(run) {
+            Some(index)
+                if matches!(self.state.active[index].phase, Phase::Gate | Phase::Attempt) =>
+            {
+                self.over(index)
+            }
+            _ => self,
+        }
+    }
+
+    /// The future of a run was dropped by the pool.
+    pub(super) fn run_dropped(mut self, run: &Run) -> Self {
+        if let Some(index) = self.state.find(run) {
+            self.state.active[index].is_cancelled = true;
+            interrupt(run);
+            run.request_stop(StopCause::Cancelled);
+        }
+        self.run_over(run)
+    }
+
+    /// Ends an attempt: the run is over, or waits for its next one.
+    fn over(mut self, index: usize) -> Self {
+        let now = self.now;
+        let active = &mut self.state.active[index];
+        if let Some(reason) = active.refusal.take() {
+            return self.refused_by_gate(index, &reason);
+        }
+        if active.deadline.is_some_and(|deadline| now.tick >= deadline) {
+            // All workers were busy when the time was over.
+            active.run.request_stop(StopCause::Timeout);
+        }
+        if active.failure.is_none() && active.run.stop_cause().is_none() {
+            let outcome = outcome_of_success(&active.run);
+            return self.finish(index, outcome);
+        }
+        let outcome = self.outcome_of(index);
+        let active = &self.state.active[index];
+        let may_go_on = active.run.attempt() <= self.ticker.policy.retry.max
+            && !active.is_cancelled
+            && self.state.end.is_none();
+        match outcome.failure().filter(|_| may_go_on).cloned() {
+            Some(failure) => {
+                self.wait_for_next(index, failure);
+                self
+            }
+            None => self.finish(index, outcome),
+        }
+    }
+
+    /// Returns what came of an attempt. A run that was asked to stop has stopped, whatever it returned.
+    #[cold]
+    fn outcome_of(&mut self, index: usize) -> Outcome {
+        let active = &mut self.state.active[index];
+        let failure = active.failure.take();
+        match (active.run.stop_cause(), failure) {
+            (Some(StopCause::Cancelled), _) => Outcome::Cancelled,
+            (Some(StopCause::Lost), _) => Outcome::Lost,
+            (Some(StopCause::Timeout), _) => {
+                let limit = if active.phase == Phase::Gate {
+                    Some(GATE_LIMIT)
+                } else {
+                    self.ticker.policy.timeout
+                };
+                let limit = limit.unwrap_or_default();
+                let is_blocking = active.blocked(self.now.tick, limit.min(LATE)).is_some();
+                Failure::from_timeout(limit, is_blocking).into()
+            }
+            (None, Some(_)) if active.run.is_stopped_by_pool() => Outcome::Cancelled,
+            (None, Some(failure)) => (*failure).into(),
+            (None, None) => Outcome::Success,
+        }
+    }
+
+    #[cold]
+    fn wait_for_next(&mut self, index: usize, failure: Failure) {
+        let (ticker, now) = (self.ticker, self.now.tick);
+        let active = &mut self.state.active[index];
+        let (number, attempt) = (active.run.number(), active.run.attempt());
+        let longest = ticker.policy.retry.longest_wait_after(attempt);
+        let next_attempt_in = ticker.chance.part_of(longest, Draw::Retry(number, attempt));
+        active.phase = Phase::Wait(now + next_attempt_in);
+        active.deadline = None;
+        active.failure = Some(Box::new(failure.clone()));
+        let run = active.run.info();
+        self.report(EventKind::AttemptFailed { run, failure, next_attempt_in });
+    }
+
+    fn finish(mut self, index: usize, outcome: Outcome) -> Self {
+        let over = self.take_out(index, outcome);
+        while self.state.planner.has_question() {
+            self = self.ask();
+        }
+        self.record(over);
+        if self.state.end.is_some() {
+            // After the run for which the task ends.
+            self.end_waiting_runs();
+        }
+        self
+    }
+
+    /// Takes a run that is over out, and lets the planner decide what comes after it.
+    fn take_out(&mut self, index: usize, outcome: Outcome) -> Over {
+        let active = self.state.active.remove(index);
+        if outcome.is_failure()
+            && self.ticker.policy.on_error == OnError::Stop
+            && self.state.end.is_none()
+        {
+            self.start_no_more(TaskState::Failed);
+        }
+        if self.state.end.is_none() {
+            let (start, began, now) = (active.start, active.began, self.now);
+            self.state.planner.run_ended(&start, began, now, false);
+        }
+        if self.state.facts.is_async
+            && let Some(poll) = active.run.longest_poll(self.now.tick)
+        {
+            self.state.longest_poll = Some(poll);
+        }
+        if self.state.planner.has_news() {
+            self.report_news();
+        }
+        Over { active, outcome }
+    }
+
+    /// Records a run that is over, and reports it if anything listens.
+    fn record(&mut self, Over { mut active, outcome }: Over) {
+        let took = self.now.tick.since(active.began.tick);
+        let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
+        if recorded.is_news || self.ticker.bus.is_heard() {
+            let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
+            let outcome = outcome.clone();
+            self.report(EventKind::RunFinished { run, outcome, took, next, streak });
+        }
+        self.end_job(&active.run, &outcome);
+        if !self.state.watchers.is_empty() {
+            let watchers = self.state.watchers.take();
+            self.effects.rare().wakers.extend(watchers);
+        }
+        if let Some(permits) = active.permits.take() {
+            self.effects.rare().permits.push((permits, outcome));
+        }
+        if let Some(promise) = active.promise.take()
+            && let Some(record) = self.state.history.runs().next()
+        {
+            self.effects.rare().answers.push(promise.keep(record));
+        }
+        self.keep_spare(active);
+    }
+
+    fn keep_spare(&mut self, active: Box<ActiveRun>) {
+        let is_kept = self.state.end.is_none()
+            && self.state.spare.is_none()
+            && active.run.claimed().is_none();
+        if is_kept {
+            self.state.spare = Some(active);
+        } else {
+            self.effects.drop_later(Some(active));
+        }
+    }
+
+    /// A gate has refused a run: its fire time is skipped.
+    #[cold]
+    fn refused_by_gate(mut self, index: usize, reason: &str) -> Self {
+        let mut active = self.state.active.remove(index);
+        let now = self.now;
+        if self.state.runs == active.run.number() {
+            self.state.runs -= 1;
+        }
+        if self.state.end.is_none() {
+            self.state.planner.run_ended(&active.start, active.began, now, true);
+        }
+        let at = active.start.fire.at.as_wall(active.began).to_utc();
+        let (refused, first, last) = (SkipReason::Refused, at, at);
+        self.state.history.skip(refused, 1, false);
+        self.report(EventKind::Skipped {
+            reason: refused,
+            first,
+            last,
+            count: 1,
+            at_least: false,
+            blocked: None,
+        });
+        let outcome = Outcome::Refused(reason.into());
+        self.end_job(&active.run, &outcome);
+        if let Some(permits) = active.permits.take() {
+            self.effects.rare().permits.push((permits, outcome));
+        }
+        if let Some(promise) = active.promise.take() {
+            let answer = promise.refuse(&self.ticker.name, reason);
+            self.effects.rare().answers.push(answer);
+        }
+        self.keep_spare(active);
+        self
+    }
+
+    /// Ends the runs that wait for their next attempt, as their last one did.
+    pub(super) fn end_waiting_runs(&mut self) {
+        while let Some(index) = self.state.active.iter().position(|run| run.is_waiting()) {
+            let active = &mut self.state.active[index];
+            let failure = active.failure.take().filter(|_| !active.is_cancelled);
+            if failure.is_none() && !active.is_cancelled {
+                // A job that gates have admitted, and that has not begun, is no cancelled one.
+                interrupt(&active.run);
+            }
+            let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
+            let over = self.take_out(index, outcome);
+            self.record(over);
+        }
+    }
+
+    /// Asks all runs in progress to stop: there is no further attempt of them.
+    pub(super) fn cancel_runs(&mut self) {
+        for index in 0..self.state.active.len() {
+            self.state.active[index].is_cancelled = true;
+            self.ask_to_stop(index, StopCause::Cancelled);
+        }
+        self.end_waiting_runs();
+    }
+
+    pub(super) fn ask_to_stop(&mut self, index: usize, cause: StopCause) {
+        let run = self.state.active[index].run.clone();
+        if !run.request_stop(cause) {
+            return;
+        }
+        let reason = match cause {
+            StopCause::Timeout => StopReason::Timeout,
+            StopCause::Cancelled => StopReason::Cancelled,
+            StopCause::Lost => StopReason::Lost,
+        };
+        let blocked = self.state.active[index].blocked(self.now.tick, LATE);
+        self.report(EventKind::StopAsked { run: run.info(), reason, blocked });
+        self.effects.rare().stopped.push(run);
+    }
+}
+
+impl ActiveRun {
+    fn new(run: Run, start: Start, began: Now) -> Self {
+        Self {
+            run,
+            start,
+            began,
+            phase: Phase::Attempt,
+            firing: 0,
+            deadline: None,
+            is_cancelled: false,
+            is_admitted: false,
+            has_attempted: true,
+            failure: None,
+            refusal: None,
+            permits: None,
+            promise: None,
+        }
+    }
+
+    fn begin(&mut self, start: Start, began: Now, firing: u64, deadline: Option<Tick>) {
+        (self.start, self.began, self.firing, self.deadline) = (start, began, firing, deadline);
+        (self.is_cancelled, self.is_admitted, self.has_attempted) = (false, false, true);
+        (self.failure, self.refusal) = (None, None);
+    }
+}

@@ -1,0 +1,295 @@
+//! The runs of claimed jobs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use scheduler_store::{Fence, JobId, JobState, NewJob, OnLost, Origin, StoreTime, StoredJob, Uuid};
+
+use super::stage::*;
+use crate::observe::Outcome;
+use crate::run::inject::Call;
+use crate::run::task::{Control, Policy, Rule};
+use crate::run::{Cause, Claimed, JobEnd, JobRun, Run, TaskError, Verdict};
+use crate::sync::Mutex;
+
+/// The jobs that were made, and how each ended.
+#[derive(Clone, Default)]
+struct Node {
+    ended: Arc<Mutex<Vec<(u128, JobEnd)>>>,
+    has_lease: Arc<AtomicBool>,
+}
+
+fn job(number: u128) -> StoredJob {
+    let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "task");
+    StoredJob {
+        id: new.id,
+        task: new.task,
+        payload: new.payload,
+        queue: new.queue,
+        priority: new.priority,
+        key: None,
+        state: JobState::Running,
+        run_at: StoreTime::from_micros(start().timestamp_micros()),
+        attempt: 3,
+        lost: 0,
+        undecoded: 0,
+        max_attempts: 5,
+        on_lost: OnLost::Rerun,
+        fence: Fence(17),
+        session: None,
+        origin: None,
+        is_cancel_requested: false,
+        created_at: StoreTime::default(),
+        started_at: None,
+        finished_at: None,
+        error: None,
+    }
+}
+
+impl Node {
+    fn new() -> Self {
+        let node = Self::default();
+        node.has_lease.store(true, Ordering::SeqCst);
+        node
+    }
+
+    fn claim(&self, job: StoredJob) -> Claimed {
+        let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
+        let on_end = Box::new(move |_: &StoredJob, end| ended.lock().unwrap().push((number, end)));
+        let has_lease = Arc::clone(&self.has_lease);
+        JobRun::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
+    }
+
+    fn start(&self, control: &Control, number: u128) -> Claimed {
+        let job = self.claim(job(number));
+        assert!(control.start_job(&job));
+        job
+    }
+
+    /// How the jobs ended since the last look.
+    fn ended(&self) -> Vec<(u128, JobEnd)> {
+        std::mem::take(&mut *self.ended.lock().unwrap())
+    }
+
+    fn sole_end(&self) -> JobEnd {
+        let mut ended = self.ended();
+        assert_eq!(ended.len(), 1, "{ended:?}");
+        ended.remove(0).1
+    }
+}
+
+fn policy() -> Policy {
+    Policy { timeout: Some(s(10)), ..Policy::default() }.for_jobs()
+}
+
+fn asks(verdict: Option<Verdict>) -> Call {
+    Call::Sync(Arc::new(move |_: &Run| {
+        let error = TaskError::from_display("no luck");
+        Err(match verdict {
+            Some(verdict) => error.asking_for(verdict),
+            None => error,
+        })
+    }))
+}
+
+#[test]
+fn a_task_of_jobs_runs_only_those_it_is_given_and_several_at_once() {
+    let (mut stage, node) = (Stage::with_workers(2), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(1_000));
+    stage.until(5_000);
+    assert_eq!(control.snapshot().next, None);
+    assert!(!control.has_ended());
+    let _jobs: Vec<Claimed> = (1..=3).map(|number| node.start(&control, number)).collect();
+    stage.until(5_500);
+    assert_eq!((control.snapshot().running, node.ended()), (2, vec![]));
+    stage.until(8_000);
+    let ended = [1, 2, 3].map(|number| (number, JobEnd::Succeeded));
+    assert_eq!(node.ended(), ended);
+    assert_eq!(control.snapshot().counters.successes, 3);
+    assert!(!control.has_ended());
+}
+
+#[test]
+fn a_run_knows_its_job() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let seen: Arc<Mutex<Vec<Run>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let control = stage.task(Rule::Job, policy(), move |run| {
+        kept.lock().unwrap().push(run.clone());
+        ok(0)
+    });
+    let _plain = node.start(&control, 1);
+    let tick = StoreTime::from_micros(start().timestamp_micros() - 1);
+    let origin = Origin { schedule: "task".to_owned(), tick: Some(tick), missed: 4 };
+    let ticked = node.claim(StoredJob { origin: Some(origin.clone()), ..job(2) });
+    assert!(control.start_job(&ticked));
+    let by_hand = node.claim(StoredJob { origin: Some(Origin { tick: None, ..origin }), ..job(3) });
+    assert!(control.start_job(&by_hand));
+    stage.until(1);
+    let runs = seen.lock().unwrap();
+    let causes: Vec<Cause> = runs.iter().map(Run::cause).collect();
+    assert_eq!(causes, [Cause::Job, Cause::Schedule, Cause::Manual]);
+    assert_eq!((runs[0].attempt(), runs[0].fence(), runs[0].tick()), (3, Some(Fence(17)), None));
+    assert_eq!(runs[0].job_id(), Some(job(1).id));
+    let before = start() - chrono::TimeDelta::microseconds(1);
+    assert_eq!((runs[1].tick(), runs[1].fire_time(), runs[1].missed()), (Some(before), before, 4));
+    assert_eq!((runs[1].due(), runs[2].tick()), (start(), None));
+    let other = Run::detached("other");
+    assert_eq!((other.job_id(), other.fence(), other.is_lost()), (None, None, false));
+}
+
+#[test]
+fn what_a_run_asks_for_is_told_and_nothing_is_tried_again_here() {
+    let snooze = Verdict::Snooze(s(60));
+    for (verdict, expected) in [
+        (None, JobEnd::Failed("no luck".to_owned())),
+        (Some(Verdict::GiveUp), JobEnd::GivenUp("no luck".to_owned())),
+        (Some(Verdict::Undecodable), JobEnd::Undecodable("no luck".to_owned())),
+        (Some(snooze), JobEnd::Snoozed(s(60))),
+    ] {
+        let (mut stage, node) = (Stage::new(), Node::new());
+        let control = stage.start(Rule::Job, policy(), asks(verdict));
+        let _job = node.start(&control, 1);
+        stage.until(5_000);
+        assert_eq!(node.sole_end(), expected);
+        let snapshot = control.snapshot();
+        let is_snoozed = snapshot.last_runs[0].outcome == Outcome::Snoozed(s(60));
+        assert_eq!(is_snoozed, verdict == Some(snooze));
+        assert_eq!(snapshot.streak, u64::from(!is_snoozed));
+        assert_eq!(snapshot.counters.snoozed, u64::from(is_snoozed));
+    }
+}
+
+#[test]
+fn a_panic_and_a_timeout_are_told_with_their_texts() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let control = stage.start(Rule::Job, policy(), Call::of(|_| -> () { panic!("out of paper") }));
+    let _job = node.start(&control, 1);
+    stage.until(1);
+    assert_eq!(node.sole_end(), JobEnd::Failed("out of paper".to_owned()));
+
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(20_000));
+    let _job = node.start(&control, 1);
+    stage.until(30_000);
+    assert!(matches!(node.sole_end(), JobEnd::TimedOut(text) if text.contains("10s")));
+}
+
+#[test]
+fn a_job_begins_or_is_withdrawn_and_is_told_once() {
+    let (mut stage, node) = (Stage::with_workers(1), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(1_000));
+    let begun = node.start(&control, 1);
+    let waits = node.start(&control, 2);
+    let later = node.start(&control, 3);
+    stage.until(500);
+    assert!(!begun.withdraw());
+    assert!(waits.withdraw() && waits.withdraw());
+    stage.until(3_000);
+    let unrun = (2, JobEnd::Unrun);
+    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), unrun, (3, JobEnd::Succeeded)]);
+    drop((begun, waits, later));
+    assert_eq!(node.ended(), []);
+}
+
+#[test]
+fn r20_no_job_begins_after_the_lease_on_this_machine() {
+    let (mut stage, node) = (Stage::with_workers(1), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(1_000));
+    let _jobs = [node.start(&control, 1), node.start(&control, 2)];
+    stage.until(500);
+    node.has_lease.store(false, Ordering::SeqCst);
+    stage.until(3_000);
+    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), (2, JobEnd::Unrun)]);
+    assert_eq!(control.snapshot().counters.runs, 1);
+}
+
+#[test]
+fn a_lost_run_is_asked_to_stop_and_is_neither_a_success_nor_a_failure() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let seen: Arc<Mutex<Option<Run>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let control = stage.task(Rule::Job, policy(), move |run| {
+        *kept.lock().unwrap() = Some(run.clone());
+        fails(2_000)
+    });
+    let job = node.start(&control, 1);
+    stage.until(1_000);
+    job.set_lost();
+    let run = seen.lock().unwrap().clone().unwrap();
+    assert!(run.is_lost() && run.is_cancelled());
+    stage.until(3_000);
+    assert_eq!(node.sole_end(), JobEnd::Lost);
+    assert_eq!(stage.heard(), "again 0 #3 | stop 1 | lost 2");
+    let snapshot = control.snapshot();
+    assert_eq!((snapshot.counters.lost, snapshot.counters.failures(), snapshot.streak), (1, 0, 0));
+}
+
+#[test]
+fn a_cancelled_job_is_asked_to_stop_or_never_begins() {
+    let (mut stage, node) = (Stage::with_workers(1), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(2_000));
+    let (runs, waits) = (node.start(&control, 1), node.start(&control, 2));
+    stage.until(1_000);
+    runs.cancel();
+    waits.cancel();
+    stage.until(3_000);
+    assert_eq!(node.ended(), [(1, JobEnd::Cancelled), (2, JobEnd::Unrun)]);
+}
+
+#[test]
+fn a_stop_gives_back_what_waits_and_interrupts_what_runs() {
+    let (mut stage, node) = (Stage::with_workers(1), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| fails(5_000));
+    let _jobs = [node.start(&control, 1), node.start(&control, 2)];
+    stage.until(1_000);
+    control.shut_down();
+    assert_eq!(node.sole_end(), JobEnd::Unrun);
+    stage.pool.shutdown_now();
+    stage.until(6_000);
+    assert_eq!(node.sole_end(), JobEnd::Interrupted);
+    let late = node.claim(job(3));
+    assert!(!control.start_job(&late));
+    assert_eq!(node.sole_end(), JobEnd::Unrun);
+}
+
+#[test]
+fn a_future_that_the_pool_drops_is_interrupted() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let call = Call::of_async(|_| std::future::pending::<()>());
+    let control = stage.start(Rule::Job, policy(), call);
+    let _job = node.start(&control, 1);
+    stage.until(1);
+    assert_eq!(node.ended(), []);
+    stage.pool.shutdown_now();
+    stage.until(1_000);
+    assert_eq!(node.sole_end(), JobEnd::Interrupted);
+}
+
+#[test]
+fn a_task_of_jobs_is_controlled_in_the_store() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(0));
+    let errors = [
+        control.run_now().map(drop).unwrap_err(),
+        control.pause(None, None).unwrap_err(),
+        control.resume().unwrap_err(),
+        control.reschedule(rate(1_000)).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().contains("controlled in the store"), "{error}");
+    }
+    stage.until(2_000);
+    assert_eq!(stage.heard(), "");
+    let other = stage.task(rate(1_000), Policy::default(), |_| ok(0));
+    assert!(!other.start_job(&node.claim(job(1))));
+    assert_eq!(node.sole_end(), JobEnd::Unrun);
+}
+
+/// Nobody else may still tell it: not even a node that drops the job.
+#[test]
+fn a_job_that_nobody_starts_is_told_as_unrun() {
+    let node = Node::new();
+    drop(node.claim(job(1)));
+    assert_eq!(node.sole_end(), JobEnd::Unrun);
+}

@@ -1,0 +1,166 @@
+//! The ticker of a task: the value inside its timer. It has the task's immutable parts, and its state behind a mutex.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
+
+use scheduler_core::{Clock, Now, ScheduledThreadPool, Timer};
+
+use super::gate::Gates;
+use super::jitter::Chance;
+use super::planner::Planner;
+use super::policy::Policy;
+use super::rule::Rule;
+use super::state::State;
+use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
+use crate::run::inject::Call;
+use crate::sync::{Mutex, MutexGuard};
+use crate::unwind::wake_all;
+
+/// The arguments of [`Ticker::make`].
+pub(crate) struct Parts {
+    pub(crate) facts: TaskFacts,
+    pub(crate) rule: Rule,
+    /// Shared with the task before if both are equal.
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) call: Call,
+    /// The pool in which the task runs.
+    pub(crate) pool: Arc<ScheduledThreadPool>,
+    /// The clock of that pool.
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) gates: Arc<Gates>,
+    /// Explains scheduled runs that start at least a second late.
+    pub(crate) pool_events: Option<Arc<PoolEvents>>,
+    /// `Some` if the task is disabled: the faults of its attributes, if there are any.
+    pub(crate) disabled: Option<String>,
+    pub(crate) on_end: Option<Arc<OnEnd>>,
+}
+
+/// Is called with the name of a task that has ended.
+pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
+
+/// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
+pub(crate) struct Ticker {
+    pub(super) name: Arc<str>,
+    pub(super) policy: Arc<Policy>,
+    pub(super) chance: Chance,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Weak, because the pool owns the armed timer.
+    pub(super) pool: Weak<ScheduledThreadPool>,
+    pub(super) bus: Arc<Bus>,
+    pub(super) gates: Arc<Gates>,
+    pub(super) pool_events: Option<Arc<PoolEvents>>,
+    /// What is wrong with the attributes of a disabled task.
+    pub(super) faults: Box<str>,
+    on_end: Option<Arc<OnEnd>>,
+    state: Mutex<State>,
+}
+
+pub(super) type Guard<'a> = MutexGuard<'a, State>;
+
+impl Ticker {
+    /// Makes a task that [`Control::begin`](super::Control::begin) starts.
+    pub(super) fn make(parts: Parts) -> Arc<Timer<Self>> {
+        let Parts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
+        let chance = Chance::new(policy.seed, &facts.name);
+        let planner = Planner::new(&rule, Arc::clone(&policy), chance, Now::read(&*clock));
+        let mut state = State::new(Arc::new(facts), rule, call, planner);
+        state.end = parts.disabled.as_ref().map(|_| TaskState::Disabled);
+        let name = Arc::clone(&state.facts.name);
+        let ticker = Self {
+            name: Arc::clone(&name),
+            policy,
+            chance,
+            clock,
+            pool: Arc::downgrade(&pool),
+            bus,
+            gates: parts.gates,
+            pool_events: parts.pool_events,
+            faults: parts.disabled.unwrap_or_default().into(),
+            on_end: parts.on_end,
+            state: Mutex::new(state),
+        };
+        pool.timer(name, ticker)
+    }
+
+    pub(super) fn lock(&self) -> Guard<'_> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now::read(&*self.clock)
+    }
+
+    /// Delivers events that [`State::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
+    pub(super) fn deliver(&self, mut events: Vec<Event>) {
+        loop {
+            self.bus.emit_all(&mut events);
+            let mut state = self.lock();
+            std::mem::swap(&mut state.outbox, &mut events);
+            if events.is_empty() {
+                state.is_delivering = false;
+                let watchers = state.is_end_reported.then(|| state.watchers.take());
+                drop(state);
+                // RACE: threads that wait for the end may have looked while this thread still delivered.
+                wake_all(watchers.into_iter().flatten());
+                return;
+            }
+        }
+    }
+
+    /// Reports that the run of the calling thread starts late, if the threads of its pool were all busy. No lock may be
+    /// held.
+    pub(super) fn report_late(&self) {
+        if let Some(pool_events) = &self.pool_events {
+            scheduler_core::Run::with_current(|engine| pool_events.explain(engine));
+        }
+    }
+
+    /// Reports that the task has ended. No lock may be held.
+    pub(super) fn report_end(&self) {
+        self.on_end.iter().for_each(|on_end| on_end(&self.name));
+    }
+
+    /// Drops a value whose destructor may be user code. No lock may be held.
+    pub(super) fn drop_contained<V>(&self, value: V) {
+        if let Err(failure) = catch(|| drop(value)) {
+            let facts = Arc::clone(&self.lock().facts);
+            self.report_drop(&facts, failure);
+        }
+    }
+
+    pub(super) fn report_drop(&self, facts: &Arc<TaskFacts>, failure: Failure) {
+        self.bus.emit(Event::of(self.clock.wall(), facts, EventKind::DropPanicked { failure }));
+    }
+
+    /// Reports a panic of a hook. No lock may be held.
+    pub(super) fn report_hook(&self, hook: &'static str, failure: Failure) {
+        let facts = Arc::clone(&self.lock().facts);
+        self.bus.emit(Event::of(
+            self.clock.wall(),
+            &facts,
+            EventKind::HookFailed { hook, failure },
+        ));
+    }
+}
+
+/// The function and what it captures, and the trigger, are the user's: a panic of their destructors is reported.
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let call = state.call.take();
+        let rule = std::mem::replace(&mut state.rule, Rule::None);
+        let facts = Arc::clone(&state.facts);
+        for dropped in [catch(|| drop(call)), catch(|| drop(rule))] {
+            if let Err(failure) = dropped {
+                self.report_drop(&facts, failure);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticker").field("task", &self.name).finish_non_exhaustive()
+    }
+}

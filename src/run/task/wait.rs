@@ -1,0 +1,193 @@
+//! Waiting until a task has had its runs, or has ended.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::control::Control;
+use super::error::ControlError;
+use super::state::State;
+use crate::observe::{Counters, TaskState};
+use crate::run::notice::block_on;
+
+/// What is waited for: see [`runs`], [`successes`] and [`failures`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it is to be waited for"]
+pub struct Until {
+    what: What,
+    count: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Runs,
+    Successes,
+    Failures,
+}
+
+/// Waits for this many runs of a task, since it was added, to be over: for
+/// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
+///
+/// ```rust
+/// use scheduler::{Schedule, Scheduler, runs};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
+///     .spawn()?;
+/// scheduler.wait_for("import", runs(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const fn runs(count: u64) -> Until {
+    Until { what: What::Runs, count }
+}
+
+/// Waits for this many runs to have succeeded since the task was added.
+///
+/// ```rust
+/// use scheduler::{Schedule, Scheduler, successes};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
+///     .spawn()?;
+/// scheduler.wait_for("import", successes(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const fn successes(count: u64) -> Until {
+    Until { what: What::Successes, count }
+}
+
+/// Waits for this many runs to have failed — by an error, a panic or a timeout — since the task was added.
+///
+/// ```rust
+/// use scheduler::{Schedule, Scheduler, failures};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| Err::<(), _>("no"))
+///     .spawn()?;
+/// scheduler.wait_for("import", failures(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const fn failures(count: u64) -> Until {
+    Until { what: What::Failures, count }
+}
+
+impl Until {
+    fn is_reached(self, counters: &Counters) -> bool {
+        let had = match self.what {
+            What::Runs => counters.runs,
+            What::Successes => counters.successes,
+            What::Failures => counters.failures(),
+        };
+        had >= self.count
+    }
+}
+
+/// `3 runs`
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (one, many) = match self.what {
+            What::Runs => ("run", "runs"),
+            What::Successes => ("successful run", "successful runs"),
+            What::Failures => ("failed run", "failed runs"),
+        };
+        write!(f, "{} {}", self.count, if self.count == 1 { one } else { many })
+    }
+}
+
+/// Waits for what becomes true at the end of a run; leaves no waker behind when it is dropped.
+struct Watch<T> {
+    control: Control,
+    /// Returns the answer, if there is one.
+    look: fn(&State, T) -> Option<Result<(), ControlError>>,
+    what: T,
+    /// The number of its waker, once it has left one.
+    number: Option<u64>,
+}
+
+impl<T: Copy + Unpin> Future for Watch<T> {
+    type Output = Result<(), ControlError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let waker = context.waker().clone();
+        let mut state = this.control.ticker.lock();
+        if let Some(answer) = (this.look)(&state, this.what) {
+            return Poll::Ready(answer);
+        }
+        let old = state.watchers.put(&mut this.number, waker);
+        drop(state);
+        drop(old);
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Watch<T> {
+    fn drop(&mut self) {
+        if self.number.is_some() {
+            let left = self.control.ticker.lock().watchers.remove(self.number);
+            drop(left);
+        }
+    }
+}
+
+fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
+    if until.is_reached(&state.history.counters()) {
+        return Some(Ok(()));
+    }
+    let end =
+        state.end.filter(|_| state.is_end_reported || state.end == Some(TaskState::Disabled))?;
+    Some(Err(match end {
+        TaskState::Disabled => ControlError::disabled(&state.facts.name),
+        end => ControlError::ended(&state.facts.name, end),
+    }))
+}
+
+/// Returns an answer unless events of the task are on their way.
+fn is_quiet(state: &State, (): ()) -> Option<Result<(), ControlError>> {
+    let is_quiet = state.outbox.is_empty() && !state.is_delivering;
+    is_quiet.then_some(Ok(()))
+}
+
+impl Control {
+    /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
+    pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
+        let waited = block_on(self.watch(until), &*self.ticker.clock, limit);
+        waited.unwrap_or_else(|| Err(self.too_late(until, limit)))
+    }
+
+    /// Waits until the task has had its runs; holds no thread.
+    pub(crate) fn wait_for_async(
+        &self,
+        until: Until,
+    ) -> impl Future<Output = Result<(), ControlError>> + Send + use<> {
+        self.watch(until)
+    }
+
+    /// Blocks until no events of an ended task are on their way, at most for `limit`.
+    pub(crate) fn await_events(&self, limit: Duration) {
+        let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
+        let _ = block_on(watch, &*self.ticker.clock, limit);
+    }
+
+    fn watch(&self, until: Until) -> Watch<Until> {
+        Watch { control: self.clone(), look: has_had, what: until, number: None }
+    }
+
+    fn too_late(&self, until: Until, limit: Duration) -> ControlError {
+        let counters = self.ticker.lock().history.counters();
+        let (runs, failed) = (counters.runs, counters.failures());
+        ControlError::too_late(
+            self.name(),
+            limit,
+            format!("{until} were waited for; there were {runs}, {failed} of them failed"),
+        )
+    }
+}
