@@ -1,6 +1,6 @@
 //! The programs of the README and of the manual of the attributes, as tests of the documentation.
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
