@@ -40,13 +40,13 @@ fn every_exported_type_implements_the_common_traits() {
     let sendable = names!(sendable: Admission Builder Registrar);
     let others = BTreeSet::from([
         "State",
-        "Wiring", // generic
+        "Resolver", // generic
         "AsyncGate",
         "Clock",
         "Extract",
         "Gate",
         "IntoInstant",
-        "Length",
+        "IntoDuration",
         "Listener",
         "Managed",
         "Permit",

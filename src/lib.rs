@@ -81,9 +81,9 @@ pub mod __private;
 pub use chrono;
 pub use define::calendar::Calendar;
 pub use define::entry::TaskList;
-pub use define::facts::{Location, TaskFacts};
+pub use define::metadata::{Location, TaskFacts};
 pub use define::registrar::Registrar;
-pub use define::schedule::{IntoInstant, Length, Schedule};
+pub use define::schedule::{IntoDuration, IntoInstant, Schedule};
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Unsent};
@@ -95,7 +95,7 @@ pub use observe::{
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use run::JobError;
-pub use run::inject::{Extract, Managed, State, TaskReturn, Wiring};
+pub use run::inject::{Extract, Managed, Resolver, State, TaskReturn};
 pub use run::runner::{
     Builder, DryRun, Pause, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start,
     start_async,

@@ -17,27 +17,27 @@ use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 
 pub use crate::define::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
-pub use crate::define::facts::Location;
+pub use crate::define::metadata::Location;
 use crate::run::Shutdown;
 pub use crate::run::inject::Call;
-use crate::run::inject::{self, Extract, Managed, States, TaskReturn, Wiring};
+use crate::run::inject::{self, Extract, Managed, Resolver, States, TaskReturn};
 #[cfg(feature = "__bench")]
 pub use crate::run::task::BenchTask;
 pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
 
 /// The managed value behind a parameter `&T`.
-pub fn state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
-    wiring.state::<T>()
+pub fn state<T: ?Sized + Managed>(resolver: &mut Resolver<'_>) -> Option<Arc<T>> {
+    resolver.state::<T>()
 }
 
 /// The managed value behind a parameter `Option<&T>`, if there is one.
-pub fn optional_state<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
-    wiring.optional_parameter::<T>()
+pub fn optional_state<T: ?Sized + Managed>(resolver: &mut Resolver<'_>) -> Option<Option<Arc<T>>> {
+    resolver.optional_parameter::<T>()
 }
 
 /// The managed value behind `&self`.
-pub fn receiver<T: ?Sized + Managed>(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
-    wiring.receiver::<T>()
+pub fn receiver<T: ?Sized + Managed>(resolver: &mut Resolver<'_>) -> Option<Arc<T>> {
+    resolver.receiver::<T>()
 }
 
 /// Resolves a parameter `&Run` by its type: the run for the scheduler's [`Run`], a managed value for another type of
@@ -53,7 +53,7 @@ impl<T: ?Sized> Lending<T> {
 impl Lending<Run> {
     /// A run needs no lookup.
     #[must_use]
-    pub fn __scheduler_find(&self, _wiring: &mut Wiring<'_>) -> Option<()> {
+    pub fn __scheduler_find(&self, _resolver: &mut Resolver<'_>) -> Option<()> {
         Some(())
     }
 
@@ -67,7 +67,7 @@ impl Lending<Run> {
 /// The managed value behind a parameter `&Run` of another type of that name.
 pub trait LendState<T: ?Sized> {
     /// Looks it up.
-    fn __scheduler_find(&self, wiring: &mut Wiring<'_>) -> Option<Arc<T>>
+    fn __scheduler_find(&self, resolver: &mut Resolver<'_>) -> Option<Arc<T>>
     where
         T: Managed;
 
@@ -76,11 +76,11 @@ pub trait LendState<T: ?Sized> {
 }
 
 impl<T: ?Sized> LendState<T> for Lending<T> {
-    fn __scheduler_find(&self, wiring: &mut Wiring<'_>) -> Option<Arc<T>>
+    fn __scheduler_find(&self, resolver: &mut Resolver<'_>) -> Option<Arc<T>>
     where
         T: Managed,
     {
-        wiring.state::<T>()
+        resolver.state::<T>()
     }
 
     fn __scheduler_lend<'a>(&self, found: &'a Arc<T>, _run: &'a Run) -> &'a T {
@@ -89,8 +89,8 @@ impl<T: ?Sized> LendState<T> for Lending<T> {
 }
 
 /// Looks up the source of a parameter that is taken by value.
-pub fn resolve<A: Extract>(wiring: &mut Wiring<'_>) -> Option<A::Source> {
-    A::resolve(wiring)
+pub fn resolve<A: Extract>(resolver: &mut Resolver<'_>) -> Option<A::Source> {
+    A::resolve(resolver)
 }
 
 /// A parameter that is taken by value, for one run.
@@ -110,7 +110,7 @@ pub fn async_call(call: impl Fn(&Run) -> BoxFuture + Send + Sync + 'static) -> O
 
 /// The value of a parameter `Option<&T>`, for one run.
 #[must_use]
-pub fn lend<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
+pub fn as_deref<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
     value.as_deref()
 }
 
@@ -118,7 +118,7 @@ pub fn lend<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
 ///
 /// The second argument does nothing. With one argument alone rustc would report a wrong return type at that argument,
 /// which has the place of the annotation.
-pub fn settle<R: TaskReturn<Kind>, Kind>(returned: R, _nothing: fn(&R)) -> TaskResult {
+pub fn into_task_result<R: TaskReturn<Kind>, Kind>(returned: R, _nothing: fn(&R)) -> TaskResult {
     inject::settle(returned)
 }
 
@@ -176,12 +176,12 @@ mod durable {
     ///
     /// When it made nothing of it.
     pub fn upgraded<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
-        durable::told(upgraded)
+        durable::stringify_error(upgraded)
     }
 }
 
 /// Boxes the future of one run.
-pub fn begin<F>(future: F) -> BoxFuture
+pub fn box_future<F>(future: F) -> BoxFuture
 where
     F: Future<Output = TaskResult> + Send + 'static,
 {
@@ -190,9 +190,9 @@ where
 
 /// The call of an entry without managed values, and a run to call it with, for tests.
 #[must_use]
-pub fn alone(entry: &Entry) -> (Option<Call>, Run) {
+pub fn wire_for_test(entry: &Entry) -> (Option<Call>, Run) {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
-    let call = entry.wire(&mut Wiring::new(&states, &clock, &shutdown));
+    let call = entry.wire(&mut Resolver::new(&states, &clock, &shutdown));
     (call, Run::detached(entry.name()))
 }

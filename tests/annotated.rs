@@ -137,7 +137,7 @@ fn entry(module_path: &str, name: &str) -> &'static Entry {
 
 /// Runs the body to its end; the futures here never wait.
 fn run(entry: &Entry) -> TaskResult {
-    let (call, run) = scheduler::__private::alone(entry);
+    let (call, run) = scheduler::__private::wire_for_test(entry);
     match call.expect("it takes no arguments") {
         Call::Sync(call) => call(&run),
         Call::Async(begin) => {
@@ -250,7 +250,7 @@ fn a_plain_function_runs_when_it_is_called() {
 
 #[test]
 fn an_async_function_runs_when_it_is_polled() {
-    let (call, run) = scheduler::__private::alone(entry("annotated", "waits"));
+    let (call, run) = scheduler::__private::wire_for_test(entry("annotated", "waits"));
     let Some(Call::Async(begin)) = call else {
         panic!("`waits` is async");
     };

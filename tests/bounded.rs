@@ -85,7 +85,7 @@ fn a_gate_refuses_runs_which_are_no_successes() {
         let leads = gate.load(Ordering::Relaxed);
         Ok(if leads { Admission::run() } else { Admission::refuse("another host leads") })
     };
-    let sim = Sim::at(START).builder(|builder| builder.around(leads));
+    let sim = Sim::at(START).builder(|builder| builder.gate(leads));
     let mut sim = sim.define("report", Schedule::fixed_rate("1s"), |_| {});
     sim.advance(secs(2));
     let report = sim.snapshot("report");

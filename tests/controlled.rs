@@ -206,7 +206,7 @@ fn settings_may_speak_of_announced_tasks() {
     let scheduler = builder
         .tasks(tasks![])
         .settings("app.toml", toml)
-        .announce_tasks(["import"])
+        .allow_later_tasks(["import"])
         .spawn()
         .unwrap();
     let import = scheduler.tasks().add("import", Schedule::fixed_rate("1h"), |_| {}).unwrap();

@@ -155,7 +155,7 @@ fn what_settings_say_counts_for_a_task_that_is_added_and_for_no_other() {
     let toml = "[scheduler.tasks.\"shop::feed\"]\nfixed-rate = \"3h\"\n";
     let scheduler = builder()
         .settings("app.toml", toml)
-        .announce_tasks(["shop::feed"])
+        .allow_later_tasks(["shop::feed"])
         .environment([("SCHEDULER_TASKS_MAILS_FIXED_RATE", "2h")])
         .spawn()
         .unwrap();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use hostile as _;
 use hostile_2021 as _;
 use hostile_2024 as _;
-use scheduler::__private::{Call, Entry, TaskResult, alone, entries};
+use scheduler::__private::{Call, Entry, TaskResult, entries, wire_for_test};
 
 /// The functions of a crate, by their names in it.
 fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {
@@ -18,7 +18,7 @@ fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {
 
 /// What a run comes to; none for a function that needs managed values.
 fn run(entry: &Entry) -> Option<TaskResult> {
-    let (call, run) = alone(entry);
+    let (call, run) = wire_for_test(entry);
     Some(match call? {
         Call::Sync(call) => call(&run),
         Call::Async(call) => {

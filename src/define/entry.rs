@@ -19,11 +19,11 @@ use std::any::TypeId;
 
 use scheduler_expr::Attribute;
 
-use crate::define::facts::Location;
-use crate::run::inject::{Call, Wiring};
+use crate::define::metadata::Location;
+use crate::run::inject::{Call, Resolver};
 
-/// Resolves the arguments of a function. `None` if one is missing, which the wiring has recorded.
-pub(crate) type Wire = fn(&mut Wiring<'_>) -> Option<Call>;
+/// Resolves the arguments of a function. `None` if one is missing, which the resolver has recorded.
+pub(crate) type Wire = fn(&mut Resolver<'_>) -> Option<Call>;
 
 /// Static facts of one `#[scheduled]` annotation.
 ///
@@ -75,7 +75,7 @@ impl Entry {
     /// The same entry for a function that runs jobs.
     #[doc(hidden)]
     #[must_use]
-    pub const fn of_job(self, job: JobFacts) -> Self {
+    pub const fn with_job(self, job: JobFacts) -> Self {
         Self { job: Some(job), ..self }
     }
 
@@ -129,12 +129,12 @@ impl Entry {
     }
 
     /// Resolves the function's arguments.
-    pub(crate) fn wire(&self, wiring: &mut Wiring<'_>) -> Option<Call> {
-        (self.wire)(wiring)
+    pub(crate) fn wire(&self, resolver: &mut Resolver<'_>) -> Option<Call> {
+        (self.wire)(resolver)
     }
 
     /// Returns true if the annotation is of that function.
-    pub(crate) fn is_of(&self, function: FunctionId) -> bool {
+    pub(crate) fn belongs_to(&self, function: FunctionId) -> bool {
         (self.origin.id)() == function
     }
 
@@ -249,7 +249,7 @@ impl TaskList {
         let all = entries();
         let mut list = Self::default();
         for (named, function) in functions {
-            let mut own = all.iter().filter(|entry| entry.is_of(*function)).peekable();
+            let mut own = all.iter().filter(|entry| entry.belongs_to(*function)).peekable();
             if own.peek().is_none() {
                 list.unannotated.push(named);
             }

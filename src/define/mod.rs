@@ -2,7 +2,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod entry;
-pub(crate) mod facts;
+pub(crate) mod metadata;
 pub(crate) mod registrar;
 pub(crate) mod schedule;
 pub(crate) mod settings;

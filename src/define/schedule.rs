@@ -61,18 +61,18 @@ impl Schedule {
 
     /// At fire times one period apart, however long the runs take.
     #[doc(alias = "scheduleAtFixedRate")]
-    pub fn fixed_rate(period: impl Length) -> Self {
+    pub fn fixed_rate(period: impl IntoDuration) -> Self {
         Self::with(Attribute::FixedRate, period.into_text())
     }
 
     /// Repeatedly, with a delay from the end of each run to the start of the next.
     #[doc(alias = "scheduleWithFixedDelay")]
-    pub fn fixed_delay(delay: impl Length) -> Self {
+    pub fn fixed_delay(delay: impl IntoDuration) -> Self {
         Self::with(Attribute::FixedDelay, delay.into_text())
     }
 
     /// Once, after a delay.
-    pub fn once(delay: impl Length) -> Self {
+    pub fn once(delay: impl IntoDuration) -> Self {
         Self::with(Attribute::InitialDelay, delay.into_text())
     }
 
@@ -119,7 +119,7 @@ impl Schedule {
     }
 
     /// Waits this long before the first run.
-    pub fn initial_delay(self, delay: impl Length) -> Self {
+    pub fn initial_delay(self, delay: impl IntoDuration) -> Self {
         self.set(Attribute::InitialDelay, delay.into_text())
     }
 
@@ -129,12 +129,12 @@ impl Schedule {
     }
 
     /// Starts each run later by a random part of this, which is the same in every process.
-    pub fn jitter(self, length: impl Length) -> Self {
+    pub fn jitter(self, length: impl IntoDuration) -> Self {
         self.set(Attribute::Jitter, length.into_text())
     }
 
     /// How long an attempt may take.
-    pub fn timeout(self, limit: impl Length) -> Self {
+    pub fn timeout(self, limit: impl IntoDuration) -> Self {
         self.set(Attribute::Timeout, limit.into_text())
     }
 
@@ -147,7 +147,7 @@ impl Schedule {
     /// // Up to 3 further attempts, after at most 1, 2 and 4 seconds.
     /// let schedule = Schedule::cron("@hourly").retry(3, "1s", "1m");
     /// ```
-    pub fn retry(self, max: u32, base: impl Length, cap: impl Length) -> Self {
+    pub fn retry(self, max: u32, base: impl IntoDuration, cap: impl IntoDuration) -> Self {
         self.set(Attribute::RetryMax, max.to_string())
             .set(Attribute::RetryBase, base.into_text())
             .set(Attribute::RetryCap, cap.into_text())
@@ -250,7 +250,7 @@ impl Schedule {
     /// How old a missed tick may be that still runs; only of a [durable](Self::durable) schedule.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-    pub fn misfire_window(self, length: impl Length) -> Self {
+    pub fn misfire_window(self, length: impl IntoDuration) -> Self {
         self.set(Attribute::MisfireWindow, length.into_text())
     }
 
@@ -337,7 +337,7 @@ impl fmt::Debug for Schedule {
     label = "neither a `Duration` nor a text",
     note = "write a text with a unit, such as `\"5s\"` or `\"1h30m\"`, or a `std::time::Duration`"
 )]
-pub trait Length: sealed::LengthText {}
+pub trait IntoDuration: sealed::LengthText {}
 
 /// An instant of the wall clock: a [`DateTime`], a [`SystemTime`], or a text with the offset from UTC, such as
 /// `"2027-01-01T09:00:00+01:00"`.
@@ -349,7 +349,7 @@ pub trait Length: sealed::LengthText {}
 pub trait IntoInstant: sealed::InstantText {}
 
 #[diagnostic::do_not_recommend]
-impl<T: sealed::LengthText> Length for T {}
+impl<T: sealed::LengthText> IntoDuration for T {}
 
 #[diagnostic::do_not_recommend]
 impl<T: sealed::InstantText> IntoInstant for T {}

@@ -11,7 +11,7 @@ use scheduler_store::{
 };
 
 use crate::observe::catch;
-use crate::run::notice::Notice;
+use crate::run::one_shot::OneShot;
 use crate::sync::Mutex;
 
 /// How long after it was sent a request is still executed (R2).
@@ -56,12 +56,12 @@ impl Client {
         &self,
         ask: impl FnOnce(&Self) -> R + Send + 'static,
     ) -> Option<R> {
-        let (answer, client) = (Notice::<Slot<R>>::new(), self.clone());
+        let (answer, client) = (OneShot::<Slot<R>>::new(), self.clone());
         let given = answer.clone();
         let thread = thread::Builder::new().name("scheduler-enqueue".to_owned());
         let spawned = thread.spawn(move || {
             let answer = catch(|| ask(&client)).ok();
-            given.give(Arc::new(Mutex::new(answer)));
+            given.set(Arc::new(Mutex::new(answer)));
         });
         if spawned.is_err() {
             return None;

@@ -17,7 +17,7 @@ use crate::define::calendar::Calendar;
 use crate::define::registrar::Planned;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
-use crate::run::inject::{Extract, Wiring};
+use crate::run::inject::{Extract, Resolver};
 
 /// The durable jobs and schedules of a scheduler's store.
 ///
@@ -325,8 +325,8 @@ fn sole(answers: &[Enqueued]) -> Enqueued {
 impl Extract for Jobs {
     type Source = Arc<Self>;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<Self>> {
-        wiring.state::<Self>()
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
+        resolver.state::<Self>()
     }
 
     fn extract(source: &Arc<Self>, _run: &Run) -> Self {

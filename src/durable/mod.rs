@@ -57,5 +57,5 @@ pub(crate) use node::{Node, NodeSetup, Simulated};
 pub use node_options::NodeOptions;
 pub(crate) use parts::{NodeParts, PlannedJobs};
 pub use payload::Payload;
-pub(crate) use payload::{decoded, told};
+pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::faults;

@@ -80,6 +80,6 @@ fn upgraded<T>(bytes: &[u8], upgrade: Upgrade<T>) -> Result<T, String> {
 }
 
 /// The text of an error, for generated code.
-pub(crate) fn told<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
+pub(crate) fn stringify_error<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
     upgraded.map_err(|error| error.to_string())
 }

@@ -19,10 +19,10 @@ use super::rule::{definition_of, rule_of};
 use super::rules::TextRules;
 use super::ticks::{Misfires, TextRule};
 use crate::define::calendar::Calendar;
-use crate::define::facts::{Location, TaskFacts};
+use crate::define::metadata::{Location, TaskFacts};
 use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
 use crate::define::schedule::Schedule;
-use crate::define::settings::Effective;
+use crate::define::settings::ResolvedTask;
 use crate::run::inject::Call;
 use crate::run::{JobRun, Run, TaskError, Verdict};
 
@@ -51,8 +51,8 @@ fn planned(schedule: Schedule) -> Planned {
         has_store: true,
     };
     let location = Location { file: "src/main.rs", line: 7 };
-    let task = Definition::in_code("task", schedule.durable(), Call::nothing(), location);
-    let effective = Effective::of_written(&task.written());
+    let task = Definition::in_code("task", schedule.durable(), Call::noop(), location);
+    let effective = ResolvedTask::of_written(&task.written());
     resolve(&task, &effective, context).expect("a right schedule")
 }
 

@@ -99,7 +99,7 @@ pub use listener::Listener;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub use store_event::StoreEvent;
 
-pub(crate) use crate::define::facts::TaskFacts;
+pub(crate) use crate::define::metadata::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};
 pub(crate) use contain::{catch, watch_panics};
 pub(crate) use delivery::Delivery;

@@ -11,7 +11,7 @@ use super::job::Claimed;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
-use crate::define::facts::TaskFacts;
+use crate::define::metadata::TaskFacts;
 
 /// One attempt of a run.
 pub(super) struct Attempt {

@@ -13,7 +13,7 @@ use super::info::RunInfo;
 use super::job::Claimed;
 use super::poll::Poll;
 use super::stop::StopCause;
-use crate::define::facts::TaskFacts;
+use crate::define::metadata::TaskFacts;
 
 /// One run of a scheduled task, as the task sees it.
 ///

@@ -34,9 +34,9 @@ mod job;
 #[cfg(feature = "durable")]
 mod job_error;
 mod notes;
-pub(crate) mod notice;
 #[cfg(feature = "durable")]
 mod of_job;
+pub(crate) mod one_shot;
 mod poll;
 pub(crate) mod runner;
 mod shutdown;

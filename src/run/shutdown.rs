@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::run::notice::Notice;
+use crate::run::one_shot::OneShot;
 
 /// Shows a task that the scheduler is stopping: no new runs begin, and it waits for this one.
 ///
@@ -27,12 +27,12 @@ use crate::run::notice::Notice;
 #[derive(Clone)]
 pub struct Shutdown {
     is_requested: Arc<AtomicBool>,
-    notice: Notice<()>,
+    notice: OneShot<()>,
 }
 
 impl Shutdown {
     pub(crate) fn new() -> Self {
-        Self { is_requested: Arc::default(), notice: Notice::new() }
+        Self { is_requested: Arc::default(), notice: OneShot::new() }
     }
 
     /// Whether the scheduler is stopping.
@@ -50,7 +50,7 @@ impl Shutdown {
     pub(crate) fn request(&self) {
         // ORDERING: release, see `is_requested`.
         self.is_requested.store(true, Ordering::Release);
-        self.notice.give(());
+        self.notice.set(());
     }
 }
 

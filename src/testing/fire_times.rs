@@ -11,7 +11,7 @@ use scheduler_expr::Attribute;
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
 use crate::define::entry::{Entry, FunctionId, entries};
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings;
@@ -53,7 +53,7 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
     }
     let id = FunctionId::of(&task);
     let own: Vec<Definition> =
-        entries().into_iter().filter(|entry| entry.is_of(id)).map(of_entry).collect();
+        entries().into_iter().filter(|entry| entry.belongs_to(id)).map(of_entry).collect();
     assert!(
         !own.is_empty(),
         "`{}` has no `#[scheduled(…)]`, so nothing says when it is to run",
@@ -245,8 +245,9 @@ impl ScheduleOf {
 }
 
 fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Planned, Vec<String>> {
-    let texts =
-        |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |faults: Vec<settings::SettingsError>| {
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     let given = settings::Given {
         set,
         environment: Environment::default(),

@@ -120,8 +120,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
         &[
             "sync",
             "unwind",
-            "run/notice",
-            "define/facts",
+            "run/one_shot",
+            "define/metadata",
             "run",
             "error",
             "engine",

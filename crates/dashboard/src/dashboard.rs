@@ -272,7 +272,7 @@ impl Dashboard {
                 drop(place.lock().unwrap_or_else(PoisonError::into_inner).take());
             }
         };
-        builder.listener(self.listener()).listener(end).on_start(move |tasks| {
+        builder.listener(self.listener()).listener(end).after_start(move |tasks| {
             let server = self.serve(tasks.clone(), address).map_err(|error| not_served(&error))?;
             eprintln!("dashboard {}", server.link());
             *served.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);

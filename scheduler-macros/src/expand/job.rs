@@ -110,7 +110,7 @@ fn unnamed(task: &Task<'_>) -> Option<TokenStream> {
 pub(super) fn facts(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
     let job = task.plan.job.as_ref()?;
     let (version, aliases) = (job.version, &job.aliases);
-    Some(quote!(.of_job(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })))
+    Some(quote!(.with_job(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })))
 }
 
 /// Decodes the payload of a run.

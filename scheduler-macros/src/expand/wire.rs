@@ -14,11 +14,11 @@ use crate::check::Argument;
 /// Generates the wire function of an entry.
 pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
     let private = &names.private;
-    let wiring = local("wiring");
+    let resolver = local("resolver");
     let run = run_parameter(task.arguments);
     let found: Vec<Ident> = (0..task.arguments.len()).map(|n| local(&format!("a{n}"))).collect();
     let sources: Vec<TokenStream> =
-        task.arguments.iter().map(|argument| source(argument, task, names, &wiring)).collect();
+        task.arguments.iter().map(|argument| source(argument, task, names, &resolver)).collect();
     let call = if task.function.sig.asyncness.is_some() {
         async_call(task, names, &run, &found)
     } else {
@@ -28,7 +28,7 @@ pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
         return quote!(|_| #call);
     }
     quote! {
-        |#wiring| {
+        |#resolver| {
             #(let #found = #sources;)*
             let (#(#private::Some(#found),)*) = (#(#found,)*) else {
                 return #private::None;
@@ -52,11 +52,11 @@ fn run_parameter(arguments: &[Argument]) -> TokenStream {
 }
 
 /// Looks up what an argument is made of.
-fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -> TokenStream {
+fn source(argument: &Argument, task: &Task<'_>, names: &Names, resolver: &Ident) -> TokenStream {
     let (function, ty) = match argument {
         Argument::Receiver => ("receiver", task.owner.map(|owner| owner.ty.to_token_stream())),
         Argument::State(ty) => ("state", Some(named(ty, names))),
-        Argument::Lent(ty) => return lending(ty, "__scheduler_find", &quote!(#wiring), names),
+        Argument::Lent(ty) => return lending(ty, "__scheduler_find", &quote!(#resolver), names),
         Argument::OptionalState(ty) => ("optional_state", Some(named(ty, names))),
         Argument::Extracted(ty) => ("resolve", Some(named(ty, names))),
         Argument::Payload(_) => {
@@ -65,7 +65,7 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, wiring: &Ident) -
         }
     };
     let ty = ty.unwrap_or_default();
-    FacadeCall { function, generic: Some(&ty), arguments: quote!(#wiring) }.seen_at(&ty, names)
+    FacadeCall { function, generic: Some(&ty), arguments: quote!(#resolver) }.seen_at(&ty, names)
 }
 
 /// The argument of one run, made of what was looked up.
@@ -78,7 +78,7 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
         }
         Argument::OptionalState(_) => {
             let private = &names.private;
-            quote!(#private::lend(&#found))
+            quote!(#private::as_deref(&#found))
         }
         Argument::Payload(_) => local("payload").to_token_stream(),
         Argument::Extracted(ty) => {
@@ -143,7 +143,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
     body.set_span(ident_span);
     let future = quote_spanned!(ident_span=> async move #body);
     let ident = task.function.sig.ident.to_token_stream();
-    let begin = FacadeCall { function: "begin", generic: None, arguments: future };
+    let begin = FacadeCall { function: "box_future", generic: None, arguments: future };
     let begin = begin.seen_at(&ident, names);
     let decoded = decoded(task, names, &quote!(#private::failed));
     quote! {
@@ -178,7 +178,7 @@ fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream
         ReturnType::Default => TokenStream::new(),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     };
-    FacadeCall { function: "settle", generic: None, arguments: quote!(#returned, |_| {}) }
+    FacadeCall { function: "into_task_result", generic: None, arguments: quote!(#returned, |_| {}) }
         .seen_at(&ty, names)
 }
 

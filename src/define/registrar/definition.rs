@@ -8,10 +8,10 @@ use scheduler_core::{Clock, Trigger};
 use scheduler_expr::{Attribute, RuleKind};
 
 use crate::define::entry::{Entry, JobFacts};
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::{TaskTexts, word};
-use crate::run::inject::{Call, States, TaskReturn, Wiring};
+use crate::run::inject::{Call, Resolver, States, TaskReturn};
 use crate::run::{Run, Shutdown};
 
 /// A task as it was defined.
@@ -57,10 +57,10 @@ impl Definition {
                 None => entry.name().to_owned(),
                 Some(instance) => format!("{}[{instance}]", entry.name()),
             };
-            let wiring = Wiring::new(inputs.states, inputs.clock, inputs.shutdown);
-            let mut wiring = wiring.with_instance(instance);
-            let call = entry.wire(&mut wiring);
-            let missing = wiring.into_missing();
+            let resolver = Resolver::new(inputs.states, inputs.clock, inputs.shutdown);
+            let mut resolver = resolver.with_instance(instance);
+            let call = entry.wire(&mut resolver);
+            let missing = resolver.into_missing();
             let place = format!("{}: {}", entry.location(), word(&name));
             let texts = entry.attributes().iter().map(|(own, text)| (*own, (*text).to_owned()));
             faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));

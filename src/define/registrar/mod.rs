@@ -39,7 +39,7 @@ pub(crate) use resolve::{PlanContext, resolve};
 pub(crate) use stored::length as length_text;
 
 use crate::define::entry::{Entry, TaskList, entries};
-use crate::define::settings::{Effective, Fault};
+use crate::define::settings::{ResolvedTask, SettingsError};
 use crate::run::inject::States;
 use crons::Cron;
 
@@ -100,9 +100,9 @@ fn managed_note(states: &States) -> String {
 /// Plans all definitions, each with the attributes that `effective_of` returns for it.
 pub(crate) fn plan(
     definitions: Vec<Definition>,
-    mut effective_of: impl FnMut(usize, &Definition) -> Effective,
+    mut effective_of: impl FnMut(usize, &Definition) -> ResolvedTask,
     context: PlanContext<'_>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<SettingsError>,
 ) -> Vec<Planned> {
     let mut planned = Vec::new();
     for (number, definition) in definitions.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::{Attribute, OnLost, Priority};
 
 use crate::define::entry::JobFacts;
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::settings::word;
 use crate::observe::TaskFacts;
 use crate::run::inject::Call;

@@ -13,7 +13,7 @@ use scheduler_expr::{
 
 use super::{Cron, Crons, Definition, Planned};
 use crate::define::calendar::Calendar;
-use crate::define::settings::{Effective, Fault, Source, is_bare, word};
+use crate::define::settings::{ResolvedTask, SettingsError, Source, is_bare, word};
 use crate::run::task::{Policy, Retry, Rule};
 
 /// What tasks may refer to.
@@ -34,9 +34,9 @@ pub(crate) struct PlanContext<'a> {
 /// Plans one task, or returns all its faults. Those of a disabled task are kept until it is enabled.
 pub(crate) fn resolve(
     definition: &Definition,
-    effective: &Effective,
+    effective: &ResolvedTask,
     context: PlanContext<'_>,
-) -> Result<Planned, Vec<Fault>> {
+) -> Result<Planned, Vec<SettingsError>> {
     let (unit, text, faults) = <_>::default();
     let mut resolver = Resolver { definition, effective, context, unit, text, faults };
     resolver.unit = resolver.read(Attribute::TimeUnit, Attribute::parse_unit);
@@ -76,12 +76,12 @@ pub(crate) fn resolve(
 
 pub(super) struct Resolver<'a> {
     pub(super) definition: &'a Definition,
-    pub(super) effective: &'a Effective,
+    pub(super) effective: &'a ResolvedTask,
     pub(super) context: PlanContext<'a>,
     unit: Option<DurationUnit>,
     /// The text of a cron rule.
     text: Option<Arc<str>>,
-    faults: Vec<Fault>,
+    faults: Vec<SettingsError>,
 }
 
 impl Resolver<'_> {
@@ -127,7 +127,7 @@ impl Resolver<'_> {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };
         let errors = errors.iter().filter(|error| !is_passed_over(error));
-        let faults: Vec<Fault> = errors.map(|error| self.effective.blame(error)).collect();
+        let faults: Vec<SettingsError> = errors.map(|error| self.effective.blame(error)).collect();
         self.faults.extend(faults);
     }
 

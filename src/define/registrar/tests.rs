@@ -10,7 +10,7 @@ use scheduler_expr::Attribute;
 
 use super::{Crons, Definition, Inputs, PlanContext, Planned, define, name_faults};
 use crate::define::entry::{Entry, FunctionId, Origin, TaskList};
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::settings;
 use crate::define::settings::names::Names;
 use crate::define::settings::{Environment, Settings};

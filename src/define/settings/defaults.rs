@@ -3,8 +3,8 @@
 use scheduler_expr::{Attribute, Role, nearest};
 
 use super::{
-    Content, DEFAULTS, Effective, Fault, Line, ROOT, Raw, Reading, Source, Subject, Valued, Values,
-    word,
+    Content, DEFAULTS, Line, ROOT, Raw, Reading, ResolvedAttributes, ResolvedTask, ResolvedValue,
+    SettingsError, Source, Subject, word,
 };
 
 /// The call that gives defaults in code.
@@ -21,7 +21,7 @@ pub(super) fn key(attribute: Attribute) -> String {
 }
 
 /// Reads the defaults; each that no task could have is reported here, once, and left out.
-pub(super) fn read(reading: &mut Reading<'_>) -> Values {
+pub(super) fn read(reading: &mut Reading<'_>) -> ResolvedAttributes {
     let sources = reading.sources;
     let in_code = &sources.defaults;
     let call = || Source::Code { call: CALL.to_owned() };
@@ -29,7 +29,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Values {
         let fault = unknown_option(attribute.name(), &Source::Default);
         reading.faults.extend(fault.map(|fault| fault.at(&call())));
     }
-    let mut values = Values::new();
+    let mut values = ResolvedAttributes::new();
     for attribute in options() {
         let own = in_code.iter().find(|(known, _)| *known == attribute);
         let own = own.map(|(_, text)| Raw { text: text.clone(), source: call() });
@@ -50,15 +50,19 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Values {
     values
 }
 
-fn checked(reading: &mut Reading<'_>, attribute: Attribute, valued: Valued) -> Option<Valued> {
+fn checked(
+    reading: &mut Reading<'_>,
+    attribute: Attribute,
+    valued: ResolvedValue,
+) -> Option<ResolvedValue> {
     let Err(error) = attribute.check(&valued.text, None) else { return Some(valued) };
-    let defaults = Effective::of_defaults(attribute, valued);
+    let defaults = ResolvedTask::of_defaults(attribute, valued);
     reading.faults.push(defaults.blame(&error));
     None
 }
 
 /// The fault of a line under `scheduler.defaults`, if no task can have the option.
-pub(super) fn unknown(line: &Line, parts: &[String]) -> Option<Fault> {
+pub(super) fn unknown(line: &Line, parts: &[String]) -> Option<SettingsError> {
     let name = parts.join(".");
     let is_empty = matches!(line.content, Content::EmptyTable);
     if is_empty && (name.is_empty() || options().any(|option| option.group() == Some(&*name))) {
@@ -67,7 +71,7 @@ pub(super) fn unknown(line: &Line, parts: &[String]) -> Option<Fault> {
     unknown_option(&name, &line.source)
 }
 
-fn unknown_option(name: &str, source: &Source) -> Option<Fault> {
+fn unknown_option(name: &str, source: &Source) -> Option<SettingsError> {
     let names: Vec<String> = options().map(|option| source.name(option.name())).collect();
     let all = || format!("the options are {}", names.join(", "));
     let shown = word(&format!("{DEFAULTS}.{name}"));
@@ -76,12 +80,12 @@ fn unknown_option(name: &str, source: &Source) -> Option<Fault> {
         Some(_) => {
             let text =
                 format!("{shown}: each task says itself when it fires, so this has no default");
-            Some(Fault::new(text).help(format!("remove it; {}", all())))
+            Some(SettingsError::new(text).help(format!("remove it; {}", all())))
         }
         None => {
             let meant = nearest(name, names.iter().map(String::as_str));
             let meant = meant.map(|meant| format!("{DEFAULTS}.{meant}"));
-            Some(Fault::unknown(format!("option {shown}"), meant, all))
+            Some(SettingsError::unknown(format!("option {shown}"), meant, all))
         }
     }
 }

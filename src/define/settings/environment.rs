@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::{DRY_RUN_VARIABLE, Fault, word};
+use super::{DRY_RUN_VARIABLE, SettingsError, word};
 
 /// The variables of a process, or those of a test.
 ///
@@ -20,10 +20,10 @@ impl Environment {
     }
 
     /// The text of a variable that is set.
-    pub(super) fn text(&self, variable: &str) -> Result<Option<&str>, Fault> {
+    pub(super) fn text(&self, variable: &str) -> Result<Option<&str>, SettingsError> {
         let Some(value) = self.variables.get(variable) else { return Ok(None) };
         value.to_str().map(Some).ok_or_else(|| {
-            Fault::new(format!("env {}: the value is not valid UTF-8", word(variable)))
+            SettingsError::new(format!("env {}: the value is not valid UTF-8", word(variable)))
                 .help("set it to a plain text, or unset it".to_owned())
         })
     }
@@ -52,11 +52,11 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment 
 }
 
 /// Returns true if `SCHEDULER_DRY_RUN` asks for the dry run.
-pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, Fault> {
+pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, SettingsError> {
     match environment.text(DRY_RUN_VARIABLE)? {
         Some("1" | "true") => Ok(true),
         None | Some("" | "0" | "false") => Ok(false),
-        Some(other) => Err(Fault::new(format!(
+        Some(other) => Err(SettingsError::new(format!(
             "env {DRY_RUN_VARIABLE}: {} is neither `true` nor `false`",
             word(other)
         ))

@@ -10,7 +10,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{FILE_VARIABLE, Fault, ROOT, Source, key, schema, visible, word};
+use super::{FILE_VARIABLE, ROOT, SettingsError, Source, key, schema, visible, word};
 
 /// How long a file may be, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -49,7 +49,7 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) enum Content {
     Text(String),
-    /// Texts in an array, separated by commas.
+    /// RawAttributes in an array, separated by commas.
     List(String),
     /// A table with nothing in it.
     EmptyTable,
@@ -124,9 +124,9 @@ impl Layer {
     }
 
     /// What stands in a text that is TOML.
-    pub(super) fn from_toml(path: &str, text: &str) -> Result<Self, Vec<Fault>> {
+    pub(super) fn from_toml(path: &str, text: &str) -> Result<Self, Vec<SettingsError>> {
         if text.len() as u64 > BYTES_MAX {
-            return Err(vec![Fault::new(format!("{}: {TOO_LONG}", visible(path)))]);
+            return Err(vec![SettingsError::new(format!("{}: {TOO_LONG}", visible(path)))]);
         }
         let (table, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -160,16 +160,16 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
 pub(super) fn load_named(
     path: &str,
     read: fn(&Path) -> io::Result<String>,
-) -> Result<Layer, Vec<Fault>> {
+) -> Result<Layer, Vec<SettingsError>> {
     match read(Path::new(path)) {
         Ok(text) => Layer::from_toml(path, &text),
         Err(_) if path.is_empty() => Err(vec![
-            Fault::new(format!("env {FILE_VARIABLE}: the name of the file is empty"))
+            SettingsError::new(format!("env {FILE_VARIABLE}: the name of the file is empty"))
                 .help("set it to the path of a settings file, or unset it".to_owned()),
         ]),
         Err(error) => {
             let text = format!("env {FILE_VARIABLE}: cannot read {}: {error}", word(path));
-            Err(vec![Fault::new(text)])
+            Err(vec![SettingsError::new(text)])
         }
     }
 }
@@ -178,15 +178,17 @@ pub(super) fn load_named(
 pub(super) fn load_if_there(
     path: &str,
     read: fn(&Path) -> io::Result<String>,
-) -> Option<Result<Layer, Vec<Fault>>> {
+) -> Option<Result<Layer, Vec<SettingsError>>> {
     match read(Path::new(path)) {
         Ok(text) => Some(Layer::from_toml(path, &text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(vec![Fault::new(format!("{path}: cannot be read: {error}"))])),
+        Err(error) => {
+            Some(Err(vec![SettingsError::new(format!("{path}: cannot be read: {error}"))]))
+        }
     }
 }
 
-fn malformed(path: &str, text: &str, error: &toml::de::Error) -> Fault {
+fn malformed(path: &str, text: &str, error: &toml::de::Error) -> SettingsError {
     let message = visible(error.message());
     let place = match error.span() {
         Some(span) => {
@@ -195,7 +197,7 @@ fn malformed(path: &str, text: &str, error: &toml::de::Error) -> Fault {
         }
         None => visible(path),
     };
-    Fault::new(format!("{place}: not valid TOML: {message}"))
+    SettingsError::new(format!("{place}: not valid TOML: {message}"))
 }
 
 /// A walk over the tables of a file.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler_expr::{check_zone_name, parse_delay};
 
 use super::parsed::{count, read};
-use super::{Content, Fault, ROOT, Reading, Remark, Valued, key, schema, word};
+use super::{Content, ROOT, Reading, Remark, ResolvedValue, SettingsError, key, schema, word};
 
 /// The settings under `scheduler`, if they are set.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +33,8 @@ pub(crate) struct PoolSettings {
 pub(crate) struct Applied {
     pub(crate) globals: Globals,
     /// The texts of the settings of the scheduler and its pools, by their keys.
-    pub(super) texts: Vec<(String, Valued)>,
-    pub(crate) faults: Vec<Fault>,
+    pub(super) texts: Vec<(String, ResolvedValue)>,
+    pub(crate) faults: Vec<SettingsError>,
     pub(crate) remarks: Vec<Remark>,
 }
 
@@ -77,38 +77,43 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     names.into_iter().map(pool).collect()
 }
 
-fn zone(text: &str) -> Result<String, Fault> {
-    check_zone_name(text)
-        .map_err(|error| Fault::new(error.to_string()).help(error.help().map(str::to_owned)))?;
+fn zone(text: &str) -> Result<String, SettingsError> {
+    check_zone_name(text).map_err(|error| {
+        SettingsError::new(error.to_string()).help(error.help().map(str::to_owned))
+    })?;
     Ok(text.to_owned())
 }
 
-fn size(text: &str) -> Result<usize, Fault> {
+fn size(text: &str) -> Result<usize, SettingsError> {
     match count(text, "threads")? {
-        0 => Err(Fault::new("`0` threads can run nothing")),
+        0 => Err(SettingsError::new("`0` threads can run nothing")),
         size => Ok(size),
     }
 }
 
-fn flag(text: &str) -> Result<bool, Fault> {
-    text.parse().map_err(|_| Fault::new(format!("{} is neither `true` nor `false`", word(text))))
+fn flag(text: &str) -> Result<bool, SettingsError> {
+    text.parse()
+        .map_err(|_| SettingsError::new(format!("{} is neither `true` nor `false`", word(text))))
 }
 
 /// How long a stop waits; zero means not at all.
-fn patience(text: &str) -> Result<Duration, Fault> {
+fn patience(text: &str) -> Result<Duration, SettingsError> {
     parse_delay(text, None).map_err(|error| {
         let help = if text == "-" { Some("write `0s` not to wait") } else { error.help() };
-        Fault::new(error.to_string()).help(help.map(str::to_owned))
+        SettingsError::new(error.to_string()).help(help.map(str::to_owned))
     })
 }
 
 /// The name of a thread is handed to the operating system, which takes no NUL.
-fn prefix(text: &str) -> Result<String, Fault> {
+fn prefix(text: &str) -> Result<String, SettingsError> {
     if text.is_empty() {
-        return Err(Fault::new("the prefix is empty"));
+        return Err(SettingsError::new("the prefix is empty"));
     }
     if text.chars().any(char::is_control) {
-        return Err(Fault::new(format!("{} has characters that cannot be printed", word(text))));
+        return Err(SettingsError::new(format!(
+            "{} has characters that cannot be printed",
+            word(text)
+        )));
     }
     Ok(text.to_owned())
 }

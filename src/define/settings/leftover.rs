@@ -3,8 +3,8 @@
 use scheduler_expr::{Attribute, nearest};
 
 use super::{
-    Content, Fault, Line, Names, PoolSettings, ROOT, Reading, Remark, Spec, defaults, key, schema,
-    variables, word,
+    Content, Line, Names, PoolSettings, ROOT, Reading, Remark, SettingsError, Spec, defaults, key,
+    schema, variables, word,
 };
 
 /// The prefix of all variables.
@@ -36,13 +36,13 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
 }
 
 /// The fault of a line that sets a table to a value.
-fn not_a_table(line: &Line, table: &str) -> Option<Fault> {
+fn not_a_table(line: &Line, table: &str) -> Option<SettingsError> {
     let is_table = matches!(line.content, Content::EmptyTable);
-    (!is_table).then(|| Fault::new(format!("{} is a table, not a value", word(table))))
+    (!is_table).then(|| SettingsError::new(format!("{} is a table, not a value", word(table))))
 }
 
 /// The fault of a line whose key is none of `specs`.
-fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Fault> {
+fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<SettingsError> {
     let name = key::fold(&parts.join("."));
     let is_known = specs.iter().any(|spec| key::fold(spec.key) == name);
     let table = format!("{name}.");
@@ -56,7 +56,7 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<Fault> {
     let table = line.path[..line.path.len() - parts.len()].join(".");
     let meant = nearest(meant, specs.iter().map(|spec| spec.key));
     let meant = meant.map(|key| format!("{table}.{key}"));
-    Some(Fault::unknown(format!("setting {}", word(&written)), meant, || {
+    Some(SettingsError::unknown(format!("setting {}", word(&written)), meant, || {
         let mut keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
         if specs == schema::GLOBALS {
             keys.extend(["defaults.<option>", "pools.<name>", "tasks.<name>"]);

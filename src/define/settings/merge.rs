@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
-use super::{Fault, ROOT, Raw, Reading, Remark, Source, Subject, Valued, schema, visible, word};
+use super::{
+    ROOT, Raw, Reading, Remark, ResolvedValue, SettingsError, Source, Subject, schema, visible,
+    word,
+};
 
 /// The text of `enabled` that disables a task.
 const OFF: &str = "false";
@@ -25,26 +28,26 @@ pub(crate) struct TaskTexts<'a> {
 }
 
 /// The attributes of one task in one place.
-pub(super) type Texts = BTreeMap<Attribute, Raw>;
+pub(super) type RawAttributes = BTreeMap<Attribute, Raw>;
 
 /// Attributes with what counts for each.
-pub(super) type Values = Vec<(Attribute, Valued)>;
+pub(super) type ResolvedAttributes = Vec<(Attribute, ResolvedValue)>;
 
 /// What counts for a task.
 #[derive(Clone, Debug)]
-pub(crate) struct Effective {
+pub(crate) struct ResolvedTask {
     /// The full name.
     pub(super) name: String,
     /// File and line of the annotation.
     pub(super) place: String,
-    values: Values,
+    values: ResolvedAttributes,
     /// True if no text was refused. Otherwise a missing value is no further fault.
     pub(crate) is_complete: bool,
 }
 
-impl Effective {
+impl ResolvedTask {
     /// A default for all tasks, as if it were a task, for messages.
-    pub(super) fn of_defaults(attribute: Attribute, valued: Valued) -> Self {
+    pub(super) fn of_defaults(attribute: Attribute, valued: ResolvedValue) -> Self {
         let name = format!("{ROOT}.{}", schema::DEFAULTS);
         let values = vec![(attribute, valued)];
         Self { name, place: String::new(), values, is_complete: true }
@@ -54,7 +57,7 @@ impl Effective {
     #[cfg(test)]
     #[allow(dead_code, reason = "the tests of durable rules use it")]
     pub(crate) fn of_written(task: &TaskTexts<'_>) -> Self {
-        let valued = |text: &str| Valued {
+        let valued = |text: &str| ResolvedValue {
             text: text.to_owned(),
             source: Source::Annotation(task.place.clone()),
             written: text.to_owned(),
@@ -71,13 +74,13 @@ impl Effective {
     }
 
     /// The text of an attribute, if it is set.
-    pub(crate) fn get(&self, attribute: Attribute) -> Option<&Valued> {
+    pub(crate) fn get(&self, attribute: Attribute) -> Option<&ResolvedValue> {
         let (_, valued) = self.values.iter().find(|(known, _)| *known == attribute)?;
         Some(valued)
     }
 
     /// The fault of a text that a parser refused, as the place of the text spells attributes.
-    pub(crate) fn blame(&self, error: &AttributeError) -> Fault {
+    pub(crate) fn blame(&self, error: &AttributeError) -> SettingsError {
         let own = error.attribute();
         let source = self.get(own).map_or(&Source::Default, |valued| &valued.source);
         let (reason, help) = error.spelled(&|attribute, value| match value {
@@ -89,8 +92,8 @@ impl Effective {
 
     /// What is said in place of a reason that is about a secret, or quotes one.
     fn unseen(&self, attribute: Attribute, reason: &str) -> Option<String> {
-        let own = self.get(attribute).and_then(Valued::unseen);
-        let is_quoted = |valued: &&Valued| {
+        let own = self.get(attribute).and_then(ResolvedValue::unseen);
+        let is_quoted = |valued: &&ResolvedValue| {
             valued.secret.is_some() && !valued.text.is_empty() && reason.contains(&valued.text)
         };
         let other = || self.values.iter().map(|(_, valued)| valued).find(is_quoted);
@@ -98,7 +101,7 @@ impl Effective {
     }
 
     /// The fault of an attribute, with the remedy.
-    pub(crate) fn fault(&self, attribute: Attribute, reason: &str, help: String) -> Fault {
+    pub(crate) fn fault(&self, attribute: Attribute, reason: &str, help: String) -> SettingsError {
         self.refused(attribute, reason, None, Some(help))
     }
 
@@ -109,7 +112,7 @@ impl Effective {
         reason: &str,
         caret: Option<String>,
         help: Option<String>,
-    ) -> Fault {
+    ) -> SettingsError {
         let valued = self.get(attribute);
         let unseen = self.unseen(attribute, reason);
         let (reason, caret, help) = match &unseen {
@@ -122,9 +125,9 @@ impl Effective {
         let about = format!("`{}`", source.name(name));
         let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
         let example = || source.assignment(name, name, attribute.row().example_text());
-        Fault::new(format!("{}: {about}{reason}", word(&self.name)))
+        SettingsError::new(format!("{}: {about}{reason}", word(&self.name)))
             .note(caret)
-            .note(valued.and_then(Valued::note))
+            .note(valued.and_then(ResolvedValue::note))
             .help(help.unwrap_or_else(|| format!("for example `{}`", example())))
             .at(source)
     }
@@ -135,9 +138,9 @@ pub(super) fn merge(
     reading: &mut Reading<'_>,
     task: &TaskTexts<'_>,
     short: &str,
-    mut places: Vec<Texts>,
-    defaults: &[(Attribute, Valued)],
-) -> Effective {
+    mut places: Vec<RawAttributes>,
+    defaults: &[(Attribute, ResolvedValue)],
+) -> ResolvedTask {
     let before = reading.faults.len();
     for place in &places {
         reading.faults.extend(two_triggers(task.name, place));
@@ -166,7 +169,7 @@ pub(super) fn merge(
     }
     add_defaults(&mut values, task.rule, defaults);
     let effective =
-        Effective { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
+        ResolvedTask { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
     if effective.is_off() {
         // A disabled task need not be configured.
         reading.faults.truncate(resolved_from);
@@ -175,12 +178,16 @@ pub(super) fn merge(
 }
 
 /// Adds the defaults that the task does not set itself, and that have a meaning beside what it sets.
-fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Valued)]) {
+fn add_defaults(
+    values: &mut ResolvedAttributes,
+    rule: RuleKind,
+    defaults: &[(Attribute, ResolvedValue)],
+) {
     if defaults.is_empty() {
         return;
     }
     let is_set = |attribute| values.iter().any(|(known, _)| *known == attribute);
-    let mut added: Vec<(Attribute, &Valued)> =
+    let mut added: Vec<(Attribute, &ResolvedValue)> =
         defaults.iter().filter(|(own, _)| !is_set(*own)).map(|(own, text)| (*own, text)).collect();
     // Leaving one out may make another one useless.
     loop {
@@ -200,18 +207,18 @@ fn add_defaults(values: &mut Values, rule: RuleKind, defaults: &[(Attribute, Val
     values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
 }
 
-fn annotation(task: &TaskTexts<'_>) -> Texts {
+fn annotation(task: &TaskTexts<'_>) -> RawAttributes {
     let raw =
         |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.place.clone()) };
     task.attributes.iter().map(|(attribute, text)| (*attribute, raw(text))).collect()
 }
 
 /// The triggers that a place sets.
-fn triggers(place: &Texts) -> impl Iterator<Item = (Attribute, &Raw)> {
+fn triggers(place: &RawAttributes) -> impl Iterator<Item = (Attribute, &Raw)> {
     schema::triggers().filter_map(|trigger| Some((trigger, place.get(&trigger)?)))
 }
 
-fn two_triggers(task: &str, place: &Texts) -> Option<Fault> {
+fn two_triggers(task: &str, place: &RawAttributes) -> Option<SettingsError> {
     let mut triggers = triggers(place);
     let ((one, first), (other, second)) = (triggers.next()?, triggers.next()?);
     let (one, other) = (first.source.name(one.name()), second.source.name(other.name()));
@@ -220,12 +227,12 @@ fn two_triggers(task: &str, place: &Texts) -> Option<Fault> {
         "task {task} has `{other}`, and `{one}` ({}): a task has one trigger",
         first.source
     );
-    Some(Fault::new(text).help("remove one of the two".to_owned()).at(&second.source))
+    Some(SettingsError::new(text).help("remove one of the two".to_owned()).at(&second.source))
 }
 
 /// Takes away, below the highest place that has a trigger, all that belongs to other triggers.
 /// Returns the trigger that was replaced; of a one-time task that is its initial delay.
-fn replace_trigger(places: &mut [Texts]) -> Option<(Attribute, Raw)> {
+fn replace_trigger(places: &mut [RawAttributes]) -> Option<(Attribute, Raw)> {
     let highest = places.iter().position(|place| triggers(place).next().is_some())?;
     let (trigger, _) = triggers(&places[highest]).next()?;
     let rule = RuleKind::of(trigger)?;
@@ -249,7 +256,7 @@ fn replace_trigger(places: &mut [Texts]) -> Option<(Attribute, Raw)> {
 fn remark(
     reading: &mut Reading<'_>,
     task: &str,
-    places: &[Texts],
+    places: &[RawAttributes],
     replaced: Option<&(Attribute, Raw)>,
 ) {
     for attribute in Attribute::ALL {

@@ -24,7 +24,7 @@
 //! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
 //! * Ambiguous variables and short names are faults, and so are two spellings of one key in a file. Of two calls of
 //!   `builder.set` the later one counts.
-//! * Texts of other people are shown on one line, escaped, and shortened. Values of secrets are not shown.
+//! * RawAttributes of other people are shown on one line, escaped, and shortened. ResolvedAttributes of secrets are not shown.
 //!
 //! # How a neighbour uses it
 //!
@@ -35,12 +35,12 @@
 //! let applied = application.finish();
 //! ```
 //!
-//! The registrar adds its own faults to `applied.faults`, by [`Effective::fault`]. There may be very many tasks, so only
+//! The registrar adds its own faults to `applied.faults`, by [`ResolvedTask::fault`]. There may be very many tasks, so only
 //! faults and remarks of them are kept.
 
 mod defaults;
 mod environment;
-mod fault;
+mod error;
 mod file;
 mod globals;
 #[cfg(test)]
@@ -70,9 +70,9 @@ use std::sync::OnceLock;
 use scheduler_expr::Attribute;
 
 pub(crate) use environment::Environment;
-pub(crate) use fault::{Fault, Level, Remark};
+pub(crate) use error::{Level, Remark, SettingsError};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
-pub(crate) use merge::{Effective, TaskTexts};
+pub(crate) use merge::{ResolvedTask, TaskTexts};
 pub(crate) use node::NodeSettings;
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
@@ -81,14 +81,14 @@ pub(crate) use text::{is_bare, visible, word};
 use file::Layer;
 use file::{ARRAY, Content, Line};
 use key::{SEPARATOR, fold, tails};
-use merge::{Texts, Values};
+use merge::{RawAttributes, ResolvedAttributes};
 use names::Names;
 use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
 use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT, Spec};
 use schema::{FILE, FILE_VARIABLE};
 use secret::Secrets;
-use source::{Raw, Valued, origins};
+use source::{Raw, ResolvedValue, origins};
 use tasks::Overrides;
 use text::either;
 use variables::{PREFIX, Variables};
@@ -113,7 +113,7 @@ pub(crate) struct Given {
 #[derive(Debug)]
 pub(crate) struct Settings {
     sources: Sources,
-    defaults: OnceLock<Values>,
+    defaults: OnceLock<ResolvedAttributes>,
     is_dry_run: bool,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Application<'a> {
     reading: Reading<'a>,
     names: &'a Names,
     overrides: Overrides,
-    defaults: &'a Values,
+    defaults: &'a ResolvedAttributes,
     pub(crate) globals: Globals,
     /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
@@ -149,7 +149,7 @@ impl Settings {
     ///
     /// The faults of sources as a whole: a file that is named and missing, is too long, or is no TOML; a variable of the
     /// scheduler's own that is not Unicode, or has none of its values.
-    pub(crate) fn load(given: Given) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn load(given: Given) -> Result<Self, Vec<SettingsError>> {
         let mut faults = Vec::new();
         let mut or_fault = |fault| faults.push(fault);
         let named = given.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
@@ -206,7 +206,7 @@ impl Settings {
         &self,
         task: &TaskTexts<'_>,
         names: &Names,
-    ) -> Result<Effective, Vec<Fault>> {
+    ) -> Result<ResolvedTask, Vec<SettingsError>> {
         let mut reading = Reading::new(&self.sources);
         let mut overrides = Overrides::read(&mut reading, names, Some(task.name));
         // The caller has put the name into the index.
@@ -217,21 +217,21 @@ impl Settings {
     }
 
     /// Replaces the placeholders of a task, without its settings.
-    pub(crate) fn resolve(&self, task: &TaskTexts<'_>) -> Result<Effective, Vec<Fault>> {
+    pub(crate) fn resolve(&self, task: &TaskTexts<'_>) -> Result<ResolvedTask, Vec<SettingsError>> {
         let mut reading = Reading::new(&self.sources);
         let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// The defaults for all tasks. Read by the first call, which gets their faults: that of `apply`.
-    fn defaults(&self, reading: &mut Reading<'_>) -> &Values {
+    fn defaults(&self, reading: &mut Reading<'_>) -> &ResolvedAttributes {
         self.defaults.get_or_init(|| defaults::read(reading))
     }
 }
 
 impl Application<'_> {
     /// Merges the settings of the task with this number in the index.
-    pub(crate) fn task(&mut self, number: usize, task: &TaskTexts<'_>) -> Effective {
+    pub(crate) fn task(&mut self, number: usize, task: &TaskTexts<'_>) -> ResolvedTask {
         let Self { reading, names, overrides, defaults, .. } = self;
         overrides.merge(reading, names, (number, task), defaults)
     }

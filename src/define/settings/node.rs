@@ -6,7 +6,7 @@ use scheduler_expr::{Kind, parse_period};
 
 use super::parsed::{count, read, read_as};
 use super::schema::of_node;
-use super::{Fault, ROOT, Reading, word};
+use super::{ROOT, Reading, SettingsError, word};
 
 /// The settings under `scheduler.node`, if they are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,24 +43,26 @@ impl NodeSettings {
     }
 }
 
-fn length(text: &str) -> Result<Duration, Fault> {
-    parse_period(text, None)
-        .map_err(|error| Fault::new(error.to_string()).help(error.help().map(str::to_owned)))
+fn length(text: &str) -> Result<Duration, SettingsError> {
+    parse_period(text, None).map_err(|error| {
+        SettingsError::new(error.to_string()).help(error.help().map(str::to_owned))
+    })
 }
 
-fn runs(text: &str) -> Result<u32, Fault> {
+fn runs(text: &str) -> Result<u32, SettingsError> {
     let runs = count(text, "runs")?;
-    u32::try_from(runs).map_err(|_| Fault::new(format!("{} is too large a number", word(text))))
+    u32::try_from(runs)
+        .map_err(|_| SettingsError::new(format!("{} is too large a number", word(text))))
 }
 
-fn queues(text: &str) -> Result<Vec<String>, Fault> {
+fn queues(text: &str) -> Result<Vec<String>, SettingsError> {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
     if names.iter().any(String::is_empty) {
-        return Err(Fault::new(format!("{} has a queue without a name", word(text))));
+        return Err(SettingsError::new(format!("{} has a queue without a name", word(text))));
     }
     Ok(names)
 }
 
-fn text(text: &str) -> Result<String, Fault> {
+fn text(text: &str) -> Result<String, SettingsError> {
     Ok(text.to_owned())
 }

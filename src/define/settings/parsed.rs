@@ -2,14 +2,14 @@
 
 use scheduler_expr::Kind;
 
-use super::{Fault, Reading, Spec, Subject, word};
+use super::{Reading, SettingsError, Spec, Subject, word};
 
 /// What a setting is set to; a fault if it cannot be parsed.
 pub(super) fn read<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,
-    parse: fn(&str) -> Result<T, Fault>,
+    parse: fn(&str) -> Result<T, SettingsError>,
 ) -> Option<T> {
     read_as(reading, Kind::Flag, table, spec, parse)
 }
@@ -20,7 +20,7 @@ pub(super) fn read_as<T>(
     kind: Kind,
     table: &str,
     spec: Spec,
-    parse: fn(&str) -> Result<T, Fault>,
+    parse: fn(&str) -> Result<T, SettingsError>,
 ) -> Option<T> {
     let name = format!("{table}.{}", spec.key);
     let raw = reading.find(&name, kind)?;
@@ -39,7 +39,7 @@ pub(super) fn read_as<T>(
                 None => (fault.text, fault.help),
             };
             let help = help.map(|help| format!("{help}; ")).unwrap_or_default();
-            let fault = Fault::new(format!("{}: {text}", subject.label))
+            let fault = SettingsError::new(format!("{}: {text}", subject.label))
                 .note(valued.note())
                 .help(format!("{help}for example `{example}`"));
             reading.faults.push(fault.at(&valued.source));
@@ -49,9 +49,9 @@ pub(super) fn read_as<T>(
 }
 
 /// A whole number.
-pub(super) fn count(text: &str, what: &str) -> Result<usize, Fault> {
+pub(super) fn count(text: &str, what: &str) -> Result<usize, SettingsError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Fault::new(format!("{} is not a whole number of {what}", word(text))));
+        return Err(SettingsError::new(format!("{} is not a whole number of {what}", word(text))));
     }
-    text.parse().map_err(|_| Fault::new(format!("{} is too large a number", word(text))))
+    text.parse().map_err(|_| SettingsError::new(format!("{} is too large a number", word(text))))
 }

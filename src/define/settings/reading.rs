@@ -8,8 +8,8 @@ use scheduler_expr::{
 };
 
 use super::{
-    ARRAY, Content, Environment, Fault, Layer, Line, Raw, Remark, Secrets, Source, Valued, is_bare,
-    key, origins, source::unseen, visible, word,
+    ARRAY, Content, Environment, Layer, Line, Raw, Remark, ResolvedValue, Secrets, SettingsError,
+    Source, is_bare, key, origins, source::unseen, visible, word,
 };
 
 /// The places in which settings are written, each read once.
@@ -34,8 +34,8 @@ impl Sources {
 pub(super) struct Reading<'a> {
     pub(super) sources: &'a Sources,
     /// The texts of the settings of the scheduler and its pools, by their keys.
-    pub(super) texts: Vec<(String, Valued)>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) texts: Vec<(String, ResolvedValue)>,
+    pub(super) faults: Vec<SettingsError>,
     pub(super) remarks: Vec<Remark>,
     /// The variables that were read and set.
     pub(super) used: BTreeSet<String>,
@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
         };
         let text = format!("{} is set to {kind}", word(key));
         let help = "write a string, a whole number, true or false".to_owned();
-        self.faults.push(Fault::new(text).help(help).at(source));
+        self.faults.push(SettingsError::new(text).help(help).at(source));
         None
     }
 
@@ -122,7 +122,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The text with its placeholders replaced; a fault if that cannot be done.
-    pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<Valued> {
+    pub(super) fn resolve(&mut self, raw: &Raw, subject: &Subject<'_>) -> Option<ResolvedValue> {
         let sources = self.sources;
         let mut via: Vec<(String, Source)> = Vec::new();
         let mut secret = Secret::default();
@@ -145,7 +145,7 @@ impl<'a> Reading<'a> {
         match text {
             Ok(text) => {
                 let (written, source) = (raw.text.clone(), raw.source.clone());
-                Some(Valued { text, written, source, via, secret: secret.key })
+                Some(ResolvedValue { text, written, source, via, secret: secret.key })
             }
             Err(fault) => {
                 self.faults.push(fault);
@@ -214,8 +214,8 @@ fn text_in(layer: &Layer, name: &str) -> Result<Option<Raw>, String> {
 }
 
 /// A fault of two places with the same precedence.
-pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> Fault {
-    Fault::new(format!("{what} is also set by {first}"))
+pub(super) fn set_twice(what: &str, first: &Source, second: &Source) -> SettingsError {
+    SettingsError::new(format!("{what} is also set by {first}"))
         .help("remove one of the two".to_owned())
         .at(second)
 }
@@ -226,8 +226,8 @@ fn refused(
     subject: &Subject<'_>,
     reason: &dyn fmt::Display,
     template: Option<&ParseTemplateError>,
-) -> Fault {
-    Fault::new(format!("{}: {reason}", subject.label))
+) -> SettingsError {
+    SettingsError::new(format!("{}: {reason}", subject.label))
         .note(template.map(ParseTemplateError::caret))
         .help(template.and_then(ParseTemplateError::help).map(str::to_owned))
         .at(&raw.source)
@@ -239,7 +239,7 @@ fn unresolved(
     error: &ResolveTemplateError<String>,
     via: &[(String, Source)],
     secret: &Secret,
-) -> Fault {
+) -> SettingsError {
     let hidden = secret.shown_by(error);
     let hidden = hidden.map(|key| unseen("a placeholder in it cannot be replaced", key));
     let fault = match error.kind() {
@@ -252,7 +252,11 @@ fn unresolved(
     fault.note(origins.strip_prefix("; ").map(|origins| format!("note: set by {origins}")))
 }
 
-fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String>) -> Fault {
+fn not_set(
+    raw: &Raw,
+    subject: &Subject<'_>,
+    error: &ResolveTemplateError<String>,
+) -> SettingsError {
     let key = error.key();
     let mut text = format!(
         "{} in {} ({}) is not set",
@@ -264,7 +268,7 @@ fn not_set(raw: &Raw, subject: &Subject<'_>, error: &ResolveTemplateError<String
         let chain: Vec<String> = error.chain().iter().map(|key| visible(key)).collect();
         text.push_str(&format!(": {}", chain.join(" -> ")));
     }
-    Fault::new(text).help(how_to_set(key, subject.example)).about(&raw.source)
+    SettingsError::new(text).help(how_to_set(key, subject.example)).about(&raw.source)
 }
 
 /// The help for a key that is not set.

@@ -2,9 +2,9 @@
 
 use scheduler_expr::Attribute;
 
-use super::{Applied, Effective, ROOT, Source, Valued, origins, schema, visible};
+use super::{Applied, ROOT, ResolvedTask, ResolvedValue, Source, origins, schema, visible};
 
-/// Values longer than this do not push the sources of the others to the right.
+/// ResolvedAttributes longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
 
 /// A heading, and lines of three columns below it.
@@ -24,9 +24,9 @@ pub(crate) struct Fallback {
 }
 
 /// The text of the dry run.
-pub(crate) fn report(applied: &Applied, tasks: &[Effective], fallbacks: &[Fallback]) -> String {
+pub(crate) fn report(applied: &Applied, tasks: &[ResolvedTask], fallbacks: &[Fallback]) -> String {
     let mut blocks = vec![globals(applied, fallbacks)];
-    let mut tasks: Vec<&Effective> = tasks.iter().collect();
+    let mut tasks: Vec<&ResolvedTask> = tasks.iter().collect();
     tasks.sort_by_key(|task| &task.name);
     blocks.extend(tasks.into_iter().map(task));
     let width = |column: usize| {
@@ -52,7 +52,7 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
     let mut rows: Vec<[String; 3]> =
         applied.texts.iter().map(|(key, valued)| row(key, valued)).collect();
     for Fallback { key, text, source } in fallbacks {
-        let fallback = row(&format!("{ROOT}.{key}"), &Valued::plain(text, source.clone()));
+        let fallback = row(&format!("{ROOT}.{key}"), &ResolvedValue::plain(text, source.clone()));
         if !rows.iter().any(|[known, ..]| *known == fallback[0]) {
             rows.push(fallback);
         }
@@ -70,20 +70,20 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
     Block { heading: "settings".to_owned(), rows }
 }
 
-fn task(task: &Effective) -> Block {
+fn task(task: &ResolvedTask) -> Block {
     let heading = format!("task {} ({})", visible(&task.name), visible(&task.place));
     let is_durable = task.get(Attribute::Durable).is_some_and(|durable| durable.text == "true");
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),
         None if is_durable || !(attribute.is_about_jobs() || *attribute == Attribute::Durable) => {
-            attribute.row().default.map(|text| row(attribute.name(), &Valued::default(text)))
+            attribute.row().default.map(|text| row(attribute.name(), &ResolvedValue::default(text)))
         }
         None => None,
     });
     Block { heading, rows: rows.collect() }
 }
 
-fn row(name: &str, valued: &Valued) -> [String; 3] {
+fn row(name: &str, valued: &ResolvedValue) -> [String; 3] {
     let mut source = valued.source.to_string();
     if valued.written != valued.text {
         source.push_str(&format!(", written `{}`", visible(&valued.written)));

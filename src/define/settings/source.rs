@@ -86,7 +86,7 @@ pub(super) struct Raw {
 
 /// A text that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Valued {
+pub(crate) struct ResolvedValue {
     /// The text with its placeholders replaced.
     pub(crate) text: String,
     /// The text as it was written.
@@ -98,7 +98,7 @@ pub(crate) struct Valued {
     pub(crate) secret: Option<String>,
 }
 
-impl Valued {
+impl ResolvedValue {
     /// A built-in default.
     pub(super) fn default(text: &str) -> Self {
         Self::plain(text, Source::Default)
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_replaced_placeholder_is_explained() {
-        let mut value = Valued::default("5s");
+        let mut value = ResolvedValue::default("5s");
         assert_eq!(value.note(), None);
         value.written = "${every}".to_owned();
         value.via.push(("every".to_owned(), Source::Environment { variable: "EVERY".to_owned() }));

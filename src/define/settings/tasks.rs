@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler_expr::{Attribute, nearest};
 
 use super::{
-    Content, Effective, Fault, Layer, Line, Names, PREFIX, ROOT, Raw, Reading, Source, TaskTexts,
-    Texts, Valued, either, key, merge, schema, set_twice, word,
+    Content, Layer, Line, Names, PREFIX, ROOT, Raw, RawAttributes, Reading, ResolvedTask,
+    ResolvedValue, SettingsError, Source, TaskTexts, either, key, merge, schema, set_twice, word,
 };
 
 /// The settings of tasks in one place, by their numbers.
-type ByTask = BTreeMap<usize, Texts>;
+type ByTask = BTreeMap<usize, RawAttributes>;
 
 /// A task by its full name and its number, and an attribute of it.
 type Meant<'n> = (&'n str, (usize, Attribute));
@@ -46,10 +46,10 @@ impl Overrides {
         reading: &mut Reading<'_>,
         names: &Names,
         (number, task): (usize, &TaskTexts<'_>),
-        defaults: &[(Attribute, Valued)],
-    ) -> Effective {
+        defaults: &[(Attribute, ResolvedValue)],
+    ) -> ResolvedTask {
         let places = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
-        let places: Vec<Texts> = places.collect();
+        let places: Vec<RawAttributes> = places.collect();
         let is_silent = places.iter().all(BTreeMap::is_empty);
         let short = if is_silent { task.name } else { names.shortest(task.name) };
         merge::merge(reading, task, short, places, defaults)
@@ -111,7 +111,7 @@ impl<'a> Finder<'a, '_> {
                     let text =
                         format!("{} may mean {}", raw.source, either(&all.collect::<Vec<_>>()));
                     let help = "use the full name, or a settings file".to_owned();
-                    self.reading.faults.push(Fault::new(text).help(help));
+                    self.reading.faults.push(SettingsError::new(text).help(help));
                 }
             }
         }
@@ -121,7 +121,7 @@ impl<'a> Finder<'a, '_> {
     /// The task and the attribute of a key; `parts` are those after `scheduler.tasks`.
     ///
     /// The name of a task may have dots in it, so the longest name that exists is looked for.
-    fn meant(&self, line: &Line, parts: &[String]) -> Result<Option<Meant<'a>>, Fault> {
+    fn meant(&self, line: &Line, parts: &[String]) -> Result<Option<Meant<'a>>, SettingsError> {
         let is_empty = matches!(line.content, Content::EmptyTable);
         for split in (1..=parts.len()).rev() {
             let name = parts[..split].join(".");
@@ -129,7 +129,7 @@ impl<'a> Finder<'a, '_> {
                 continue;
             }
             let (task, number) =
-                self.names.find(&name).map_err(|error| Fault::new(error.to_string()))?;
+                self.names.find(&name).map_err(|error| SettingsError::new(error.to_string()))?;
             let attribute = parts[split..].join(".");
             return match Attribute::from_name(&attribute) {
                 Some(attribute) => Ok(Some((task, (number, attribute)))),
@@ -140,15 +140,16 @@ impl<'a> Finder<'a, '_> {
         if parts.is_empty() && !is_empty {
             let text = format!("`{ROOT}.{}` is the table of the tasks", schema::TASKS);
             let help = "write `[scheduler.tasks.<name>]`, and the attributes below it".to_owned();
-            return Err(Fault::new(text).help(help));
+            return Err(SettingsError::new(text).help(help));
         }
         if parts.is_empty() || self.only.is_some() {
             return Ok(None);
         }
         let name = parts[..name_length(parts, is_empty)].join(".");
         let unknown = self.names.find(&name).err();
-        unknown
-            .map_or(Ok(None), |error| Err(Fault::new(error.to_string()).help(all_of(self.names))))
+        unknown.map_or(Ok(None), |error| {
+            Err(SettingsError::new(error.to_string()).help(all_of(self.names)))
+        })
     }
 
     fn add(&mut self, by_task: &mut ByTask, name: &str, meant: (usize, Attribute), raw: Raw) {
@@ -182,11 +183,11 @@ fn name_length(parts: &[String], is_empty_table: bool) -> usize {
     }
 }
 
-fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Fault {
+fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> SettingsError {
     if attribute.is_empty() {
         let text = format!("task {} is set to a value, but it is a table", word(task));
         let help = format!("write an attribute behind the name, such as `{}`", Attribute::Cron);
-        return Fault::new(text).help(help);
+        return SettingsError::new(text).help(help);
     }
     let all = || Attribute::ALL.iter().map(|attribute| attribute.name());
     let part = format!("{attribute}.");
@@ -195,7 +196,7 @@ fn unknown_attribute(attribute: &str, task: &str, source: &Source) -> Fault {
     let meant = called.or_else(|| nearest(attribute, all()));
     let meant = meant.or_else(|| all().find(|name| name.starts_with(&part)));
     let what = format!("attribute {} of task {}", word(attribute), word(task));
-    Fault::unknown(what, meant.map(|meant| source.name(meant)), || {
+    SettingsError::unknown(what, meant.map(|meant| source.name(meant)), || {
         let names: Vec<String> = all().map(|name| source.name(name)).collect();
         format!("the attributes are {}", names.join(", "))
     })

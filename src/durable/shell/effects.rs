@@ -16,7 +16,7 @@ use super::channel::Outgoing;
 use super::ends::end_of;
 use super::events::Reports;
 use super::timer::{NodeTimer, Tend};
-use crate::run::notice::{Notice, block_on};
+use crate::run::one_shot::{OneShot, block_on};
 use crate::run::task::Retry;
 use crate::run::{Claimed, JobEnd, JobRun};
 use crate::sync::{Mutex, MutexGuard};
@@ -50,7 +50,7 @@ pub(crate) struct Shell {
     pub(super) timer: Arc<Gate>,
     /// For when the thread of the node waits.
     pub(super) armed: Mutex<Tick>,
-    stopped: Notice<()>,
+    stopped: OneShot<()>,
     /// Of a simulated node.
     node_timer: OnceLock<NodeTimer>,
     pub(super) own: Weak<Self>,
@@ -71,7 +71,7 @@ impl Shell {
             outgoing: <_>::default(),
             timer: Arc::new(Gate::new()),
             armed: Mutex::new(Tick::default()),
-            stopped: Notice::new(),
+            stopped: OneShot::new(),
             node_timer: OnceLock::new(),
             own: Weak::clone(own),
         })
@@ -132,7 +132,7 @@ impl Shell {
 
     /// Returns true once the session has ended.
     pub(super) fn has_stopped(&self) -> bool {
-        self.stopped.is_given()
+        self.stopped.is_set()
     }
 
     /// When the node has to be stepped next, or a request is given up.
@@ -160,7 +160,7 @@ impl Shell {
     }
 
     fn end_threads(&self) {
-        self.stopped.give(());
+        self.stopped.set(());
         self.outgoing.iter().for_each(Outgoing::close);
         self.timer.open();
     }

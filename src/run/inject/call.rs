@@ -18,7 +18,7 @@ pub enum Call {
 
 impl Call {
     /// Does nothing.
-    pub(crate) fn nothing() -> Self {
+    pub(crate) fn noop() -> Self {
         Self::of(|_| ())
     }
 

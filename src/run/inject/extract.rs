@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 
+use super::resolver::Resolver;
 use super::state::Managed;
-use super::wiring::Wiring;
 use crate::run::{Run, Shutdown};
 
 /// A type that a scheduled function can take by value.
@@ -16,7 +16,7 @@ use crate::run::{Run, Shutdown};
 /// [extracts](Self::extract) its argument from the source.
 ///
 /// ```rust,no_run,standalone_crate
-/// use scheduler::{Extract, Run, Wiring, scheduled};
+/// use scheduler::{Extract, Run, Resolver, scheduled};
 /// use std::sync::Arc;
 ///
 /// struct Config {
@@ -29,8 +29,8 @@ use crate::run::{Run, Shutdown};
 /// impl Extract for Verbose {
 ///     type Source = Arc<Config>;
 ///
-///     fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source> {
-///         wiring.state::<Config>()
+///     fn resolve(resolver: &mut Resolver<'_>) -> Option<Self::Source> {
+///         resolver.state::<Config>()
 ///     }
 ///
 ///     fn extract(config: &Self::Source, _run: &Run) -> Self {
@@ -57,8 +57,8 @@ pub trait Extract: Sized {
     /// The source of the argument, resolved once.
     type Source: Send + Sync + 'static;
 
-    /// Resolves the source. `None` if it is missing, which the wiring has recorded.
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source>;
+    /// Resolves the source. `None` if it is missing, which the resolver has recorded.
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Self::Source>;
 
     /// The argument for one run.
     fn extract(source: &Self::Source, run: &Run) -> Self;
@@ -67,7 +67,7 @@ pub trait Extract: Sized {
 impl Extract for Run {
     type Source = ();
 
-    fn resolve(_wiring: &mut Wiring<'_>) -> Option<()> {
+    fn resolve(_resolver: &mut Resolver<'_>) -> Option<()> {
         Some(())
     }
 
@@ -79,8 +79,8 @@ impl Extract for Run {
 impl Extract for Shutdown {
     type Source = Self;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self> {
-        Some(wiring.shutdown())
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Self> {
+        Some(resolver.shutdown())
     }
 
     fn extract(source: &Self, _run: &Run) -> Self {
@@ -102,8 +102,8 @@ impl Extract for Shutdown {
 impl Extract for Arc<dyn Clock> {
     type Source = Self;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self> {
-        Some(wiring.clock())
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Self> {
+        Some(resolver.clock())
     }
 
     fn extract(source: &Self, _run: &Run) -> Self {
@@ -153,8 +153,8 @@ impl<T: ?Sized + fmt::Display> fmt::Display for State<T> {
 impl<T: ?Sized + Managed> Extract for State<T> {
     type Source = Arc<T>;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<T>> {
-        wiring.state::<T>()
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<T>> {
+        resolver.state::<T>()
     }
 
     fn extract(source: &Arc<T>, _run: &Run) -> Self {
@@ -165,8 +165,8 @@ impl<T: ?Sized + Managed> Extract for State<T> {
 impl<T: ?Sized + Managed> Extract for Option<State<T>> {
     type Source = Option<Arc<T>>;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Option<Arc<T>>> {
-        wiring.optional_parameter::<T>()
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Option<Arc<T>>> {
+        resolver.optional_parameter::<T>()
     }
 
     fn extract(source: &Option<Arc<T>>, _run: &Run) -> Self {

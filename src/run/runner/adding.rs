@@ -8,7 +8,7 @@ use scheduler_core::ScheduledThreadPool;
 use super::all_tasks::AllTasks;
 use super::launcher::Launcher;
 use super::registry::{Refused, Registry, Reservation};
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::registrar::{Definition, Planned, name_faults};
 use crate::define::schedule::Schedule;
 use crate::error::{AddError, NO_RUNTIME, StartError};
@@ -98,7 +98,7 @@ impl AllTasks {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(ControlError::refused(name, &why));
         }
-        let definition = Definition::in_code(name, schedule, Call::nothing(), Location::caller());
+        let definition = Definition::in_code(name, schedule, Call::noop(), Location::caller());
         let effective = launcher.settings.resolve(&definition.written());
         match launcher.resolve(&definition, effective) {
             Ok(planned) if planned.disabled.is_some() => {

@@ -25,7 +25,7 @@ use crate::run::{Run, TaskResult};
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
 /// Is called with the tasks, once they have started.
-pub(super) type OnStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;
+pub(super) type AfterStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;
 
 /// Configures a [`Scheduler`](crate::Scheduler).
 ///
@@ -66,7 +66,7 @@ pub struct Builder {
     pub(super) file: Option<(String, String)>,
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) gates: Gates,
-    pub(super) on_start: Vec<OnStart>,
+    pub(super) after_start: Vec<AfterStart>,
     pub(super) seed: u64,
     /// `None` in a real scheduler.
     pub(super) simulation: Option<Arc<dyn Simulation>>,
@@ -102,7 +102,7 @@ impl Builder {
             file: None,
             listeners: Vec::new(),
             gates: Gates::default(),
-            on_start: Vec::new(),
+            after_start: Vec::new(),
             seed: 0,
             simulation: None,
             #[cfg(feature = "tokio")]
@@ -362,7 +362,10 @@ impl Builder {
 
     /// Allows settings to name tasks that will be [added](crate::Tasks::add) while the scheduler runs. Other unknown names
     /// are faults.
-    pub fn announce_tasks<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+    pub fn allow_later_tasks<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
         self.announced.extend(names.into_iter().map(Into::into));
         self
     }
@@ -452,28 +455,28 @@ impl Builder {
     ///
     /// let scheduler = Scheduler::builder()
     ///     .task("purge", Schedule::fixed_rate("1h"), |_| {})
-    ///     .on_start(|tasks| println!("{} tasks", tasks.list().len()))
+    ///     .after_start(|tasks| println!("{} tasks", tasks.list().len()))
     ///     .spawn()?;
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_start<R, Kind>(mut self, call: impl FnOnce(&Tasks) -> R + Send + 'static) -> Self
+    pub fn after_start<R, Kind>(mut self, call: impl FnOnce(&Tasks) -> R + Send + 'static) -> Self
     where
         R: TaskReturn<Kind>,
     {
-        self.on_start.push(Box::new(move |tasks| settle(call(tasks))));
+        self.after_start.push(Box::new(move |tasks| settle(call(tasks))));
         self
     }
 
     /// Asks a [`Gate`] before each run: a lock, a feature flag, a rate limit. Gates are asked in the order in which they
     /// were added; the first one that refuses decides.
-    pub fn around(mut self, gate: impl Gate) -> Self {
+    pub fn gate(mut self, gate: impl Gate) -> Self {
         self.gates.push(gate);
         self
     }
 
-    /// As [`around`](Self::around), with a gate that holds no thread while it waits.
-    pub fn around_async(mut self, gate: impl AsyncGate) -> Self {
+    /// As [`gate`](Self::gate), with a gate that holds no thread while it waits.
+    pub fn gate_async(mut self, gate: impl AsyncGate) -> Self {
         self.gates.push_async(gate);
         self
     }

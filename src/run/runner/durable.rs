@@ -13,7 +13,7 @@ use super::pools::PoolPlan;
 use super::simulation::{SimulatedNode, Simulation};
 use super::tasks::Tasks;
 use crate::define::calendar::Calendar;
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::registrar::{Definition, Planned};
 use crate::define::schedule::Schedule;
 use crate::define::settings::Globals;
@@ -156,7 +156,7 @@ fn plan(all: &Weak<AllTasks>, name: &str, schedule: Schedule) -> Result<Planned,
     let stopped = || "the scheduler has stopped".to_owned();
     let launcher = all.upgrade().and_then(|all| all.launcher()).ok_or_else(stopped)?;
     let location = Location::caller();
-    let definition = Definition::in_code(name, schedule, Call::nothing(), location);
+    let definition = Definition::in_code(name, schedule, Call::noop(), location);
     let effective = launcher.settings.resolve(&definition.written());
     launcher.resolve(&definition, effective).map_err(|faults| faults.join("; "))
 }

@@ -8,7 +8,7 @@ use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
 use super::adding::Kept;
 use super::annotated::Annotated;
-use super::builder::{Builder, OnStart};
+use super::builder::{AfterStart, Builder};
 use super::context::Context;
 use super::durable::NodeLaunch;
 use super::launcher::Launcher;
@@ -41,7 +41,7 @@ pub(super) fn launch(
     let of_node = simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
-    let on_start = std::mem::take(&mut builder.on_start);
+    let after_start = std::mem::take(&mut builder.after_start);
     let states = std::mem::take(&mut builder.states);
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
@@ -92,7 +92,7 @@ pub(super) fn launch(
     match begin(scheduler.running_mut(), planned, start, simulated, be_ready) {
         Ok(()) => {
             let running = scheduler.running_mut();
-            on_start.into_iter().for_each(|call| call_on_start(call, running));
+            after_start.into_iter().for_each(|call| call_on_start(call, running));
             Ok(scheduler)
         }
         Err(error) => {
@@ -102,11 +102,11 @@ pub(super) fn launch(
     }
 }
 
-fn call_on_start(call: OnStart, running: &Running) {
+fn call_on_start(call: AfterStart, running: &Running) {
     let called = catch(|| call(&running.tasks));
     let done = called.and_then(|result| result.map_err(|error| Failure::from_error(&error)));
     if let Err(failure) = done {
-        let kind = EventKind::HookFailed { hook: "on_start", failure };
+        let kind = EventKind::HookFailed { hook: "after_start", failure };
         running.bus.emit(Event::global(running.clock.wall(), kind));
     }
 }

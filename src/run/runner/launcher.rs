@@ -11,7 +11,7 @@ use super::context::Context;
 use super::simulation::Simulation;
 use crate::define::calendar::Calendar;
 use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
-use crate::define::settings::{Effective, Fault, Settings};
+use crate::define::settings::{ResolvedTask, Settings, SettingsError};
 use crate::observe::report::{Message, Messages};
 use crate::observe::{Bus, Event, EventKind, PoolEvents, PoolSnapshot};
 use crate::run::inject::Call;
@@ -49,9 +49,9 @@ impl Launcher {
     pub(super) fn resolve(
         &self,
         task: &Definition,
-        effective: Result<Effective, Vec<Fault>>,
+        effective: Result<ResolvedTask, Vec<SettingsError>>,
     ) -> Result<Planned, Vec<String>> {
-        let refuse = |faults: Vec<Fault>| -> Vec<String> {
+        let refuse = |faults: Vec<SettingsError>| -> Vec<String> {
             faults.iter().map(ToString::to_string).collect()
         };
         let context = PlanContext {

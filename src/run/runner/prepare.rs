@@ -23,7 +23,7 @@ use crate::define::registrar::{Crons, Definition, Inputs, PlanContext, Planned, 
 use crate::define::settings;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
-    Application, Applied, Environment, Fault, Globals, Level, Remark, Settings, TaskTexts,
+    Application, Applied, Environment, Globals, Level, Remark, Settings, SettingsError, TaskTexts,
 };
 use crate::error::StartError;
 use crate::observe::report::{Message, Messages, no_tasks, panics_abort};
@@ -195,7 +195,8 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
         defaults,
         ..settings::Given::of_process()
     };
-    let faults = |faults: Vec<settings::Fault>| faults.iter().map(ToString::to_string).collect();
+    let faults =
+        |faults: Vec<settings::SettingsError>| faults.iter().map(ToString::to_string).collect();
     Settings::load(given).map_err(|found| StartError::of_faults(faults(found)))
 }
 
@@ -236,7 +237,7 @@ fn announced(
 fn finish(
     mut application: Application<'_>,
     announced: &[(usize, Arc<str>)],
-    mut unfit: Vec<Fault>,
+    mut unfit: Vec<SettingsError>,
 ) -> Applied {
     for (number, name) in announced {
         let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
@@ -245,7 +246,7 @@ fn finish(
     }
     let mut applied = application.finish();
     applied.faults.append(&mut unfit);
-    Fault::sort(&mut applied.faults);
+    SettingsError::sort(&mut applied.faults);
     applied
 }
 

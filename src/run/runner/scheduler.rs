@@ -11,7 +11,7 @@ use super::tasks::Tasks;
 use crate::error::StopError;
 use crate::observe::catch;
 use crate::run::Run;
-use crate::run::notice::Notice;
+use crate::run::one_shot::OneShot;
 use crate::run::task::{ControlError, Until};
 use crate::sync::Mutex;
 
@@ -152,8 +152,8 @@ impl Scheduler {
     }
 
     /// Stops on another thread, or here if none can be started.
-    fn stop_elsewhere(self, hint: &'static str) -> Notice<Result<(), StopError>> {
-        let (outcome, place) = (Notice::new(), Arc::new(Mutex::new(Some(self))));
+    fn stop_elsewhere(self, hint: &'static str) -> OneShot<Result<(), StopError>> {
+        let (outcome, place) = (OneShot::new(), Arc::new(Mutex::new(Some(self))));
         let (given, from) = (outcome.clone(), Arc::clone(&place));
         let take = |place: &Mutex<Option<Self>>| {
             place.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -163,12 +163,12 @@ impl Scheduler {
             let Some(scheduler) = take(&from) else { return };
             let failed = scheduler.running.too_late(&[]);
             let stopped = catch(|| scheduler.drain(hint));
-            given.give(stopped.unwrap_or(Err(failed)));
+            given.set(stopped.unwrap_or(Err(failed)));
         });
         if spawned.is_err()
             && let Some(scheduler) = take(&place)
         {
-            outcome.give(scheduler.drain(hint));
+            outcome.set(scheduler.drain(hint));
         }
         outcome
     }
@@ -206,16 +206,18 @@ mod tests {
         let builder = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
         let builder = builder.messages(move |text| drop(said.send(text.to_owned())));
         let builder = builder.task("purge", Schedule::fixed_rate("1h"), |_| {});
-        let builder = builder.on_start(|_| -> () { panic!("too early") }).on_start(move |tasks| {
-            let names = tasks.list().iter().map(|task| task.name().to_owned()).collect::<Vec<_>>();
-            listed.send(names).expect("the test listens");
-        });
+        let builder =
+            builder.after_start(|_| -> () { panic!("too early") }).after_start(move |tasks| {
+                let names =
+                    tasks.list().iter().map(|task| task.name().to_owned()).collect::<Vec<_>>();
+                listed.send(names).expect("the test listens");
+            });
         let scheduler = builder.spawn().expect("it starts");
         assert_eq!(list.try_recv().expect("it was called before the start returned"), ["purge"]);
         scheduler.shutdown().expect("it stops");
         let said: Vec<String> = heard.try_iter().collect();
         assert!(
-            said.iter().any(|text| text.contains("on_start") && text.contains("too early")),
+            said.iter().any(|text| text.contains("after_start") && text.contains("too early")),
             "{said:?}"
         );
     }

@@ -27,7 +27,7 @@ use super::repeated_signal::{FirstSignal, Request};
 #[cfg(unix)]
 use super::signal_state::SignalStates;
 use crate::error::StartError;
-use crate::run::notice::Notice;
+use crate::run::one_shot::OneShot;
 
 /// The exit code that shells give a process that Ctrl-C ended: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
@@ -49,7 +49,7 @@ struct Shared {
     /// True if a scheduler has the signals, or is about to.
     is_held: bool,
     /// Given at the first signal.
-    waiting: Option<Notice<()>>,
+    waiting: Option<OneShot<()>>,
     /// Of any scheduler: a signal may be repeated when the scheduler has stopped already.
     first: FirstSignal,
 }
@@ -57,7 +57,7 @@ struct Shared {
 /// The process's signals, held by the one scheduler that ends with them.
 #[derive(Debug)]
 pub(super) struct Signals {
-    notice: Notice<()>,
+    notice: OneShot<()>,
 }
 
 impl Signals {
@@ -67,7 +67,7 @@ impl Signals {
         if std::mem::replace(&mut shared.is_held, true) {
             return Err(StartError::already_running());
         }
-        Ok(Self { notice: Notice::new() })
+        Ok(Self { notice: OneShot::new() })
     }
 
     /// Receives signals from now on.
@@ -82,7 +82,7 @@ impl Signals {
     }
 
     /// The notice that is given at the first signal.
-    pub(super) fn first(&self) -> Notice<()> {
+    pub(super) fn first(&self) -> OneShot<()> {
         self.notice.clone()
     }
 }
@@ -131,7 +131,7 @@ fn install() -> Result<(), ctrlc::Error> {
 fn on_signal(do_as_before: impl FnOnce()) {
     let waiting = shared().waiting.clone();
     let now = CLOCK.now();
-    let has_stopped = waiting.as_ref().is_some_and(|notice| notice.give(()));
+    let has_stopped = waiting.as_ref().is_some_and(|notice| notice.set(()));
     let request = shared().first.classify(now, has_stopped);
     match request {
         Request::Quit if waiting.is_none() => do_as_before(),

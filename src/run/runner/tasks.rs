@@ -9,13 +9,13 @@ use scheduler_core::trigger::Zone;
 
 use super::all_tasks::AllTasks;
 use super::task_control::{Pause, Tagged, TaskControl};
-use crate::define::facts::Location;
+use crate::define::metadata::Location;
 use crate::define::registrar::Definition;
 use crate::define::schedule::Schedule;
 use crate::error::AddError;
 use crate::observe::{PoolSnapshot, TaskSnapshot};
 use crate::run::Run;
-use crate::run::inject::{Call, Extract, TaskReturn, Wiring};
+use crate::run::inject::{Call, Extract, Resolver, TaskReturn};
 use crate::run::task::{Control, ControlError, Until};
 
 /// The tasks of a running scheduler.
@@ -140,7 +140,7 @@ impl Tasks {
 
     /// Adds a task while the scheduler runs. A task that settings disable runs once it is
     /// [enabled](TaskControl::enable). Settings of files and of [`set`](crate::Builder::set) apply if the task was
-    /// [announced](crate::Builder::announce_tasks).
+    /// [announced](crate::Builder::allow_later_tasks).
     ///
     /// ```rust
     /// use scheduler::{Schedule, Scheduler, TaskState};
@@ -215,8 +215,8 @@ impl Tasks {
 impl Extract for Tasks {
     type Source = Arc<Self>;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Arc<Self>> {
-        wiring.state::<Self>()
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
+        resolver.state::<Self>()
     }
 
     fn extract(source: &Arc<Self>, _run: &Run) -> Self {

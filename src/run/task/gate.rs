@@ -44,7 +44,7 @@ impl GateContext {
 /// use scheduler::{Admission, GateContext, Schedule, Scheduler};
 ///
 /// let scheduler = Scheduler::builder()
-///     .around(|context: &GateContext| {
+///     .gate(|context: &GateContext| {
 ///         let is_leader = std::env::var_os("LEADER").is_some();
 ///         Ok(if is_leader { Admission::run() } else { Admission::refuse("another host leads") })
 ///     })

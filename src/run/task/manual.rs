@@ -11,7 +11,7 @@ use scheduler_core::Clock;
 
 use super::error::ControlError;
 use crate::observe::{RunRecord, TaskState};
-use crate::run::notice::{Notice, block_on};
+use crate::run::one_shot::{OneShot, block_on};
 
 /// How a manual run ended; an error if it did not start.
 type Ended = Result<RunRecord, ControlError>;
@@ -36,18 +36,18 @@ type Ended = Result<RunRecord, ControlError>;
 pub struct ManualRun {
     task: Arc<str>,
     clock: Arc<dyn Clock>,
-    ended: Notice<Ended>,
+    ended: OneShot<Ended>,
 }
 
 /// The other end of a [`ManualRun`].
-pub(super) struct Promise(Notice<Ended>);
+pub(super) struct Promise(OneShot<Ended>);
 
 /// A promise with its answer, to be given with no lock held.
 pub(super) struct Answer(Promise, Ended);
 
 impl ManualRun {
     pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, Promise) {
-        let ended = Notice::new();
+        let ended = OneShot::new();
         (Self { task, clock, ended: ended.clone() }, Promise(ended))
     }
 
@@ -90,7 +90,7 @@ impl Promise {
 
 impl Answer {
     pub(super) fn give(self) {
-        self.0.0.give(self.1);
+        self.0.0.set(self.1);
     }
 }
 

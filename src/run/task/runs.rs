@@ -148,7 +148,7 @@ impl Transition<'_> {
         if !is_gated {
             self.report_start(&run);
         }
-        let call = self.state.call.clone().unwrap_or_else(Call::nothing);
+        let call = self.state.call.clone().unwrap_or_else(Call::noop);
         Begun { run, call, is_gated }
     }
 

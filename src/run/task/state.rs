@@ -13,7 +13,7 @@ use super::planner::{Planner, Start};
 use super::rule::Rule;
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::inject::Call;
-use crate::run::notice::Wakers;
+use crate::run::one_shot::Wakers;
 use crate::run::{Poll, Run};
 
 /// After at most this long a task looks at the wall clock, where it waits for both clocks at once.

@@ -10,7 +10,7 @@ use super::control::Control;
 use super::error::ControlError;
 use super::state::State;
 use crate::observe::{Counters, TaskState};
-use crate::run::notice::block_on;
+use crate::run::one_shot::block_on;
 
 /// What is waited for: see [`runs`], [`successes`] and [`failures`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ const SCHEDULED_ENTRY: usize = 2;
 
 #[allow(dead_code)]
 mod constants {
-    pub(crate) const wiring: u8 = 0;
+    pub(crate) const resolver: u8 = 0;
     pub(crate) const run: u8 = 0;
     pub(crate) const value: u8 = 0;
     pub(crate) const a0: u8 = 0;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use scheduler::{Extract, Run, Wiring, scheduled};
+use scheduler::{Extract, Run, Resolver, scheduled};
 
 struct Config {
     verbose: bool,
@@ -11,8 +11,8 @@ struct Verbose(bool);
 impl Extract for Verbose {
     type Source = Arc<Config>;
 
-    fn resolve(wiring: &mut Wiring<'_>) -> Option<Self::Source> {
-        wiring.state::<Config>()
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Self::Source> {
+        resolver.state::<Config>()
     }
 
     fn extract(config: &Self::Source, _run: &Run) -> Self {

@@ -24,8 +24,9 @@ fn an_address_in_use_is_an_error_in_the_log_and_the_tasks_run() {
     let address = taken.local_addr().expect("an address");
     let (errors, running) = errors_of(Dashboard::new(), address.to_string());
     let [error] = &*errors else { panic!("{errors:?}") };
-    let start =
-        format!("ERROR scheduler: an on_start failed: the dashboard cannot be served: {address}: ");
+    let start = format!(
+        "ERROR scheduler: an after_start failed: the dashboard cannot be served: {address}: "
+    );
     assert!(error.starts_with(&start), "{error}");
     assert!(error.contains("; help: name another port"), "{error}");
     assert_eq!(running, 1);

@@ -160,7 +160,7 @@ fn a_variable_with_two_meanings_is_refused_only_when_it_is_set() {
     let faults = |variables: &[(&'static str, &'static str)]| {
         let places = Places { env: variables, ..Places::default() };
         let applied = apply(&places.load().expect("readable"), &tasks, &[]);
-        applied.faults.iter().map(Fault::to_string).collect::<Vec<String>>()
+        applied.faults.iter().map(SettingsError::to_string).collect::<Vec<String>>()
     };
     assert_eq!(faults(&[]), [""; 0]);
     assert_eq!(

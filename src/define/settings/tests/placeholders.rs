@@ -3,7 +3,7 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
-use crate::define::settings::source::Valued;
+use crate::define::settings::source::ResolvedValue;
 use crate::define::settings::*;
 
 #[test]
@@ -20,7 +20,7 @@ fn placeholders_find_values_in_all_places() {
     assert_eq!(applied.faults, []);
     let report = &applied.tasks[0];
     check_value(report, Attribute::Cron, "1 30 8 3 * *", "builder.set(\"tasks.report.cron\")");
-    let cron: &Valued = report.get(Attribute::Cron).expect("a value");
+    let cron: &ResolvedValue = report.get(Attribute::Cron).expect("a value");
     assert_eq!(cron.written, "${reports.cron}");
     assert_eq!(
         cron.note().as_deref(),
@@ -43,7 +43,7 @@ fn a_placeholder_without_value_is_told_with_three_remedies() {
     }];
     let settings = Places::default().load().expect("readable");
     let applied = apply(&settings, &words, &[]);
-    let faults: Vec<String> = applied.faults.iter().map(Fault::to_string).collect();
+    let faults: Vec<String> = applied.faults.iter().map(SettingsError::to_string).collect();
     assert_eq!(
         faults,
         [

@@ -31,7 +31,7 @@ pub(super) fn tasks() -> [TaskTexts<'static>; 2] {
 pub(super) struct Outcome {
     pub(super) applied: Applied,
     pub(super) pools: Vec<PoolSettings>,
-    pub(super) tasks: Vec<Effective>,
+    pub(super) tasks: Vec<ResolvedTask>,
 }
 
 impl std::ops::Deref for Outcome {
@@ -55,7 +55,7 @@ pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]
 }
 
 /// The attributes that are set.
-pub(super) fn given(task: &Effective) -> Vec<Attribute> {
+pub(super) fn given(task: &ResolvedTask) -> Vec<Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    pub(super) fn load(&self) -> Result<Settings, Vec<Fault>> {
+    pub(super) fn load(&self) -> Result<Settings, Vec<SettingsError>> {
         let set = self.set.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
         Settings::load(Given {
             set: set.collect(),
@@ -89,7 +89,7 @@ impl Places<'_> {
     }
 
     pub(super) fn faults(&self) -> Vec<String> {
-        self.apply().faults.iter().map(Fault::to_string).collect()
+        self.apply().faults.iter().map(SettingsError::to_string).collect()
     }
 
     #[track_caller]
@@ -121,7 +121,7 @@ pub(super) fn env<'a>(env: &'a [(&'a str, &'a str)]) -> Places<'a> {
 }
 
 #[track_caller]
-pub(super) fn check_value(task: &Effective, attribute: Attribute, text: &str, source: &str) {
+pub(super) fn check_value(task: &ResolvedTask, attribute: Attribute, text: &str, source: &str) {
     let valued = task.get(attribute).expect("a value");
     assert_eq!((valued.text.as_str(), valued.source.to_string().as_str()), (text, source));
 }

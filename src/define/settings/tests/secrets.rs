@@ -1,4 +1,4 @@
-//! Values of secrets, which no message shows.
+//! ResolvedAttributes of secrets, which no message shows.
 
 use super::places::*;
 use crate::define::settings::*;
@@ -10,7 +10,7 @@ const VALUE: &str = "hunter2 * x";
 #[track_caller]
 fn unseen(places: &Places<'_>) -> String {
     let applied = places.apply();
-    let faults = applied.faults.iter().map(Fault::to_string);
+    let faults = applied.faults.iter().map(SettingsError::to_string);
     let remarks = applied.remarks.iter().map(|remark| remark.text.clone());
     let parsed = applied.tasks.iter().flat_map(|task| {
         scheduler_expr::Attribute::ALL.iter().filter_map(|attribute| {

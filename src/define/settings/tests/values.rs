@@ -1,4 +1,4 @@
-//! Values that are bad, hostile, or no text at all.
+//! ResolvedAttributes that are bad, hostile, or no text at all.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
         })
         .unwrap_or_else(|faults| panic!("{faults:?}"));
         let applied = apply(&settings, &tasks(), &[]);
-        applied.faults.iter().map(Fault::to_string).collect::<Vec<String>>()
+        applied.faults.iter().map(SettingsError::to_string).collect::<Vec<String>>()
     };
     assert_eq!(faults("UNRELATED"), [""; 0]);
     for variable in ["SCHEDULER_POOL_SIZE", "SCHEDULER_TASKS_PURGE_JITTER", "MY_ZONE"] {

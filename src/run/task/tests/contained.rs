@@ -16,7 +16,7 @@ use super::stage::*;
 use crate::observe::TaskState;
 #[cfg(feature = "tracing")]
 use crate::run::inject::Call;
-use crate::run::notice::tests::Bell;
+use crate::run::one_shot::tests::Bell;
 use crate::run::task::{Policy, Rule, runs};
 
 /// A trigger of every second that panics when it is dropped.

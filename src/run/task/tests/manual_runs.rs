@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::stage::*;
 use crate::observe::RunRecord;
 use crate::run::inject::Call;
-use crate::run::notice::tests::Bell;
+use crate::run::one_shot::tests::Bell;
 use crate::run::task::{
     Admission, Control, ControlError, GateContext, Gates, ManualRun, Parts, Policy, Retry,
 };

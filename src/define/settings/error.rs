@@ -6,7 +6,7 @@ use super::{Source, word};
 
 /// Something that prevents the start: what and where on the first line, the remedy below.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct SettingsError {
     pub(super) text: String,
     notes: Vec<String>,
     pub(super) help: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) enum Level {
     Warning,
 }
 
-impl Fault {
+impl SettingsError {
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), notes: Vec::new(), help: None, line: None }
     }
@@ -79,7 +79,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         for note in &self.notes {
@@ -108,8 +108,9 @@ mod tests {
 
     #[test]
     fn a_fault_is_text_notes_and_help() {
-        let fault = Fault::new("wrong").note("  ^^".to_owned()).help("write `x`".to_owned());
+        let fault =
+            SettingsError::new("wrong").note("  ^^".to_owned()).help("write `x`".to_owned());
         assert_eq!(fault.to_string(), "wrong\n  ^^\nhelp: write `x`");
-        assert_eq!(Fault::new("wrong").to_string(), "wrong");
+        assert_eq!(SettingsError::new("wrong").to_string(), "wrong");
     }
 }

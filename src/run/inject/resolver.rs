@@ -13,7 +13,7 @@ use crate::run::{Run, Shutdown};
 ///
 /// [`Extract::resolve`](super::Extract::resolve) gets one.
 #[derive(Debug)]
-pub struct Wiring<'a> {
+pub struct Resolver<'a> {
     states: &'a States,
     clock: &'a Arc<dyn Clock>,
     shutdown: &'a Shutdown,
@@ -29,7 +29,7 @@ pub(crate) struct Missing {
     near_miss: Option<NearMiss>,
 }
 
-impl<'a> Wiring<'a> {
+impl<'a> Resolver<'a> {
     pub(crate) fn new(
         states: &'a States,
         clock: &'a Arc<dyn Clock>,
@@ -183,14 +183,14 @@ mod tests {
         states.insert(None, Arc::new(Arc::new(7_u32)));
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
         let shutdown = Shutdown::new();
-        let mut wiring = Wiring::new(&states, &clock, &shutdown);
-        assert_eq!(wiring.state::<u8>(), None);
-        assert_eq!(wiring.state::<u8>(), None);
-        assert_eq!(wiring.state::<u32>(), None);
-        assert!(wiring.state::<Run>().is_none());
-        assert_eq!(wiring.optional_state::<u64>(), None);
-        assert!(wiring.state::<Arc<u32>>().is_some());
-        let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
+        let mut resolver = Resolver::new(&states, &clock, &shutdown);
+        assert_eq!(resolver.state::<u8>(), None);
+        assert_eq!(resolver.state::<u8>(), None);
+        assert_eq!(resolver.state::<u32>(), None);
+        assert!(resolver.state::<Run>().is_none());
+        assert_eq!(resolver.optional_state::<u64>(), None);
+        assert!(resolver.state::<Arc<u32>>().is_some());
+        let texts: Vec<String> = resolver.into_missing().iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 3);
         assert!(texts[2].ends_with("note: take it by value: write `Run` as the parameter"));
         let help = "\nhelp: before the start, .manage::<u8>(…)";
@@ -205,9 +205,9 @@ mod tests {
         let message = |states: &States| {
             let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
             let shutdown = Shutdown::new();
-            let mut wiring = Wiring::new(states, &clock, &shutdown);
-            assert!(wiring.state::<Shown>().is_none());
-            wiring.into_missing()[0].to_string()
+            let mut resolver = Resolver::new(states, &clock, &shutdown);
+            assert!(resolver.state::<Shown>().is_none());
+            resolver.into_missing()[0].to_string()
         };
         let (name, mut states) = (std::any::type_name::<Shown>(), States::default());
         states.insert(None, Arc::new(7_u8));
@@ -230,11 +230,11 @@ mod tests {
         let states = States::default();
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
         let shutdown = Shutdown::new();
-        let mut wiring = Wiring::new(&states, &clock, &shutdown);
-        assert_eq!(wiring.optional_parameter::<u8>(), Some(None));
-        assert!(wiring.optional_parameter::<Run>().is_none());
-        assert!(<Option<State<Shutdown>>>::resolve(&mut wiring).is_none());
-        let texts: Vec<String> = wiring.into_missing().iter().map(ToString::to_string).collect();
+        let mut resolver = Resolver::new(&states, &clock, &shutdown);
+        assert_eq!(resolver.optional_parameter::<u8>(), Some(None));
+        assert!(resolver.optional_parameter::<Run>().is_none());
+        assert!(<Option<State<Shutdown>>>::resolve(&mut resolver).is_none());
+        let texts: Vec<String> = resolver.into_missing().iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 2);
         assert!(texts[0].ends_with("note: take it by value: write `Run` as the parameter"));
         assert!(texts[1].ends_with("note: take it by value: write `Shutdown` as the parameter"));
@@ -247,9 +247,9 @@ mod tests {
         states.insert_own(7_u8);
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
         let shutdown = Shutdown::new();
-        let mut wiring = Wiring::new(&states, &clock, &shutdown);
-        assert_eq!(wiring.state::<u32>(), None);
-        let text = wiring.into_missing()[0].to_string();
+        let mut resolver = Resolver::new(&states, &clock, &shutdown);
+        assert_eq!(resolver.state::<u32>(), None);
+        let text = resolver.into_missing()[0].to_string();
         assert!(text.contains("\nnote: one named `eu` is, which is for methods"), "{text}");
         assert_eq!(states.described(), ["u32 named `eu`"]);
     }
@@ -261,9 +261,9 @@ mod tests {
         states.insert(Some("eu"), Arc::new("eu"));
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
         let shutdown = Shutdown::new();
-        let mut wiring = Wiring::new(&states, &clock, &shutdown).with_instance(Some("eu"));
-        assert_eq!(wiring.receiver::<&str>().as_deref(), Some(&"eu"));
-        assert_eq!(wiring.state::<&str>().as_deref(), Some(&"default"));
-        assert!(wiring.into_missing().is_empty());
+        let mut resolver = Resolver::new(&states, &clock, &shutdown).with_instance(Some("eu"));
+        assert_eq!(resolver.receiver::<&str>().as_deref(), Some(&"eu"));
+        assert_eq!(resolver.state::<&str>().as_deref(), Some(&"default"));
+        assert!(resolver.into_missing().is_empty());
     }
 }

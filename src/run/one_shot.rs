@@ -1,4 +1,4 @@
-//! A value that is given once, and that threads and futures can wait for; a wait on the scheduler's clock.
+//! A value that is set once and awaited by threads and futures.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,9 +13,9 @@ use scheduler_core::time::Gate;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
-/// A value that is given once; clones share it.
+/// A value that is set once; clones share it.
 #[derive(Debug)]
-pub(crate) struct Notice<T> {
+pub(crate) struct OneShot<T> {
     shared: Arc<(Mutex<State<T>>, Condvar)>,
     /// The number of this clone's waker.
     number: Option<u64>,
@@ -61,14 +61,14 @@ impl Wakers {
     }
 }
 
-impl<T> Notice<T> {
+impl<T> OneShot<T> {
     pub(crate) fn new() -> Self {
         let state = State { value: None, wakers: Wakers::default() };
         Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
-    /// Gives the value. Returns false if there was one; then this one is dropped.
-    pub(crate) fn give(&self, value: T) -> bool {
+    /// Sets the value. Returns false, and drops it, if one was set before.
+    pub(crate) fn set(&self, value: T) -> bool {
         let mut state = self.lock();
         if state.value.is_some() {
             return false;
@@ -81,9 +81,9 @@ impl<T> Notice<T> {
         true
     }
 
-    /// Returns true if the value was given.
+    /// Returns true if the value is set.
     #[cfg(feature = "durable")]
-    pub(crate) fn is_given(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.lock().value.is_some()
     }
 
@@ -92,8 +92,8 @@ impl<T> Notice<T> {
     }
 }
 
-impl<T: Clone> Notice<T> {
-    /// Blocks until the value is given.
+impl<T: Clone> OneShot<T> {
+    /// Blocks until the value is set.
     pub(crate) fn wait(&self) -> T {
         let mut state = self.lock();
         loop {
@@ -105,14 +105,14 @@ impl<T: Clone> Notice<T> {
     }
 }
 
-impl<T> Clone for Notice<T> {
+impl<T> Clone for OneShot<T> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), number: None }
     }
 }
 
 /// Removes the waker of this clone.
-impl<T> Drop for Notice<T> {
+impl<T> Drop for OneShot<T> {
     fn drop(&mut self) {
         if self.number.is_some() {
             let left = self.lock().wakers.remove(self.number);
@@ -121,7 +121,7 @@ impl<T> Drop for Notice<T> {
     }
 }
 
-impl<T: Clone> Future for Notice<T> {
+impl<T: Clone> Future for OneShot<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -170,7 +170,7 @@ pub(crate) fn block_on<F: Future + Unpin>(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::Notice;
+    use super::OneShot;
     use std::future::Future;
     use std::pin::pin;
     use std::sync::Arc;
@@ -179,32 +179,32 @@ pub(crate) mod tests {
     use std::task::{Context, Poll, Wake, Waker};
 
     #[test]
-    fn a_notice_is_given_once_and_kept() {
-        let notice = Notice::new();
-        let mut future = pin!(notice.clone());
+    fn a_value_is_set_once_and_kept() {
+        let one_shot = OneShot::new();
+        let mut future = pin!(one_shot.clone());
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(
-            notice.lock().wakers.wakers.len(),
+            one_shot.lock().wakers.wakers.len(),
             1,
             "one for each clone, however often it polls"
         );
-        assert!(notice.give(1));
-        assert!(!notice.give(2));
+        assert!(one_shot.set(1));
+        assert!(!one_shot.set(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));
-        assert_eq!(notice.wait(), 1);
+        assert_eq!(one_shot.wait(), 1);
     }
 
     #[test]
     fn a_dropped_clone_leaves_no_waker() {
-        let notice = Notice::<()>::new();
+        let one_shot = OneShot::<()>::new();
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..3 {
-            let mut end = Box::pin(notice.clone());
+            let mut end = Box::pin(one_shot.clone());
             assert_eq!(end.as_mut().poll(&mut context), Poll::Pending);
         }
-        assert!(notice.lock().wakers.is_empty());
+        assert!(one_shot.lock().wakers.is_empty());
     }
 
     /// A waker that counts its calls, and may panic.
@@ -222,14 +222,14 @@ pub(crate) mod tests {
 
     #[test]
     fn a_waker_that_panics_stops_no_other() {
-        let notice = Notice::new();
+        let one_shot = OneShot::new();
         let bells = [true, false, true, false].map(|panics| {
             let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
-            let (waker, mut end) = (Waker::from(Arc::clone(&bell)), Box::pin(notice.clone()));
+            let (waker, mut end) = (Waker::from(Arc::clone(&bell)), Box::pin(one_shot.clone()));
             assert!(end.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             (bell, end)
         });
-        assert!(notice.give(()));
+        assert!(one_shot.set(()));
         assert!(bells.iter().all(|(bell, _)| bell.rung.load(Relaxed) == 1));
     }
 }
