@@ -92,7 +92,7 @@ pub(super) fn launch(
     match begin(scheduler.running_mut(), planned, start, simulated, be_ready) {
         Ok(()) => {
             let running = scheduler.running_mut();
-            after_start.into_iter().for_each(|call| call_on_start(call, running));
+            after_start.into_iter().for_each(|call| call_after_start(call, running));
             Ok(scheduler)
         }
         Err(error) => {
@@ -102,7 +102,7 @@ pub(super) fn launch(
     }
 }
 
-fn call_on_start(call: AfterStart, running: &Running) {
+fn call_after_start(call: AfterStart, running: &Running) {
     let called = catch(|| call(&running.tasks));
     let done = called.and_then(|result| result.map_err(|error| Failure::from_error(&error)));
     if let Err(failure) = done {
