@@ -23,19 +23,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
     ),
     (
         "crates/store/src",
-        &[
-            "text",
-            "time",
-            "id",
-            "error",
-            "job",
-            "schedule",
-            "request",
-            "check",
-            "store",
-            "model",
-            "conformance",
-        ],
+        &["text", "time", "id", "error", "job", "schedule", "request", "check", "store", "model"],
     ),
     (
         "crates/node/src",
@@ -53,7 +41,6 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
             "effect",
             "firing",
             "node",
-            "simulation",
         ],
     ),
     (

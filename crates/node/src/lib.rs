@@ -33,7 +33,7 @@
 //! # The rules
 //!
 //! `R1` to `R20` in comments are the rules of `docs/durable-rules.md`. With the feature `simulation`, `Safeguards` takes
-//! one away, and `simulation` shows what then goes wrong.
+//! one away, and the tests in `tests/simulation` see the fault.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod away;
@@ -48,9 +48,6 @@ mod others;
 mod request;
 mod rule;
 mod safeguard;
-#[cfg(any(test, feature = "simulation"))]
-#[cfg_attr(docsrs, doc(cfg(feature = "simulation")))]
-pub mod simulation;
 mod tick;
 
 pub use config::{Config, TaskConfig};

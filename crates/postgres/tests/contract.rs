@@ -3,11 +3,11 @@
 //! `TEST_DIFFERENTIAL_STEPS` asks for more random requests than each run has, in sequences of 500, and
 //! `TEST_DIFFERENTIAL_SEED` says where to begin.
 
-use scheduler_store::conformance::Differential;
+use store_conformance::Differential;
 
 use crate::support::TestPostgres;
 
-scheduler_store::store_conformance!(TestPostgres);
+store_conformance::store_conformance!(TestPostgres);
 
 const STEPS: u32 = 500;
 

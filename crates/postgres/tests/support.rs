@@ -7,12 +7,12 @@ use std::time::Duration;
 use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
-use scheduler_store::conformance::{TestModel, TestStore};
 use scheduler_store::{
     Command, Commanded, DEFAULT_QUEUE, Definition, Enqueue, Enqueued, Fire, JobId, NewJob, Next,
     OnBusy, OnLost, Open, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store,
     StoreTime, TaskRoom, TickJob, Timing, Uuid,
 };
+use store_conformance::{TestModel, TestStore};
 
 /// The server of this process; none if there is no PostgreSQL, and the test is to end.
 pub(crate) fn server() -> Option<&'static Server> {

@@ -3,7 +3,7 @@
 //! `TEST_DIFFERENTIAL_STEPS` says how many, in sequences of 500; `TEST_DIFFERENTIAL_SEED` where to begin.
 
 use crate::common::TestSqlite;
-use scheduler_store::conformance::Differential;
+use store_conformance::Differential;
 
 const STEPS: u32 = 500;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
-use scheduler_store::conformance::{TestStore as _, definition};
 use scheduler_store::{
     Command as Order, Commanded, End, Enqueue, Enqueued, Finish, Finished, JobFilter, JobState,
     Model, NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
 };
+use store_conformance::{TestStore as _, definition};
 
 fn raw(folder: &Folder) -> rusqlite::Connection {
     rusqlite::Connection::open(folder.file()).unwrap()

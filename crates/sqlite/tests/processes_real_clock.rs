@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::common::{END, Folder, id, jobs, open, poll_of};
 use scheduler_sqlite::{Sqlite, Synchronous, rusqlite};
-use scheduler_store::conformance::definition;
 use scheduler_store::{
     End, Enqueued, Finish, Finished, JobFilter, JobState, Poll, Register, Store, StoreError,
     StoreTime,
 };
+use store_conformance::definition;
 
 const PART: &str = "TEST_SQLITE_PART";
 const FILE: &str = "TEST_SQLITE_FILE";

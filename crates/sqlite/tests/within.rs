@@ -3,11 +3,11 @@
 use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::rusqlite::{Connection, TransactionBehavior};
 use scheduler_sqlite::{Sqlite, Within};
-use scheduler_store::conformance::TestStore as _;
 use scheduler_store::{
     EnqueueIn as _, Enqueued, JobFilter, Key, KeyUntil, NewJob, OnConflict, Refusal, Store,
     StoreError,
 };
+use store_conformance::TestStore as _;
 
 fn count(store: &dyn Store) -> usize {
     store.jobs(&JobFilter::default(), 100).unwrap().len()

@@ -11,7 +11,7 @@
 //! **claimed** by a session, with a **fence** that grows each time work changes hands, run, and **finished**. Every write of
 //! a run names its session and fence, so that a process that has lost its session changes nothing.
 //!
-//! [`Model`] is the contract as a program, in memory. Each store answers as it does: `conformance` tests that.
+//! [`Model`] is the contract as a program, in memory. Each store answers as it does: the tests in `tests/store-conformance` compare them.
 //!
 //! # What it must never do
 //!
@@ -31,8 +31,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod check;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod error;
 mod id;
 mod job;

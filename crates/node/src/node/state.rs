@@ -188,8 +188,13 @@ impl Node {
     }
 
     /// All that changes, as text.
-    #[cfg(test)]
-    pub(crate) fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
+    ///
+    /// # Errors
+    ///
+    /// Those of `text`.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    pub fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
         let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
         let wants = (self.was_finish, self.was_fire, self.is_hungry, &self.short, self.is_nudged);

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scheduler_sqlite::{Clock, Sqlite, Synchronous};
-use scheduler_store::conformance::TestStore;
 use scheduler_store::{
     Enqueue, JobId, NewJob, Open, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid,
 };
+use store_conformance::TestStore;
 
 /// A folder that is deleted with its owner.
 #[derive(Debug)]

@@ -36,7 +36,8 @@ impl State {
     }
 
     /// The leases of all other sessions.
-    pub(crate) fn leases(&self, session: SessionId, now: StoreTime) -> Vec<Lease> {
+    #[must_use]
+    pub fn leases(&self, session: SessionId, now: StoreTime) -> Vec<Lease> {
         let others = self.sessions.iter().filter(|(id, _)| **id != session);
         let lease = |(id, row): (&SessionId, &SessionRow)| Lease {
             session: *id,

@@ -1,0 +1,165 @@
+//! What the checker remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::time::Duration;
+
+use scheduler_store::{Fence, JobId, SessionId, StoreTime};
+
+use crate::setup::Setup;
+use scheduler_node::Tick;
+use scheduler_node::{Channel, RequestId};
+
+/// Judges a life. The first thing that is wrong is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    pub(super) fault: Option<String>,
+    pub(super) now: u64,
+    pub(super) answer_limit: Duration,
+    pub(super) is_poison: bool,
+    pub(super) was_set: bool,
+    pub(super) is_retried: bool,
+    pub(super) has_builds: bool,
+    pub(super) has_rescheduled: bool,
+
+    pub(super) sessions: BTreeMap<SessionId, SessionFacts>,
+    pub(super) jobs: BTreeMap<JobId, JobFacts>,
+    /// Which job each tick became, by schedule.
+    pub(super) ticks: BTreeMap<(String, StoreTime), JobId>,
+    pub(super) schedules: BTreeMap<String, ScheduleFacts>,
+    pub(super) runs: Vec<RunFacts>,
+    /// Runs that have not ended.
+    pub(super) running: BTreeSet<usize>,
+    pub(super) lives: BTreeMap<usize, LifeFacts>,
+    /// By process and life: when it first opened a session, and whether it has registered.
+    pub(super) registrants: BTreeMap<(usize, u64), Registrant>,
+    /// The identities that stand for one wish.
+    pub(super) wishes: BTreeMap<usize, BTreeSet<JobId>>,
+    pub(super) accepted: BTreeSet<usize>,
+    /// The whole store before a statement that must change nothing.
+    pub(super) frozen: Option<(scheduler_store::State, &'static str)>,
+    pub(super) losses: u64,
+    pub(super) away_since: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct SessionFacts {
+    pub(super) process: usize,
+    pub(super) life: u64,
+    pub(super) request: RequestId,
+    pub(super) lease: Duration,
+    /// When its last renewal was executed, by true time.
+    pub(super) renewed: u64,
+    /// Until when its lease is valid for its own process, by the clock of that.
+    pub(super) valid_until: Tick,
+    pub(super) ended: Option<Ended>,
+}
+
+/// How a session has ended in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Closed,
+    Replaced,
+    Reaped,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct JobFacts {
+    pub(super) fence: Fence,
+    pub(super) holder: Option<SessionId>,
+    pub(super) is_over: bool,
+    pub(super) schedule: Option<String>,
+    pub(super) is_exclusive: bool,
+    pub(super) last_run: Option<usize>,
+    pub(super) is_deleted: bool,
+    pub(super) was_retried: bool,
+    pub(super) is_of_tick: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ScheduleFacts {
+    pub(super) fence: Fence,
+    /// When its last job has ended, by the store's clock.
+    /// Its rule then, too.
+    pub(super) last_end: Option<(StoreTime, String)>,
+}
+
+#[derive(Debug)]
+pub(super) struct RunFacts {
+    pub(super) job: JobId,
+    pub(super) fence: Fence,
+    pub(super) session: SessionId,
+    pub(super) process: usize,
+    pub(super) was_lost: bool,
+    pub(super) is_done: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LifeFacts {
+    pub(super) life: u64,
+    /// What was asked and has no answer yet: when, by its clock, and for which session.
+    pub(super) asked: BTreeMap<RequestId, Asked>,
+    /// When the last statements were sent, by true time.
+    pub(super) recent: Vec<u64>,
+    /// How often threads looked by themselves, and since when that is counted.
+    pub(super) wakes: usize,
+    pub(super) woken_since: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) channel: Channel,
+    pub(super) sent: Tick,
+    pub(super) lease_of: Option<SessionId>,
+    pub(super) lease: Duration,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registrant {
+    pub(super) first_opened: Option<StoreTime>,
+    /// The rules that it has registered, by schedule.
+    pub(super) rules: Option<BTreeMap<String, String>>,
+}
+
+impl Checker {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        Self {
+            answer_limit: setup.lease / 4,
+            is_poison: setup.poison,
+            has_builds: setup.builds,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.fault.clone()
+    }
+
+    pub(super) fn must(&mut self, is_right: bool, what: impl FnOnce() -> String) {
+        if !is_right && self.fault.is_none() {
+            self.fault = Some(format!("at {} ms: {}", self.now / 1_000_000, what()));
+        }
+    }
+
+    pub(super) fn job(&mut self, job: JobId) -> &mut JobFacts {
+        self.jobs.entry(job).or_default()
+    }
+
+    pub(crate) fn clock_was_set(&mut self) {
+        self.was_set = true;
+    }
+
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.len() as u64
+    }
+
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses
+    }
+}
+
+/// A session or a job in few letters, for messages.
+pub(super) fn short(id: impl Display) -> String {
+    let text = id.to_string();
+    text[text.len() - 6..].to_owned()
+}

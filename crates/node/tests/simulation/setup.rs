@@ -1,0 +1,161 @@
+//! What a life is like: drawn from its seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_store::{Definition, OnLost, Overlap, Payload, Priority, Rule};
+
+use crate::body::{POISON, WORK};
+use crate::rules::{self, SimRules};
+use scheduler_node::Draws;
+use scheduler_node::Safeguards;
+use scheduler_node::{Config, TaskConfig};
+use scheduler_node::{Misfire, Policy};
+
+/// Which faults a life has.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) processes: usize,
+    /// One message in so many is dropped, repeated, or arrives very late; none if 0.
+    pub(crate) network: u64,
+    pub(crate) crashes: bool,
+    pub(crate) freezes: bool,
+    pub(crate) hangs: bool,
+    pub(crate) stops: bool,
+    pub(crate) steps: bool,
+    pub(crate) outages: bool,
+    pub(crate) poison: bool,
+    pub(crate) builds: bool,
+    pub(crate) commands: bool,
+    pub(crate) lease: Duration,
+    pub(crate) schedules: Vec<Definition>,
+    /// The rule of the first schedule in the second build; its second schedule has another calculator.
+    pub(crate) other_rule: Rule,
+    pub(crate) rules: Arc<SimRules>,
+    pub(crate) keep_done: Duration,
+    pub(crate) safeguards: Safeguards,
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Setup {
+    pub(crate) fn draw(draws: &mut Draws, safeguards: Safeguards) -> Self {
+        let poison = draws.below(8) == 0;
+        let mut some = |parts: u64| draws.below(parts) == 0;
+        let (crashes, freezes, hangs) =
+            (!poison && some(2), !poison && some(3), !poison && some(8));
+        let (stops, steps, outages) = (some(2), some(4), !poison && some(4));
+        let (builds, commands, is_short) = (some(3), some(2), some(3));
+        let is_network = !poison && some(2);
+        let network = if is_network { 4 + draws.below(30) } else { 0 };
+        let mut sim_rules = SimRules::default();
+        let count = draws.below(4) as usize;
+        let schedules = (0..count).map(|index| definition(index, draws, &mut sim_rules)).collect();
+        Self {
+            processes: 1 + draws.below(3) as usize + usize::from(hangs),
+            network,
+            crashes,
+            freezes,
+            hangs,
+            stops,
+            steps,
+            outages,
+            poison,
+            builds,
+            commands,
+            lease: Duration::from_secs(if is_short { 2 } else { 4 }),
+            schedules,
+            other_rule: rules::computed(ms(1_700), ms(300)),
+            rules: Arc::new(sim_rules),
+            // A clock that is set forward may end a retention at once.
+            keep_done: if draws.below(3) == 0 && !steps {
+                ms(500)
+            } else {
+                Duration::from_secs(3_600)
+            },
+            safeguards,
+        }
+    }
+
+    /// The configuration of a process.
+    pub(crate) fn config(&self, process: usize, other_build: bool, draws: &mut Draws) -> Config {
+        let mut definitions = self.schedules.clone();
+        if let Some(first) = definitions.first_mut().filter(|_| other_build) {
+            first.rule = self.other_rule.clone();
+        }
+        if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
+            second.calculator = "2".to_owned();
+        }
+        let threads = (draws.below(3) == 0).then(|| 1 + draws.below(2) as u32);
+        let pool = threads.map(|_| 0);
+        let task = |name: &str, limit| {
+            let name: Arc<str> = Arc::from(name);
+            TaskConfig { task: Arc::clone(&name), name, limit, pool }
+        };
+        Config {
+            label: format!("process {process}"),
+            build: if other_build { "2".into() } else { "1".into() },
+            lease: self.lease,
+            reap_every: self.lease / 3,
+            poll_every: ms(700),
+            prune_every: Duration::from_secs(3),
+            compare_every: Duration::from_secs(6),
+            answer_limit: self.lease / 4,
+            workers: 1 + draws.below(4) as u32,
+            pools: threads.into_iter().collect(),
+            prefetch_max: draws.below(3) as u32 * 5,
+            tasks: vec![task(WORK, (draws.below(3) == 0).then_some(2)), task(POISON, None)],
+            definitions,
+            lost_spread: ms(300),
+            keep_done: self.keep_done,
+            keep_parked: Duration::from_secs(3_600),
+            catch_up_limit: 1 + draws.below(5) as u32,
+            safeguards: self.safeguards,
+            ..Config::default()
+        }
+    }
+}
+
+fn definition(index: usize, draws: &mut Draws, rules: &mut SimRules) -> Definition {
+    let period = ms(400 + draws.below(16) * 250);
+    let rule = match draws.below(6) {
+        0 | 1 => rules::rate(ms(draws.below(2_000)), period),
+        2 => rules::delay(ms(draws.below(2_000)), period),
+        3 => rules::once(ms(draws.below(15_000))),
+        _ => rules::computed(period, ms(draws.below(1_000))),
+    };
+    let misfire = match draws.below(3) {
+        0 => Misfire::RunOnce,
+        1 => Misfire::Skip,
+        _ => Misfire::CatchUp(ms(1_000 + draws.below(10) * 1_000)),
+    };
+    let jitter = if draws.below(4) == 0 { ms(200) } else { Duration::ZERO };
+    let overlap = match draws.below(3) {
+        0 => Overlap::Skip,
+        1 => Overlap::QueueOne,
+        _ => Overlap::Allow,
+    };
+    let on_lost = if draws.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
+    let name = format!("s{index}");
+    rules.policies.insert(name.clone(), Policy { misfire, jitter, until: None });
+    Definition { overlap, on_lost, ..plain(&name, rule) }
+}
+
+/// A schedule without anything special.
+pub(crate) fn plain(name: &str, rule: Rule) -> Definition {
+    Definition {
+        name: name.to_owned(),
+        task: WORK.to_owned(),
+        payload: Payload::default(),
+        queue: scheduler_store::DEFAULT_QUEUE.to_owned(),
+        priority: Priority::Normal,
+        rule,
+        calculator: "1".to_owned(),
+        overlap: Overlap::Skip,
+        max_attempts: 20,
+        on_lost: OnLost::Rerun,
+        is_dynamic: false,
+    }
+}

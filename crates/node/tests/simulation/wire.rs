@@ -1,0 +1,77 @@
+//! What travels between processes, people and the store.
+
+use scheduler_store::{Command, Commanded, Enqueue, Enqueued, StoreError, StoreTime};
+
+use scheduler_node::{Answer, Channel, Request, RequestId};
+
+/// Who sends a message, and gets its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// A node: the process and which of its lives.
+    Node { process: usize, life: u64, channel: Channel, request: RequestId },
+    /// The program, or a person, by the number of what they want.
+    Client { wish: usize },
+}
+
+/// A message to the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) sender: Sender,
+    pub(crate) sent: u64,
+    pub(crate) what: What,
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Node(Request),
+    Enqueue(Enqueue),
+    Command(Command, StoreTime),
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    Node(Result<Answer, StoreError>),
+    Enqueue(Result<Vec<Enqueued>, StoreError>),
+    Command(Result<Commanded, StoreError>),
+}
+
+/// What happens at an instant of true time.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A message reaches the store.
+    Reach(Box<Message>),
+    /// An answer reaches its sender.
+    Reply(Sender, Box<Reply>),
+    /// A request of a node is given up.
+    Deadline { process: usize, life: u64, request: RequestId },
+    /// A thread of a node looks again.
+    Wake { process: usize, life: u64, channel: Channel },
+    /// A run ends.
+    RunEnds { process: usize, life: u64, run: usize },
+    /// A process fails, or is told something.
+    Process(usize, Happening),
+    /// A client wants something, or wants it still.
+    Wish(usize),
+    /// The clock of the store is set by so many microseconds.
+    Step(i64),
+    /// The store goes away, or comes back.
+    Store(bool),
+    /// The faults end.
+    Calm,
+    /// The end is near: schedules are paused.
+    Quiet,
+    /// Look whether all is done.
+    Look,
+}
+
+/// What happens to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    Start,
+    Crash,
+    Freeze(u64),
+    Hang,
+    Stop,
+}

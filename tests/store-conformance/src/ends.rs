@@ -1,0 +1,187 @@
+//! How claims end, and what is kept of them.
+
+use crate::given::{Given, SECOND, cron, held, job};
+use crate::test_store::TestStore;
+use scheduler_store::Fence;
+use scheduler_store::{Command, Depth, End, Finish, Finished, Fire, JobFilter, Prune};
+use scheduler_store::{Held, JobState, NewJob, StoredJob};
+use scheduler_store::{Next, Overlap, Rule, Timing};
+
+/// The same end twice is stored once, and told so.
+pub fn r4_an_end_that_comes_twice_is_stored_once<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.job_of(1, "a");
+    let claimed = given.claim(id, "a");
+    let parked = End::Park { error: "first".to_owned() };
+    let stored = given.finish(id, claimed.held(), parked);
+    assert_eq!(stored, Finished::Stored(JobState::Parked));
+    given.wait(SECOND);
+    let before = given.job(job(1));
+    let again = given.finish(id, claimed.held(), End::Done);
+    assert_eq!(again, Finished::AlreadyMine(JobState::Parked));
+    assert_eq!(given.job(job(1)), before);
+}
+
+/// Another session, another fence, or a session that has ended changes nothing.
+pub fn an_end_by_one_who_is_not_the_holder_changes_nothing<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let other = given.open(2);
+    given.job_of(1, "a");
+    let claimed = given.claim(id, "a");
+    let before = given.job(job(1));
+    let fence = claimed.fence.0;
+    for (session, held) in [
+        (other, claimed.held()),
+        (id, held(1, fence + 1)),
+        (id, held(1, fence - 1)),
+        (id, held(1, u64::MAX)),
+        (id, Held { job: job(2), fence: Fence(fence) }),
+        (crate::given::session(9), claimed.held()),
+    ] {
+        assert_eq!(given.finish(session, held, End::Done), Finished::Lost, "{session} {held:?}");
+    }
+    assert_eq!(given.job(job(1)), before);
+    assert_eq!(given.finish(id, claimed.held(), End::Done), Finished::Stored(JobState::Done));
+}
+
+/// Ends that come together are each by itself.
+pub fn ends_that_come_together_are_each_by_itself<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for number in 1..=3 {
+        given.job_of(number, "a");
+    }
+    let claimed = given.poll(id, &["a"]).jobs;
+    let finish = |job: &StoredJob| Finish { session: id, held: job.held(), end: End::Done };
+    let mut requests: Vec<_> = claimed.iter().map(finish).collect();
+    requests[1].held.fence = Fence(77);
+    requests.push(finish(&claimed[0]));
+    let done = JobState::Done;
+    let wanted = [
+        Finished::Stored(done),
+        Finished::Lost,
+        Finished::Stored(done),
+        Finished::AlreadyMine(done),
+    ];
+    assert_eq!(given.ask().finish(&requests).unwrap(), wanted);
+    assert_eq!(given.ask().finish(&[]).unwrap(), []);
+}
+
+/// A job that fails is due again after its wait, until its attempts are used up.
+pub fn a_failed_job_is_parked_after_its_last_attempt<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.enqueue(NewJob { max_attempts: 2, ..NewJob::new(job(1), "a") });
+    let failed = || End::Failed { after: SECOND, error: "no\0".to_owned() };
+    let first = given.claim(id, "a");
+    let stored = given.finish(id, first.held(), failed());
+    assert_eq!(stored, Finished::Stored(JobState::Ready));
+    assert_eq!(given.finish(id, first.held(), failed()), Finished::AlreadyMine(JobState::Ready));
+    assert_eq!(given.job(job(1)).run_at, given.now.after(SECOND));
+    assert_eq!(given.job(job(1)).error.as_deref(), Some("no\u{FFFD}"));
+    assert_eq!(given.poll(id, &["a"]).jobs, []);
+    given.wait(SECOND);
+    let second = given.claim(id, "a");
+    assert_eq!(second.attempt, 2);
+    assert_eq!(given.finish(id, second.held(), failed()), Finished::Stored(JobState::Parked));
+    assert_eq!(given.job(job(1)).finished_at, Some(given.now));
+}
+
+/// What was no attempt does not count as one.
+pub fn snoozed_and_given_back_and_undecodable_jobs_use_no_attempt<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.job_of(1, "a");
+    let undecodable = || End::Undecodable { after: SECOND, error: "what?".to_owned(), limit: 2 };
+    for (end, state) in [
+        (End::Snooze { after: SECOND }, JobState::Ready),
+        (End::GiveBack, JobState::Ready),
+        (undecodable(), JobState::Ready),
+        (undecodable(), JobState::Parked),
+    ] {
+        let claimed = given.claim(id, "a");
+        assert_eq!(claimed.attempt, 1);
+        assert_eq!(given.finish(id, claimed.held(), end), Finished::Stored(state));
+        assert_eq!(given.job(job(1)).attempt, 0);
+        given.wait(SECOND);
+    }
+    assert_eq!(given.job(job(1)).undecoded, 2);
+}
+
+/// Ended jobs go after their time, the oldest first, and no others.
+pub fn jobs_that_ended_long_ago_are_deleted<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let park = || End::Park { error: "no".to_owned() };
+    for (number, end) in [(1, End::Done), (2, park()), (3, End::Cancelled), (4, End::Done)] {
+        given.job_of(number, "a");
+        let claimed = given.claim(id, "a");
+        given.finish(id, claimed.held(), end);
+        given.wait(SECOND);
+    }
+    given.job_of(5, "a");
+    let prune = |given: &Given<T>, limit| {
+        let request = Prune { limit, keep_done: SECOND * 2, ..given.prune_of() };
+        given.ask().prune(&request).unwrap()
+    };
+    let left = |given: &Given<T>| -> Vec<u128> {
+        let jobs = given.ask().jobs(&JobFilter::default(), 10).unwrap();
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!((prune(&given, 1), left(&given)), (1, vec![2, 3, 4, 5]));
+    assert_eq!((prune(&given, 10), left(&given)), (1, vec![2, 4, 5]));
+    given.wait(SECOND * 100);
+    assert_eq!((prune(&given, 10), left(&given)), (2, vec![5]));
+}
+
+/// A schedule made while programs run goes some time after its last tick; its jobs stay.
+pub fn dynamic_schedules_that_are_over_are_deleted<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &cron("code", Overlap::Allow));
+    for name in ["a", "b", "goes on", "by hand"] {
+        let definition = Box::new(cron(name, Overlap::Allow));
+        given.command(&Command::Put { definition });
+    }
+    let rule = Rule { text: "by hand".to_owned(), timing: Timing::Computed };
+    let schedule = "by hand".to_owned();
+    given.command(&Command::Reschedule { schedule, rule: Some(rule) });
+    given.wait(SECOND);
+    for (number, name) in (1..).zip(["code", "a", "b", "by hand"]) {
+        given.fire(&Fire { next: Next::Never, ..given.fire_of(id, name, number) });
+    }
+    let prune = |given: &Given<T>, limit| {
+        given.ask().prune(&Prune { limit, keep_over: SECOND, ..given.prune_of() }).unwrap()
+    };
+    let left = |given: &Given<T>| -> Vec<String> {
+        let all = given.ask().schedules().unwrap();
+        all.into_iter().map(|row| row.definition.name).collect()
+    };
+    assert_eq!((prune(&given, 10), left(&given).len()), (0, 5));
+    given.wait(SECOND);
+    assert_eq!((prune(&given, 1), left(&given).len()), (1, 4));
+    assert_eq!((prune(&given, 10), prune(&given, 10)), (1, 0));
+    assert_eq!(left(&given), ["by hand", "code", "goes on"]);
+    assert_eq!(given.poll(id, &["tick"]).jobs.len(), 4);
+}
+
+/// Depths are by queue and task, and finished jobs do not count.
+pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    for number in 1..=4 {
+        given.job_of(number, "a");
+        given.job_of(number + 10, "b");
+    }
+    let claimed = given.poll(id, &["b"]).jobs;
+    given.finish(id, claimed[0].held(), End::Done);
+    given.finish(id, claimed[1].held(), End::Park { error: "no".to_owned() });
+    given.finish(id, claimed[2].held(), End::Snooze { after: SECOND * 3 });
+    given.wait(SECOND * 2);
+    let none = Depth {
+        queue: "default".to_owned(),
+        task: "a".to_owned(),
+        due: 0,
+        later: 0,
+        running: 0,
+        parked: 0,
+        oldest: None,
+    };
+    let a = Depth { due: 4, oldest: Some(SECOND * 2), ..none.clone() };
+    let b = Depth { task: "b".to_owned(), later: 1, running: 1, parked: 1, ..none };
+    assert_eq!(given.ask().depths().unwrap(), [a, b]);
+}

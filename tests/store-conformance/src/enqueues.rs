@@ -1,0 +1,217 @@
+//! Jobs that are enqueued.
+
+use std::time::Duration;
+
+use crate::given::{Given, SECOND, job};
+use crate::test_store::TestStore;
+use scheduler_store::StoreTime;
+use scheduler_store::{Command, Commanded, End, Enqueue, JobFilter};
+use scheduler_store::{
+    Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, When,
+};
+use scheduler_store::{NAME_MAX, PAYLOAD_MAX};
+use scheduler_store::{Refusal, StoreError};
+
+/// A job that was sent twice is one job, also after it has ended, and the identity counts before the key.
+pub fn r3_the_same_job_sent_twice_is_accepted_once<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let new = with_key(1, "a", OnConflict::Replace);
+    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
+    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(given.enqueue(new), Enqueued::Accepted);
+    assert_eq!(given.state(job(1)), JobState::Done);
+    assert_eq!(given.ask().jobs(&JobFilter::default(), 10).unwrap().len(), 1);
+}
+
+/// All jobs of a request are accepted, or none.
+pub fn a_request_is_accepted_as_a_whole<T: TestStore>() {
+    let given = Given::<T>::store();
+    let good = NewJob::new(job(1), "a");
+    for bad in unstorable() {
+        let request = Enqueue { jobs: vec![good.clone(), bad.clone()], not_after: given.in_time() };
+        let answer = given.ask().enqueue(&request);
+        assert!(
+            matches!(answer, Err(StoreError::Refused(Refusal::Unstorable { .. }))),
+            "{:?}: {answer:?}",
+            (&bad.task, &bad.queue, &bad.key, bad.payload.bytes.len()),
+        );
+    }
+    assert_eq!(given.ask().jobs(&JobFilter::default(), 10).unwrap(), []);
+    let late = Enqueue { jobs: vec![good], not_after: given.now.before(SECOND) };
+    assert_eq!(given.ask().enqueue(&late), Err(Refusal::TooLate.into()));
+    assert_eq!(given.ask().jobs(&JobFilter::default(), 10).unwrap(), []);
+}
+
+fn unstorable() -> Vec<NewJob> {
+    let plain = || NewJob::new(job(2), "a");
+    let mut long = plain();
+    long.payload.bytes = vec![0; PAYLOAD_MAX + 1];
+    let mut queue = plain();
+    queue.queue = "q\0".to_owned();
+    let mut key = with_key(2, "a", OnConflict::Keep);
+    key.key.as_mut().expect("it has a key").text = String::new();
+    let long_name = "x".repeat(NAME_MAX + 1);
+    vec![
+        NewJob::new(job(2), ""),
+        NewJob::new(job(2), "a\0"),
+        NewJob::new(job(2), long_name),
+        long,
+        queue,
+        key,
+    ]
+}
+
+/// A key keeps others of its task out until the job has ended.
+pub fn a_key_is_had_by_one_unfinished_job_of_a_task<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.enqueue(with_key(1, "a", OnConflict::Keep));
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
+    assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted);
+    let claimed = given.claim(id, "a");
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.ask().job(job(2)).unwrap().map(|job| job.state), Some(JobState::Ready));
+}
+
+/// A job that waits gets payload, priority and due time of the one that replaces it; a running one stays.
+pub fn a_job_that_waits_is_replaced_and_a_running_one_is_not<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.enqueue(with_key(1, "a", OnConflict::Keep));
+    let mut other = with_key(2, "a", OnConflict::Replace);
+    other.payload = Payload { version: 7, bytes: vec![0, 255, b'\''] };
+    (other.priority, other.when) = (Priority::Urgent, When::At(given.now.before(SECOND)));
+    assert_eq!(given.enqueue(other.clone()), Enqueued::Replaced(job(1)));
+    let replaced = given.job(job(1));
+    assert_eq!((replaced.payload, replaced.priority), (other.payload.clone(), Priority::Urgent));
+    assert_eq!(replaced.run_at, given.now.before(SECOND));
+    given.claim(id, "a");
+    assert_eq!(given.enqueue(other), Enqueued::Kept(job(1)));
+}
+
+/// What became of the job before is not that of the job that replaces it.
+pub fn a_job_that_replaces_another_begins_with_its_first_attempt<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let new = NewJob { max_attempts: 3, ..with_key(1, "a", OnConflict::Keep) };
+    given.enqueue(new);
+    let ends = [
+        End::Failed { after: SECOND, error: "no".to_owned() },
+        End::Undecodable { after: SECOND, error: "what".to_owned(), limit: 5 },
+    ];
+    for end in ends {
+        let claimed = given.claim(id, "a");
+        given.finish(id, claimed.held(), end);
+        given.wait(SECOND);
+        let before = given.job(job(1));
+        assert!(before.attempt + before.undecoded > 0 && before.error.is_some(), "{before:?}");
+        let other = with_key(2, "a", OnConflict::Replace);
+        assert_eq!(given.enqueue(other), Enqueued::Replaced(job(1)));
+        let replaced = given.job(job(1));
+        assert_eq!((replaced.attempt, replaced.undecoded, replaced.error), (0, 0, None));
+        assert_eq!(replaced.max_attempts, 3);
+    }
+}
+
+/// A key that counts until the start is free once the job runs.
+pub fn a_key_until_the_start_is_free_once_the_job_runs<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let mut new = with_key(1, "a", OnConflict::Keep);
+    new.key.as_mut().expect("it has a key").until = KeyUntil::Start;
+    given.enqueue(new);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
+    assert_eq!(given.claim(id, "a").key, None);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+}
+
+/// Names and keys that differ in case, a blank, or the form of a character are different.
+pub fn names_that_look_alike_are_different<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let (composed, decomposed) = ("\u{e9}".to_owned(), "e\u{301}".to_owned());
+    let long = "x".repeat(NAME_MAX - 1);
+    let names = ["a", "A", "a ", " a", "a\t", "%", "_", "\\", &composed, &decomposed];
+    let ends = [format!("{long}y"), format!("{long}z")];
+    let names: Vec<&str> = names.into_iter().chain(ends.iter().map(String::as_str)).collect();
+    for (number, name) in (1..).zip(&names) {
+        let mut new = with_key(number, "task", OnConflict::Keep);
+        new.key.as_mut().expect("it has a key").text = (*name).to_owned();
+        assert_eq!(given.enqueue(new), Enqueued::Accepted, "the key {name:?}");
+        given.job_of(number + 1_000, name);
+        let filter = JobFilter { task: Some((*name).to_owned()), ..JobFilter::default() };
+        assert_eq!(given.ask().jobs(&filter, 10).unwrap().len(), 1, "the task {name:?}");
+    }
+    for (number, name) in (1..).zip(&names) {
+        assert_eq!(given.claim(id, name).id, job(number + 1_000), "the task {name:?}");
+    }
+}
+
+/// Texts come back byte for byte, and are never read as part of a statement.
+pub fn texts_that_look_like_sql_come_back_as_they_were<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let text = "Robert'); DROP TABLE job;-- %_\\ \" ? ?1 :a $1 \u{1F980} \r\n";
+    let mut new = with_key(1, text, OnConflict::Keep);
+    new.key.as_mut().expect("it has a key").text = text.to_owned();
+    text.clone_into(&mut new.queue);
+    new.payload = Payload { version: u32::MAX, bytes: (0..=255).cycle().take(1 << 20).collect() };
+    given.enqueue(new.clone());
+    let error = "x".repeat(100) + text;
+    let claimed = given.claim(id, text);
+    given.finish(id, claimed.held(), End::Park { error: error.clone() });
+    let kept = given.job(job(1));
+    assert_eq!((&kept.task, &kept.queue, kept.key.as_deref()), (&new.task, &new.queue, Some(text)));
+    assert_eq!((kept.payload, kept.error), (new.payload, Some(error)));
+    for filter in ["%", "_", "Robert%", "' OR 1=1 --"] {
+        let filter = JobFilter { task: Some(filter.to_owned()), ..JobFilter::default() };
+        assert_eq!(given.ask().jobs(&filter, 10).unwrap(), []);
+    }
+    let filter = JobFilter {
+        task: Some(text.to_owned()),
+        queue: Some(text.to_owned()),
+        key: Some(text.to_owned()),
+        ..JobFilter::default()
+    };
+    assert_eq!(given.ask().jobs(&filter, 10).unwrap().len(), 1);
+    assert_eq!(given.command(&Command::Retry { job: job(1) }), Commanded::Done);
+    assert_eq!(given.command(&Command::Cancel { job: job(1) }), Commanded::Done);
+}
+
+/// The time when a job is due is kept to the microsecond, and put into the range of a store.
+pub fn a_due_time_is_kept_to_the_microsecond<T: TestStore>() {
+    let given = Given::<T>::store();
+    let due = |number, when| {
+        given.enqueue(NewJob { when, ..NewJob::new(job(number), "a") });
+        given.job(job(number)).run_at
+    };
+    assert_eq!(due(1, When::Now), given.now);
+    let micro = Duration::from_micros(1);
+    assert_eq!(due(2, When::After(Duration::from_nanos(1))), given.now.after(micro));
+    assert_eq!(due(3, When::After(Duration::MAX)), StoreTime::MAX);
+    assert_eq!(due(4, When::At(StoreTime::MIN)), StoreTime::MIN);
+}
+
+/// A job listed by filter is one that meets all conditions, and a page begins after the last.
+pub fn jobs_are_listed_by_filter_and_by_page<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for number in [5, 3, 1, 4, 2] {
+        given.job_of(number, if number % 2 == 0 { "even" } else { "odd" });
+    }
+    let claimed = given.poll(id, &["even"]).jobs;
+    given.finish(id, claimed[0].held(), End::Done);
+    let list = |filter: &JobFilter, limit| -> Vec<u128> {
+        let jobs = given.ask().jobs(filter, limit).unwrap();
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!(list(&JobFilter::default(), 10), [1, 2, 3, 4, 5]);
+    assert_eq!(list(&JobFilter { after: Some(job(2)), ..JobFilter::default() }, 2), [3, 4]);
+    let odd = JobFilter { task: Some("odd".to_owned()), ..JobFilter::default() };
+    assert_eq!(list(&odd, 2), [1, 3]);
+    let running = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
+    assert_eq!(list(&running, 10), [4]);
+    assert_eq!(list(&JobFilter { queue: Some("mail".to_owned()), ..odd }, 10), [0; 0]);
+}
+
+pub(crate) fn with_key(number: u128, task: &str, on_conflict: OnConflict) -> NewJob {
+    let key = Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict };
+    NewJob { key: Some(key), ..NewJob::new(job(number), task) }
+}

@@ -1,0 +1,116 @@
+//! Tests that every store of durable jobs has to pass.
+//!
+//! [`store_conformance!`] makes a test of each behaviour in the contract, for a store that a [`TestStore`] makes. A test about
+//! one of the rules R1 to R20 has its number in the name. [`Differential`] sends random requests to a store and to the
+//! [`Model`](scheduler_store::Model), and compares all answers and rows.
+#![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
+#![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
+
+mod claims;
+mod commands;
+mod differential;
+mod ends;
+mod enqueues;
+mod generate;
+mod given;
+mod operation;
+mod random;
+mod schedules;
+mod sessions;
+mod test_store;
+
+pub use claims::*;
+pub use commands::*;
+pub use differential::{Differential, a_few_thousand_random_requests_are_answered_as_by_the_model};
+pub use ends::*;
+pub use enqueues::*;
+pub use given::definition;
+pub use schedules::*;
+pub use sessions::*;
+pub use test_store::{TestModel, TestStore};
+
+/// Makes a test of each behaviour that a store must have, for a [`TestStore`].
+#[macro_export]
+macro_rules! store_conformance {
+    ($store:ty) => {
+        $crate::store_conformance! { @tests $store:
+            a_session_lives_as_long_as_it_is_renewed
+            r2_a_session_that_has_lapsed_is_dead_for_ever
+            r2_a_request_that_comes_too_late_changes_nothing
+            r5_a_session_ends_when_it_is_replaced
+            r7_a_close_gives_back_what_never_began
+            r7_a_close_of_a_session_that_has_ended_does_nothing
+            r8_r9_a_reap_ends_only_what_it_saw
+            r10_a_reap_finds_jobs_whose_session_is_gone
+            a_lost_job_runs_again_until_it_has_been_lost_too_often
+            an_abandoned_job_does_not_run_again
+            a_poll_shows_the_leases_of_the_others
+            the_label_of_a_session_is_kept_without_nul
+            what_one_process_does_another_one_sees
+            r3_the_same_job_sent_twice_is_accepted_once
+            a_request_is_accepted_as_a_whole
+            a_key_is_had_by_one_unfinished_job_of_a_task
+            a_job_that_waits_is_replaced_and_a_running_one_is_not
+            a_job_that_replaces_another_begins_with_its_first_attempt
+            a_key_until_the_start_is_free_once_the_job_runs
+            names_that_look_alike_are_different
+            texts_that_look_like_sql_come_back_as_they_were
+            a_due_time_is_kept_to_the_microsecond
+            jobs_are_listed_by_filter_and_by_page
+            jobs_are_claimed_by_priority_and_due_time_and_identity
+            an_unknown_task_is_never_claimed
+            only_the_queues_of_the_process_are_served
+            no_more_of_a_task_is_claimed_than_it_has_room
+            a_job_is_not_claimed_before_it_is_due
+            r14_jobs_that_were_lost_are_claimed_within_their_limit
+            r14_jobs_that_run_once_at_most_are_claimed_within_their_limit
+            fences_grow_over_all_jobs
+            no_job_is_claimed_twice_by_processes_that_race
+            r4_an_end_that_comes_twice_is_stored_once
+            an_end_by_one_who_is_not_the_holder_changes_nothing
+            ends_that_come_together_are_each_by_itself
+            a_failed_job_is_parked_after_its_last_attempt
+            snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
+            jobs_that_ended_long_ago_are_deleted
+            dynamic_schedules_that_are_over_are_deleted
+            depths_count_what_is_unfinished_or_parked
+            r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen
+            a_tick_does_not_fire_before_its_time
+            a_tick_is_claimed_as_it_fires
+            r3_a_tick_never_takes_the_place_of_another_job
+            r11_jobs_of_a_schedule_do_not_overlap
+            r12_a_tick_that_waits_becomes_a_job_when_the_other_ends
+            r19_a_delay_counts_from_the_end_of_the_job
+            r19_a_delay_counts_from_the_end_of_the_tick_that_waits
+            r19_a_poll_repairs_a_delay_whose_job_is_gone
+            r15_a_process_that_started_earlier_does_not_register
+            r15_a_clock_that_was_set_back_keeps_no_process_from_registering
+            a_single_tick_that_has_fired_does_not_fire_again
+            r16_another_calculator_computes_again_from_the_cursor
+            r17_what_was_set_by_hand_outlives_a_registration
+            r18_ticks_fire_by_the_pause_that_was_seen
+            a_poll_tells_what_is_due
+            a_definition_comes_back_as_it_was_or_is_refused
+            r13_a_retry_that_would_collide_changes_nothing
+            r13_a_retry_beside_another_job_of_the_schedule_changes_nothing
+            a_job_is_cancelled_at_once_or_asked_to_stop
+            a_running_job_is_not_deleted
+            all_selected_jobs_are_cancelled_retried_and_deleted
+            all_selected_jobs_come_in_batches
+            r13_of_all_jobs_of_a_key_one_is_retried
+            r2_all_selected_jobs_are_left_alone_when_it_is_too_late
+            a_dynamic_schedule_is_made_changed_and_removed
+            a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again
+            r2_a_command_that_comes_too_late_changes_nothing
+            a_few_thousand_random_requests_are_answered_as_by_the_model
+        }
+    };
+    (@tests $store:ty: $($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::$name::<$store>();
+            }
+        )*
+    };
+}

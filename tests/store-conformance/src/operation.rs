@@ -1,0 +1,103 @@
+//! One request to a store, and its answer, as data that can be compared and printed.
+
+use scheduler_store::Store;
+use scheduler_store::StoreError;
+use scheduler_store::StoreTime;
+use scheduler_store::StoredSchedule;
+use scheduler_store::{
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
+};
+use scheduler_store::{Enqueued, Held, StoredJob};
+use scheduler_store::{JobId, SessionId};
+
+/// A step of a sequence.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    SetNow(StoreTime),
+    /// All handles are dropped, and the store is opened again.
+    Reopen,
+    Open(Open),
+    Renew(Renew),
+    Close(Close),
+    Register(Register),
+    Poll(Poll),
+    Fire(Fire),
+    Finish(Vec<Finish>),
+    Held(SessionId),
+    Reap(Reap),
+    Enqueue(Enqueue),
+    Command(Command, StoreTime),
+    CommandAll(CommandAll),
+    Prune(Prune),
+    Job(JobId),
+    Jobs(JobFilter, u32),
+}
+
+/// What a store has answered.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Answer {
+    None,
+    Opened(Result<Opened, StoreError>),
+    Renewed(Result<Renewed, StoreError>),
+    Closed(Result<(), StoreError>),
+    Registered(Result<Registered, StoreError>),
+    Polled(Result<Polled, StoreError>),
+    Fired(Result<Fired, StoreError>),
+    Finished(Result<Vec<Finished>, StoreError>),
+    Held(Result<Vec<Held>, StoreError>),
+    Reaped(Result<Reaped, StoreError>),
+    Enqueued(Result<Vec<Enqueued>, StoreError>),
+    Commanded(Result<Commanded, StoreError>),
+    CommandedAll(Result<CommandedAll, StoreError>),
+    Pruned(Result<u64, StoreError>),
+    Job(Result<Option<StoredJob>, StoreError>),
+    Jobs(Result<Vec<StoredJob>, StoreError>),
+}
+
+impl Operation {
+    /// Asks a store. What only the test can do has no answer.
+    pub(crate) fn ask(&self, store: &dyn Store) -> Answer {
+        match self {
+            Self::SetNow(_) | Self::Reopen => Answer::None,
+            Self::Open(request) => Answer::Opened(store.open(request)),
+            Self::Renew(request) => Answer::Renewed(store.renew(request)),
+            Self::Close(request) => Answer::Closed(store.close(request)),
+            Self::Register(request) => Answer::Registered(store.register(request)),
+            Self::Poll(request) => Answer::Polled(store.poll(request)),
+            Self::Fire(request) => Answer::Fired(store.fire(request)),
+            Self::Finish(requests) => Answer::Finished(store.finish(requests)),
+            Self::Held(session) => Answer::Held(store.held(*session)),
+            Self::Reap(request) => Answer::Reaped(store.reap(request)),
+            Self::Enqueue(request) => Answer::Enqueued(store.enqueue(request)),
+            Self::Command(command, not_after) => {
+                Answer::Commanded(store.command(command, *not_after))
+            }
+            Self::CommandAll(request) => Answer::CommandedAll(store.command_all(request)),
+            Self::Prune(request) => Answer::Pruned(store.prune(request)),
+            Self::Job(id) => Answer::Job(store.job(*id)),
+            Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),
+        }
+    }
+}
+
+/// Everything that a store shows.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Contents {
+    pub(crate) jobs: Result<Vec<StoredJob>, StoreError>,
+    pub(crate) schedules: Result<Vec<StoredSchedule>, StoreError>,
+    pub(crate) sessions: Result<Vec<SessionInfo>, StoreError>,
+    pub(crate) depths: Result<Vec<Depth>, StoreError>,
+}
+
+impl Contents {
+    pub(crate) fn of(store: &dyn Store) -> Self {
+        Self {
+            jobs: store.jobs(&JobFilter::default(), u32::MAX),
+            schedules: store.schedules(),
+            sessions: store.sessions(),
+            depths: store.depths(),
+        }
+    }
+}
