@@ -55,7 +55,7 @@ step_simulation() {
   ci/simulation.sh "$(size 10000000 100000)"
 }
 
-# What is planned, and what a ticker does, against the naive specification.
+# What is planned, and what a scheduled task does, against the naive specification.
 step_planner() {
   TEST_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler-rs --lib specification:: -- --nocapture
 }

@@ -24,7 +24,7 @@ use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve}
 use crate::define::schedule::Schedule;
 use crate::define::settings::ResolvedTask;
 use crate::run::inject::Call;
-use crate::run::{JobRun, Run, TaskError, Verdict};
+use crate::run::{ClaimedJob, Run, TaskError, Verdict};
 
 fn utc(text: &str) -> DateTime<Utc> {
     text.parse().expect("an instant")
@@ -227,7 +227,7 @@ fn run(version: u32, text: &str) -> Run {
     };
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),
-        &JobRun::new(job, Box::new(|| true), Box::new(|_, _| {})),
+        &ClaimedJob::new(job, Box::new(|| true), Box::new(|_, _| {})),
     )
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
 use super::cause::Cause;
-use super::job::Claimed;
+use super::job::ClaimedJob;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
@@ -30,7 +30,7 @@ pub(super) struct Attempt {
     /// Of a future.
     pub(super) polls: Polls,
     /// The job that runs.
-    pub(super) claimed: Option<Claimed>,
+    pub(super) claimed: Option<Arc<ClaimedJob>>,
 }
 
 /// How an attempt is executed.
@@ -60,7 +60,7 @@ pub(crate) struct AttemptStart<'a> {
     pub(crate) engine: &'a scheduler_core::Run,
     pub(crate) pool: &'a Weak<ScheduledThreadPool>,
     pub(crate) clock: &'a Arc<dyn Clock>,
-    pub(crate) claimed: Option<&'a Claimed>,
+    pub(crate) claimed: Option<&'a Arc<ClaimedJob>>,
 }
 
 impl Attempt {

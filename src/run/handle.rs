@@ -10,7 +10,7 @@ use scheduler_core::{ScheduledThreadPool, Tick, WallTime};
 use super::attempt::{Attempt, AttemptStart};
 use super::cause::Cause;
 use super::info::RunInfo;
-use super::job::Claimed;
+use super::job::ClaimedJob;
 use super::poll::Poll;
 use super::stop::StopCause;
 use crate::define::metadata::TaskFacts;
@@ -169,7 +169,7 @@ impl Run {
 
     /// A run of a job outside of any scheduler.
     #[cfg(all(test, feature = "durable"))]
-    pub(crate) fn detached_job(facts: TaskFacts, job: &Claimed) -> Self {
+    pub(crate) fn detached_job(facts: TaskFacts, job: &Arc<ClaimedJob>) -> Self {
         let mut attempt = Attempt::detached(Arc::new(facts));
         attempt.claimed = Some(Arc::clone(job));
         Self { attempt: Arc::new(attempt) }
@@ -280,7 +280,7 @@ impl Run {
 
     /// The job that runs, if a store keeps it.
     #[inline]
-    pub(crate) fn claimed(&self) -> Option<&Claimed> {
+    pub(crate) fn claimed(&self) -> Option<&Arc<ClaimedJob>> {
         self.attempt.claimed.as_ref()
     }
 

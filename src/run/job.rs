@@ -16,9 +16,6 @@ use super::stop::StopCause;
 use super::task_error::Verdict;
 use crate::sync::Mutex;
 
-/// A claimed job, shared by the node and its run.
-pub(crate) type Claimed = Arc<JobRun>;
-
 /// How the run of a claimed job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobEnd {
@@ -33,7 +30,7 @@ pub(crate) enum JobEnd {
     /// It asks to run again later, and this was no attempt.
     Snoozed(Duration),
     /// It failed, and asks not to be tried again.
-    GivenUp(String),
+    Discarded(String),
     /// A gate has refused it before it began, for this reason.
     Refused(String),
     /// The scheduler stopped before it was over.
@@ -41,14 +38,14 @@ pub(crate) enum JobEnd {
     /// The session has ended, and it may run elsewhere.
     Lost,
     /// It never began.
-    Unrun,
+    NeverStarted,
 }
 
 /// Called once with how the run ended, with no lock held.
 pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, JobEnd) + Send>;
 
 /// Asks the run of a job to stop.
-pub(crate) type StopJob = Box<dyn Fn(&JobRun, StopCause) + Send + Sync>;
+pub(crate) type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
 
 /// Asks the node whether the run may begin: its lease is valid, and the job was not given back (R20).
 pub(crate) type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
@@ -58,7 +55,7 @@ const BEGUN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 /// A claimed job and its run. See the [module](self).
-pub(crate) struct JobRun {
+pub(crate) struct ClaimedJob {
     job: StoredJob,
     state: AtomicU8,
     is_lost: AtomicBool,
@@ -69,9 +66,9 @@ pub(crate) struct JobRun {
     on_end: Mutex<Option<OnJobEnd>>,
 }
 
-impl JobRun {
+impl ClaimedJob {
     /// A job that waits. `on_end` is called exactly once, also if the job never begins.
-    pub(crate) fn new(job: StoredJob, may_begin: MayBegin, on_end: OnJobEnd) -> Claimed {
+    pub(crate) fn new(job: StoredJob, may_begin: MayBegin, on_end: OnJobEnd) -> Arc<ClaimedJob> {
         Arc::new(Self {
             job,
             state: AtomicU8::new(WAITING),
@@ -106,7 +103,7 @@ impl JobRun {
 }
 
 /// What the room of tasks needs.
-impl JobRun {
+impl ClaimedJob {
     /// Keeps a job that has not begun from beginning. Returns false if it has begun.
     pub(crate) fn withdraw(&self) -> bool {
         // ORDERING: as in `begin`.
@@ -199,16 +196,16 @@ impl JobRun {
 }
 
 /// A job that nobody has ended: its run was given up, or never began.
-impl Drop for JobRun {
+impl Drop for ClaimedJob {
     fn drop(&mut self) {
-        self.end(if self.has_begun() { JobEnd::Interrupted } else { JobEnd::Unrun });
+        self.end(if self.has_begun() { JobEnd::Interrupted } else { JobEnd::NeverStarted });
     }
 }
 
-impl fmt::Debug for JobRun {
+impl fmt::Debug for ClaimedJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, task, state) = (self.job.id, &self.job.task, &self.state);
-        f.debug_struct("JobRun")
+        f.debug_struct("ClaimedJob")
             .field("id", &id)
             .field("task", task)
             .field("state", state)

@@ -6,9 +6,9 @@ use super::cause::Cause;
 
 /// There is none.
 #[derive(Clone, Debug)]
-pub(crate) enum Claimed {}
+pub(crate) enum ClaimedJob {}
 
-impl Claimed {
+impl ClaimedJob {
     pub(crate) fn attempt(&self) -> u32 {
         match *self {}
     }

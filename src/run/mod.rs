@@ -49,9 +49,9 @@ pub(crate) use attempt::AttemptStart;
 pub use cause::{BoxFuture, Cause, TaskResult};
 pub use handle::Run;
 pub use info::RunInfo;
-pub(crate) use job::Claimed;
+pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
-pub(crate) use job::{JobEnd, JobRun, instant};
+pub(crate) use job::{JobEnd, instant};
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
 pub(crate) use notes::shortened;

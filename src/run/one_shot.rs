@@ -16,13 +16,13 @@ use crate::unwind::wake_all;
 /// A value that is set once; clones share it.
 #[derive(Debug)]
 pub(crate) struct OneShot<T> {
-    shared: Arc<(Mutex<State<T>>, Condvar)>,
+    shared: Arc<(Mutex<OneShotInner<T>>, Condvar)>,
     /// The number of this clone's waker.
     number: Option<u64>,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct OneShotInner<T> {
     value: Option<T>,
     wakers: Wakers,
 }
@@ -63,7 +63,7 @@ impl Wakers {
 
 impl<T> OneShot<T> {
     pub(crate) fn new() -> Self {
-        let state = State { value: None, wakers: Wakers::default() };
+        let state = OneShotInner { value: None, wakers: Wakers::default() };
         Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
     }
 
@@ -87,7 +87,7 @@ impl<T> OneShot<T> {
         self.lock().value.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, OneShotInner<T>> {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -98,7 +98,7 @@ impl Planned {
             .then(|| "`skip_days` leaves no day for `cron`, and the task does not fire".to_owned())
     }
 
-    /// The store says when a durable task runs: its ticker has no rule of its own, and no further attempts.
+    /// The store says when a durable task runs: its scheduled task has no rule of its own, and no further attempts.
     pub(crate) fn leave_to_store(&mut self) {
         // Without the feature the start has refused it.
         debug_assert!(cfg!(feature = "durable") || self.job.is_none());

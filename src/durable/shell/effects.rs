@@ -18,7 +18,7 @@ use super::events::Reports;
 use super::timer::{NodeTimer, Tend};
 use crate::run::one_shot::{OneShot, block_on};
 use crate::run::task::Retry;
-use crate::run::{Claimed, JobEnd, JobRun};
+use crate::run::{ClaimedJob, JobEnd};
 use crate::sync::{Mutex, MutexGuard};
 
 /// What a shell is made of.
@@ -43,7 +43,7 @@ pub(crate) struct Shell {
     tasks: BTreeMap<Arc<str>, JobTask>,
     reports: Reports,
     /// Each is kept by its task alone, so that one that a task drops has an end.
-    runs: Mutex<BTreeMap<(JobId, Fence), Weak<JobRun>>>,
+    runs: Mutex<BTreeMap<(JobId, Fence), Weak<ClaimedJob>>>,
     is_inline: bool,
     pub(super) outgoing: [Outgoing; 2],
     /// Opened when the node may have to be stepped earlier than before.
@@ -155,7 +155,7 @@ impl Shell {
     /// renews the lease any more, so that runs in progress are lost.
     pub(crate) fn give_up(&self) {
         self.end_threads();
-        let left: Vec<Claimed> = self.runs().values().filter_map(Weak::upgrade).collect();
+        let left: Vec<Arc<ClaimedJob>> = self.runs().values().filter_map(Weak::upgrade).collect();
         left.iter().for_each(|claimed| claimed.set_lost());
     }
 
@@ -212,8 +212,8 @@ impl Shell {
                         claimed.withdraw();
                     }
                 }
-                Effect::Lost(held) => self.with_run(held, JobRun::set_lost),
-                Effect::Cancel(held) => self.with_run(held, JobRun::cancel),
+                Effect::Lost(held) => self.with_run(held, ClaimedJob::set_lost),
+                Effect::Cancel(held) => self.with_run(held, ClaimedJob::cancel),
                 Effect::Event(event) => self.reports.report(event, &self.tasks),
                 Effect::Stopped => self.end_threads(),
             }
@@ -248,7 +248,7 @@ impl Shell {
         task.control.start_job(&self.new_run(job));
     }
 
-    pub(super) fn new_run(&self, job: StoredJob) -> Claimed {
+    pub(super) fn new_run(&self, job: StoredJob) -> Arc<ClaimedJob> {
         let held = job.held();
         let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
         let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));
@@ -257,7 +257,7 @@ impl Shell {
                 shell.run_ended(job, end);
             }
         };
-        let claimed = JobRun::new(job, Box::new(may_begin), Box::new(on_end));
+        let claimed = ClaimedJob::new(job, Box::new(may_begin), Box::new(on_end));
         self.runs().insert(key(held), Arc::downgrade(&claimed));
         claimed
     }
@@ -277,15 +277,15 @@ impl Shell {
         self.input(Input::Ended { held, end });
     }
 
-    pub(super) fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Weak<JobRun>>> {
+    pub(super) fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Weak<ClaimedJob>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_run(&self, held: Held) -> Option<Weak<JobRun>> {
+    fn take_run(&self, held: Held) -> Option<Weak<ClaimedJob>> {
         self.runs().remove(&key(held))
     }
 
-    fn with_run(&self, held: Held, tell: impl FnOnce(&JobRun)) {
+    fn with_run(&self, held: Held, tell: impl FnOnce(&ClaimedJob)) {
         let claimed = self.runs().get(&key(held)).and_then(Weak::upgrade);
         if let Some(claimed) = claimed {
             tell(&claimed);

@@ -26,7 +26,7 @@ pub(super) fn end_of(job: &StoredJob, end: JobEnd, retry: Retry) -> End {
             End::Undecodable { after: UNDECODABLE_WAIT, error, limit: UNDECODABLE_LIMIT }
         }
         JobEnd::Snoozed(after) => End::Snooze { after },
-        JobEnd::GivenUp(error) => End::Park { error },
+        JobEnd::Discarded(error) => End::Park { error },
         // A tick that a gate refuses is skipped, as without a store; a job waits.
         JobEnd::Refused(_) if job.origin.is_some() => End::Cancelled,
         JobEnd::Refused(_) => End::Snooze { after: REFUSED_WAIT },
@@ -39,7 +39,7 @@ pub(super) fn end_of(job: &StoredJob, end: JobEnd, retry: Retry) -> End {
         }
         // Neither is a failure of the job. If another process has the job already, the fence refuses this.
         JobEnd::Interrupted | JobEnd::Lost => End::Snooze { after: Duration::ZERO },
-        JobEnd::Unrun => End::GiveBack,
+        JobEnd::NeverStarted => End::GiveBack,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::define::settings::{ResolvedTask, Settings, SettingsError};
 use crate::observe::report::{Message, Messages};
 use crate::observe::{Bus, Event, EventKind, PoolEvents, PoolSnapshot};
 use crate::run::inject::Call;
-use crate::run::task::{Control, Gates, OnEnd, Parts, Policy};
+use crate::run::task::{Control, Gates, OnEnd, Policy, TaskParts};
 use crate::sync::Mutex;
 
 /// All that planning and starting a task needs.
@@ -102,7 +102,7 @@ impl Launcher {
         let pool_events = self.pool_events.get(&*facts.pool).cloned();
         let (gates, on_end) = (Arc::clone(&self.gates), Some(Arc::clone(&self.on_end)));
         let pool = Arc::clone(pool);
-        Ok(Control::make(Parts {
+        Ok(Control::make(TaskParts {
             facts,
             rule,
             policy,

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, Weak};
 use scheduler_core::Timer;
 
 use crate::observe::{SharedTotals, Totals};
-use crate::run::task::{Control, Ticker};
+use crate::run::task::{Control, ScheduledTask};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Removed tasks: named while a run is in progress, then only counted.
@@ -19,7 +19,7 @@ pub(super) struct RemovedTasks {
 
 #[derive(Default)]
 struct Running {
-    tasks: Vec<Weak<Timer<Ticker>>>,
+    tasks: Vec<Weak<Timer<ScheduledTask>>>,
     /// The length at which dropped tasks are swept out.
     limit: usize,
 }

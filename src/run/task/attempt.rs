@@ -14,12 +14,12 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
-use super::claimed::{heed_verdict, interrupt};
+use super::claimed::{apply_job_error, interrupt};
 use super::gate::{GateContext, Permits, Verdict};
-use super::runs::Begun;
-use super::state::Phase;
-use super::ticker::Ticker;
-use super::transition::Transition;
+use super::inner::Phase;
+use super::locked_task::LockedTask;
+use super::runs::StartedAttempt;
+use super::scheduled_task::ScheduledTask;
 use crate::observe::{Failure, Span, catch};
 use crate::run::inject::Call;
 use crate::run::{BoxFuture, Run, StopCause, TaskResult};
@@ -31,23 +31,23 @@ type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 /// Returns `InProgress` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
 /// attempt. Returns `Done` if the attempt ends itself later.
 pub(super) fn execute(
-    ticker: &Arc<Timer<Ticker>>,
-    begun: Begun,
+    task: &Arc<Timer<ScheduledTask>>,
+    begun: StartedAttempt,
     engine: &scheduler_core::Run,
 ) -> Fired {
-    let Begun { run, call, is_gated } = begun;
-    if is_gated && ticker.gates.has_async() {
-        let stage = Stage::gates(ticker, &run);
-        continue_as_task(engine, Work::new(ticker, run, call, stage));
+    let StartedAttempt { run, call, is_gated } = begun;
+    if is_gated && task.gates.has_async() {
+        let stage = Stage::gates(task, &run);
+        continue_as_task(engine, Work::new(task, run, call, stage));
         return Fired::Done;
     }
-    if is_gated && !pass_gates(ticker, &run) {
+    if is_gated && !pass_gates(task, &run) {
         return Fired::InProgress;
     }
     match &call {
-        Call::Sync(call) => call_sync(ticker, run, &**call),
+        Call::Sync(call) => call_sync(task, run, &**call),
         Call::Async(_) => {
-            let mut work = Work::new(ticker, run, call, Stage::Body(None));
+            let mut work = Work::new(task, run, call, Stage::Body(None));
             match work.poll(&mut Context::from_waker(Waker::noop())) {
                 Some(result) => work.end(result),
                 None => {
@@ -61,16 +61,16 @@ pub(super) fn execute(
 }
 
 fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
-    let name = Arc::clone(&work.ticker.name);
+    let name = Arc::clone(&work.task.name);
     // It needs no handle: `Run::request_stop` asks it to stop.
     drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
 }
 
-fn call_sync(ticker: &Arc<Timer<Ticker>>, run: Run, call: &Body) {
+fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {
     let span = span_of(&run);
     run.enter(|run| {
         if let Err(failure) = flatten(run, catch_in(span.as_ref(), || call(run))) {
-            fail(ticker, run, span.as_ref(), failure);
+            fail(task, run, span.as_ref(), failure);
         }
     });
 }
@@ -89,7 +89,7 @@ fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failu
 
 fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure> {
     let Err(error) = result? else { return Ok(()) };
-    if heed_verdict(run, error.verdict()) {
+    if apply_job_error(run, error.verdict()) {
         return Ok(());
     }
     Err(Failure::from_error(&error))
@@ -97,9 +97,9 @@ fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure
 
 /// Stores the failure of an attempt until it ends.
 #[cold]
-fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
+fn fail(task: &ScheduledTask, run: &Run, span: Option<&Span>, failure: Failure) {
     span.iter().for_each(|span| span.fail(&failure));
-    let mut state = ticker.lock();
+    let mut state = task.lock();
     if let Some(index) = state.find(run) {
         state.active[index].failure = Some(Box::new(failure));
     }
@@ -107,26 +107,26 @@ fn fail(ticker: &Ticker, run: &Run, span: Option<&Span>, failure: Failure) {
 
 /// Asks sync gates; returns true if the run may start.
 #[cold]
-fn pass_gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> bool {
+fn pass_gates(task: &Arc<Timer<ScheduledTask>>, run: &Run) -> bool {
     let context = GateContext::of(run);
-    let verdict = ticker.gates.admit(&context);
-    take_verdict(ticker, run, verdict, true)
+    let verdict = task.gates.admit(&context);
+    take_verdict(task, run, verdict, true)
 }
 
 /// Stores the verdict of gates; returns true if the run may start. Unless `begins_here`, the timer's next firing starts
 /// the attempt.
 fn take_verdict(
-    ticker: &Arc<Timer<Ticker>>,
+    task: &Arc<Timer<ScheduledTask>>,
     run: &Run,
     verdict: Verdict,
     begins_here: bool,
 ) -> bool {
-    let now = ticker.now();
-    let mut transition = Transition::begin(ticker, now);
-    let has_ended = transition.state.end.is_some();
+    let now = task.now();
+    let mut locked = LockedTask::lock(task, now);
+    let has_ended = locked.state.end.is_some();
     // Always there: only this attempt takes its run out.
-    let Some(index) = transition.state.find(run) else { return false };
-    let active = &mut transition.state.active[index];
+    let Some(index) = locked.state.find(run) else { return false };
+    let active = &mut locked.state.active[index];
     if has_ended && !begins_here {
         // The timer does not fire any more, so that the attempt cannot begin.
         interrupt(run);
@@ -142,8 +142,8 @@ fn take_verdict(
         }
         Verdict::Failed { failure, permits } => {
             active.failure = Some(Box::new(failure));
-            transition.release_unused(permits);
-            transition.commit();
+            locked.release_unused(permits);
+            locked.commit();
             return false;
         }
     };
@@ -152,19 +152,19 @@ fn take_verdict(
     }
     if is_admitted {
         active.is_admitted = true;
-        active.deadline = ticker.policy.timeout.map(|limit| now.tick + limit);
+        active.deadline = task.policy.timeout.map(|limit| now.tick + limit);
         active.has_attempted = begins_here;
         active.phase = if begins_here { Phase::Attempt } else { Phase::Wait(now.tick) };
         run.set_deadline(active.deadline);
     }
     if is_admitted && begins_here {
-        transition.report_start(run);
+        locked.report_start(run);
     }
-    transition.commit();
+    locked.commit();
     is_admitted
 }
 
-impl Transition<'_> {
+impl LockedTask<'_> {
     /// Releases what gates gave for an attempt that has not begun.
     fn release_unused(&mut self, permits: Permits) {
         if !permits.is_empty() {
@@ -183,7 +183,7 @@ enum Stage {
 
 /// An attempt that is polled.
 struct Work {
-    ticker: Arc<Timer<Ticker>>,
+    task: Arc<Timer<ScheduledTask>>,
     run: Run,
     span: Option<Span>,
     call: Call,
@@ -191,18 +191,18 @@ struct Work {
 }
 
 impl Stage {
-    fn gates(ticker: &Arc<Timer<Ticker>>, run: &Run) -> Self {
+    fn gates(task: &Arc<Timer<ScheduledTask>>, run: &Run) -> Self {
         let context = GateContext::of(run);
-        let reporter = Arc::clone(ticker);
+        let reporter = Arc::clone(task);
         let report = move |failure| reporter.report_hook("gate", failure);
-        Self::Gates(Box::pin(Arc::clone(&ticker.gates).admit_async(context, report)))
+        Self::Gates(Box::pin(Arc::clone(&task.gates).admit_async(context, report)))
     }
 }
 
 impl Work {
-    fn new(ticker: &Arc<Timer<Ticker>>, run: Run, call: Call, stage: Stage) -> Self {
+    fn new(task: &Arc<Timer<ScheduledTask>>, run: Run, call: Call, stage: Stage) -> Self {
         let span = span_of(&run);
-        Self { ticker: Arc::clone(ticker), run, span, call, stage }
+        Self { task: Arc::clone(task), run, span, call, stage }
     }
 
     /// Polls once inside the run; `None` while it is pending.
@@ -217,7 +217,7 @@ impl Work {
             };
             self.stage = Stage::Over;
             let is_async = matches!(self.call, Call::Async(_));
-            if !take_verdict(&self.ticker, &self.run, verdict, is_async) || !is_async {
+            if !take_verdict(&self.task, &self.run, verdict, is_async) || !is_async {
                 return Some(Ok(()));
             }
             self.stage = Stage::Body(None);
@@ -247,7 +247,7 @@ impl Work {
     fn end(&mut self, result: Result<(), Failure>) {
         self.drop_future();
         if let Err(failure) = result {
-            fail(&self.ticker, &self.run, self.span.as_ref(), failure);
+            fail(&self.task, &self.run, self.span.as_ref(), failure);
         }
     }
 
@@ -255,7 +255,7 @@ impl Work {
         let (stage, span) = (std::mem::replace(&mut self.stage, Stage::Over), self.span.as_ref());
         let dropped = self.run.clone().enter(|_| catch_in(span, || drop(stage)));
         if let Err(failure) = dropped {
-            self.ticker.report_drop(self.run.facts(), failure);
+            self.task.report_drop(self.run.facts(), failure);
         }
     }
 }
@@ -272,8 +272,8 @@ impl Future for Attempt {
         let Some(result) = work.poll(context) else { return Poll::Pending };
         if let Some(mut work) = self.0.take() {
             work.end(result);
-            let now = work.ticker.now();
-            Transition::begin(&work.ticker, now).run_over(&work.run).commit();
+            let now = work.task.now();
+            LockedTask::lock(&work.task, now).end_attempt_of(&work.run).commit();
         }
         Poll::Ready(())
     }
@@ -284,8 +284,8 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         if let Some(mut work) = self.0.take() {
             work.drop_future();
-            let now = work.ticker.now();
-            Transition::begin(&work.ticker, now).run_dropped(&work.run).commit();
+            let now = work.task.now();
+            LockedTask::lock(&work.task, now).end_dropped_attempt(&work.run).commit();
         }
     }
 }

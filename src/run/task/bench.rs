@@ -8,7 +8,7 @@ use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::control::Control;
 use super::rule::Rule;
-use super::ticker::Parts;
+use super::scheduled_task::TaskParts;
 use crate::observe::{BusBuilder, Listener, TaskFacts};
 use crate::run::Run;
 use crate::run::inject::Call;
@@ -71,7 +71,7 @@ impl BenchTask {
         let policy = Arc::default();
         let (disabled, on_end) = (None, None);
         let (gates, pool_events) = <_>::default();
-        let parts = Parts {
+        let parts = TaskParts {
             facts,
             rule,
             policy,

@@ -1,24 +1,25 @@
 //! Claimed jobs as plain data: those that wait, those that are over, and what becomes of them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::observe::{Failure, Outcome};
-use crate::run::{Claimed, JobEnd, JobRun, Run, Verdict};
+use crate::run::{ClaimedJob, JobEnd, Run, Verdict};
 
 /// Jobs that wait for a thread, in the order in which the planner has them.
 #[derive(Default)]
-pub(super) struct WaitingJobs(pub(super) VecDeque<Claimed>);
+pub(super) struct WaitingJobs(pub(super) VecDeque<Arc<ClaimedJob>>);
 
 /// Jobs that are over, to be reported with no lock held.
-pub(super) type EndedJobs = Vec<(Claimed, JobEnd)>;
+pub(super) type EndedJobs = Vec<(Arc<ClaimedJob>, JobEnd)>;
 
 /// Reports how jobs ended. No lock may be held.
-pub(super) fn tell(ended: EndedJobs) {
+pub(super) fn report_job_ends(ended: EndedJobs) {
     ended.into_iter().for_each(|(job, end)| job.end(end));
 }
 
 /// Keeps what an attempt asks for beside its result. Returns true if that is to run again later.
-pub(super) fn heed_verdict(run: &Run, verdict: Option<Verdict>) -> bool {
+pub(super) fn apply_job_error(run: &Run, verdict: Option<Verdict>) -> bool {
     let (Some(verdict), Some(job)) = (verdict, run.claimed()) else { return false };
     job.keep_verdict(verdict);
     matches!(verdict, Verdict::Snooze(_))
@@ -40,7 +41,7 @@ pub(super) fn interrupt(run: &Run) {
 }
 
 /// How the run of a job ended, for the node.
-pub(super) fn end_of(job: &JobRun, run: &Run, outcome: &Outcome) -> JobEnd {
+pub(super) fn end_of(job: &ClaimedJob, run: &Run, outcome: &Outcome) -> JobEnd {
     if job.is_lost() {
         return JobEnd::Lost;
     }
@@ -48,7 +49,7 @@ pub(super) fn end_of(job: &JobRun, run: &Run, outcome: &Outcome) -> JobEnd {
         (Outcome::Success, _) => JobEnd::Succeeded,
         (Outcome::Snoozed(time), _) => JobEnd::Snoozed(*time),
         (Outcome::Error(failure), Some(Verdict::Undecodable)) => JobEnd::Undecodable(text(failure)),
-        (Outcome::Error(failure), Some(Verdict::GiveUp)) => JobEnd::GivenUp(text(failure)),
+        (Outcome::Error(failure), Some(Verdict::GiveUp)) => JobEnd::Discarded(text(failure)),
         (Outcome::Error(failure) | Outcome::Panic(failure), _) => JobEnd::Failed(text(failure)),
         (Outcome::Timeout(failure), _) => JobEnd::TimedOut(text(failure)),
         (Outcome::Refused(reason), _) => JobEnd::Refused(reason.to_string()),

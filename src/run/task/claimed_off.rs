@@ -11,9 +11,9 @@ pub(super) struct WaitingJobs {}
 #[derive(Default)]
 pub(super) struct EndedJobs {}
 
-pub(super) fn tell(EndedJobs {}: EndedJobs) {}
+pub(super) fn report_job_ends(EndedJobs {}: EndedJobs) {}
 
-pub(super) fn heed_verdict(_run: &Run, _verdict: Option<Verdict>) -> bool {
+pub(super) fn apply_job_error(_run: &Run, _verdict: Option<Verdict>) -> bool {
     false
 }
 

@@ -1,4 +1,4 @@
-//! The commands of a task. Each is a transition on the caller's thread.
+//! The commands of a task. Each is one transition on the caller's thread.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -7,18 +7,18 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{RunState, ScheduledThreadPool, Timer};
 
 use super::error::ControlError;
+use super::inner::Phase;
+use super::locked_task::LockedTask;
 use super::manual::ManualRun;
 use super::planner::Refusal;
 use super::rule::Rule;
-use super::state::Phase;
-use super::ticker::{Parts, Ticker};
-use super::transition::Transition;
+use super::scheduled_task::{ScheduledTask, TaskParts};
 use crate::observe::{EventKind, LATE, SharedTotals, StopReason, TaskFacts, TaskState};
 
 /// A task, to be looked at and controlled. Clones are the same task.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
-    pub(super) ticker: Arc<Timer<Ticker>>,
+    pub(super) task: Arc<Timer<ScheduledTask>>,
 }
 
 /// Why a task could not begin.
@@ -41,59 +41,59 @@ impl fmt::Display for NotBegun {
 
 impl Control {
     /// Makes a task that has not [begun](Self::begin).
-    pub(crate) fn make(parts: Parts) -> Self {
-        Self { ticker: Ticker::make(parts) }
+    pub(crate) fn make(parts: TaskParts) -> Self {
+        Self { task: ScheduledTask::make(parts) }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.ticker.name
+        &self.task.name
     }
 
     /// Returns a weak reference. A run in progress keeps the task alive.
-    pub(crate) fn downgrade(&self) -> Weak<Timer<Ticker>> {
-        Arc::downgrade(&self.ticker)
+    pub(crate) fn downgrade(&self) -> Weak<Timer<ScheduledTask>> {
+        Arc::downgrade(&self.task)
     }
 
-    pub(crate) fn upgrade(weak: &Weak<Timer<Ticker>>) -> Option<Self> {
-        weak.upgrade().map(|ticker| Self { ticker })
+    pub(crate) fn upgrade(weak: &Weak<Timer<ScheduledTask>>) -> Option<Self> {
+        weak.upgrade().map(|task| Self { task })
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.ticker, &other.ticker)
+        Arc::ptr_eq(&self.task, &other.task)
     }
 
     /// Adds the totals of the task, now and later, to a sum.
     pub(crate) fn count_in(&self, sum: &SharedTotals) {
-        self.ticker.lock().history.count_in(sum);
+        self.task.lock().history.count_in(sum);
     }
 
     /// Returns what is known of the task.
     pub(crate) fn facts(&self) -> Arc<TaskFacts> {
-        Arc::clone(&self.ticker.lock().facts)
+        Arc::clone(&self.task.lock().facts)
     }
 
     /// Returns true if the task's trigger could not say the next fire time, and is asked again.
     pub(crate) fn has_trigger_failed(&self) -> bool {
-        self.ticker.lock().trigger_failure.is_some()
+        self.task.lock().trigger_failure.is_some()
     }
 
     /// Asks a custom trigger for the first fire time, before anything is started.
     pub(crate) fn ask_trigger(&self) {
-        let mut transition = self.transition();
-        if matches!(transition.state.rule, Rule::Custom(_)) {
-            let now = transition.now;
-            transition.state.planner.begin(now);
-            while transition.state.planner.has_question() {
-                transition = transition.ask();
+        let mut locked = self.lock();
+        if matches!(locked.state.rule, Rule::Custom(_)) {
+            let now = locked.now;
+            locked.state.planner.begin(now);
+            while locked.state.planner.has_query() {
+                locked = locked.query_trigger();
             }
-            transition.report_news();
+            locked.report_news();
         }
-        transition.leave(None);
+        locked.unlock(None);
     }
 
     /// Returns when the task starts first if it begins now.
     pub(crate) fn first_start(&self) -> Option<DateTime<Utc>> {
-        let (now, mut planner) = (self.ticker.now(), self.ticker.lock().planner.clone());
+        let (now, mut planner) = (self.task.now(), self.task.lock().planner.clone());
         planner.begin(now);
         Some(planner.next_start(now)?.as_wall(now).to_utc())
     }
@@ -104,21 +104,21 @@ impl Control {
     ///
     /// The pool has been shut down, or can start no thread. The task has ended then.
     pub(crate) fn begin(&self, pool: &ScheduledThreadPool) -> Result<(), NotBegun> {
-        let mut transition = self.transition();
+        let mut locked = self.lock();
         if pool.run_state() != RunState::Running {
-            transition.end(TaskState::Cancelled);
-            transition.commit();
+            locked.end(TaskState::Cancelled);
+            locked.commit();
             return Err(NotBegun::Stopping);
         }
-        if transition.state.end.is_some() {
+        if locked.state.end.is_some() {
             // Another thread has already cancelled it.
-            transition.commit();
+            locked.commit();
             return Ok(());
         }
-        let now = transition.now;
-        transition.state.planner.begin(now);
-        transition.commit();
-        let is_refused = self.ticker.lock().end == Some(TaskState::Cancelled);
+        let now = locked.now;
+        locked.state.planner.begin(now);
+        locked.commit();
+        let is_refused = self.task.lock().end == Some(TaskState::Cancelled);
         match is_refused {
             // RACE: the scheduler may have stopped while the trigger was asked.
             true if pool.run_state() != RunState::Running => Err(NotBegun::Stopping),
@@ -129,12 +129,12 @@ impl Control {
 
     /// Returns true if no further run of the task starts; one may be in progress.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ticker.lock().has_ended()
+        self.task.lock().has_ended()
     }
 
     /// Returns true if the task has ended in failure: by itself, or with its last run.
     pub(crate) fn has_failed(&self) -> bool {
-        let state = self.ticker.lock();
+        let state = self.task.lock();
         match state.end {
             Some(TaskState::Failed) => true,
             Some(TaskState::Completed) => state.history.streak() > 0,
@@ -152,26 +152,26 @@ impl Control {
     /// The task has ended, is running, or is about to be run; or the scheduler is stopping.
     pub(crate) fn run_now(&self) -> Result<ManualRun, ControlError> {
         let stopping = || ControlError::stopping(self.name());
-        let pool = self.ticker.pool.upgrade().ok_or_else(stopping)?;
+        let pool = self.task.pool.upgrade().ok_or_else(stopping)?;
         if pool.run_state() != RunState::Running {
             return Err(stopping());
         }
-        let mut transition = self.living()?;
-        let now = transition.now;
-        let asked = transition.state.planner.run_now(now);
-        let refused = asked.map_err(|refusal| match (refusal, transition.state.active.first()) {
+        let mut locked = self.living()?;
+        let now = locked.now;
+        let asked = locked.state.planner.run_now(now);
+        let refused = asked.map_err(|refusal| match (refusal, locked.state.active.first()) {
             (Refusal::Running, Some(active)) => {
                 ControlError::running(self.name(), now.tick.since(active.began.tick))
             }
             _ => ControlError::already_asked(self.name()),
         });
         let run = refused.map(|()| {
-            let (run, promise) =
-                ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.ticker.clock));
-            transition.state.promises.push_back(promise);
+            let (run, reply) =
+                ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.clock));
+            locked.state.replies.push_back(reply);
             run
         });
-        transition.commit();
+        locked.commit();
         run
     }
 
@@ -197,15 +197,15 @@ impl Control {
         by: Option<&str>,
         until: Option<DateTime<Utc>>,
     ) -> Result<(), ControlError> {
-        let mut transition = self.living()?;
-        let (now, note) = (transition.now, note.map(Arc::from));
-        transition.state.planner.look(now);
-        transition.report_news();
-        transition.state.planner.pause(Option::clone(&note), until, now);
-        transition.state.planner.set_paused_by(by.map(Arc::from));
-        let next = transition.next_start();
-        transition.report(EventKind::Paused { note, until, next });
-        transition.commit();
+        let mut locked = self.living()?;
+        let (now, note) = (locked.now, note.map(Arc::from));
+        locked.state.planner.look(now);
+        locked.report_news();
+        locked.state.planner.pause(Option::clone(&note), until, now);
+        locked.state.planner.set_paused_by(by.map(Arc::from));
+        let next = locked.next_start();
+        locked.report(EventKind::Paused { note, until, next });
+        locked.commit();
         Ok(())
     }
 
@@ -215,18 +215,18 @@ impl Control {
     ///
     /// The task has ended, or is not paused.
     pub(crate) fn resume(&self) -> Result<(), ControlError> {
-        let mut transition = self.living()?;
-        let now = transition.now;
-        let was_paused = transition.state.planner.paused().is_some();
-        let is_resumed = transition.state.planner.resume(now);
+        let mut locked = self.living()?;
+        let now = locked.now;
+        let was_paused = locked.state.planner.paused().is_some();
+        let is_resumed = locked.state.planner.resume(now);
         if is_resumed {
-            while transition.state.planner.has_question() {
-                transition = transition.ask();
+            while locked.state.planner.has_query() {
+                locked = locked.query_trigger();
             }
-            let next = transition.next_start();
-            transition.report(EventKind::Resumed { next });
+            let next = locked.next_start();
+            locked.report(EventKind::Resumed { next });
         }
-        transition.commit();
+        locked.commit();
         // One whose pause was over by itself was resumed just now.
         if was_paused { Ok(()) } else { Err(ControlError::not_paused(self.name())) }
     }
@@ -239,36 +239,36 @@ impl Control {
     /// The task has ended, or its jitter is not shorter than the new rate.
     pub(crate) fn reschedule(&self, rule: Rule) -> Result<(), ControlError> {
         let text = rule.to_string();
-        let mut transition = self.transition();
-        if let Some(end) = transition.state.end.filter(|end| end.is_ended()) {
-            transition.effects.rare().rules.push(rule);
-            transition.commit();
+        let mut locked = self.lock();
+        if let Some(end) = locked.state.end.filter(|end| end.is_ended()) {
+            locked.effects.rare().rules.push(rule);
+            locked.commit();
             return Err(ControlError::ended(self.name(), end));
         }
         if let Err(error) = self.check_jitter(&rule) {
-            transition.commit();
+            locked.commit();
             return Err(error);
         }
-        if matches!(transition.state.rule, Rule::Job) {
-            transition.effects.rare().rules.push(rule);
-            transition.commit();
+        if matches!(locked.state.rule, Rule::Job) {
+            locked.effects.rare().rules.push(rule);
+            locked.commit();
             return Err(self.kept_in_store());
         }
-        let is_disabled = transition.state.end.is_some();
+        let is_disabled = locked.state.end.is_some();
         let rule = if is_disabled { rule } else { rule.taking_over() };
-        let (now, chance) = (transition.now, self.ticker.chance);
-        transition.state.planner.reschedule(&rule, chance, now);
-        transition.set_rule(rule, text);
-        while !is_disabled && transition.state.planner.has_question() {
-            transition = transition.ask();
+        let (now, jitter_source) = (locked.now, self.task.jitter_source);
+        locked.state.planner.reschedule(&rule, jitter_source, now);
+        locked.set_rule(rule, text);
+        while !is_disabled && locked.state.planner.has_query() {
+            locked = locked.query_trigger();
         }
-        transition.report_news();
-        let (rule, next) = (Arc::clone(&transition.state.facts.rule), transition.next_start());
-        transition.report(EventKind::Rescheduled { rule, next });
+        locked.report_news();
+        let (rule, next) = (Arc::clone(&locked.state.facts.rule), locked.next_start());
+        locked.report(EventKind::Rescheduled { rule, next });
         if is_disabled {
-            transition.leave(None);
+            locked.unlock(None);
         } else {
-            transition.commit();
+            locked.commit();
         }
         Ok(())
     }
@@ -284,22 +284,22 @@ impl Control {
         count: usize,
     ) -> Result<Vec<DateTime<Utc>>, ControlError> {
         self.check_jitter(&rule)?;
-        let (now, chance) = (self.ticker.now(), self.ticker.chance);
+        let (now, jitter_source) = (self.task.now(), self.task.jitter_source);
         let (mut planner, end) = {
-            let state = self.ticker.lock();
+            let state = self.task.lock();
             (state.planner.clone(), state.end)
         };
         if let Some(end) = end.filter(|end| end.is_ended()) {
             return Err(ControlError::ended(self.name(), end));
         }
         let rule = if end.is_some() { rule } else { rule.taking_over() };
-        planner.reschedule(&rule, chance, now);
+        planner.reschedule(&rule, jitter_source, now);
         let times = planner.fire_times(now, count).into_iter();
         Ok(times.map(|at| at.as_wall(now).to_utc()).collect())
     }
 
     fn check_jitter(&self, rule: &Rule) -> Result<(), ControlError> {
-        let jitter = self.ticker.policy.jitter;
+        let jitter = self.task.policy.jitter;
         match *rule {
             Rule::FixedRate { period, .. } if jitter >= period => {
                 Err(ControlError::too_much_jitter(self.name(), jitter, period))
@@ -310,7 +310,7 @@ impl Control {
 
     /// Returns an error if the task is durable: it is controlled in the store, for all processes.
     pub(crate) fn check_in_memory(&self) -> Result<(), ControlError> {
-        match self.ticker.lock().rule {
+        match self.task.lock().rule {
             Rule::Job => Err(self.kept_in_store()),
             _ => Ok(()),
         }
@@ -323,32 +323,32 @@ impl Control {
     /// The task has ended before, or is durable.
     pub(crate) fn cancel(&self) -> Result<(), ControlError> {
         self.check_in_memory()?;
-        let mut transition = self.transition();
-        if let Some(end) = transition.state.end.filter(|end| end.is_ended()) {
-            transition.commit();
+        let mut locked = self.lock();
+        if let Some(end) = locked.state.end.filter(|end| end.is_ended()) {
+            locked.commit();
             return Err(ControlError::ended(self.name(), end));
         }
-        transition.state.end = Some(TaskState::Cancelled);
-        transition.state.planner.stop(transition.now);
-        transition.cancel_runs();
-        transition.commit();
+        locked.state.end = Some(TaskState::Cancelled);
+        locked.state.planner.stop(locked.now);
+        locked.cancel_runs();
+        locked.commit();
         Ok(())
     }
 
     /// Ends the task because the scheduler stops: runs in progress go on, but there is no further attempt.
     pub(crate) fn shut_down(&self) {
-        let mut transition = self.transition();
-        if !transition.state.has_ended() {
-            transition.state.end = None;
-            transition.end(TaskState::Cancelled);
+        let mut locked = self.lock();
+        if !locked.state.has_ended() {
+            locked.state.end = None;
+            locked.end(TaskState::Cancelled);
         } else {
-            transition.end_waiting_runs();
+            locked.end_waiting_runs();
         }
-        transition.commit();
+        locked.commit();
     }
 
     pub(crate) fn is_disabled(&self) -> bool {
-        self.ticker.lock().end == Some(TaskState::Disabled)
+        self.task.lock().end == Some(TaskState::Disabled)
     }
 
     /// Enables the task if it is disabled: it begins as at the start of the scheduler.
@@ -357,23 +357,23 @@ impl Control {
     ///
     /// The task has ended, its attributes are faulty, it has no rule or is durable; or the scheduler is stopping.
     pub(crate) fn enable(&self) -> Result<(), ControlError> {
-        let (ticker, stopping) = (&self.ticker, || ControlError::stopping(self.name()));
-        let pool = ticker.pool.upgrade().ok_or_else(stopping)?;
-        let mut state = ticker.lock();
+        let (task, stopping) = (&self.task, || ControlError::stopping(self.name()));
+        let pool = task.pool.upgrade().ok_or_else(stopping)?;
+        let mut state = task.lock();
         match state.end {
             Some(TaskState::Disabled) => {}
-            Some(end) => return Err(ControlError::ended(&ticker.name, end)),
+            Some(end) => return Err(ControlError::ended(&task.name, end)),
             None => return Ok(()),
         }
-        if !ticker.faults.is_empty() {
-            return Err(ControlError::faulty(&ticker.name, &ticker.faults));
+        if !task.faults.is_empty() {
+            return Err(ControlError::faulty(&task.name, &task.faults));
         }
         match state.rule {
-            Rule::None => return Err(ControlError::without_rule(&ticker.name)),
+            Rule::None => return Err(ControlError::without_rule(&task.name)),
             // Its schedule was not registered.
             Rule::Job => {
                 let why = "it is durable, and enabled when the process starts: by `enabled = true` in its settings";
-                return Err(ControlError::refused(&ticker.name, why));
+                return Err(ControlError::refused(&task.name, why));
             }
             _ => {}
         }
@@ -381,9 +381,9 @@ impl Control {
         drop(state);
         self.ask_trigger();
         let next = self.first_start();
-        let mut transition = self.transition();
-        transition.report(EventKind::Enabled { next });
-        transition.leave(None);
+        let mut locked = self.lock();
+        locked.report(EventKind::Enabled { next });
+        locked.unlock(None);
         self.begin(&pool).map_err(|_| stopping())
     }
 
@@ -393,42 +393,42 @@ impl Control {
     ///
     /// No run is in progress.
     pub(crate) fn cancel_run(&self) -> Result<(), ControlError> {
-        let mut transition = self.transition();
-        let is_running = !transition.state.active.is_empty();
-        transition.cancel_runs();
-        transition.commit();
+        let mut locked = self.lock();
+        let is_running = !locked.state.active.is_empty();
+        locked.cancel_runs();
+        locked.commit();
         if is_running { Ok(()) } else { Err(ControlError::not_running(self.name())) }
     }
 
     /// Reports that the end of the pool asks the runs in progress to stop.
     pub(crate) fn report_shutdown(&self) {
-        let mut transition = self.transition();
-        let now = transition.now.tick;
-        for index in 0..transition.state.active.len() {
-            let active = &transition.state.active[index];
+        let mut locked = self.lock();
+        let now = locked.now.tick;
+        for index in 0..locked.state.active.len() {
+            let active = &locked.state.active[index];
             if !matches!(active.phase, Phase::Wait(_)) && active.run.stop_cause().is_none() {
                 let run = active.run.info();
                 let (reason, blocked) = (StopReason::Shutdown, active.blocked(now, LATE));
-                transition.report(EventKind::StopAsked { run, reason, blocked });
+                locked.report(EventKind::StopAsked { run, reason, blocked });
             }
         }
-        transition.commit();
+        locked.commit();
     }
 
-    pub(super) fn transition(&self) -> Transition<'_> {
-        Transition::begin(&self.ticker, self.ticker.now())
+    pub(super) fn lock(&self) -> LockedTask<'_> {
+        LockedTask::lock(&self.task, self.task.now())
     }
 
-    fn living(&self) -> Result<Transition<'_>, ControlError> {
-        let transition = self.transition();
-        match transition.state.end {
+    fn living(&self) -> Result<LockedTask<'_>, ControlError> {
+        let locked = self.lock();
+        match locked.state.end {
             Some(TaskState::Disabled) => Err(ControlError::disabled(self.name())),
             Some(end) => Err(ControlError::ended(self.name(), end)),
-            None if matches!(transition.state.rule, Rule::Job) => {
-                transition.leave(None);
+            None if matches!(locked.state.rule, Rule::Job) => {
+                locked.unlock(None);
                 Err(self.kept_in_store())
             }
-            None => Ok(transition),
+            None => Ok(locked),
         }
     }
 
@@ -439,7 +439,7 @@ impl Control {
     }
 }
 
-impl Transition<'_> {
+impl LockedTask<'_> {
     /// Shows another rule.
     fn set_rule(&mut self, rule: Rule, text: String) {
         let facts = TaskFacts {

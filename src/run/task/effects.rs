@@ -5,12 +5,12 @@ use std::task::Waker;
 
 use scheduler_core::Timer;
 
-use super::claimed::{EndedJobs, tell};
+use super::claimed::{EndedJobs, report_job_ends};
 use super::gate::Permits;
+use super::inner::ActiveRun;
 use super::manual::Answer;
 use super::rule::Rule;
-use super::state::ActiveRun;
-use super::ticker::Ticker;
+use super::scheduled_task::ScheduledTask;
 use crate::observe::{Event, Outcome};
 use crate::run::Run;
 use crate::run::inject::Call;
@@ -59,37 +59,37 @@ impl Effects {
 
     /// Delivers events, and performs everything. No lock may be held.
     #[inline]
-    pub(super) fn perform(self, ticker: &Arc<Timer<Ticker>>, events: Option<Vec<Event>>) {
+    pub(super) fn perform(self, task: &Arc<Timer<ScheduledTask>>, events: Option<Vec<Event>>) {
         // Before the events: of what was missed the messages say why.
         if self.rare.as_ref().is_some_and(|rare| rare.is_late) {
-            ticker.report_late();
+            task.report_late();
         }
         if let Some(events) = events {
-            ticker.deliver(events);
+            task.deliver(events);
         }
         if let Some(rare) = self.rare {
-            rare.perform(ticker);
+            rare.perform(task);
         }
     }
 }
 
 impl Rare {
-    fn perform(self, ticker: &Arc<Timer<Ticker>>) {
+    fn perform(self, task: &Arc<Timer<ScheduledTask>>) {
         self.stopped.iter().for_each(Run::heed_stop);
         for (permits, outcome) in self.permits {
             let panics = permits.release(&outcome);
-            panics.for_each(|failure| ticker.report_hook("gate", failure));
+            panics.for_each(|failure| task.report_hook("gate", failure));
         }
-        self.rules.into_iter().for_each(|rule| ticker.drop_contained(rule));
+        self.rules.into_iter().for_each(|rule| task.drop_contained(rule));
         drop(self.runs);
         if self.call.is_some() {
-            ticker.drop_contained(self.call);
+            task.drop_contained(self.call);
         }
         if self.has_ended {
-            ticker.report_end();
+            task.report_end();
         }
-        tell(self.jobs);
-        self.answers.into_iter().for_each(Answer::give);
+        report_job_ends(self.jobs);
+        self.answers.into_iter().for_each(Answer::send);
         wake_all(self.wakers);
     }
 }

@@ -8,37 +8,37 @@ use std::sync::Arc;
 use scheduler_core::{Fire, Fired, Now, Timer};
 
 use super::attempt;
-use super::ticker::Ticker;
-use super::transition::Transition;
+use super::locked_task::LockedTask;
+use super::scheduled_task::ScheduledTask;
 use crate::observe::TaskState;
 
-impl Fire for Ticker {
-    fn fire(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
-        let mut transition = Transition::begin(ticker, engine.started());
-        transition.state.armed = None;
-        let (transition, run) = transition.next_attempt(engine);
-        transition.commit();
+impl Fire for ScheduledTask {
+    fn fire(task: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
+        let mut locked = LockedTask::lock(task, engine.started());
+        locked.state.armed = None;
+        let (locked, run) = locked.next_attempt(engine);
+        locked.commit();
         match run {
-            Some(run) => attempt::execute(ticker, run, engine),
+            Some(run) => attempt::execute(task, run, engine),
             None => Fired::Done,
         }
     }
 
-    fn finish(ticker: &Arc<Timer<Self>>, engine: &scheduler_core::Run, now: Now) {
-        Transition::begin(ticker, now).attempt_over(engine.number()).commit();
+    fn finish(task: &Arc<Timer<Self>>, engine: &scheduler_core::Run, now: Now) {
+        LockedTask::lock(task, now).end_attempt_of_firing(engine.number()).commit();
     }
 
-    fn clock_set_back(ticker: &Arc<Timer<Self>>, now: Now) {
-        let mut transition = Transition::begin(ticker, now);
-        transition.state.armed = None;
-        transition.state.planner.look(now);
-        transition.commit();
+    fn clock_set_back(task: &Arc<Timer<Self>>, now: Now) {
+        let mut locked = LockedTask::lock(task, now);
+        locked.state.armed = None;
+        locked.state.planner.look(now);
+        locked.commit();
     }
 
-    fn dropped(ticker: &Arc<Timer<Self>>) {
-        let mut transition = Transition::begin(ticker, ticker.now());
-        transition.state.armed = None;
-        transition.end(TaskState::Cancelled);
-        transition.commit();
+    fn dropped(task: &Arc<Timer<Self>>) {
+        let mut locked = LockedTask::lock(task, task.now());
+        locked.state.armed = None;
+        locked.end(TaskState::Cancelled);
+        locked.commit();
     }
 }

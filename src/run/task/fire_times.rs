@@ -6,10 +6,10 @@ use std::time::Duration;
 use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::jitter::{Chance, Draw};
+use super::fired_intervals::FiredIntervals;
+use super::jitter::{JitterKind, SeededJitter};
 use super::policy::Policy;
 use super::rule::Rule;
-use super::served::Served;
 use crate::define::calendar::Calendar;
 
 /// How many fire times of a cron expression are counted one by one; more are "at least" that many.
@@ -89,7 +89,7 @@ impl Limit {
 pub(super) struct FireTimes {
     pub(super) kind: Kind,
     jitter: Duration,
-    chance: Chance,
+    jitter_source: SeededJitter,
     /// The days on which a cron expression has no fire times.
     skip_days: Option<Arc<Calendar>>,
 }
@@ -117,7 +117,7 @@ pub(super) enum Kind {
 }
 
 impl FireTimes {
-    pub(super) fn new(rule: &Rule, policy: &Policy, chance: Chance) -> Self {
+    pub(super) fn new(rule: &Rule, policy: &Policy, jitter_source: SeededJitter) -> Self {
         let kind = match rule {
             Rule::Cron(trigger) => Kind::Cron(Arc::clone(trigger)),
             Rule::FixedRate { period, initial_delay } => {
@@ -133,11 +133,11 @@ impl FireTimes {
             Rule::Job | Rule::None => Kind::Once { delay: Duration::MAX },
             Rule::Custom(_) => Kind::Custom,
         };
-        Self { kind, jitter: policy.jitter, chance, skip_days: policy.skip_days.clone() }
+        Self { kind, jitter: policy.jitter, jitter_source, skip_days: policy.skip_days.clone() }
     }
 
     /// Returns the first fire time of a task that begins now. That of a custom trigger is not known here.
-    pub(super) fn first(&mut self, now: Now, served: &Served) -> Option<FireTime> {
+    pub(super) fn first(&mut self, now: Now, fired: &FiredIntervals) -> Option<FireTime> {
         match &mut self.kind {
             Kind::Rate { initial_delay, first, .. } => {
                 *first = now.tick + *initial_delay;
@@ -152,7 +152,7 @@ impl FireTimes {
                 let at = *at;
                 Some(self.on_wall(at))
             }
-            Kind::Cron(_) => self.unserved_after(now.wall, served),
+            Kind::Cron(_) => self.first_unfired_after(now.wall, fired),
             Kind::Custom => None,
         }
     }
@@ -165,10 +165,14 @@ impl FireTimes {
         Some(self.on_tick(at))
     }
 
-    /// Returns the first fire time of a cron expression after an instant that is not served.
-    pub(super) fn unserved_after(&self, instant: WallTime, served: &Served) -> Option<FireTime> {
+    /// Returns the first fire time of a cron expression after an instant that has not fired.
+    pub(super) fn first_unfired_after(
+        &self,
+        instant: WallTime,
+        fired: &FiredIntervals,
+    ) -> Option<FireTime> {
         let mut next = self.cron_after(instant)?;
-        while let Some(end) = served.end_around(next) {
+        while let Some(end) = fired.end_of_interval_at(next) {
             next = self.cron_after(end)?;
         }
         Some(self.on_wall(next))
@@ -191,16 +195,16 @@ impl FireTimes {
     }
 
     /// Takes the fire times from `first` on that come within the limit, and the one after them. Those of a cron expression
-    /// end at one that is served.
+    /// end at one that has fired.
     pub(super) fn take(
         &self,
         first: FireTime,
         limit: Limit,
-        served: &Served,
+        fired: &FiredIntervals,
     ) -> (Range, Option<FireTime>) {
         match &self.kind {
             Kind::Rate { .. } => self.take_on_grid(first, limit),
-            Kind::Cron(_) => self.take_by_cron(first, limit, served),
+            Kind::Cron(_) => self.take_by_cron(first, limit, fired),
             Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom => {
                 (Range::one(first), None)
             }
@@ -243,15 +247,15 @@ impl FireTimes {
         &self,
         first: FireTime,
         limit: Limit,
-        served: &Served,
+        fired: &FiredIntervals,
     ) -> (Range, Option<FireTime>) {
         let mut range = Range::one(first);
         let Due::Wall(mut at) = first.at else { return (range, None) };
         while range.count < COUNTED_MAX {
             let Some(next) = self.cron_after(at) else { return (range, None) };
             let fire = self.on_wall(next);
-            if served.end_around(next).is_some() {
-                return (range, self.unserved_after(at, served));
+            if fired.end_of_interval_at(next).is_some() {
+                return (range, self.first_unfired_after(at, fired));
             }
             if !limit.includes(fire.due) {
                 return (range, Some(fire));
@@ -259,13 +263,13 @@ impl FireTimes {
             range.push(fire);
             at = next;
         }
-        if let Some((last_but_one, last)) = self.last_two_by_cron(at, limit, served) {
+        if let Some((last_but_one, last)) = self.last_two_by_cron(at, limit, fired) {
             range.push(last_but_one);
             range.push(last);
             range.at_least = true;
         }
         let Due::Wall(at) = range.last.at else { return (range, None) };
-        (range, self.unserved_after(at, served))
+        (range, self.first_unfired_after(at, fired))
     }
 
     /// Finds the last two fire times within the limit by bisection.
@@ -273,12 +277,12 @@ impl FireTimes {
         &self,
         from: WallTime,
         limit: Limit,
-        served: &Served,
+        fired: &FiredIntervals,
     ) -> Option<(FireTime, FireTime)> {
         let pair_after = |instant: WallTime| {
-            let first = self.unserved_after(instant, served)?;
+            let first = self.first_unfired_after(instant, fired)?;
             let Due::Wall(at) = first.at else { return None };
-            let second = self.unserved_after(at, served)?;
+            let second = self.first_unfired_after(at, fired)?;
             limit.includes(second.due).then_some((first, second))
         };
         let (mut low, mut high, mut found) = (from, limit.now().wall, None);
@@ -314,7 +318,7 @@ impl FireTimes {
             Kind::Delay { number, .. } => *number,
             Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom => 0,
         };
-        self.chance.part_of(self.jitter, Draw::Jitter(number, 0))
+        self.jitter_source.part_of(self.jitter, JitterKind::FireTime(number, 0))
     }
 
     pub(super) fn on_wall(&self, at: WallTime) -> FireTime {
@@ -323,8 +327,8 @@ impl FireTimes {
         }
         let nanos = at.as_nanos();
         let second = nanos.div_euclid(1_000_000_000).cast_unsigned();
-        let draw = Draw::Jitter(second, nanos.rem_euclid(1_000_000_000) as u32);
-        let jitter = self.chance.part_of(self.jitter, draw);
+        let draw = JitterKind::FireTime(second, nanos.rem_euclid(1_000_000_000) as u32);
+        let jitter = self.jitter_source.part_of(self.jitter, draw);
         FireTime { at: Due::Wall(at), due: Due::Wall(at + jitter) }
     }
 

@@ -1,23 +1,23 @@
-//! Chance that repeats: the same in every process and every run, spread evenly over tasks and times.
+//! Deterministic jitter: a hash of seed, task name and fire time.
 
 use std::time::Duration;
 
-/// The chance of one task: what it gives depends on its name, a seed and what it is asked for.
+/// The source of jitter of one task: a hash of its name, a seed and the draw.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chance {
+pub(super) struct SeededJitter {
     base: u64,
 }
 
-/// What a part is drawn for, so that draws for different purposes are independent.
+/// The purpose of a draw. Draws for different purposes are independent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Draw {
+pub(super) enum JitterKind {
     /// The jitter of a fire time on a grid: its number, or its instant in whole seconds and nanoseconds.
-    Jitter(u64, u32),
+    FireTime(u64, u32),
     /// The wait after an attempt: the number of the run and of the attempt.
     Retry(u64, u32),
 }
 
-impl Chance {
+impl SeededJitter {
     pub(super) fn new(seed: u64, task: &str) -> Self {
         let name = task.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -25,11 +25,11 @@ impl Chance {
         Self { base: mix(name ^ mix(seed)) }
     }
 
-    /// A part of `[0, span)`; zero of a span of zero.
-    pub(super) fn part_of(self, span: Duration, draw: Draw) -> Duration {
+    /// Returns a part of `[0, span)`, zero for an empty span.
+    pub(super) fn part_of(self, span: Duration, draw: JitterKind) -> Duration {
         let (purpose, major, minor) = match draw {
-            Draw::Jitter(major, minor) => (1, major, minor),
-            Draw::Retry(major, minor) => (2, major, minor),
+            JitterKind::FireTime(major, minor) => (1, major, minor),
+            JitterKind::Retry(major, minor) => (2, major, minor),
         };
         let hash = mix(mix(self.base ^ purpose ^ major.rotate_left(8)) ^ u64::from(minor));
         let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -55,12 +55,12 @@ mod tests {
     #[test]
     fn a_part_is_always_the_same_and_no_two_purposes_tasks_or_seeds_share_it() {
         let draws = [
-            Chance::new(0, "a").part_of(MINUTE, Draw::Jitter(7, 0)),
-            Chance::new(0, "b").part_of(MINUTE, Draw::Jitter(7, 0)),
-            Chance::new(1, "a").part_of(MINUTE, Draw::Jitter(7, 0)),
-            Chance::new(0, "a").part_of(MINUTE, Draw::Jitter(8, 0)),
-            Chance::new(0, "a").part_of(MINUTE, Draw::Jitter(7, 1)),
-            Chance::new(0, "a").part_of(MINUTE, Draw::Retry(7, 0)),
+            SeededJitter::new(0, "a").part_of(MINUTE, JitterKind::FireTime(7, 0)),
+            SeededJitter::new(0, "b").part_of(MINUTE, JitterKind::FireTime(7, 0)),
+            SeededJitter::new(1, "a").part_of(MINUTE, JitterKind::FireTime(7, 0)),
+            SeededJitter::new(0, "a").part_of(MINUTE, JitterKind::FireTime(8, 0)),
+            SeededJitter::new(0, "a").part_of(MINUTE, JitterKind::FireTime(7, 1)),
+            SeededJitter::new(0, "a").part_of(MINUTE, JitterKind::Retry(7, 0)),
         ];
         for (number, draw) in draws.iter().enumerate() {
             assert!(*draw < MINUTE);
@@ -72,13 +72,14 @@ mod tests {
 
     #[test]
     fn parts_are_spread_over_the_whole_span() {
-        let chance = Chance::new(0, "report");
+        let jitter_source = SeededJitter::new(0, "report");
         let mut tenths = [0_u32; 10];
         for number in 0..10_000 {
-            let part = chance.part_of(Duration::from_nanos(10), Draw::Jitter(number, 0));
+            let part =
+                jitter_source.part_of(Duration::from_nanos(10), JitterKind::FireTime(number, 0));
             tenths[usize::try_from(part.as_nanos()).unwrap()] += 1;
         }
         assert!(tenths.iter().all(|count| (900..1_100).contains(count)), "{tenths:?}");
-        assert_eq!(chance.part_of(Duration::ZERO, Draw::Retry(1, 1)), Duration::ZERO);
+        assert_eq!(jitter_source.part_of(Duration::ZERO, JitterKind::Retry(1, 1)), Duration::ZERO);
     }
 }

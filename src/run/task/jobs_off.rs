@@ -1,12 +1,12 @@
 //! Without the feature `durable` there are no jobs.
 
 use super::claimed::WaitingJobs;
-use super::transition::Transition;
+use super::locked_task::LockedTask;
 use crate::observe::Outcome;
-use crate::run::{Claimed, Run};
+use crate::run::{ClaimedJob, Run};
 
-impl Transition<'_> {
-    pub(super) fn next_job(&mut self) -> Option<Claimed> {
+impl LockedTask<'_> {
+    pub(super) fn next_job(&mut self) -> Option<Arc<ClaimedJob>> {
         None
     }
 

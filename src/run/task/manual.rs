@@ -40,15 +40,15 @@ pub struct ManualRun {
 }
 
 /// The other end of a [`ManualRun`].
-pub(super) struct Promise(OneShot<Ended>);
+pub(super) struct RunReply(OneShot<Ended>);
 
-/// A promise with its answer, to be given with no lock held.
-pub(super) struct Answer(Promise, Ended);
+/// A reply with its answer, to be given with no lock held.
+pub(super) struct Answer(RunReply, Ended);
 
 impl ManualRun {
-    pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, Promise) {
+    pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, RunReply) {
         let ended = OneShot::new();
-        (Self { task, clock, ended: ended.clone() }, Promise(ended))
+        (Self { task, clock, ended: ended.clone() }, RunReply(ended))
     }
 
     /// Blocks until the run is over, at most for `limit` on the scheduler's clock.
@@ -73,8 +73,8 @@ impl Future for ManualRun {
     }
 }
 
-impl Promise {
-    pub(super) fn keep(self, record: RunRecord) -> Answer {
+impl RunReply {
+    pub(super) fn finished(self, record: RunRecord) -> Answer {
         Answer(self, Ok(record))
     }
 
@@ -83,13 +83,13 @@ impl Promise {
     }
 
     /// The task has ended before the run could start.
-    pub(super) fn break_off(self, task: &Arc<str>, end: TaskState) -> Answer {
+    pub(super) fn task_ended(self, task: &Arc<str>, end: TaskState) -> Answer {
         Answer(self, Err(ControlError::ended(task, end)))
     }
 }
 
 impl Answer {
-    pub(super) fn give(self) {
+    pub(super) fn send(self) {
         self.0.0.set(self.1);
     }
 }

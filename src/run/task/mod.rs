@@ -2,7 +2,7 @@
 //!
 //! # What this room is for
 //!
-//! A [`Ticker`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
+//! A [`ScheduledTask`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
 //! does not hold back its schedule. A *run* has one or more *attempts*; an attempt is one call of the function, by the
 //! same code for every kind of task.
 //!
@@ -13,8 +13,8 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `served`, `question`, `pause`, `planner`, `claimed` | fire times, policies | a clock, a lock, the user's code |
-//! | shell | `gate`, `state`, `ticker`, `effects`, `transition`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
+//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `claimed` | fire times, policies | a clock, a lock, the user's code |
+//! | shell | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
 //! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions a task answers | starts a run by itself |
 //!
 //! # What it must never do
@@ -29,7 +29,7 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The runner makes [`Parts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
+//! The runner makes [`TaskParts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
 
 mod attempt;
 #[cfg(feature = "__bench")]
@@ -44,27 +44,27 @@ mod effects;
 mod error;
 mod fire;
 mod fire_times;
+mod fired_intervals;
 mod gate;
+mod inner;
 mod jitter;
 #[cfg(feature = "durable")]
 mod jobs;
 #[cfg(not(feature = "durable"))]
 #[path = "jobs_off.rs"]
 mod jobs;
+mod locked_task;
 mod manual;
 mod pause;
 mod planner;
 mod policy;
-mod question;
 mod rule;
 mod runs;
-mod served;
+mod scheduled_task;
 mod snapshot;
-mod state;
 #[cfg(test)]
 mod tests;
-mod ticker;
-mod transition;
+mod trigger_query;
 #[cfg(feature = "testing")]
 mod upcoming;
 mod wait;
@@ -78,7 +78,7 @@ pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, P
 pub use manual::ManualRun;
 pub(crate) use policy::{Policy, Retry};
 pub(crate) use rule::Rule;
-pub(crate) use ticker::{OnEnd, Parts, Ticker};
+pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskParts};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
 pub use wait::{Until, failures, runs, successes};

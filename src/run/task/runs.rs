@@ -6,20 +6,20 @@ use scheduler_core::{Due, Now, Tick};
 
 use super::claimed::{interrupt, outcome_of_success};
 use super::gate::GATE_LIMIT;
-use super::jitter::Draw;
+use super::inner::{ActiveRun, Phase};
+use super::jitter::JitterKind;
+use super::locked_task::LockedTask;
 use super::planner::Start;
-use super::state::{ActiveRun, Phase};
-use super::transition::Transition;
 use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
 use crate::run::inject::Call;
-use crate::run::{AttemptStart, Cause, Claimed, Run, StopCause};
+use crate::run::{AttemptStart, Cause, ClaimedJob, Run, StopCause};
 use scheduler_expr::OnError;
 
 /// How often a trigger is asked in a row whose answers are all skipped, before other tasks have their turn.
 const ASKED_MAX: u32 = 1_000;
 
 /// An attempt that begins.
-pub(super) struct Begun {
+pub(super) struct StartedAttempt {
     pub(super) run: Run,
     pub(super) call: Call,
     /// Whether gates have to admit the run first.
@@ -27,28 +27,31 @@ pub(super) struct Begun {
 }
 
 /// A run that is over and not recorded.
-pub(super) struct Over {
+pub(super) struct FinishedRun {
     active: Box<ActiveRun>,
     outcome: Outcome,
 }
 
-impl Transition<'_> {
+impl LockedTask<'_> {
     /// Begins what is due, and asks a custom trigger as often as its answers are skipped.
-    pub(super) fn next_attempt(mut self, engine: &scheduler_core::Run) -> (Self, Option<Begun>) {
+    pub(super) fn next_attempt(
+        mut self,
+        engine: &scheduler_core::Run,
+    ) -> (Self, Option<StartedAttempt>) {
         let mut asked = 0;
         loop {
             let begun = self.begin_due(engine);
-            if begun.is_some() || !self.state.planner.has_question() || asked == ASKED_MAX {
+            if begun.is_some() || !self.state.planner.has_query() || asked == ASKED_MAX {
                 return (self, begun);
             }
             asked += 1;
-            self = self.ask();
+            self = self.query_trigger();
         }
     }
 
     /// Begins the next attempt of a run in progress, or a run.
     #[inline]
-    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<Begun> {
+    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<StartedAttempt> {
         if !self.state.active.is_empty() {
             self.stop_overdue();
         }
@@ -95,19 +98,19 @@ impl Transition<'_> {
     fn start(
         &mut self,
         start: Start,
-        job: Option<&Claimed>,
+        job: Option<&Arc<ClaimedJob>>,
         engine: &scheduler_core::Run,
-    ) -> Begun {
-        let (now, ticker) = (self.now, self.ticker);
+    ) -> StartedAttempt {
+        let (now, task) = (self.now, self.task);
         let state = &mut *self.state;
         state.runs += 1;
-        let (is_gated, due) = (!ticker.gates.is_empty(), start.fire.due.as_wall(now));
-        let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
+        let (is_gated, due) = (!task.gates.is_empty(), start.fire.due.as_wall(now));
+        let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let attempt = AttemptStart {
             task: &state.facts,
-            pool: &ticker.pool,
-            clock: &ticker.clock,
+            pool: &task.pool,
+            clock: &task.clock,
             number: state.runs,
             attempt: job.map_or(1, |job| job.attempt()),
             cause: job.map_or(start.cause, |job| job.cause()),
@@ -131,7 +134,7 @@ impl Transition<'_> {
         active.begin(start, now, engine.number(), deadline);
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
         if start.cause == Cause::Manual && job.is_none() {
-            active.promise = state.promises.pop_front();
+            active.reply = state.replies.pop_front();
         }
         let run = active.run.clone();
         state.active.push(active);
@@ -141,30 +144,30 @@ impl Transition<'_> {
         if self.state.planner.has_news() {
             self.report_news();
         }
-        self.begun(run, is_gated)
+        self.started_attempt(run, is_gated)
     }
 
-    fn begun(&mut self, run: Run, is_gated: bool) -> Begun {
+    fn started_attempt(&mut self, run: Run, is_gated: bool) -> StartedAttempt {
         if !is_gated {
             self.report_start(&run);
         }
         let call = self.state.call.clone().unwrap_or_else(Call::noop);
-        Begun { run, call, is_gated }
+        StartedAttempt { run, call, is_gated }
     }
 
     /// Reports that an attempt starts.
     pub(super) fn report_start(&mut self, run: &Run) {
-        if self.ticker.bus.is_heard() {
+        if self.task.bus.is_heard() {
             self.report(EventKind::RunStarted { run: run.info(), late: run.lateness() });
         }
     }
 
-    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> Begun {
-        let (now, ticker) = (self.now, self.ticker);
+    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> StartedAttempt {
+        let (now, task) = (self.now, self.task);
         let facts = Arc::clone(&self.state.facts);
         let active = &mut self.state.active[index];
-        let is_gated = !active.is_admitted && !ticker.gates.is_empty();
-        let limit = if is_gated { Some(GATE_LIMIT) } else { ticker.policy.timeout };
+        let is_gated = !active.is_admitted && !task.gates.is_empty();
+        let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let last = &active.run;
         let due = match active.phase {
@@ -173,8 +176,8 @@ impl Transition<'_> {
         };
         let run = Run::begin(&AttemptStart {
             task: &facts,
-            pool: &ticker.pool,
-            clock: &ticker.clock,
+            pool: &task.pool,
+            clock: &task.clock,
             number: last.number(),
             attempt: last.attempt() + u32::from(active.has_attempted),
             cause: last.cause(),
@@ -190,43 +193,43 @@ impl Transition<'_> {
         (active.firing, active.deadline, active.failure) = (engine.number(), deadline, None);
         active.has_attempted = true;
         self.effects.rare().runs.push(former);
-        self.begun(run, is_gated)
+        self.started_attempt(run, is_gated)
     }
 
     /// The attempt that a firing has executed is over.
     #[inline]
-    pub(super) fn attempt_over(self, firing: u64) -> Self {
+    pub(super) fn end_attempt_of_firing(self, firing: u64) -> Self {
         let active = &self.state.active;
         match active.iter().position(|run| run.firing == firing && !run.is_waiting()) {
-            Some(index) => self.over(index),
+            Some(index) => self.end_attempt(index),
             None => self,
         }
     }
 
     /// The attempt of a run is over, by itself or because its future was dropped.
-    pub(super) fn run_over(self, run: &Run) -> Self {
+    pub(super) fn end_attempt_of(self, run: &Run) -> Self {
         match self.state.find(run) {
             Some(index)
                 if matches!(self.state.active[index].phase, Phase::Gate | Phase::Attempt) =>
             {
-                self.over(index)
+                self.end_attempt(index)
             }
             _ => self,
         }
     }
 
     /// The future of a run was dropped by the pool.
-    pub(super) fn run_dropped(mut self, run: &Run) -> Self {
+    pub(super) fn end_dropped_attempt(mut self, run: &Run) -> Self {
         if let Some(index) = self.state.find(run) {
             self.state.active[index].is_cancelled = true;
             interrupt(run);
             run.request_stop(StopCause::Cancelled);
         }
-        self.run_over(run)
+        self.end_attempt_of(run)
     }
 
     /// Ends an attempt: the run is over, or waits for its next one.
-    fn over(mut self, index: usize) -> Self {
+    fn end_attempt(mut self, index: usize) -> Self {
         let now = self.now;
         let active = &mut self.state.active[index];
         if let Some(reason) = active.refusal.take() {
@@ -238,11 +241,11 @@ impl Transition<'_> {
         }
         if active.failure.is_none() && active.run.stop_cause().is_none() {
             let outcome = outcome_of_success(&active.run);
-            return self.finish(index, outcome);
+            return self.finish_run(index, outcome);
         }
         let outcome = self.outcome_of(index);
         let active = &self.state.active[index];
-        let may_go_on = active.run.attempt() <= self.ticker.policy.retry.max
+        let may_go_on = active.run.attempt() <= self.task.policy.retry.max
             && !active.is_cancelled
             && self.state.end.is_none();
         match outcome.failure().filter(|_| may_go_on).cloned() {
@@ -250,7 +253,7 @@ impl Transition<'_> {
                 self.wait_for_next(index, failure);
                 self
             }
-            None => self.finish(index, outcome),
+            None => self.finish_run(index, outcome),
         }
     }
 
@@ -266,7 +269,7 @@ impl Transition<'_> {
                 let limit = if active.phase == Phase::Gate {
                     Some(GATE_LIMIT)
                 } else {
-                    self.ticker.policy.timeout
+                    self.task.policy.timeout
                 };
                 let limit = limit.unwrap_or_default();
                 let is_blocking = active.blocked(self.now.tick, limit.min(LATE)).is_some();
@@ -280,11 +283,12 @@ impl Transition<'_> {
 
     #[cold]
     fn wait_for_next(&mut self, index: usize, failure: Failure) {
-        let (ticker, now) = (self.ticker, self.now.tick);
+        let (task, now) = (self.task, self.now.tick);
         let active = &mut self.state.active[index];
         let (number, attempt) = (active.run.number(), active.run.attempt());
-        let longest = ticker.policy.retry.longest_wait_after(attempt);
-        let next_attempt_in = ticker.chance.part_of(longest, Draw::Retry(number, attempt));
+        let longest = task.policy.retry.longest_wait_after(attempt);
+        let next_attempt_in =
+            task.jitter_source.part_of(longest, JitterKind::Retry(number, attempt));
         active.phase = Phase::Wait(now + next_attempt_in);
         active.deadline = None;
         active.failure = Some(Box::new(failure.clone()));
@@ -292,12 +296,12 @@ impl Transition<'_> {
         self.report(EventKind::AttemptFailed { run, failure, next_attempt_in });
     }
 
-    fn finish(mut self, index: usize, outcome: Outcome) -> Self {
-        let over = self.take_out(index, outcome);
-        while self.state.planner.has_question() {
-            self = self.ask();
+    fn finish_run(mut self, index: usize, outcome: Outcome) -> Self {
+        let finished = self.remove_run(index, outcome);
+        while self.state.planner.has_query() {
+            self = self.query_trigger();
         }
-        self.record(over);
+        self.record_run(finished);
         if self.state.end.is_some() {
             // After the run for which the task ends.
             self.end_waiting_runs();
@@ -306,10 +310,10 @@ impl Transition<'_> {
     }
 
     /// Takes a run that is over out, and lets the planner decide what comes after it.
-    fn take_out(&mut self, index: usize, outcome: Outcome) -> Over {
+    fn remove_run(&mut self, index: usize, outcome: Outcome) -> FinishedRun {
         let active = self.state.active.remove(index);
         if outcome.is_failure()
-            && self.ticker.policy.on_error == OnError::Stop
+            && self.task.policy.on_error == OnError::Stop
             && self.state.end.is_none()
         {
             self.start_no_more(TaskState::Failed);
@@ -326,14 +330,14 @@ impl Transition<'_> {
         if self.state.planner.has_news() {
             self.report_news();
         }
-        Over { active, outcome }
+        FinishedRun { active, outcome }
     }
 
     /// Records a run that is over, and reports it if anything listens.
-    fn record(&mut self, Over { mut active, outcome }: Over) {
+    fn record_run(&mut self, FinishedRun { mut active, outcome }: FinishedRun) {
         let took = self.now.tick.since(active.began.tick);
         let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
-        if recorded.is_news || self.ticker.bus.is_heard() {
+        if recorded.is_news || self.task.bus.is_heard() {
             let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
             let outcome = outcome.clone();
             self.report(EventKind::RunFinished { run, outcome, took, next, streak });
@@ -346,10 +350,10 @@ impl Transition<'_> {
         if let Some(permits) = active.permits.take() {
             self.effects.rare().permits.push((permits, outcome));
         }
-        if let Some(promise) = active.promise.take()
+        if let Some(reply) = active.reply.take()
             && let Some(record) = self.state.history.runs().next()
         {
-            self.effects.rare().answers.push(promise.keep(record));
+            self.effects.rare().answers.push(reply.finished(record));
         }
         self.keep_spare(active);
     }
@@ -392,8 +396,8 @@ impl Transition<'_> {
         if let Some(permits) = active.permits.take() {
             self.effects.rare().permits.push((permits, outcome));
         }
-        if let Some(promise) = active.promise.take() {
-            let answer = promise.refuse(&self.ticker.name, reason);
+        if let Some(reply) = active.reply.take() {
+            let answer = reply.refuse(&self.task.name, reason);
             self.effects.rare().answers.push(answer);
         }
         self.keep_spare(active);
@@ -410,8 +414,8 @@ impl Transition<'_> {
                 interrupt(&active.run);
             }
             let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
-            let over = self.take_out(index, outcome);
-            self.record(over);
+            let finished = self.remove_run(index, outcome);
+            self.record_run(finished);
         }
     }
 
@@ -455,7 +459,7 @@ impl ActiveRun {
             failure: None,
             refusal: None,
             permits: None,
-            promise: None,
+            reply: None,
         }
     }
 

@@ -6,15 +6,15 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::control::Control;
+use super::inner::{Phase, TaskInner};
 use super::rule::{Rule, text_of};
-use super::state::{Phase, State};
 use crate::observe::{Held, TaskFacts, TaskSnapshot, TaskState, ThreadUse, Totals};
 
 impl Control {
     /// Returns the task at this moment. A custom trigger is asked to describe itself.
     pub(crate) fn snapshot(&self) -> TaskSnapshot {
         let mut snapshot = self.snapshot_without_asking();
-        let rule = self.ticker.lock().rule.clone();
+        let rule = self.task.lock().rule.clone();
         if let Rule::Custom(trigger) = &rule {
             let text = text_of(&**trigger);
             if text != *snapshot.facts.rule {
@@ -22,14 +22,14 @@ impl Control {
                 snapshot.facts = Arc::new(TaskFacts { rule: text.into(), ..facts });
             }
         }
-        self.ticker.drop_contained(rule);
+        self.task.drop_contained(rule);
         snapshot
     }
 
     /// Returns the task at this moment, with its rule as it was described when the task was given it.
     pub(crate) fn snapshot_without_asking(&self) -> TaskSnapshot {
-        let now = self.ticker.now();
-        let state = self.ticker.lock();
+        let now = self.task.now();
+        let state = self.task.lock();
         let pause = state.planner.paused().filter(|_| state.end.is_none());
         let as_wall = |due: Option<Due>| due.map(|due| due.as_wall(now).to_utc());
         let planner = Some(&state.planner).filter(|_| state.end.is_none());
@@ -64,9 +64,9 @@ impl Control {
 
     /// Returns the next fire times of the rule, at most `count`.
     pub(crate) fn next_fire_times(&self, count: usize) -> Vec<DateTime<Utc>> {
-        let now = self.ticker.now();
+        let now = self.task.now();
         let planner = {
-            let state = self.ticker.lock();
+            let state = self.task.lock();
             if state.end.is_some() {
                 return Vec::new();
             }
@@ -78,13 +78,13 @@ impl Control {
 
     /// Returns when the oldest run in progress began.
     pub(crate) fn running_since(&self) -> Option<DateTime<Utc>> {
-        running_since(&self.ticker.lock())
+        running_since(&self.task.lock())
     }
 
     /// Returns the threads that the task has held at an instant or later, if any.
     pub(crate) fn threads_since(&self, instant: DateTime<Utc>) -> Option<ThreadUse> {
-        let now = self.ticker.now();
-        let state = self.ticker.lock();
+        let now = self.task.now();
+        let state = self.task.lock();
         let task = Arc::clone(&state.facts);
         let was_busy = state.history.last_end().is_some_and(|end| end >= instant.into());
         if !was_busy && state.active.is_empty() {
@@ -96,12 +96,12 @@ impl Control {
 
     /// Returns what the runs came to.
     pub(crate) fn totals(&self) -> Totals {
-        Totals::from(&self.ticker.lock().history.counters())
+        Totals::from(&self.task.lock().history.counters())
     }
 }
 
 /// Returns when the next attempt is due of a run that holds up the schedule.
-fn waits_until(state: &State) -> Option<Tick> {
+fn waits_until(state: &TaskInner) -> Option<Tick> {
     if state.end.is_some() || !state.planner.is_full() {
         return None;
     }
@@ -113,7 +113,7 @@ fn waits_until(state: &State) -> Option<Tick> {
 }
 
 /// Returns when that attempt starts, as far as a pause lets it.
-fn retry(state: &State, now: Now) -> Option<Due> {
+fn retry(state: &TaskInner, now: Now) -> Option<Due> {
     let until = waits_until(state)?;
     match state.planner.paused() {
         None => Some(Due::Tick(until.max(now.tick))),
@@ -125,7 +125,7 @@ fn retry(state: &State, now: Now) -> Option<Due> {
 }
 
 /// The calls of a plain function, those in progress until now.
-fn calls(state: &State, now: Now) -> Vec<Held> {
+fn calls(state: &TaskInner, now: Now) -> Vec<Held> {
     let to = now.wall.to_utc();
     let active = state.active.iter().filter(|run| !run.is_waiting());
     let active = active.map(|run| Held { from: run.run.started_at(), to });
@@ -135,7 +135,7 @@ fn calls(state: &State, now: Now) -> Vec<Held> {
 }
 
 /// The longest poll of each run in progress, and of the last one that blocked its thread.
-fn polls(state: &State, now: Now) -> Vec<Held> {
+fn polls(state: &TaskInner, now: Now) -> Vec<Held> {
     let active = state.active.iter().filter_map(|run| run.run.longest_poll(now.tick));
     let polls = active.chain(state.longest_poll);
     let held = polls.map(|poll| {
@@ -145,11 +145,11 @@ fn polls(state: &State, now: Now) -> Vec<Held> {
     held.collect()
 }
 
-fn running_since(state: &State) -> Option<DateTime<Utc>> {
+fn running_since(state: &TaskInner) -> Option<DateTime<Utc>> {
     state.active.iter().map(|run| run.began.wall).min().map(WallTime::to_utc)
 }
 
-fn shown(state: &State) -> TaskState {
+fn shown(state: &TaskInner) -> TaskState {
     if !state.active.is_empty() {
         let is_retrying = state.active.iter().all(|run| run.is_waiting());
         return if is_retrying { TaskState::Retrying } else { TaskState::Running };

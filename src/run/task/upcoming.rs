@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, Trigger, TriggerContext, WallTime};
 
 use super::fire_times::{FireTime, FireTimes, Limit};
-use super::jitter::Chance;
+use super::fired_intervals::FiredIntervals;
+use super::jitter::SeededJitter;
 use super::policy::Policy;
 use super::rule::Rule;
-use super::served::Served;
 
 /// Returns the fire times from `from` on of a task that begins at `start`; each run takes no time.
 ///
@@ -49,18 +49,18 @@ fn by_rule(
         }
         other => other,
     };
-    let mut times = FireTimes::new(&rule, &policy, Chance::new(0, ""));
-    let (served, start) = (Served::default(), WallTime::from(start));
+    let mut times = FireTimes::new(&rule, &policy, SeededJitter::new(0, ""));
+    let (fired, start) = (FiredIntervals::default(), WallTime::from(start));
     let zero = Now { tick: Tick::ZERO, wall: start };
     // What is before `from` is passed over at once, unless it counts.
     let wall = if policy.max_runs.is_some() { start } else { start.max(from.into()) };
     let passed = Limit::Before(Now { tick: Tick::ZERO + wall.since(start), wall });
     let first = if times.is_cron() {
-        times.unserved_after(wall - Duration::from_nanos(1), &served)
+        times.first_unfired_after(wall - Duration::from_nanos(1), &fired)
     } else {
-        let first = times.first(zero, &served);
+        let first = times.first(zero, &fired);
         match first.filter(|first| passed.includes(first.due)) {
-            Some(before) => times.take(before, passed, &served).1,
+            Some(before) => times.take(before, passed, &fired).1,
             None => first,
         }
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::control::Control;
 use super::error::ControlError;
-use super::state::State;
+use super::inner::TaskInner;
 use crate::observe::{Counters, TaskState};
 use crate::run::one_shot::block_on;
 
@@ -106,7 +106,7 @@ impl fmt::Display for Until {
 struct Watch<T> {
     control: Control,
     /// Returns the answer, if there is one.
-    look: fn(&State, T) -> Option<Result<(), ControlError>>,
+    look: fn(&TaskInner, T) -> Option<Result<(), ControlError>>,
     what: T,
     /// The number of its waker, once it has left one.
     number: Option<u64>,
@@ -118,7 +118,7 @@ impl<T: Copy + Unpin> Future for Watch<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let waker = context.waker().clone();
-        let mut state = this.control.ticker.lock();
+        let mut state = this.control.task.lock();
         if let Some(answer) = (this.look)(&state, this.what) {
             return Poll::Ready(answer);
         }
@@ -132,13 +132,13 @@ impl<T: Copy + Unpin> Future for Watch<T> {
 impl<T> Drop for Watch<T> {
     fn drop(&mut self) {
         if self.number.is_some() {
-            let left = self.control.ticker.lock().watchers.remove(self.number);
+            let left = self.control.task.lock().watchers.remove(self.number);
             drop(left);
         }
     }
 }
 
-fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
+fn has_had(state: &TaskInner, until: Until) -> Option<Result<(), ControlError>> {
     if until.is_reached(&state.history.counters()) {
         return Some(Ok(()));
     }
@@ -151,7 +151,7 @@ fn has_had(state: &State, until: Until) -> Option<Result<(), ControlError>> {
 }
 
 /// Returns an answer unless events of the task are on their way.
-fn is_quiet(state: &State, (): ()) -> Option<Result<(), ControlError>> {
+fn is_quiet(state: &TaskInner, (): ()) -> Option<Result<(), ControlError>> {
     let is_quiet = state.outbox.is_empty() && !state.is_delivering;
     is_quiet.then_some(Ok(()))
 }
@@ -159,7 +159,7 @@ fn is_quiet(state: &State, (): ()) -> Option<Result<(), ControlError>> {
 impl Control {
     /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
     pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
-        let waited = block_on(self.watch(until), &*self.ticker.clock, limit);
+        let waited = block_on(self.watch(until), &*self.task.clock, limit);
         waited.unwrap_or_else(|| Err(self.too_late(until, limit)))
     }
 
@@ -174,7 +174,7 @@ impl Control {
     /// Blocks until no events of an ended task are on their way, at most for `limit`.
     pub(crate) fn await_events(&self, limit: Duration) {
         let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
-        let _ = block_on(watch, &*self.ticker.clock, limit);
+        let _ = block_on(watch, &*self.task.clock, limit);
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {
@@ -182,7 +182,7 @@ impl Control {
     }
 
     fn too_late(&self, until: Until, limit: Duration) -> ControlError {
-        let counters = self.ticker.lock().history.counters();
+        let counters = self.task.lock().history.counters();
         let (runs, failed) = (counters.runs, counters.failures());
         ControlError::too_late(
             self.name(),

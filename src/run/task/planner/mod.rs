@@ -14,7 +14,7 @@
 //!
 //! A fire time that is queued is skipped if the task is paused when its run ends.
 //!
-//! The planner reads no clock, takes no lock and calls no user code: [`Transition::ask`](super::transition::Transition::ask)
+//! The planner reads no clock, takes no lock and calls no user code: [`LockedTask::query_trigger`](super::locked_task::LockedTask::query_trigger)
 //! calls custom triggers. A clone can be advanced, to compute what comes next.
 //!
 //! | file | what |
@@ -35,12 +35,12 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::fire_times::{FireTime, FireTimes, Kind, Limit, Range};
-use super::jitter::Chance;
+use super::fired_intervals::FiredIntervals;
+use super::jitter::SeededJitter;
 use super::pause::Pause;
 use super::policy::Policy;
-use super::question::{Question, Questions};
 use super::rule::Rule;
-use super::served::Served;
+use super::trigger_query::{TriggerQueries, TriggerQuery};
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use scheduler_expr::Overlap;
@@ -107,8 +107,8 @@ pub(super) struct Planner {
     /// anew, or the trigger is asked again.
     restarts: Option<SkipReason>,
     generation: u32,
-    questions: Questions,
-    served: Served,
+    queries: TriggerQueries,
+    fired: FiredIntervals,
     /// The last look at the clocks.
     last_look: Now,
     skip_reports: SkipReports,
@@ -126,9 +126,14 @@ struct SkipReports {
 }
 
 impl Planner {
-    pub(super) fn new(rule: &Rule, policy: Arc<Policy>, chance: Chance, now: Now) -> Self {
+    pub(super) fn new(
+        rule: &Rule,
+        policy: Arc<Policy>,
+        jitter_source: SeededJitter,
+        now: Now,
+    ) -> Self {
         Self {
-            times: FireTimes::new(rule, &policy, chance),
+            times: FireTimes::new(rule, &policy, jitter_source),
             policy,
             next: None,
             waiting: VecDeque::new(),
@@ -139,8 +144,8 @@ impl Planner {
             pause: None,
             restarts: None,
             generation: 0,
-            questions: Questions::default(),
-            served: Served::default(),
+            queries: TriggerQueries::default(),
+            fired: FiredIntervals::default(),
             last_look: now,
             skip_reports: SkipReports::default(),
             skips: Vec::new(),
@@ -152,16 +157,16 @@ impl Planner {
     pub(super) fn begin(&mut self, now: Now) {
         self.last_look = now;
         match self.times.kind {
-            Kind::Custom if self.next.is_some() || self.questions.is_open() => {}
-            Kind::Custom => self.questions.put(Question::first()),
+            Kind::Custom if self.next.is_some() || self.queries.is_open() => {}
+            Kind::Custom => self.queries.put(TriggerQuery::first()),
             _ => {
-                let first = self.times.first(now, &self.served);
+                let first = self.times.first(now, &self.fired);
                 self.next = self.admitted(first);
             }
         }
     }
 
-    /// Returns when the ticker has to look next; `None` if nothing happens by itself.
+    /// Returns when the task has to look next; `None` if nothing happens by itself.
     pub(super) fn wake(&self) -> Option<Due> {
         let is_free = !self.is_full();
         if is_free && let Some(asked) = self.manual.front() {
@@ -191,7 +196,7 @@ impl Planner {
                 Due::Tick(self.last_look.tick)
             });
         }
-        self.questions.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
+        self.queries.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
     }
 
     /// Decides what a worker starts now, if anything.
@@ -200,8 +205,8 @@ impl Planner {
             return Some(self.start(fire, Cause::Schedule));
         }
         self.settle(Limit::UpTo(now), now);
-        if self.questions.again_at().is_some_and(|at| at <= now.tick) {
-            self.questions.ask_again();
+        if self.queries.again_at().is_some_and(|at| at <= now.tick) {
+            self.queries.ask_again();
         }
         if self.is_full() {
             return None;
@@ -233,7 +238,7 @@ impl Planner {
         if self.is_spent() && self.running == 0 {
             (self.next, self.restarts) = (None, None);
             self.waiting.clear();
-            self.questions = Questions::default();
+            self.queries = TriggerQueries::default();
         } else if is_own || self.restarts == Some(SkipReason::Overlap) {
             let last = if is_own { Some((run.fire, began)) } else { None };
             self.restart(last, now);
@@ -298,8 +303,8 @@ impl Planner {
     }
 
     /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
-    /// jittered start is still ahead. The same cron expression in the same zone keeps which times are served.
-    pub(super) fn reschedule(&mut self, rule: &Rule, chance: Chance, now: Now) {
+    /// jittered start is still ahead. The same cron expression in the same zone keeps its fired intervals.
+    pub(super) fn reschedule(&mut self, rule: &Rule, jitter_source: SeededJitter, now: Now) {
         self.settle(Limit::UpTo(now), now);
         let is_paused = self.pause.is_some() && !self.times.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
@@ -310,12 +315,12 @@ impl Planner {
             self.skip(reason, waiting.range);
         }
         queued.into_iter().chain(jittered).for_each(|fire| self.skip(reason, Range::one(fire)));
-        let times = FireTimes::new(rule, &self.policy, chance);
+        let times = FireTimes::new(rule, &self.policy, jitter_source);
         if !self.times.has_same_calendar(&times) {
-            self.served = Served::default();
+            self.fired = FiredIntervals::default();
         }
         (self.times, self.next, self.restarts) = (times, None, None);
-        self.questions = Questions::default();
+        self.queries = TriggerQueries::default();
         self.generation += 1;
         self.begin(now);
     }
@@ -326,7 +331,7 @@ impl Planner {
         (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
         self.waiting.clear();
         self.manual.clear();
-        self.questions = Questions::default();
+        self.queries = TriggerQueries::default();
     }
 
     /// Applies what has come up to now, without deciding anything that needs a worker.
@@ -340,7 +345,7 @@ impl Planner {
             || self.next.is_none()
                 && self.waiting.is_empty()
                 && self.restarts.is_none()
-                && !self.questions.is_open();
+                && !self.queries.is_open();
         is_over && self.running == 0 && self.queued.is_none() && self.manual.is_empty()
     }
 
@@ -378,30 +383,30 @@ impl Planner {
     }
 }
 
-/// Custom triggers: [`Transition::ask`](super::transition::Transition::ask) calls them.
+/// Custom triggers: [`LockedTask::query_trigger`](super::locked_task::LockedTask::query_trigger) calls them.
 impl Planner {
-    /// Takes out the question for the trigger. Until the [answer](Self::answer) there is no other one, unless the task gets
+    /// Takes out the query for the trigger. Until the [answer](Self::answer) there is no other one, unless the task gets
     /// another rule.
-    pub(super) fn question(&mut self) -> Option<(Question, u32)> {
-        let question = self.questions.take()?;
-        Some((question, self.generation))
+    pub(super) fn take_query(&mut self) -> Option<(TriggerQuery, u32)> {
+        let query = self.queries.take()?;
+        Some((query, self.generation))
     }
 
-    /// Returns true if there is a question.
-    pub(super) fn has_question(&self) -> bool {
-        self.questions.has_one()
+    /// Returns true if there is a query.
+    pub(super) fn has_query(&self) -> bool {
+        self.queries.has_one()
     }
 
-    /// Takes the answer to a question: the fire time, or `None` if the trigger fires no more. An answer for an earlier rule
+    /// Takes the answer to a query: the fire time, or `None` if the trigger fires no more. An answer for an earlier rule
     /// is ignored.
     pub(super) fn answer(&mut self, generation: u32, answer: Option<WallTime>) {
         if generation != self.generation {
             return;
         }
-        self.questions.answered();
+        self.queries.answered();
         let Some(next) = answer else { return };
-        if let Some(end) = self.served.end_around(next) {
-            self.questions.put(Question::following(end));
+        if let Some(end) = self.fired.end_of_interval_at(next) {
+            self.queries.put(TriggerQuery::following(end));
             return;
         }
         let fire = self.times.on_wall(next);
@@ -412,10 +417,10 @@ impl Planner {
     pub(super) fn unanswered(
         &mut self,
         generation: u32,
-        question: Question,
+        query: TriggerQuery,
         now: Now,
     ) -> Option<Duration> {
-        (generation == self.generation).then(|| self.questions.failed(question, now.tick))
+        (generation == self.generation).then(|| self.queries.failed(query, now.tick))
     }
 }
 
@@ -463,21 +468,21 @@ impl Planner {
         self.skip_reports = SkipReports::default();
         if cause == Cause::Schedule {
             self.starts += 1;
-            self.mark_served(fire);
+            self.mark_fired(fire);
         }
         Start { fire, cause, generation: self.generation }
     }
 
-    fn mark_served(&mut self, fire: FireTime) {
+    fn mark_fired(&mut self, fire: FireTime) {
         let Due::Wall(at) = fire.at else { return };
         match self.times.kind {
-            Kind::Cron(_) => self.served.start(at),
-            Kind::Custom => return self.served.given(at, self.last_look.tick),
+            Kind::Cron(_) => self.fired.mark_one(at),
+            Kind::Custom => return self.fired.mark_trigger_time(at, self.last_look.tick),
             _ => return,
         }
         // The clock was set back while it waited, and the next fire time is the same one.
         if self.next.is_some_and(|next| next.at == fire.at) {
-            let next = self.times.unserved_after(at, &self.served);
+            let next = self.times.first_unfired_after(at, &self.fired);
             self.next = self.admitted(next);
         }
     }

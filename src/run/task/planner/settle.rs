@@ -7,10 +7,10 @@ use scheduler_core::{Due, Now, Tick};
 use super::{Planner, Skip, SkipReports, Waiting};
 use crate::observe::SkipReason;
 use crate::run::task::fire_times::{FireTime, Kind, Limit, Range};
-use crate::run::task::question::Question;
+use crate::run::task::trigger_query::TriggerQuery;
 use scheduler_expr::{Misfire, Overlap};
 
-/// How many stretches of missed fire times wait at most; what would begin another is skipped.
+/// How many intervals of missed fire times wait at most; what would begin another is skipped.
 const RANGES_MAX: usize = 1_000;
 
 /// The shortest distance between two reports of skips during one run.
@@ -34,7 +34,7 @@ impl Planner {
         }
         self.come(limit);
         if self.times.is_cron() && now.wall >= last.wall {
-            self.served.look(last, now);
+            self.fired.advance(last, now);
         }
     }
 
@@ -42,7 +42,7 @@ impl Planner {
     #[cold]
     fn clock_was_set_back(&mut self, last: Now, now: Now) {
         if self.times.is_cron() {
-            self.served.look(last, now);
+            self.fired.advance(last, now);
         }
         // One that had come, and whose jitter is not over, stays.
         let has_come = |next: FireTime| matches!(next.at, Due::Wall(at) if at <= last.wall);
@@ -51,9 +51,9 @@ impl Planner {
         }
         self.next = None;
         if matches!(self.times.kind, Kind::Custom) {
-            self.questions.put(Question::first());
+            self.queries.put(TriggerQuery::first());
         } else {
-            let next = self.times.unserved_after(now.wall, &self.served);
+            let next = self.times.first_unfired_after(now.wall, &self.fired);
             self.next = self.admitted(next);
         }
     }
@@ -79,13 +79,13 @@ impl Planner {
         let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
         let at = wall(first);
         if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
-            let (range, next) = self.times.take(first, limit, &self.served);
+            let (range, next) = self.times.take(first, limit, &self.fired);
             return (Some(range), next);
         }
         // The clock was set back behind fire times that wait: they do not come again while they do.
         let is_held = held.any(|range| wall(range.first) <= at && at <= wall(range.last));
         let range = (!is_held).then(|| Range::one(first));
-        (range, self.times.unserved_after(at, &self.served))
+        (range, self.times.first_unfired_after(at, &self.fired))
     }
 
     /// Cuts off the fire times after `until`: of a range that was taken at once.
@@ -176,9 +176,9 @@ impl Planner {
             self.restart_after(SkipReason::Paused);
         }
         let is_held_up = self.restarts == Some(SkipReason::Paused);
-        if is_held_up && let Some(skipped) = self.questions.skipped() {
+        if is_held_up && let Some(skipped) = self.queries.skipped() {
             // What a trigger gives now and was in the pause is not replayed.
-            self.served.pass(skipped, at.wall);
+            self.fired.mark_until(skipped, at.wall);
         }
         if is_held_up {
             self.restart(None, at);
@@ -201,9 +201,9 @@ impl Planner {
                 self.next = self.admitted(next);
             }
             Kind::Custom if self.next.is_none() => {
-                self.questions.put(match last {
-                    Some((fire, began)) => Question::after_run(fire, began, now),
-                    None => Question::after_skip(now),
+                self.queries.put(match last {
+                    Some((fire, began)) => TriggerQuery::after_run(fire, began, now),
+                    None => TriggerQuery::after_skip(now),
                 });
             }
             _ => {}
@@ -215,9 +215,9 @@ impl Planner {
         if let Kind::Custom = self.times.kind
             && let Due::Wall(at) = last.at
         {
-            self.questions.note_skipped(at);
-            self.served.given(at, self.last_look.tick);
-            self.served.start(at);
+            self.queries.note_skipped(at);
+            self.fired.mark_trigger_time(at, self.last_look.tick);
+            self.fired.mark_one(at);
         }
         if self.is_full() {
             self.skip_reports.note(self.last_look.tick, self.times.period());

@@ -9,7 +9,7 @@ use crate::sync::Mutex;
 use super::stage::*;
 use crate::observe::{EventKind, Outcome, TaskState};
 use crate::run::inject::Call;
-use crate::run::task::jitter::{Chance, Draw};
+use crate::run::task::jitter::{JitterKind, SeededJitter};
 use crate::run::task::{Policy, Retry, Rule};
 use crate::run::{Cause, Run};
 use scheduler_expr::{OnError, Overlap};
@@ -132,7 +132,7 @@ fn a_run_between_two_attempts_is_in_progress() {
     let play = |overlap| {
         let mut stage = Stage::new();
         let retry = Retry::new(1).base(s(3)).cap(s(3));
-        let wait = |seed| Chance::new(seed, "task").part_of(s(3), Draw::Retry(1, 1));
+        let wait = |seed| SeededJitter::new(seed, "task").part_of(s(3), JitterKind::Retry(1, 1));
         let seed = (0..).find(|seed| (s(1)..s(2)).contains(&wait(*seed))).unwrap();
         let policy = Policy { overlap, retry, seed, ..Policy::default() };
         let _control = stage.task(rate(1_000), policy, |run| {

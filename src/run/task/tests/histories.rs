@@ -146,7 +146,7 @@ fn check(stage: &Stage, control: &Control, policy: &Policy, distance: i64) {
         let first = if is_cron(&snapshot) { distance } else { 0 };
         let all = ((latest - start()).num_seconds() - first) / distance + 1;
         let decided = i64::try_from(started.len()).unwrap() + skipped;
-        let waiting = control.ticker.lock().planner.undecided_before(latest.into());
+        let waiting = control.task.lock().planner.undecided_before(latest.into());
         let waiting = i64::try_from(waiting).unwrap();
         assert_eq!(decided + waiting, all, "fire times up to {}", seconds(latest));
     }

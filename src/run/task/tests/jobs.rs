@@ -9,7 +9,7 @@ use super::stage::*;
 use crate::observe::Outcome;
 use crate::run::inject::Call;
 use crate::run::task::{Control, Policy, Rule};
-use crate::run::{Cause, Claimed, JobEnd, JobRun, Run, TaskError, Verdict};
+use crate::run::{Cause, ClaimedJob, JobEnd, Run, TaskError, Verdict};
 use crate::sync::Mutex;
 
 /// The jobs that were made, and how each ended.
@@ -53,14 +53,14 @@ impl Node {
         node
     }
 
-    fn claim(&self, job: StoredJob) -> Claimed {
+    fn claim(&self, job: StoredJob) -> Arc<ClaimedJob> {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
         let on_end = Box::new(move |_: &StoredJob, end| ended.lock().unwrap().push((number, end)));
         let has_lease = Arc::clone(&self.has_lease);
-        JobRun::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
+        ClaimedJob::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
     }
 
-    fn start(&self, control: &Control, number: u128) -> Claimed {
+    fn start(&self, control: &Control, number: u128) -> Arc<ClaimedJob> {
         let job = self.claim(job(number));
         assert!(control.start_job(&job));
         job
@@ -99,7 +99,7 @@ fn a_task_of_jobs_runs_only_those_it_is_given_and_several_at_once() {
     stage.until(5_000);
     assert_eq!(control.snapshot().next, None);
     assert!(!control.has_ended());
-    let _jobs: Vec<Claimed> = (1..=3).map(|number| node.start(&control, number)).collect();
+    let _jobs: Vec<Arc<ClaimedJob>> = (1..=3).map(|number| node.start(&control, number)).collect();
     stage.until(5_500);
     assert_eq!((control.snapshot().running, node.ended()), (2, vec![]));
     stage.until(8_000);
@@ -143,7 +143,7 @@ fn what_a_run_asks_for_is_told_and_nothing_is_tried_again_here() {
     let snooze = Verdict::Snooze(s(60));
     for (verdict, expected) in [
         (None, JobEnd::Failed("no luck".to_owned())),
-        (Some(Verdict::GiveUp), JobEnd::GivenUp("no luck".to_owned())),
+        (Some(Verdict::GiveUp), JobEnd::Discarded("no luck".to_owned())),
         (Some(Verdict::Undecodable), JobEnd::Undecodable("no luck".to_owned())),
         (Some(snooze), JobEnd::Snoozed(s(60))),
     ] {
@@ -186,7 +186,7 @@ fn a_job_begins_or_is_withdrawn_and_is_told_once() {
     assert!(!begun.withdraw());
     assert!(waits.withdraw() && waits.withdraw());
     stage.until(3_000);
-    let unrun = (2, JobEnd::Unrun);
+    let unrun = (2, JobEnd::NeverStarted);
     assert_eq!(node.ended(), [(1, JobEnd::Succeeded), unrun, (3, JobEnd::Succeeded)]);
     drop((begun, waits, later));
     assert_eq!(node.ended(), []);
@@ -200,7 +200,7 @@ fn r20_no_job_begins_after_the_lease_on_this_machine() {
     stage.until(500);
     node.has_lease.store(false, Ordering::SeqCst);
     stage.until(3_000);
-    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), (2, JobEnd::Unrun)]);
+    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), (2, JobEnd::NeverStarted)]);
     assert_eq!(control.snapshot().counters.runs, 1);
 }
 
@@ -234,7 +234,7 @@ fn a_cancelled_job_is_asked_to_stop_or_never_begins() {
     runs.cancel();
     waits.cancel();
     stage.until(3_000);
-    assert_eq!(node.ended(), [(1, JobEnd::Cancelled), (2, JobEnd::Unrun)]);
+    assert_eq!(node.ended(), [(1, JobEnd::Cancelled), (2, JobEnd::NeverStarted)]);
 }
 
 #[test]
@@ -244,13 +244,13 @@ fn a_stop_gives_back_what_waits_and_interrupts_what_runs() {
     let _jobs = [node.start(&control, 1), node.start(&control, 2)];
     stage.until(1_000);
     control.shut_down();
-    assert_eq!(node.sole_end(), JobEnd::Unrun);
+    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
     stage.pool.shutdown_now();
     stage.until(6_000);
     assert_eq!(node.sole_end(), JobEnd::Interrupted);
     let late = node.claim(job(3));
     assert!(!control.start_job(&late));
-    assert_eq!(node.sole_end(), JobEnd::Unrun);
+    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
 }
 
 #[test]
@@ -283,13 +283,13 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
     assert_eq!(stage.heard(), "");
     let other = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     assert!(!other.start_job(&node.claim(job(1))));
-    assert_eq!(node.sole_end(), JobEnd::Unrun);
+    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
 }
 
-/// Nobody else may still tell it: not even a node that drops the job.
+/// Nobody else may still report it: not even a node that drops the job.
 #[test]
 fn a_job_that_nobody_starts_is_told_as_unrun() {
     let node = Node::new();
     drop(node.claim(job(1)));
-    assert_eq!(node.sole_end(), JobEnd::Unrun);
+    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
 }

@@ -380,11 +380,11 @@ fn nothing_of_a_task_that_has_ended_is_kept() {
                 drop(stage.pool.shutdown_now());
             }
             stage.settle();
-            let ticker = Arc::downgrade(&control.ticker);
+            let task = Arc::downgrade(&control.task);
             drop(control);
             // Events keep the runs, and a run keeps its task.
             stage.log.events.lock().unwrap().clear();
-            assert!(ticker.upgrade().is_none(), "{is_heard} {is_cancelled}");
+            assert!(task.upgrade().is_none(), "{is_heard} {is_cancelled}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::stage::*;
 use crate::observe::{Event, EventKind, TaskState};
-use crate::run::task::jitter::{Chance, Draw};
+use crate::run::task::jitter::{JitterKind, SeededJitter};
 use crate::run::task::{Policy, Retry};
 use crate::run::{Cause, Run};
 use scheduler_expr::{Misfire, OnError, Overlap};
@@ -176,7 +176,7 @@ fn a_wait_for_the_next_attempt_ends_with_the_time_of_a_pause() {
 #[test]
 fn an_attempt_is_not_early_when_a_pause_ends_before_it_is_due() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
-        let wait = |seed| Chance::new(seed, "task").part_of(s(60), Draw::Retry(1, 1));
+        let wait = |seed| SeededJitter::new(seed, "task").part_of(s(60), JitterKind::Retry(1, 1));
         let seed = (0..).find(|seed| wait(*seed) > s(30)).unwrap();
         let retry = Retry::new(1).base(s(60)).cap(s(60));
         let policy = Policy { retry, seed, ..overlap(how) };

@@ -14,7 +14,7 @@ use scheduler_core::{
 
 use crate::observe::{BusBuilder, Event, EventKind, RuleKind, TaskFacts};
 use crate::run::inject::Call;
-use crate::run::task::{Control, NotBegun, Parts, Policy, Rule};
+use crate::run::task::{Control, NotBegun, Policy, Rule, TaskParts};
 use crate::run::{Cause, Run, TaskError, TaskResult};
 use crate::sync::Mutex;
 
@@ -106,14 +106,14 @@ impl Stage {
     }
 
     /// Makes a task, and begins it.
-    pub(super) fn begin(parts: Parts) -> Result<Control, NotBegun> {
+    pub(super) fn begin(parts: TaskParts) -> Result<Control, NotBegun> {
         let pool = Arc::clone(&parts.pool);
         let control = Control::make(parts);
         control.begin(&pool).map(|()| control)
     }
 
-    /// What a ticker is made of, for a test that has another clock, or does without the stage's start.
-    pub(super) fn parts(&self, rule: Rule, policy: Policy, call: Call) -> Parts {
+    /// What a task is made of, for a test that has another clock, or does without the stage's start.
+    pub(super) fn parts(&self, rule: Rule, policy: Policy, call: Call) -> TaskParts {
         let log = Arc::clone(&self.log);
         let mut bus = BusBuilder::new();
         if self.is_heard {
@@ -121,7 +121,7 @@ impl Stage {
         }
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = bus.synchronous().build(Arc::clone(&clock)).expect("no thread is needed");
-        Parts {
+        TaskParts {
             facts: facts("task", &rule),
             rule,
             policy: policy.into(),

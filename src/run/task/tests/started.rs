@@ -9,7 +9,7 @@ use scheduler_core::{NextFireTime, ScheduledThreadPool, Trigger, TriggerContext}
 
 use super::stage::*;
 use crate::observe::TaskState;
-use crate::run::task::{Control, NotBegun, Parts, Policy, Rule};
+use crate::run::task::{Control, NotBegun, Policy, Rule, TaskParts};
 
 #[test]
 fn a_task_that_is_cancelled_before_it_begins_is_cancelled_without_an_error() {
@@ -44,7 +44,7 @@ fn a_pool_that_gets_no_thread_refuses_a_task() {
     let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
     let pool = Arc::new(pool);
     let parts = stage.parts(rate(1_000), Policy::default(), stage.call(|_| ok(0)));
-    let control = Control::make(Parts { pool: Arc::clone(&pool), ..parts });
+    let control = Control::make(TaskParts { pool: Arc::clone(&pool), ..parts });
     let error = control.begin(&pool).unwrap_err();
     assert_eq!(error, NotBegun::NoThread);
     assert_eq!(error.to_string(), "its pool has no thread, and none can be started");

@@ -20,7 +20,7 @@ impl Wake for Count {
 }
 
 fn is_watched(control: &Control) -> bool {
-    !control.ticker.lock().watchers.is_empty()
+    !control.task.lock().watchers.is_empty()
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::plan::{Op, Spec};
 use super::runs::{Act, End};
 use crate::observe::{BusBuilder, Event, TaskSnapshot};
 use crate::run::inject::Call;
-use crate::run::task::{Control, Parts, Policy, Rule};
+use crate::run::task::{Control, Policy, Rule, TaskParts};
 use crate::run::{Run, TaskError, TaskResult};
 
 pub(super) struct World {
@@ -102,7 +102,7 @@ impl World {
         };
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = BusBuilder::new().in_place(Arc::new(listener)).build(Arc::clone(&clock));
-        let parts = Parts {
+        let parts = TaskParts {
             facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
             rule: spec.rule.clone(),
             policy: spec.policy.clone().into(),

@@ -1,4 +1,4 @@
-//! The planner, and the ticker with it, against a specification that is written from the documentation alone.
+//! The planner, and the task with it, against a specification that is written from the documentation alone.
 //!
 //! # What this room is for
 //!
@@ -14,7 +14,7 @@
 //! | `model` | what one task does |
 //! | `rules` | its fire times, one after the other |
 //! | `world` | the planner beside it, also where clocks are set: every step is looked at there |
-//! | `ticker` | the ticker on virtual workers beside it |
+//! | `scheduled_task` | the task on virtual workers beside it |
 //! | `planted` | bugs of the specification, each of which has to be noticed |
 //!
 //! # What it must never do
@@ -31,7 +31,7 @@ mod history;
 mod model;
 mod planted;
 mod rules;
-mod ticker;
+mod scheduled_task;
 mod world;
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -6,7 +6,7 @@ use super::planted::Bug;
 use super::rules::{Coming, Rule};
 use crate::observe::SkipReason;
 use crate::run::Cause;
-use crate::run::task::jitter::Chance;
+use crate::run::task::jitter::SeededJitter;
 use crate::run::task::policy::Policy;
 use scheduler_expr::{Misfire, Overlap};
 
@@ -70,7 +70,7 @@ pub(super) struct Specification {
     pause: Option<Option<Nanos>>,
     anew: Option<Anew>,
     /// Instants of the wall clock that it has shown while time passed, and fire times that have started.
-    served: BTreeSet<Nanos>,
+    fired: BTreeSet<Nanos>,
     /// Whether the wall clock shows this instant because time has passed.
     was_passed: bool,
     skips: Vec<(SkipReason, Nanos)>,
@@ -84,11 +84,11 @@ pub(super) struct Specification {
 }
 
 impl Specification {
-    pub(super) fn new(rule: Rule, policy: Policy, chance: Chance) -> Self {
+    pub(super) fn new(rule: Rule, policy: Policy, jitter_source: SeededJitter) -> Self {
         let now = Instant::default();
         Self {
             bug: None,
-            coming: Coming::new(rule, policy.jitter, chance, now),
+            coming: Coming::new(rule, policy.jitter, jitter_source, now),
             policy,
             generation: 0,
             now,
@@ -99,7 +99,7 @@ impl Specification {
             starts: 0,
             pause: None,
             anew: None,
-            served: BTreeSet::new(),
+            fired: BTreeSet::new(),
             was_passed: false,
             skips: Vec::new(),
             has_come: false,
@@ -128,7 +128,7 @@ impl Specification {
         self.come(Bound::UpTo, self.now);
         self.end_pause_that_is_over();
         if self.was_passed && self.coming.is_by_wall() && !self.has(Bug::ServedIsForgotten) {
-            self.served.insert(self.now.wall);
+            self.fired.insert(self.now.wall);
         }
         self.was_passed = false;
     }
@@ -194,7 +194,7 @@ impl Specification {
 
     fn next_of_rule(&self) -> Option<Item> {
         let mine = self.waiting.iter().chain(&self.queued);
-        let is_taken = |at| self.served.contains(&at) || mine.clone().any(|item| item.at == at);
+        let is_taken = |at| self.fired.contains(&at) || mine.clone().any(|item| item.at == at);
         let item = self.coming.next(is_taken)?;
         let until = self.policy.until.map(super::nanos_of);
         let is_over = until.is_some_and(|until| {
@@ -350,7 +350,7 @@ impl Specification {
         if cause == Cause::Schedule {
             self.starts += 1;
             if self.coming.is_by_wall() && !self.has(Bug::StartIsNotServed) {
-                self.served.insert(at);
+                self.fired.insert(at);
             }
         }
         Started { cause, at, generation: self.generation }
@@ -443,7 +443,7 @@ impl Specification {
         is_taken
     }
 
-    pub(super) fn reschedule(&mut self, rule: Rule, chance: Chance) {
+    pub(super) fn reschedule(&mut self, rule: Rule, jitter_source: SeededJitter) {
         self.settle(Bound::UpTo);
         let is_paused = self.pause.is_some() && !self.coming.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
@@ -455,11 +455,11 @@ impl Specification {
             self.skip(reason, item);
         }
         if !self.coming.has_same_calendar(rule) {
-            self.served.clear();
+            self.fired.clear();
             self.was_passed = false;
         }
         self.note_report();
-        self.coming = Coming::new(rule, self.policy.jitter, chance, self.now);
+        self.coming = Coming::new(rule, self.policy.jitter, jitter_source, self.now);
         (self.generation, self.anew) = (self.generation + 1, None);
     }
 

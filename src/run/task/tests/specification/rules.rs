@@ -6,7 +6,7 @@ use scheduler_core::WallTime;
 
 use super::model::{Instant, Item, Nanos, SECOND};
 use super::wall_of;
-use crate::run::task::jitter::{Chance, Draw};
+use crate::run::task::jitter::{JitterKind, SeededJitter};
 use crate::run::task::rule::Rule as Written;
 use crate::run::task::tests::stage;
 
@@ -36,7 +36,7 @@ pub(super) enum Rule {
 pub(super) struct Coming {
     rule: Rule,
     jitter: Duration,
-    chance: Chance,
+    jitter_source: SeededJitter,
     /// Of rules on the monotonic clock and of one instant: the next one.
     next: Option<Nanos>,
     /// Of cron expressions: the next one is later.
@@ -62,7 +62,12 @@ impl Rule {
 }
 
 impl Coming {
-    pub(super) fn new(rule: Rule, jitter: Duration, chance: Chance, now: Instant) -> Self {
+    pub(super) fn new(
+        rule: Rule,
+        jitter: Duration,
+        jitter_source: SeededJitter,
+        now: Instant,
+    ) -> Self {
         let next = match rule {
             Rule::Rate { first, .. } | Rule::Delay { first, .. } | Rule::Once { first } => {
                 Some(now.tick + first)
@@ -70,7 +75,7 @@ impl Coming {
             Rule::At(at) => Some(at),
             Rule::Cron { .. } => None,
         };
-        Self { rule, jitter, chance, next, after: now.wall, number: 0 }
+        Self { rule, jitter, jitter_source, next, after: now.wall, number: 0 }
     }
 
     /// The next fire time; of a cron expression the next one that is not taken.
@@ -85,8 +90,8 @@ impl Coming {
             }
             _ => self.next?,
         };
-        let draw = Draw::Jitter(self.number, 0);
-        let jitter = self.chance.part_of(self.jitter, draw);
+        let draw = JitterKind::FireTime(self.number, 0);
+        let jitter = self.jitter_source.part_of(self.jitter, draw);
         let due = at + Nanos::try_from(jitter.as_nanos()).expect("short");
         Some(Item { at, due, ready: None })
     }

@@ -11,7 +11,7 @@ use super::planted::Bug;
 use super::{nanos_of, wall_of};
 use crate::observe::SkipReason;
 use crate::run::Cause;
-use crate::run::task::jitter::Chance;
+use crate::run::task::jitter::SeededJitter;
 use crate::run::task::planner::{Planner, Skip, Start};
 use crate::run::task::rule::Rule;
 
@@ -34,7 +34,7 @@ pub(super) struct Compared {
 
 struct World<'a> {
     history: &'a History,
-    chance: Chance,
+    jitter_source: SeededJitter,
     planner: Planner,
     specification: Specification,
     runs: Vec<InProgress>,
@@ -77,15 +77,15 @@ pub(super) fn run_history(
 
 impl<'a> World<'a> {
     fn new(history: &'a History, bug: Option<Bug>) -> Self {
-        let chance = Chance::new(history.seed, "task");
+        let jitter_source = SeededJitter::new(history.seed, "task");
         let policy = history.policy.clone();
-        let mut specification = Specification::new(history.rule, policy.clone(), chance);
+        let mut specification = Specification::new(history.rule, policy.clone(), jitter_source);
         specification.bug = bug;
         let rule = history.rule.written();
         let mut world = Self {
             history,
-            chance,
-            planner: Planner::new(&rule, Arc::new(policy), chance, now(&specification)),
+            jitter_source,
+            planner: Planner::new(&rule, Arc::new(policy), jitter_source, now(&specification)),
             specification,
             runs: Vec::new(),
             compared: Compared::default(),
@@ -150,8 +150,8 @@ impl<'a> World<'a> {
 
     fn reschedule(&mut self, rule: super::rules::Rule) {
         let written: Rule = rule.written();
-        self.planner.reschedule(&written, self.chance, self.now());
-        self.specification.reschedule(rule, self.chance);
+        self.planner.reschedule(&written, self.jitter_source, self.now());
+        self.specification.reschedule(rule, self.jitter_source);
     }
 
     fn step(&mut self) -> Answer {

@@ -1,7 +1,7 @@
 //! What the checker of a task is told of what others do to it, and what it looks at when they are through.
 
 use super::*;
-use crate::run::task::state::WALL_CHECK;
+use crate::run::task::inner::WALL_CHECK;
 
 impl Checker {
     /// The body of a run is called.

@@ -1,4 +1,4 @@
-//! The ticker with its planner, on virtual workers, against the specification: what is started and reported, at every step.
+//! The task with its planner, on virtual workers, against the specification: what is started and reported, at every step.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::world::{Answer, Group, groups, same};
 use super::{nanos_of, setting, wall_of};
 use crate::observe::EventKind;
 use crate::run::task::Control;
-use crate::run::task::jitter::Chance;
+use crate::run::task::jitter::SeededJitter;
 use crate::run::task::tests::stage::{Goes, Stage};
 use crate::run::{Cause, Run};
 
 struct Pair<'a> {
     history: &'a History,
-    chance: Chance,
+    jitter_source: SeededJitter,
     stage: Stage,
     control: Control,
     specification: Specification,
@@ -27,8 +27,9 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     fn new(history: &'a History) -> Self {
-        let (chance, policy) = (Chance::new(history.seed, "task"), history.policy.clone());
-        let specification = Specification::new(history.rule, policy.clone(), chance);
+        let (jitter_source, policy) =
+            (SeededJitter::new(history.seed, "task"), history.policy.clone());
+        let specification = Specification::new(history.rule, policy.clone(), jitter_source);
         let stage = Stage::with_workers(history.workers);
         let (lengths, unit) = (history.clone(), history.unit);
         let control = stage.task(history.rule.written(), policy, move |run: &Run| {
@@ -37,7 +38,7 @@ impl<'a> Pair<'a> {
             Goes { takes: Duration::from_nanos(takes * unit.unsigned_abs()), fails: false }
         });
         let (runs, starts, skips) = <_>::default();
-        Self { history, chance, stage, control, specification, runs, starts, skips }
+        Self { history, jitter_source, stage, control, specification, runs, starts, skips }
     }
 
     fn perform(&mut self, op: Op) -> Answer {
@@ -67,7 +68,7 @@ impl<'a> Pair<'a> {
             }
             Op::Reschedule(rule) => {
                 self.control.reschedule(rule.written()).map_err(|error| error.to_string())?;
-                self.specification.reschedule(rule, self.chance);
+                self.specification.reschedule(rule, self.jitter_source);
             }
             Op::SetWall(_) => return Err("this clock is not set".to_owned()),
         }
@@ -136,7 +137,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// After which operation, the first being 1, the ticker does something else.
+/// After which operation, the first being 1, the task does something else.
 fn run_history(history: &History) -> Result<(), (usize, String)> {
     let mut pair = Pair::new(history);
     pair.work().map_err(|fault| (0, fault))?;

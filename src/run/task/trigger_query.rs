@@ -15,14 +15,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What a trigger is asked: the fire time after a run, or the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct TriggerQuery {
     /// When the last run was to start, started and ended.
     last: Option<[WallTime; 3]>,
     /// The answer has to be later than this.
     pub(super) floor: Option<WallTime>,
 }
 
-impl Question {
+impl TriggerQuery {
     pub(super) fn first() -> Self {
         Self { last: None, floor: None }
     }
@@ -32,12 +32,12 @@ impl Question {
         Self { last: Some([scheduled, began.wall, ended.wall]), floor: Some(scheduled) }
     }
 
-    /// After fire times up to an instant that count as served.
+    /// After fire times up to an instant that count as fired.
     pub(super) fn following(instant: WallTime) -> Self {
         Self { last: Some([instant; 3]), floor: Some(instant) }
     }
 
-    /// After the fire time that was skipped last; see [`Questions::note_skipped`].
+    /// After the fire time that was skipped last; see [`TriggerQueries::note_skipped`].
     pub(super) fn after_skip(now: Now) -> Self {
         Self { last: Some([now.wall; 3]), floor: None }
     }
@@ -52,10 +52,10 @@ impl Question {
     }
 }
 
-/// The question of one task, if there is one.
+/// The query of one task, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Questions {
-    state: State,
+pub(super) struct TriggerQueries {
+    state: QueryState,
     /// How many answers in a row have failed.
     failures: u32,
     /// The last fire time that was skipped.
@@ -63,27 +63,27 @@ pub(super) struct Questions {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum QueryState {
     #[default]
     None,
-    ToAsk(Question),
+    ToAsk(TriggerQuery),
     /// It is being asked, outside the lock.
     Asking,
     /// It could not answer.
     Failed {
-        question: Question,
+        query: TriggerQuery,
         again_at: Tick,
     },
 }
 
-impl Questions {
-    pub(super) fn put(&mut self, mut question: Question) {
-        if question.floor.is_none()
-            && let (Some(skipped), Some(last)) = (self.skipped.take(), &mut question.last)
+impl TriggerQueries {
+    pub(super) fn put(&mut self, mut query: TriggerQuery) {
+        if query.floor.is_none()
+            && let (Some(skipped), Some(last)) = (self.skipped.take(), &mut query.last)
         {
-            (last[0], question.floor) = (skipped, Some(skipped));
+            (last[0], query.floor) = (skipped, Some(skipped));
         }
-        self.state = State::ToAsk(question);
+        self.state = QueryState::ToAsk(query);
     }
 
     pub(super) fn note_skipped(&mut self, fire_time: WallTime) {
@@ -96,43 +96,43 @@ impl Questions {
     }
 
     pub(super) fn has_one(&self) -> bool {
-        matches!(self.state, State::ToAsk(_))
+        matches!(self.state, QueryState::ToAsk(_))
     }
 
     /// Returns true if an answer is awaited, or is to be asked for.
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.state, State::None)
+        !matches!(self.state, QueryState::None)
     }
 
-    /// Takes the question out, to ask it.
-    pub(super) fn take(&mut self) -> Option<Question> {
-        let State::ToAsk(question) = self.state else { return None };
-        self.state = State::Asking;
-        Some(question)
+    /// Takes the query out, to ask it.
+    pub(super) fn take(&mut self) -> Option<TriggerQuery> {
+        let QueryState::ToAsk(query) = self.state else { return None };
+        self.state = QueryState::Asking;
+        Some(query)
     }
 
     pub(super) fn answered(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns after how long the question is asked again.
-    pub(super) fn failed(&mut self, question: Question, now: Tick) -> Duration {
+    /// Returns after how long the query is asked again.
+    pub(super) fn failed(&mut self, query: TriggerQuery, now: Tick) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let wait = wait_after(self.failures);
-        self.state = State::Failed { question, again_at: now + wait };
+        self.state = QueryState::Failed { query, again_at: now + wait };
         wait
     }
 
     pub(super) fn again_at(&self) -> Option<Tick> {
         match self.state {
-            State::Failed { again_at, .. } => Some(again_at),
+            QueryState::Failed { again_at, .. } => Some(again_at),
             _ => None,
         }
     }
 
     pub(super) fn ask_again(&mut self) {
-        if let State::Failed { question, .. } = self.state {
-            self.state = State::ToAsk(question);
+        if let QueryState::Failed { query, .. } = self.state {
+            self.state = QueryState::ToAsk(query);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The ticker of a task: the value inside its timer. It has the task's immutable parts, and its state behind a mutex.
+//! A scheduled task: its immutable parts, and its state behind a mutex.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
@@ -6,18 +6,18 @@ use std::sync::{Arc, PoisonError, Weak};
 use scheduler_core::{Clock, Now, ScheduledThreadPool, Timer};
 
 use super::gate::Gates;
-use super::jitter::Chance;
+use super::inner::TaskInner;
+use super::jitter::SeededJitter;
 use super::planner::Planner;
 use super::policy::Policy;
 use super::rule::Rule;
-use super::state::State;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
 use crate::run::inject::Call;
 use crate::sync::{Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
-/// The arguments of [`Ticker::make`].
-pub(crate) struct Parts {
+/// The arguments of [`ScheduledTask::make`].
+pub(crate) struct TaskParts {
     pub(crate) facts: TaskFacts,
     pub(crate) rule: Rule,
     /// Shared with the task before if both are equal.
@@ -40,10 +40,10 @@ pub(crate) struct Parts {
 pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
-pub(crate) struct Ticker {
+pub(crate) struct ScheduledTask {
     pub(super) name: Arc<str>,
     pub(super) policy: Arc<Policy>,
-    pub(super) chance: Chance,
+    pub(super) jitter_source: SeededJitter,
     pub(super) clock: Arc<dyn Clock>,
     /// Weak, because the pool owns the armed timer.
     pub(super) pool: Weak<ScheduledThreadPool>,
@@ -53,24 +53,24 @@ pub(crate) struct Ticker {
     /// What is wrong with the attributes of a disabled task.
     pub(super) faults: Box<str>,
     on_end: Option<Arc<OnEnd>>,
-    state: Mutex<State>,
+    state: Mutex<TaskInner>,
 }
 
-pub(super) type Guard<'a> = MutexGuard<'a, State>;
+pub(super) type Guard<'a> = MutexGuard<'a, TaskInner>;
 
-impl Ticker {
+impl ScheduledTask {
     /// Makes a task that [`Control::begin`](super::Control::begin) starts.
-    pub(super) fn make(parts: Parts) -> Arc<Timer<Self>> {
-        let Parts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
-        let chance = Chance::new(policy.seed, &facts.name);
-        let planner = Planner::new(&rule, Arc::clone(&policy), chance, Now::read(&*clock));
-        let mut state = State::new(Arc::new(facts), rule, call, planner);
+    pub(super) fn make(parts: TaskParts) -> Arc<Timer<Self>> {
+        let TaskParts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
+        let jitter_source = SeededJitter::new(policy.seed, &facts.name);
+        let planner = Planner::new(&rule, Arc::clone(&policy), jitter_source, Now::read(&*clock));
+        let mut state = TaskInner::new(Arc::new(facts), rule, call, planner);
         state.end = parts.disabled.as_ref().map(|_| TaskState::Disabled);
         let name = Arc::clone(&state.facts.name);
-        let ticker = Self {
+        let task = Self {
             name: Arc::clone(&name),
             policy,
-            chance,
+            jitter_source,
             clock,
             pool: Arc::downgrade(&pool),
             bus,
@@ -80,7 +80,7 @@ impl Ticker {
             on_end: parts.on_end,
             state: Mutex::new(state),
         };
-        pool.timer(name, ticker)
+        pool.timer(name, task)
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -91,7 +91,7 @@ impl Ticker {
         Now::read(&*self.clock)
     }
 
-    /// Delivers events that [`State::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
+    /// Delivers events that [`TaskInner::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
     pub(super) fn deliver(&self, mut events: Vec<Event>) {
         loop {
             self.bus.emit_all(&mut events);
@@ -145,7 +145,7 @@ impl Ticker {
 }
 
 /// The function and what it captures, and the trigger, are the user's: a panic of their destructors is reported.
-impl Drop for Ticker {
+impl Drop for ScheduledTask {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let call = state.call.take();
@@ -159,8 +159,8 @@ impl Drop for Ticker {
     }
 }
 
-impl fmt::Debug for Ticker {
+impl fmt::Debug for ScheduledTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticker").field("task", &self.name).finish_non_exhaustive()
+        f.debug_struct("ScheduledTask").field("task", &self.name).finish_non_exhaustive()
     }
 }

@@ -8,7 +8,7 @@ use scheduler_core::{Due, Now, Tick};
 
 use super::claimed::WaitingJobs;
 use super::gate::Permits;
-use super::manual::Promise;
+use super::manual::RunReply;
 use super::planner::{Planner, Start};
 use super::rule::Rule;
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
@@ -22,8 +22,8 @@ pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 /// The state of a task.
 ///
 /// INVARIANT: no code of the user's runs while it is locked: no trigger, body, gate, listener or destructor. At unlock the
-/// timer is armed for [`State::wake`].
-pub(super) struct State {
+/// timer is armed for [`TaskInner::wake`].
+pub(super) struct TaskInner {
     pub(super) facts: Arc<TaskFacts>,
     pub(super) rule: Rule,
     /// What is called; `None` after the end of the task.
@@ -37,7 +37,7 @@ pub(super) struct State {
     /// How many runs have started.
     pub(super) runs: u64,
     /// Those who asked for manual runs that have not started, in the planner's order.
-    pub(super) promises: VecDeque<Promise>,
+    pub(super) replies: VecDeque<RunReply>,
     /// Claimed jobs that have not started, in the planner's order.
     pub(super) jobs: WaitingJobs,
     /// How the task has ended or will with the runs in progress; or that it is disabled.
@@ -79,7 +79,7 @@ pub(super) struct ActiveRun {
     /// Why a gate has refused it.
     pub(super) refusal: Option<Arc<str>>,
     pub(super) permits: Option<Permits>,
-    pub(super) promise: Option<Promise>,
+    pub(super) reply: Option<RunReply>,
 }
 
 /// What a run in progress does.
@@ -105,7 +105,7 @@ impl ActiveRun {
     }
 }
 
-impl State {
+impl TaskInner {
     /// Takes the events that the calling thread has to deliver. `None` if there are none, or another thread delivers them:
     /// so events come in the order of the transitions.
     #[inline]
@@ -126,7 +126,7 @@ impl State {
             active: Vec::new(),
             spare: None,
             runs: 0,
-            promises: VecDeque::new(),
+            replies: VecDeque::new(),
             jobs: WaitingJobs::default(),
             end: None,
             is_end_reported: false,

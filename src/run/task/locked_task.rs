@@ -7,50 +7,50 @@ use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, W
 
 use super::effects::Effects;
 use super::planner::Skip;
-use super::question::Question;
 use super::rule::Rule;
-use super::ticker::{Guard, Ticker};
+use super::scheduled_task::{Guard, ScheduledTask};
+use super::trigger_query::TriggerQuery;
 use crate::observe::{Event, EventKind, Failure, SkipReason, TaskState, catch};
 
 /// A task while its lock is held.
-#[must_use = "a transition has to be committed"]
-pub(super) struct Transition<'a> {
-    pub(super) ticker: &'a Arc<Timer<Ticker>>,
+#[must_use = "a locked has to be committed"]
+pub(super) struct LockedTask<'a> {
+    pub(super) task: &'a Arc<Timer<ScheduledTask>>,
     pub(super) state: Guard<'a>,
     pub(super) effects: Effects,
     pub(super) now: Now,
 }
 
-impl<'a> Transition<'a> {
+impl<'a> LockedTask<'a> {
     #[inline]
-    pub(super) fn begin(ticker: &'a Arc<Timer<Ticker>>, now: Now) -> Self {
-        Self { ticker, state: ticker.lock(), effects: Effects::default(), now }
+    pub(super) fn lock(task: &'a Arc<Timer<ScheduledTask>>, now: Now) -> Self {
+        Self { task, state: task.lock(), effects: Effects::default(), now }
     }
 
     /// Arms the timer, unlocks, and performs the effects.
     #[inline]
     pub(super) fn commit(mut self) {
-        while self.state.planner.has_question() {
-            self = self.ask();
+        while self.state.planner.has_query() {
+            self = self.query_trigger();
         }
-        self.conclude();
+        self.finish_if_done();
         let wake = self.arm();
-        self.leave(wake);
+        self.unlock(wake);
     }
 
     /// Unlocks and performs the effects. The timer stays as it is unless it was armed.
     #[inline]
-    pub(super) fn leave(self, wake: Option<Wake>) {
-        let Self { ticker, mut state, effects, .. } = self;
+    pub(super) fn unlock(self, wake: Option<Wake>) {
+        let Self { task, mut state, effects, .. } = self;
         let events = state.events_to_deliver();
         drop(state);
         drop(wake);
-        effects.perform(ticker, events);
+        effects.perform(task, events);
     }
 
     /// Reports what the planner has decided, and ends the task if nothing is left to do.
     #[inline]
-    fn conclude(&mut self) {
+    fn finish_if_done(&mut self) {
         if self.state.planner.has_news() {
             self.report_news();
         }
@@ -58,11 +58,11 @@ impl<'a> Transition<'a> {
             self.state.end = Some(TaskState::Completed);
         }
         if self.state.end.is_some() {
-            self.conclude_end();
+            self.finish_task();
         }
     }
 
-    /// INVARIANT: at unlock the timer is armed for `State::wake`.
+    /// INVARIANT: at unlock the timer is armed for `TaskInner::wake`.
     #[inline]
     fn arm(&mut self) -> Option<Wake> {
         let wake = self.state.wake(self.now).filter(|due| *due != Due::NEVER);
@@ -70,8 +70,8 @@ impl<'a> Transition<'a> {
             return None;
         }
         let armed = match wake {
-            Some(due) => self.ticker.arm(due, self.now),
-            None => self.ticker.disarm(),
+            Some(due) => self.task.arm(due, self.now),
+            None => self.task.disarm(),
         };
         self.state.armed = wake;
         if armed.is_refused() {
@@ -85,7 +85,7 @@ impl<'a> Transition<'a> {
     fn refused(&mut self) {
         self.state.armed = None;
         self.end(TaskState::Cancelled);
-        self.conclude();
+        self.finish_if_done();
     }
 
     /// Counts and reports skips, and the end of a pause.
@@ -134,10 +134,10 @@ impl<'a> Transition<'a> {
 
     /// Reports the end of the task, once, when its last run is over.
     #[cold]
-    fn conclude_end(&mut self) {
+    fn finish_task(&mut self) {
         let Some(end) = self.state.end.filter(|end| end.is_ended()) else { return };
-        for promise in std::mem::take(&mut self.state.promises) {
-            let answer = promise.break_off(&self.ticker.name, end);
+        for reply in std::mem::take(&mut self.state.replies) {
+            let answer = reply.task_ended(&self.task.name, end);
             self.effects.rare().answers.push(answer);
         }
         self.give_jobs_back();
@@ -158,27 +158,27 @@ impl<'a> Transition<'a> {
     }
 
     /// Asks a custom trigger, outside the lock.
-    pub(super) fn ask(mut self) -> Self {
+    pub(super) fn query_trigger(mut self) -> Self {
         let Rule::Custom(trigger) = &self.state.rule else { return self };
         let trigger = Arc::clone(trigger);
-        let Some((question, generation)) = self.state.planner.question() else { return self };
-        let Self { ticker, state, effects, now } = self;
+        let Some((query, generation)) = self.state.planner.take_query() else { return self };
+        let Self { task, state, effects, now } = self;
         drop(state);
-        let answer = put(&question, &*trigger, now);
-        ticker.drop_contained(trigger);
-        let mut this = Self { ticker, state: ticker.lock(), effects, now };
+        let answer = ask_once(&query, &*trigger, now);
+        task.drop_contained(trigger);
+        let mut this = Self { task, state: task.lock(), effects, now };
         match answer {
             Ok(next) => {
                 this.state.planner.answer(generation, next);
                 this.state.trigger_failure = None;
             }
-            Err(failure) => this.unanswered(generation, question, failure),
+            Err(failure) => this.unanswered(generation, query, failure),
         }
         this
     }
 
-    fn unanswered(&mut self, generation: u32, question: Question, failure: Failure) {
-        let Some(asked_again_in) = self.state.planner.unanswered(generation, question, self.now)
+    fn unanswered(&mut self, generation: u32, query: TriggerQuery, failure: Failure) {
+        let Some(asked_again_in) = self.state.planner.unanswered(generation, query, self.now)
         else {
             return;
         };
@@ -188,12 +188,16 @@ impl<'a> Transition<'a> {
 }
 
 /// Asks a trigger once. An answer too far ahead for any clock means that it fires no more.
-fn put(question: &Question, trigger: &dyn Trigger, now: Now) -> Result<Option<WallTime>, Failure> {
-    let context = question.context(now.wall.to_utc());
+fn ask_once(
+    query: &TriggerQuery,
+    trigger: &dyn Trigger,
+    now: Now,
+) -> Result<Option<WallTime>, Failure> {
+    let context = query.context(now.wall.to_utc());
     let answer = catch(|| trigger.next_fire_time(&context).map_err(|error| text(&*error)))?;
     let next = answer.map_err(|text| failure(&text))?.map(WallTime::from);
     let next = next.filter(|next| *next != WallTime::MAX);
-    if let (Some(floor), Some(next)) = (question.floor, next)
+    if let (Some(floor), Some(next)) = (query.floor, next)
         && next <= floor
     {
         return Err(failure(&format!(
