@@ -2,11 +2,11 @@
 //!
 //! | guide | for whom |
 //! |---|---|
-//! | [`getting_started`] | those who write their first task |
-//! | [`from_spring`] | those who know `@Scheduled` |
+//! | [`tutorial`] | those who write their first task |
+//! | [`from_spring`], [`from_celery`], [`from_sidekiq`], [`from_cron`] | those who know another scheduler |
 //! | [`policies`] | those who want to know what happens when things do not go as planned |
 //! | [`settings`] | those who change schedules without a build |
-//! | [`production`] | those who run a program: signals, containers, zones, health, several instances |
+//! | [`production`], [`kubernetes`], [`incidents`] | those who run a program |
 //! | [`durable`] | those whose jobs have to survive a restart, or are shared by processes |
 //! | [`cluster`] | those who run several processes on a store |
 //! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
@@ -24,12 +24,18 @@ macro_rules! in_repository {
 }
 
 /// [arguments]: macro@crate::scheduled#arguments
-/// [documentation]: crate::guide
+/// [cluster]: crate::guide::cluster
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [durable]: crate::guide::durable
 /// [features]: crate#features
+/// [policies]: crate::guide::policies
+/// [production]: crate::guide::production
 /// [server]: crate::guide::production#beside-a-server
+/// [settings]: crate::guide::settings
 /// [testing]: ../../testing/index.html
-#[doc = include_str!("../docs/getting-started.md")]
-pub mod getting_started {}
+/// [transactional]: crate::guide::durable#transactional-enqueue
+#[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/tutorial.md"))]
+pub mod tutorial {}
 
 /// [scheduled]: macro@crate::scheduled
 /// [testing]: ../../testing/index.html
@@ -39,6 +45,40 @@ pub mod getting_started {}
 /// [durable]: crate::guide::durable#operating-it
 #[doc = include_str!("../docs/from-spring.md")]
 pub mod from_spring {}
+
+/// [cli]: https://docs.rs/scheduler-cli
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [durable]: crate::guide::durable#postgresql
+/// [production]: crate::guide::production#events
+/// [testing]: ../../testing/index.html
+#[cfg_attr(feature = "durable", doc = include_str!("../docs/from-celery.md"))]
+pub mod from_celery {}
+
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [production]: crate::guide::production#events
+/// [testing]: ../../testing/index.html#durable-tasks
+/// [transactional]: crate::guide::durable#transactional-enqueue
+#[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
+pub mod from_sidekiq {}
+
+/// [cli]: https://docs.rs/scheduler-cli
+/// [durable]: crate::guide::durable
+/// [production]: crate::guide::production#metrics
+#[doc = include_str!("../docs/from-cron.md")]
+pub mod from_cron {}
+
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [deploys]: crate::guide::durable#deploys
+/// [stop]: crate::guide::production#the-limit-of-the-stop
+#[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
+#[doc = include_str!("../docs/kubernetes.md")]
+pub mod kubernetes {}
+
+/// [fences]: crate::guide::durable#fences
+/// [stop]: crate::guide::production#the-limit-of-the-stop
+#[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
+#[doc = include_str!("../docs/incidents.md")]
+pub mod incidents {}
 
 /// [durable]: crate::guide::durable#policies-across-a-restart
 #[doc = include_str!("../docs/policies.md")]
