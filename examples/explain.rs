@@ -99,13 +99,13 @@ impl Question {
 }
 
 fn read_expression(text: &str) -> Result<CronExpression, String> {
-    text.parse().map_err(|error: scheduler_expr::ParseCronError| {
+    text.parse().map_err(|error: scheduler_expr::ParseError| {
         fault(&error.to_string(), &error.caret(), error.help())
     })
 }
 
 fn read_zone(name: &str) -> Result<Zone, String> {
-    name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
+    name.parse().map_err(|error: scheduler_expr::ParseError| {
         fault(&error.to_string(), &error.caret(), error.help())
     })
 }

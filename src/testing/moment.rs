@@ -178,7 +178,7 @@ fn parse(text: &str) -> Result<Moment, String> {
 }
 
 fn zone_named(text: &str, name: &str) -> Result<Zone, String> {
-    name.parse().map_err(|error: scheduler_expr::ParseZoneError| {
+    name.parse().map_err(|error: scheduler_expr::ParseError| {
         let help = error.help().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
         format!("`{text}`: {error}{help}")
     })

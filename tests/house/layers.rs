@@ -12,6 +12,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
             "calendar",
             "nearest",
             "excerpt",
+            "error",
             "name",
             "zone",
             "instant",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use scheduler_expr::{CronExpression, ParseCronError, ParseZoneError, quoted};
+use scheduler_expr::{CronExpression, ParseError, quoted};
 
 /// What the process answers when all went well.
 pub(crate) const OK: u8 = 0;
@@ -73,18 +73,8 @@ fn caret(text: &str, span: Range<usize>, label: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-impl From<ParseCronError> for Fault {
-    fn from(error: ParseCronError) -> Self {
-        let fault = Self { place: Some(error.caret()), ..Self::no(error.to_string()) };
-        match error.help() {
-            Some(help) => fault.help(help),
-            None => fault,
-        }
-    }
-}
-
-impl From<ParseZoneError> for Fault {
-    fn from(error: ParseZoneError) -> Self {
+impl From<ParseError> for Fault {
+    fn from(error: ParseError) -> Self {
         let fault = Self::no(error.to_string());
         match error.help() {
             Some(help) => fault.help(help),
@@ -117,7 +107,8 @@ impl fmt::Display for Fault {
 pub(crate) fn parse(text: &str) -> Result<CronExpression, Fault> {
     CronExpression::parse(text).map_err(|error| {
         let words = text.split_whitespace().count();
-        let fault = Fault::from(error);
+        let place = Some(error.caret());
+        let fault = Fault { place, ..Fault::from(error) };
         let is_line = text.is_ascii() && !text.contains(['"', '`', '\\']);
         match words {
             5 if is_line => fault.help("or let it be read as a crontab line: --from unix"),

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use chrono::{DateTime, Utc};
 use scheduler_core::Clock;
 use scheduler_core::trigger::Zone;
-use scheduler_expr::ParseZoneError;
+use scheduler_expr::ParseError;
 
 use crate::fault::Fault;
 
@@ -109,7 +109,7 @@ pub(crate) fn zone(name: Option<&str>, around: &Surroundings<'_>) -> Result<Zone
         return Ok(ZoneAsked::named(name.parse()?));
     }
     let help = "name it: --zone Europe/Berlin";
-    let faulty = |variable: &str, error: ParseZoneError| {
+    let faulty = |variable: &str, error: ParseError| {
         Fault::unable(format!("the variable {variable}: {error}")).help(help)
     };
     if let Some(name) = (around.variable)("SCHEDULER_ZONE") {

@@ -25,7 +25,7 @@ const DAYS_OF_A_CYCLE: i64 = 146_097;
 /// let leap_days = CronExpression::parse("0 0 0 29 2 *")?.days();
 /// let first_of_2024 = 19_723; // days since 1970-01-01
 /// assert_eq!(leap_days.next_from(first_of_2024), Some(first_of_2024 + 31 + 28));
-/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CalendarDays {

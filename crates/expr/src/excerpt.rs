@@ -19,7 +19,7 @@ const LEAD: usize = 60;
 const ELLIPSIS: char = '…';
 
 /// One line of quoted text and the columns of the fault in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     line: String,
     column: usize,

@@ -1,10 +1,9 @@
 //! Instants as people write them: a date, a time, and the offset from UTC (RFC 3339).
 
-use std::error::Error;
-use std::fmt;
 use std::ops::Range;
 
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::ParseError;
+use crate::excerpt::quoted;
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -19,22 +18,13 @@ const DAY: i64 = 86_400;
 ///
 /// let error = Instant::parse("2027-01-01T00:00:00").unwrap_err();
 /// assert_eq!(error.to_string(), "`2027-01-01T00:00:00` has no offset from UTC");
-/// assert_eq!(error.instead(), Some("2027-01-01T00:00:00Z"));
-/// # Ok::<(), scheduler_expr::ParseInstantError>(())
+/// assert_eq!(error.help(), Some("write `2027-01-01T00:00:00Z`"));
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant {
     seconds: i64,
     nanos: u32,
-}
-
-/// Why a text is not an instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseInstantError {
-    text: String,
-    reason: String,
-    span: Option<Range<usize>>,
-    instead: Option<String>,
 }
 
 impl Instant {
@@ -44,8 +34,8 @@ impl Instant {
     /// # Errors
     ///
     /// When the text has another form, lacks the offset, or names a day or time that does not exist.
-    pub fn parse(text: &str) -> Result<Self, ParseInstantError> {
-        Parser { text, at: 0 }.instant()
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        Parser { text, at: 0 }.instant().map_err(|error| error.within(text))
     }
 
     /// Whole seconds since 1970-01-01 in UTC.
@@ -61,36 +51,13 @@ impl Instant {
     }
 }
 
-impl ParseInstantError {
-    /// Two lines: the text, and carets below the fault; none when the whole text is at fault.
-    #[must_use]
-    pub fn caret(&self) -> Option<String> {
-        let span = self.span.clone()?;
-        Some(format!("{}\n{}{}", self.text, " ".repeat(span.start), "^".repeat(span.len())))
-    }
-
-    /// A text that was probably meant.
-    #[must_use]
-    pub fn instead(&self) -> Option<&str> {
-        self.instead.as_deref()
-    }
-}
-
-impl fmt::Display for ParseInstantError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.reason)
-    }
-}
-
-impl Error for ParseInstantError {}
-
 struct Parser<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl Parser<'_> {
-    fn instant(&mut self) -> Result<Instant, ParseInstantError> {
+    fn instant(&mut self) -> Result<Instant, ParseError> {
         let year = self.number("year", 4, 1..10_000)?;
         self.expect(b"-")?;
         let month = self.number("month", 2, 1..13)?;
@@ -122,7 +89,7 @@ impl Parser<'_> {
     }
 
     /// How many seconds local time is ahead of UTC.
-    fn offset(&mut self) -> Result<i64, ParseInstantError> {
+    fn offset(&mut self) -> Result<i64, ParseError> {
         let sign = match self.expect(b"Zz+-")? {
             b'+' => 1,
             b'-' => -1,
@@ -134,7 +101,7 @@ impl Parser<'_> {
         Ok(sign * (hours * 60 + minutes) * 60)
     }
 
-    fn decimals(&mut self) -> Result<u32, ParseInstantError> {
+    fn decimals(&mut self) -> Result<u32, ParseError> {
         let rest = &self.text[self.at..];
         let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
         if !(1..=9).contains(&digits.len()) {
@@ -144,12 +111,7 @@ impl Parser<'_> {
         format!("{digits:0<9}").parse().map_err(|_| self.other_form())
     }
 
-    fn number(
-        &mut self,
-        what: &str,
-        digits: usize,
-        range: Range<i64>,
-    ) -> Result<i64, ParseInstantError> {
+    fn number(&mut self, what: &str, digits: usize, range: Range<i64>) -> Result<i64, ParseError> {
         let span = self.at..self.at + digits;
         let text = self.text.get(span.clone()).unwrap_or_default();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -161,13 +123,12 @@ impl Parser<'_> {
             _ => {
                 let (least, most) = (range.start, range.end - 1);
                 let reason = format!("{what} `{text}` is out of range {least}-{most}");
-                let span = is_quotable(self.text).then_some(span);
-                Err(ParseInstantError { span, ..self.fault(reason) })
+                Err(ParseError::new(span, reason))
             }
         }
     }
 
-    fn expect(&mut self, bytes: &[u8]) -> Result<u8, ParseInstantError> {
+    fn expect(&mut self, bytes: &[u8]) -> Result<u8, ParseError> {
         self.take(bytes).ok_or_else(|| self.other_form())
     }
 
@@ -182,7 +143,7 @@ impl Parser<'_> {
         self.at == self.text.len()
     }
 
-    fn other_form(&self) -> ParseInstantError {
+    fn other_form(&self) -> ParseError {
         self.fault(match self.text {
             "" => "the text is empty".to_owned(),
             text => format!("{} is not an instant", quoted(text)),
@@ -190,13 +151,13 @@ impl Parser<'_> {
     }
 
     /// The text ends before it has all parts.
-    fn incomplete(&self, reason: &str, rest: &str) -> ParseInstantError {
-        let instead = Some(format!("{}{rest}", self.text));
-        ParseInstantError { instead, ..self.fault(format!("{} {reason}", quoted(self.text))) }
+    fn incomplete(&self, reason: &str, rest: &str) -> ParseError {
+        let replacement = format!("{}{rest}", self.text);
+        self.fault(format!("{} {reason}", quoted(self.text))).with_replacement(replacement)
     }
 
-    fn fault(&self, reason: String) -> ParseInstantError {
-        ParseInstantError { text: self.text.to_owned(), reason, span: None, instead: None }
+    fn fault(&self, reason: String) -> ParseError {
+        ParseError::new(0..self.text.len(), reason)
     }
 }
 
@@ -226,7 +187,7 @@ mod tests {
     #[track_caller]
     fn check_fault(text: &str, reason: &str, instead: Option<&str>) {
         let error = Instant::parse(text).unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.instead()), (reason, instead));
+        assert_eq!((error.to_string().as_str(), error.replacement()), (reason, instead));
     }
 
     #[test]
@@ -269,6 +230,6 @@ mod tests {
         check_fault("2027-01-01T24:00:00Z", "hour `24` is out of range 0-23", None);
         check_fault("2027-01-01T00:00:00+25:00", "offset hour `25` is out of range 0-23", None);
         let caret = Instant::parse("2027-13-01T00:00:00Z").unwrap_err().caret();
-        assert_eq!(caret.as_deref(), Some("2027-13-01T00:00:00Z\n     ^^"));
+        assert_eq!(caret, "2027-13-01T00:00:00Z\n     ^^");
     }
 }

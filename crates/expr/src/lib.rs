@@ -25,7 +25,7 @@
 //! let error = "0 0 25 * * *".parse::<CronExpression>().unwrap_err();
 //! assert_eq!(error.to_string(), "invalid cron expression: hour `25` is out of range 0-23");
 //! assert_eq!(error.caret(), "0 0 25 * * *\n    ^^ hour");
-//! # Ok::<(), scheduler_expr::ParseCronError>(())
+//! # Ok::<(), scheduler_expr::ParseError>(())
 //! ```
 //
 // # What it must never do
@@ -42,6 +42,7 @@ mod attribute;
 mod calendar;
 mod cron;
 mod duration;
+mod error;
 mod excerpt;
 mod instant;
 mod name;
@@ -54,14 +55,13 @@ mod zone;
 pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment};
 pub use attribute::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 pub use calendar::CalendarDays;
-pub use cron::ParseCronErrorKind;
-pub use cron::{CronExpression, CronField, FieldValues, NeverFires, ParseCronError};
-pub use duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind, SignedDuration};
+pub use cron::{CronExpression, CronField, FieldValues, NeverFires};
+pub use duration::{DurationUnit, SignedDuration};
 pub use duration::{intended_period, parse_delay, parse_duration, parse_period};
+pub use error::ParseError;
 pub use excerpt::quoted;
-pub use instant::{Instant, ParseInstantError};
-pub use name::{ParseNameError, check_name};
+pub use instant::Instant;
+pub use name::check_name;
 pub use nearest::nearest;
-pub use placeholder::{ParseTemplateError, ParseTemplateErrorKind};
 pub use placeholder::{ResolveTemplateError, ResolveTemplateErrorKind, Template};
-pub use zone::{ParseZoneError, check_zone_name, zone_names};
+pub use zone::{check_zone_name, zone_names};

@@ -1,24 +1,7 @@
 //! The names that a person gives: of tasks and of pools.
 
-use std::error::Error;
-use std::fmt;
-
+use crate::error::ParseError;
 use crate::excerpt::{is_quotable, quoted};
-
-/// Why a text is not a name.
-///
-/// ```
-/// use scheduler_expr::check_name;
-///
-/// let error = check_name(" report").unwrap_err();
-/// assert_eq!(error.to_string(), "has blanks around it");
-/// assert_eq!(error.help(), Some("write `report`"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseNameError {
-    reason: &'static str,
-    help: Option<String>,
-}
 
 /// Longer names fit into no line.
 const BYTES_MAX: usize = 200;
@@ -38,7 +21,7 @@ const BYTES_MAX: usize = 200;
 /// # Errors
 ///
 /// When it cannot. The error reads as the end of a sentence that begins with what is named.
-pub fn check_name(name: &str) -> Result<(), ParseNameError> {
+pub fn check_name(name: &str) -> Result<(), ParseError> {
     let trimmed = name.trim();
     let reason = if trimmed.is_empty() {
         "is empty"
@@ -57,7 +40,7 @@ pub fn check_name(name: &str) -> Result<(), ParseNameError> {
         Some(unseen) => Some(format!("remove the character U+{:04X}", u32::from(unseen))),
         None => None,
     };
-    Err(ParseNameError { reason, help })
+    Err(ParseError::new(0..name.len(), reason).within(name).with_help(help))
 }
 
 fn is_control(c: char) -> bool {
@@ -90,22 +73,6 @@ fn is_unseen(c: char) -> bool {
             | '\u{E0000}'..='\u{E0FFF}'
     )
 }
-
-impl ParseNameError {
-    /// What to write instead.
-    #[must_use]
-    pub fn help(&self) -> Option<&str> {
-        self.help.as_deref()
-    }
-}
-
-impl fmt::Display for ParseNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.reason)
-    }
-}
-
-impl Error for ParseNameError {}
 
 #[cfg(test)]
 mod tests {

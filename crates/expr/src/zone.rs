@@ -4,10 +4,8 @@
 //! database which the engine carries; a test of the engine holds the two together. No file is
 //! opened to check a name.
 
-use std::error::Error;
-use std::fmt;
-
-use crate::excerpt::{Excerpt, quoted};
+use crate::error::ParseError;
+use crate::excerpt::quoted;
 use crate::nearest::nearest;
 
 /// The names, sorted by their bytes, one per line.
@@ -17,22 +15,6 @@ const ZONES: &str = include_str!("zones.txt");
 ///
 /// The zones are those of `java.time.ZoneId.SHORT_IDS`; for what Java does not know either, a place with that offset.
 const ABBREVIATIONS: &str = include_str!("abbreviations.txt");
-
-/// Why a text is not the name of a time zone.
-///
-/// ```
-/// use scheduler_expr::check_zone_name;
-///
-/// let error = check_zone_name("europe/berlin").unwrap_err();
-/// assert_eq!(error.to_string(), "unknown time zone `europe/berlin`");
-/// assert_eq!(error.help(), Some("did you mean `Europe/Berlin`?"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseZoneError {
-    reason: String,
-    help: String,
-    excerpt: Excerpt,
-}
 
 /// Checks that `name` is an IANA time zone, in its exact spelling.
 ///
@@ -48,7 +30,7 @@ pub struct ParseZoneError {
 ///
 /// When it is not. Java's abbreviations (`PST`) and custom offsets (`GMT+2`), which Spring accepts,
 /// are refused with the name to write instead.
-pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
+pub fn check_zone_name(name: &str) -> Result<(), ParseError> {
     if is_known(name) {
         return Ok(());
     }
@@ -56,8 +38,7 @@ pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
         "" => "the time zone is empty".to_owned(),
         _ => format!("unknown time zone {}", quoted(name)),
     };
-    let excerpt = Excerpt::new(name, &(0..name.len()));
-    Err(ParseZoneError { reason, help: help_for(name), excerpt })
+    Err(ParseError::new(0..name.len(), reason).within(name).with_help(help_for(name)))
 }
 
 /// The names of all time zones, sorted.
@@ -68,28 +49,6 @@ pub fn check_zone_name(name: &str) -> Result<(), ParseZoneError> {
 pub fn zone_names() -> impl Iterator<Item = &'static str> {
     ZONES.lines()
 }
-
-impl ParseZoneError {
-    /// What to write instead.
-    #[must_use]
-    pub fn help(&self) -> Option<&str> {
-        Some(&self.help)
-    }
-
-    /// Two lines: the name, and carets below it. What cannot be printed is escaped.
-    #[must_use]
-    pub fn caret(&self) -> String {
-        self.excerpt.caret(None)
-    }
-}
-
-impl fmt::Display for ParseZoneError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.reason)
-    }
-}
-
-impl Error for ParseZoneError {}
 
 fn is_known(name: &str) -> bool {
     zone_names().any(|known| known == name)
@@ -163,7 +122,8 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: &str) {
-        let help = check_zone_name(name).err().map_or(String::new(), |error| error.help);
+        let help = |error: ParseError| error.help().unwrap_or_default().to_owned();
+        let help = check_zone_name(name).err().map_or(String::new(), help);
         assert!(help.contains(expected), "{name:?}: {help}");
         assert_eq!(help.is_empty(), expected.is_empty(), "{name:?}: {help}");
     }

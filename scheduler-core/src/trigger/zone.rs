@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
-use scheduler_expr::{ParseZoneError, check_zone_name};
+use scheduler_expr::{ParseError, check_zone_name};
 
 /// The seconds within which a zone changes at most once.
 ///
@@ -40,7 +40,7 @@ const TWO_YEARS: i64 = 2 * 366 * 86_400;
 ///
 /// let zone: Zone = "Europe/Berlin".parse()?;
 /// assert_eq!(zone.name(), "Europe/Berlin");
-/// # Ok::<(), scheduler_expr::ParseZoneError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[doc(alias = "ZoneId")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ impl Zone {
         let name = iana_time_zone::get_timezone().map_err(|cause| SystemZoneError {
             reason: format!("the system does not report its time zone: {cause}"),
         })?;
-        name.parse().map_err(|error: ParseZoneError| SystemZoneError {
+        name.parse().map_err(|error: ParseError| SystemZoneError {
             reason: format!("the system's time zone cannot be used: {error}"),
         })
     }
@@ -112,14 +112,14 @@ impl Zone {
     /// let zone = Zone::of_variable(":/usr/share/zoneinfo/Europe/Berlin").unwrap()?;
     /// assert_eq!(zone.name(), "Europe/Berlin");
     /// assert_eq!(Zone::of_variable(""), None);
-    /// # Ok::<(), scheduler_expr::ParseZoneError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// When the name is not in the database, such as a rule of POSIX: `CET-1CEST,M3.5.0,M10.5.0/3`.
     #[must_use]
-    pub fn of_variable(value: &str) -> Option<Result<Self, ParseZoneError>> {
+    pub fn of_variable(value: &str) -> Option<Result<Self, ParseError>> {
         let path = value.trim_start_matches(':');
         let name = path.strip_prefix("/usr/share/zoneinfo/").unwrap_or(path);
         (!matches!(name, "" | "/etc/localtime")).then(|| name.parse())
@@ -139,7 +139,7 @@ impl Zone {
     /// let zone: Zone = "Europe/Berlin".parse()?;
     /// let summer = "2126-07-01T00:00:00Z".parse().unwrap();
     /// assert_eq!(zone.offset_at(summer).to_string(), "+02:00");
-    /// # Ok::<(), scheduler_expr::ParseZoneError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     #[must_use]
     pub fn offset_at(&self, instant: DateTime<Utc>) -> FixedOffset {
@@ -275,9 +275,9 @@ fn fixed(offset: i64) -> FixedOffset {
 }
 
 impl FromStr for Zone {
-    type Err = ParseZoneError;
+    type Err = ParseError;
 
-    fn from_str(name: &str) -> Result<Self, ParseZoneError> {
+    fn from_str(name: &str) -> Result<Self, ParseError> {
         check_zone_name(name)?;
         // INVARIANT: every name that passes the check is one that the data know; a test compares
         // them.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use scheduler_expr::{
-    Attribute, Kind, ParseTemplateError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
+    Attribute, Kind, ParseError, ResolveTemplateError, ResolveTemplateErrorKind, Template,
 };
 
 use super::{
@@ -225,11 +225,11 @@ fn refused(
     raw: &Raw,
     subject: &Subject<'_>,
     reason: &dyn fmt::Display,
-    template: Option<&ParseTemplateError>,
+    template: Option<&ParseError>,
 ) -> SettingsError {
     SettingsError::new(format!("{}: {reason}", subject.label))
-        .note(template.map(ParseTemplateError::caret))
-        .help(template.and_then(ParseTemplateError::help).map(str::to_owned))
+        .note(template.map(ParseError::caret))
+        .help(template.and_then(ParseError::help).map(str::to_owned))
         .at(&raw.source)
 }
 

@@ -12,7 +12,7 @@ pub(super) fn default_zone(
 ) -> Result<(Zone, Option<Message>), String> {
     let known = |zone| (zone, None);
     if let Some(name) = asked {
-        return name.parse().map(known).map_err(|error: scheduler_expr::ParseZoneError| {
+        return name.parse().map(known).map_err(|error: scheduler_expr::ParseError| {
             let help = error.help().map(|help| format!("\nhelp: {help}"));
             format!("the scheduler's zone: {error}{}", help.unwrap_or_default())
         });

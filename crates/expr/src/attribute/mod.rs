@@ -22,16 +22,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod together;
-mod wording;
 mod words;
 
 use std::fmt;
 
-pub use error::AttributeError;
+use error::Wording;
+pub use error::{AttributeError, assignment};
 pub use rule::RuleKind;
 pub use table::{Attribute, Kind, Role, Row};
-use wording::Wording;
-pub use wording::assignment;
 pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 
 /// The words of a flag, that of the default first.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
-use crate::duration::{DurationUnit, ParseDurationError, ParseDurationErrorKind};
-use crate::duration::{in_seconds, parse_delay, parse_period};
+use crate::duration::{DurationUnit, in_seconds, parse_delay, parse_period};
+use crate::error::{Cause, ParseError};
 use crate::excerpt::{is_quotable, quoted};
 use crate::instant::Instant;
 use crate::name::check_name;
@@ -138,9 +138,9 @@ impl Attribute {
         self,
         text: &str,
         unit: Option<DurationUnit>,
-        error: &ParseDurationError,
+        error: &ParseError,
     ) -> AttributeError {
-        let has_no_unit = error.kind() == ParseDurationErrorKind::NoUnit;
+        let has_no_unit = error.cause() == Some(Cause::NoUnit);
         // Carets below the whole text would only repeat what is seen anyway.
         let is_part = error.span() != (0..text.len());
         if text == OFF && matches!(self, Self::FixedRate | Self::FixedDelay) {
@@ -148,9 +148,9 @@ impl Attribute {
             let help = Wording::new("to switch the task off, write ").set(Self::Enabled, "false");
             return AttributeError::invalid(self, reason).with_help(help);
         }
-        let help = match error.instead() {
+        let help = match error.replacement() {
             Some(millis) if has_no_unit && !is_part => Some(self.with_unit(text, millis)),
-            _ if self == Self::Timeout && error.kind() == ParseDurationErrorKind::NotPositive => {
+            _ if self == Self::Timeout && error.cause() == Some(Cause::NotPositive) => {
                 Some(Wording::new("for no limit, write ").set(self, OFF))
             }
             _ => error.help().map(Wording::new),
@@ -257,17 +257,20 @@ impl Attribute {
     /// When the text is not an instant, or has no offset from UTC.
     pub fn parse_instant(self, text: &str) -> Result<Instant, AttributeError> {
         Instant::parse(text).map_err(|error| {
+            let is_part = error.span() != (0..text.len());
             let example =
                 || Wording::new("write for example ").set(self, self.row().example_text());
-            let help = match error.instead().filter(|instead| is_quotable(instead)) {
+            let help = match error.replacement().filter(|instead| is_quotable(instead)) {
                 Some(instead) => Some(
                     Wording::new("write ")
                         .set(self, instead)
                         .text(", or the offset of the place, such as `+01:00`"),
                 ),
-                None => error.caret().is_none().then(example),
+                None => (!is_part).then(example),
             };
-            AttributeError::invalid(self, &error).with_caret(error.caret()).with_help(help)
+            AttributeError::invalid(self, &error)
+                .with_caret(is_part.then(|| error.caret()))
+                .with_help(help)
         })
     }
 

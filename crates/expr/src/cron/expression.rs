@@ -18,7 +18,7 @@ use crate::calendar::CalendarDays;
 /// assert_eq!(cron, CronExpression::parse("0 0 0 ? * 7")?);
 /// assert_eq!(cron.to_string(), "0 0 0 * * SUN");
 /// assert_eq!(cron.source(), "@weekly");
-/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 ///
 /// The grammar and the meaning are those of Spring's `CronExpression`.
@@ -58,7 +58,7 @@ impl CronExpression {
     /// let cron = CronExpression::parse("0 */20 9-11 * * SUN,TUE")?;
     /// assert_eq!(cron.values(CronField::Minute).collect::<Vec<_>>(), [0, 20, 40]);
     /// assert_eq!(cron.values(CronField::DayOfWeek).collect::<Vec<_>>(), [2, 7]);
-    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     #[must_use]
     pub fn values(&self, field: CronField) -> FieldValues {
@@ -116,7 +116,7 @@ impl Hash for CronExpression {
 /// let cron: CronExpression = "0 0 9 * * MON-FRI".parse()?;
 /// let days = cron.values(CronField::DayOfWeek);
 /// assert_eq!(days.len(), 5);
-/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct FieldValues(u64);

@@ -10,7 +10,7 @@ use std::fmt;
 /// let cron: CronExpression = "0 */20 9 * * *".parse()?;
 /// assert_eq!(cron.values(CronField::Minute).collect::<Vec<_>>(), [0, 20, 40]);
 /// assert_eq!(CronField::Minute.name(), "minute");
-/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CronField {

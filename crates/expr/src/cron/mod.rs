@@ -31,27 +31,20 @@
 mod days;
 mod describe;
 mod display;
-mod error;
 mod expression;
 mod field;
-mod hint;
 mod item;
-mod line;
-mod list;
 mod never;
 mod parse;
-mod reversed;
 #[cfg(test)]
 mod tests;
 mod word;
 
 use days::{DaysOfMonth, DaysOfWeek, bits, calendar_days};
-use error::Fault;
-pub use error::{ParseCronError, ParseCronErrorKind};
+use display::{join, ranges, runs};
 use expression::Fields;
 pub use expression::{CronExpression, FieldValues};
 pub use field::CronField;
 use field::{DAY_NAMES, MONTH_NAMES, short_name};
-use list::{join, ranges, runs};
 pub use never::NeverFires;
 use word::{Word, has_zone_prefix, is_outer_blank, words};

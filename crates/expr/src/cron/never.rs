@@ -19,7 +19,7 @@ use crate::excerpt::{Excerpt, quoted};
 /// let never = CronExpression::parse("0 0 0 31 4,6 *")?.never_fires().unwrap();
 /// assert_eq!(never.to_string(), "cron expression never matches: April and June have no day 31");
 /// assert_eq!(never.caret(), "0 0 0 31 4,6 *\n      ^^");
-/// # Ok::<(), scheduler_expr::ParseCronError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeverFires {
@@ -43,7 +43,7 @@ impl CronExpression {
     ///
     /// let never = CronExpression::parse("0 0 0 30 2 *")?.never_fires().unwrap();
     /// assert_eq!(never.reason(), "February has no day 30");
-    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     #[must_use]
     pub fn never_fires(&self) -> Option<NeverFires> {

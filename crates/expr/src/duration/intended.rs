@@ -1,7 +1,7 @@
-//! What a text that is no duration was surely meant to be: `1h30`, `1.5h`, `5 minutes`.
+//! Guesses the duration that a text was surely meant to be: `1h30`, `1.5h`, `5 minutes`.
 //!
-//! A text that may mean two things is left alone: a number without a unit, units that do not go from
-//! large to small, a comma.
+//! It guesses nothing if a text may mean two things: a number without a unit, units that do not go
+//! from large to small, a comma.
 
 use super::{DurationUnit, SignedDuration};
 use crate::excerpt::is_quotable;

@@ -13,8 +13,6 @@
 //! What Spring's composite form accepts by accident is refused: blanks around it, parentheses that
 //! do not match, and texts without any number, which it reads as zero.
 
-mod error;
-mod hint;
 mod intended;
 mod parse;
 mod scan;
@@ -23,11 +21,9 @@ mod signed;
 mod tests;
 mod unit;
 
-use error::Fault;
-pub use error::{ParseDurationError, ParseDurationErrorKind};
-pub(crate) use hint::in_seconds;
 use intended::intended;
 pub use parse::{intended_period, parse_delay, parse_duration, parse_period};
+pub(crate) use scan::in_seconds;
 pub use signed::SignedDuration;
 pub use unit::DurationUnit;
 use unit::NANOS_PER_SECOND;

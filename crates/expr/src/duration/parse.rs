@@ -1,10 +1,11 @@
-//! Reads a duration, as far as what asks for it can take it.
+//! Reads a duration within the limits of its use.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{DurationUnit, Fault, ParseDurationError, SignedDuration, intended, scan};
-use crate::excerpt::is_quotable;
+use super::{DurationUnit, SignedDuration, intended, scan};
+use crate::error::{Cause, ParseError};
+use crate::excerpt::{is_quotable, quoted};
 
 /// The longest period or delay: 100 years of 365.25 days. The clocks of the engine end in the year 2262, and what
 /// waits for longer than that would never run.
@@ -21,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(36_525 * 86_400);
 /// assert_eq!(parse_duration("PT-0.5S", None)?.as_nanos(), -500_000_000);
 /// assert_eq!(parse_duration("250", Some(DurationUnit::Milliseconds))?.to_string(), "250ms");
 /// assert_eq!(parse_duration("250", None).unwrap_err().to_string(), "`250` has no unit");
-/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 ///
 /// # Errors
@@ -30,8 +31,8 @@ const LONGEST: Duration = Duration::from_secs(36_525 * 86_400);
 pub fn parse_duration(
     text: &str,
     default_unit: Option<DurationUnit>,
-) -> Result<SignedDuration, ParseDurationError> {
-    scan::scan(text, default_unit).map_err(|fault| ParseDurationError::new(text, fault))
+) -> Result<SignedDuration, ParseError> {
+    scan::scan(text, default_unit).map_err(|error| error.within(text))
 }
 
 /// Reads a duration that must be longer than zero, such as a period.
@@ -42,7 +43,7 @@ pub fn parse_duration(
 ///
 /// assert_eq!(parse_period("1m30s", None)?, Duration::from_secs(90));
 /// assert_eq!(parse_period("0s", None).unwrap_err().to_string(), "`0s` must be longer than zero");
-/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 ///
 /// # Errors
@@ -51,9 +52,9 @@ pub fn parse_duration(
 pub fn parse_period(
     text: &str,
     default_unit: Option<DurationUnit>,
-) -> Result<Duration, ParseDurationError> {
+) -> Result<Duration, ParseError> {
     let is_longer_than_zero = |length: SignedDuration| !length.is_negative() && !length.is_zero();
-    parse_allowed(text, default_unit, is_longer_than_zero, Fault::not_positive)
+    parse_allowed(text, default_unit, is_longer_than_zero, not_positive)
 }
 
 /// Reads a duration that must not be negative, such as an initial delay.
@@ -64,42 +65,52 @@ pub fn parse_period(
 ///
 /// assert_eq!(parse_delay("0s", None)?, Duration::ZERO);
 /// assert_eq!(parse_delay("-1s", None).unwrap_err().to_string(), "`-1s` must not be negative");
-/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// When the text is not a duration, is negative, or longer than 100 years (`36525d`).
-pub fn parse_delay(
-    text: &str,
-    default_unit: Option<DurationUnit>,
-) -> Result<Duration, ParseDurationError> {
-    parse_allowed(text, default_unit, |length| !length.is_negative(), Fault::negative)
+pub fn parse_delay(text: &str, default_unit: Option<DurationUnit>) -> Result<Duration, ParseError> {
+    parse_allowed(text, default_unit, |length| !length.is_negative(), negative)
 }
 
-/// A text that would not be allowed either, if it were written as it is meant, is refused for that:
-/// no message is to propose what the next one refuses.
+/// Refuses a text also if the duration that it was meant to be is not allowed, so that no help proposes
+/// a text that the next message refuses.
 fn parse_allowed(
     text: &str,
     default_unit: Option<DurationUnit>,
     is_allowed: impl Fn(SignedDuration) -> bool,
-    refused: fn(&str) -> Fault,
-) -> Result<Duration, ParseDurationError> {
+    refused: fn(&str) -> ParseError,
+) -> Result<Duration, ParseError> {
     let parsed = parse_duration(text, default_unit);
     let length = match &parsed {
         Ok(length) => Some(*length),
         Err(error) => {
-            error.instead().and_then(|instead| parse_duration(instead, default_unit).ok())
+            error.replacement().and_then(|meant| parse_duration(meant, default_unit).ok())
         }
     };
     if length.is_some_and(|length| !is_allowed(length)) {
-        return Err(ParseDurationError::new(text, refused(text)));
+        return Err(refused(text));
     }
     if length.is_some_and(|length| length.to_std().is_none_or(|length| length > LONGEST)) {
-        return Err(ParseDurationError::new(text, Fault::too_long(text)));
+        return Err(refuse(text, "is longer than 100 years")
+            .with_help("the longest is `36525d`".to_owned()));
     }
     let length = parsed?;
-    length.to_std().ok_or_else(|| ParseDurationError::new(text, refused(text)))
+    length.to_std().ok_or_else(|| refused(text))
+}
+
+fn refuse(text: &str, reason: &str) -> ParseError {
+    ParseError::new(0..text.len(), format!("{} {reason}", quoted(text))).within(text)
+}
+
+fn not_positive(text: &str) -> ParseError {
+    refuse(text, "must be longer than zero").with_cause(Cause::NotPositive)
+}
+
+fn negative(text: &str) -> ParseError {
+    refuse(text, "must not be negative")
 }
 
 /// The period that `text` means, as it is to be written: itself if it is one, or what it was surely
@@ -119,14 +130,14 @@ pub fn intended_period(text: &str) -> Option<String> {
     if is_quotable(text) && is_period(text) {
         return Some(text.to_owned());
     }
-    intended::intended(text).filter(|meant| is_period(meant))
+    intended(text).filter(|meant| is_period(meant))
 }
 
 impl FromStr for SignedDuration {
-    type Err = ParseDurationError;
+    type Err = ParseError;
 
     /// Reads a duration whose unit is written.
-    fn from_str(text: &str) -> Result<Self, ParseDurationError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         parse_duration(text, None)
     }
 }

@@ -16,7 +16,7 @@ use super::{DurationUnit, NANOS_PER_SECOND};
 /// assert!(length.is_negative());
 /// assert_eq!(length.to_std(), None);
 /// assert_eq!(parse_duration("PT1M30S", None)?.to_std(), Some(Duration::from_secs(90)));
-/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedDuration {

@@ -65,16 +65,14 @@ fn is_exact_to_the_ends_of_its_range() {
         "99999999999999999999999999",
         "-9223372036854775808m",
     ] {
-        assert_eq!(
-            parse_duration(text, MS).unwrap_err().kind(),
-            ParseDurationErrorKind::TooLong,
-            "{text}"
-        );
+        let message = parse_duration(text, MS).unwrap_err().to_string();
+        assert!(message.ends_with("is too long a time"), "{text}: {message}");
     }
     let error = parse_duration("1ns106751991167301d", MS).unwrap_err();
-    assert_eq!(error.kind(), ParseDurationErrorKind::UnitOrder);
+    assert_eq!(error.to_string(), "units go from large to small, each at most once");
     let error = parse_duration("106751991167301d1h", MS).unwrap_err();
-    assert_eq!((error.kind(), error.span()), (ParseDurationErrorKind::TooLong, 0..15));
+    assert_eq!(error.to_string(), "`106751991167301` is too long a time");
+    assert_eq!(error.span(), 0..15);
     assert_eq!(SignedDuration::from_nanos(i128::MAX), None);
     assert_eq!(SignedDuration::from_nanos(i128::MIN), None);
 }
@@ -192,7 +190,7 @@ fn what_would_be_refused_as_it_is_meant_is_refused_for_that() {
         assert_eq!(error.to_string(), format!("`{text}` must be longer than zero"));
         assert_eq!(error.help(), None);
     }
-    assert_eq!(parse_delay("-5", None).unwrap_err().kind(), ParseDurationErrorKind::Negative);
+    assert_eq!(parse_delay("-5", None).unwrap_err().to_string(), "`-5` must not be negative");
     assert_eq!(parse_delay("0 s", None).unwrap_err().help(), Some("write `0s`"));
 }
 
@@ -217,12 +215,12 @@ fn refuses_what_spring_accepts_by_accident() {
 
 #[test]
 fn judges_the_sign_where_it_matters() {
-    assert_eq!(parse_period("0", MS).unwrap_err().kind(), ParseDurationErrorKind::NotPositive);
+    assert_eq!(parse_period("0", MS).unwrap_err().to_string(), "`0` must be longer than zero");
     assert_eq!(
         parse_period("-5s", None).unwrap_err().to_string(),
         "`-5s` must be longer than zero"
     );
-    assert_eq!(parse_delay("-1ns", None).unwrap_err().kind(), ParseDurationErrorKind::Negative);
+    assert_eq!(parse_delay("-1ns", None).unwrap_err().to_string(), "`-1ns` must not be negative");
     assert_eq!(parse_delay("PT0S", None), Ok(Duration::ZERO));
 }
 
@@ -236,7 +234,6 @@ fn refuses_what_no_clock_can_wait_for() {
     for text in ["36525d1ns", "99999999999d", "9223372036854775807s", "3155760000001"] {
         for refused in [parse_period(text, MS), parse_delay(text, MS)] {
             let error = refused.unwrap_err();
-            assert_eq!(error.kind(), ParseDurationErrorKind::TooLong, "{text}");
             assert_eq!(error.to_string(), format!("`{text}` is longer than 100 years"));
             assert_eq!(error.help(), Some("the longest is `36525d`"));
         }

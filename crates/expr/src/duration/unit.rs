@@ -11,7 +11,7 @@ pub(super) const NANOS_PER_SECOND: i128 = 1_000_000_000;
 ///
 /// let minutes = parse_duration("5", Some(DurationUnit::Minutes))?;
 /// assert_eq!(minutes.to_std(), Some(Duration::from_secs(300)));
-/// # Ok::<(), scheduler_expr::ParseDurationError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(alias = "TimeUnit")]

@@ -10,14 +10,11 @@
 //! asked for. Each part of a text that was read is written at most once, so the result is no longer
 //! than what was read.
 
-mod error;
 mod resolve;
 mod template;
 #[cfg(test)]
 mod tests;
 
-use error::Fault;
-pub use error::{ParseTemplateError, ParseTemplateErrorKind};
 pub use resolve::{ResolveTemplateError, ResolveTemplateErrorKind};
 pub use template::Template;
 use template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX, plain};

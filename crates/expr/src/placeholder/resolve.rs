@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{BYTES_MAX, LEVELS_MAX, ParseTemplateError, Part, Template, VALUES_MAX, plain};
+use super::{BYTES_MAX, LEVELS_MAX, Part, Template, VALUES_MAX, plain};
+use crate::error::ParseError;
 use crate::excerpt::quoted;
 
 /// Of a long chain of keys, how many are shown at either end.
@@ -22,7 +23,7 @@ const SHOWN: usize = 4;
 /// let error = Template::parse("${a}")?.resolve(&mut lookup).unwrap_err();
 /// assert_eq!(error.to_string(), "`${a}` leads back to itself: a -> b -> a");
 /// assert_eq!(error.key(), "a");
-/// # Ok::<(), scheduler_expr::ParseTemplateError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveTemplateError<E> {
@@ -39,7 +40,7 @@ pub struct ResolveTemplateError<E> {
 /// let error = template.resolve(&mut |_| Ok::<_, String>(None)).unwrap_err();
 /// assert_eq!(error.kind(), &ResolveTemplateErrorKind::NotSet);
 /// assert_eq!(error.key(), "report.cron");
-/// # Ok::<(), scheduler_expr::ParseTemplateError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -57,7 +58,7 @@ pub enum ResolveTemplateErrorKind<E> {
     /// The key is put together from other values, and comes to nothing.
     NoKey,
     /// The text the key is set to is no template.
-    Value(ParseTemplateError),
+    Value(ParseError),
     /// The lookup failed.
     Lookup(E),
 }

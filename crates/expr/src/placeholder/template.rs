@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Fault, ParseTemplateError, ParseTemplateErrorKind};
+use crate::error::ParseError;
 
 /// How deep placeholders may be nested, in one text or through the values of keys.
 pub(super) const LEVELS_MAX: usize = 32;
@@ -20,6 +20,8 @@ const ESCAPED_OPEN: &str = "\\${";
 const SPRING_OPEN: &str = "#{";
 const ESCAPED_SPRING_OPEN: &str = "\\#{";
 
+const WRITE_KEY: &str = "write `${key}` or `${key:default}`";
+
 /// A text with placeholders, as read from an annotation or from settings.
 ///
 /// ```
@@ -32,7 +34,7 @@ const ESCAPED_SPRING_OPEN: &str = "\\#{";
 /// let error = Template::parse("0 0 ${hour * * *").unwrap_err();
 /// assert_eq!(error.to_string(), "the placeholder is not closed");
 /// assert_eq!(error.caret(), "0 0 ${hour * * *\n    ^^^^^^^^^^^^");
-/// # Ok::<(), scheduler_expr::ParseTemplateError>(())
+/// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
@@ -55,12 +57,12 @@ impl Template {
     ///
     /// When a placeholder is not closed or has no key, when placeholders are nested more than 32
     /// levels deep, when the text is longer than 1 MiB, or has an expression of Spring's language, `#{…}`.
-    pub fn parse(text: &str) -> Result<Self, ParseTemplateError> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let parts = match text.len() {
             ..=BYTES_MAX => Reader { text, at: 0, level: 0 }.parts(&[]),
-            length => fault(ParseTemplateErrorKind::TooLong, 0..length),
+            length => Err(ParseError::new(0..length, "the text is longer than 1 MiB")),
         };
-        Ok(Self { parts: parts.map_err(|fault| ParseTemplateError::new(text, fault))? })
+        Ok(Self { parts: parts.map_err(|error| error.within(text))? })
     }
 
     /// Returns true if there is no placeholder, so that nothing has to be looked up.
@@ -78,7 +80,7 @@ impl Template {
     /// assert_eq!(Template::parse("${every:5s}")?.sole_default().as_deref(), Some("5s"));
     /// assert_eq!(Template::parse("${a:${b:5s}}")?.sole_default().as_deref(), Some("5s"));
     /// assert_eq!(Template::parse("${every:5}s")?.sole_default(), None);
-    /// # Ok::<(), scheduler_expr::ParseTemplateError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     #[must_use]
     pub fn sole_default(&self) -> Option<String> {
@@ -112,7 +114,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads up to the end of the text or one of `ends`, which stays unread.
-    fn parts(&mut self, ends: &[char]) -> Result<Vec<Part>, Fault> {
+    fn parts(&mut self, ends: &[char]) -> Result<Vec<Part>, ParseError> {
         let mut parts = Vec::new();
         while let Some(next) = self.text[self.at..].chars().next() {
             if ends.contains(&next) {
@@ -127,7 +129,8 @@ impl Reader<'_> {
             } else if self.text[self.at..].starts_with(SPRING_OPEN) {
                 let length = self.text[self.at..].find('}').map(|end| end + 1);
                 let end = length.map_or(self.text.len(), |length| self.at + length);
-                return fault(ParseTemplateErrorKind::SpringExpression, self.at..end);
+                let message = "Spring expressions (SpEL) are not supported";
+                return refuse(self.at..end, message, &format!("{WRITE_KEY}, or the value itself"));
             } else {
                 let start = self.at;
                 self.at += next.len_utf8();
@@ -138,20 +141,22 @@ impl Reader<'_> {
     }
 
     /// Reads a placeholder behind its `${`.
-    fn placeholder(&mut self) -> Result<Part, Fault> {
+    fn placeholder(&mut self) -> Result<Part, ParseError> {
         let start = self.at - OPEN.len();
         self.level += 1;
         if self.level > LEVELS_MAX {
-            return fault(ParseTemplateErrorKind::TooDeep, start..self.at);
+            let message = "placeholders are nested more than 32 levels deep";
+            return Err(ParseError::new(start..self.at, message));
         }
         let key = self.parts(&[':', '}'])?;
         let end = (self.at + 1).min(self.text.len());
         let default = if self.skip(":") { Some(self.parts(&['}'])?) } else { None };
         if !self.skip("}") {
-            return fault(ParseTemplateErrorKind::Unclosed, start..self.text.len());
+            let help = "close it with `}`, or write `\\${` for a literal `${`";
+            return refuse(start..self.text.len(), "the placeholder is not closed", help);
         }
         if plain(&key).is_some_and(|key| key.trim().is_empty()) {
-            return fault(ParseTemplateErrorKind::NoKey, start..end);
+            return refuse(start..end, "the placeholder has no key", WRITE_KEY);
         }
         self.level -= 1;
         Ok(Part::Placeholder { key, default })
@@ -167,8 +172,8 @@ impl Reader<'_> {
     }
 }
 
-fn fault<T>(kind: ParseTemplateErrorKind, span: Range<usize>) -> Result<T, Fault> {
-    Err(Fault { kind, span })
+fn refuse<T>(span: Range<usize>, message: &str, help: &str) -> Result<T, ParseError> {
+    Err(ParseError::new(span, message).with_help(help.to_owned()))
 }
 
 fn push_text(parts: &mut Vec<Part>, text: &str) {

@@ -32,9 +32,9 @@ fn check_fault(text: &str, expected: &str) {
 }
 
 #[track_caller]
-fn check_unreadable(text: &str, kind: ParseTemplateErrorKind, fault: &str) {
+fn check_unreadable(text: &str, message: &str, fault: &str) {
     let error = Template::parse(text).expect_err(text);
-    assert_eq!(error.kind(), kind, "{text}");
+    assert_eq!(error.to_string(), message, "{text}");
     assert_eq!(&text[error.span()], fault);
     assert!(error.caret().contains('^'));
 }
@@ -80,17 +80,18 @@ fn everything_else_is_text() {
 
 #[test]
 fn unreadable_templates_are_shown_where_they_break() {
-    check_unreadable("${", ParseTemplateErrorKind::Unclosed, "${");
-    check_unreadable("x ${a", ParseTemplateErrorKind::Unclosed, "${a");
-    check_unreadable("${a:b", ParseTemplateErrorKind::Unclosed, "${a:b");
-    check_unreadable("${a:${b}", ParseTemplateErrorKind::Unclosed, "${a:${b}");
-    check_unreadable("x${}y", ParseTemplateErrorKind::NoKey, "${}");
-    let spring = ParseTemplateErrorKind::SpringExpression;
+    let (unclosed, no_key) = ("the placeholder is not closed", "the placeholder has no key");
+    check_unreadable("${", unclosed, "${");
+    check_unreadable("x ${a", unclosed, "${a");
+    check_unreadable("${a:b", unclosed, "${a:b");
+    check_unreadable("${a:${b}", unclosed, "${a:${b}");
+    check_unreadable("x${}y", no_key, "${}");
+    let spring = "Spring expressions (SpEL) are not supported";
     check_unreadable("0 #{5 * 2} ${a", spring, "#{5 * 2}");
     check_unreadable("${a:#{b}}", spring, "#{b}");
     check_unreadable("#{b", spring, "#{b");
-    check_unreadable("${ :1}", ParseTemplateErrorKind::NoKey, "${ :");
-    check_unreadable("${a:${}}", ParseTemplateErrorKind::NoKey, "${}");
+    check_unreadable("${ :1}", no_key, "${ :");
+    check_unreadable("${a:${}}", no_key, "${}");
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn a_hostile_key_stays_on_one_line() {
 fn f_cf1_deep_nesting_is_refused_without_deep_recursion() {
     for text in ["${".repeat(10_000), "${a:".repeat(10_000) + &"}".repeat(10_000)] {
         let error = Template::parse(&text).unwrap_err();
-        assert_eq!(error.kind(), ParseTemplateErrorKind::TooDeep);
+        assert_eq!(error.to_string(), "placeholders are nested more than 32 levels deep");
     }
     let nested = |levels| "${x:".repeat(levels) + "end" + &"}".repeat(levels);
     check(&nested(LEVELS_MAX), "end");
@@ -205,7 +206,7 @@ fn f_cf1_long_values_are_refused_before_they_add_up() {
 
     assert!(Template::parse(&"x".repeat(BYTES_MAX)).is_ok());
     let error = Template::parse(&"x".repeat(BYTES_MAX + 1)).unwrap_err();
-    assert_eq!(error.kind(), ParseTemplateErrorKind::TooLong);
+    assert_eq!(error.to_string(), "the text is longer than 1 MiB");
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl CronExpression {
     /// let describe = |text| CronExpression::parse(text).map(|cron| cron.describe());
     /// assert_eq!(describe("0 */15 * * * *")?, "every 15 minutes");
     /// assert_eq!(describe("0 30 8 L * *")?, "08:30, on the last day of the month");
-    /// # Ok::<(), scheduler_expr::ParseCronError>(())
+    /// # Ok::<(), scheduler_expr::ParseError>(())
     /// ```
     #[must_use]
     pub fn describe(&self) -> String {
