@@ -1,5 +1,7 @@
 //! Without the feature `durable` there are no jobs.
 
+use std::sync::Arc;
+
 use super::claimed::WaitingJobs;
 use super::locked_task::LockedTask;
 use crate::observe::Outcome;
