@@ -1,4 +1,4 @@
-//! The bounded queue between the listener and the thread that sends.
+//! The bounded queue between the listener and the thread of a monitor.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,32 +13,34 @@ use crate::ping::Ping;
 /// The most items that wait.
 pub(crate) const CAPACITY: usize = 1_024;
 
-/// What the thread is handed.
+/// Work for the thread.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Ping(Ping),
     /// A task has ended.
     Ended(Arc<str>),
+    /// The reason why the monitor gets no pings.
+    Problem(String),
 }
 
-/// What has come since the last look.
+/// The items that came since the last look.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) items: VecDeque<Item>,
-    /// How many did not fit.
+    /// The number of items that did not fit.
     pub(crate) dropped: u64,
-    /// Whether what is held back is to be sent, too.
+    /// Pings that are held back are sent, too.
     pub(crate) is_flush: bool,
-    /// Whether what is not taken now is not tried again.
+    /// Each ping has its last try.
     pub(crate) is_last: bool,
     pub(crate) is_closed: bool,
 }
 
-/// Items on their way to the thread; a full queue drops those that are no failures, and then all.
+/// Items on their way to the thread. A full queue drops items, failures last.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     waiting: Mutex<Waiting>,
-    /// Something was sent, or there is nothing left to send.
+    /// Notified when the thread has finished a batch.
     settled: Condvar,
     /// Opened when there is something to look at.
     pub(crate) gate: Arc<Gate>,
@@ -48,7 +50,7 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct Waiting {
     batch: Batch,
-    /// Whether the thread is at what it has taken.
+    /// The thread works on a batch.
     is_busy: bool,
 }
 
@@ -62,7 +64,7 @@ pub(crate) struct Counters {
 }
 
 impl Inbox {
-    /// Adds an item, or drops it if the queue is full. A quarter of it is left to what is `urgent`.
+    /// Adds an item, or drops it if the queue is full. A quarter of the places is for urgent ones.
     pub(crate) fn push(&self, item: Item, is_urgent: bool) {
         let room = if is_urgent { CAPACITY } else { CAPACITY - CAPACITY / 4 };
         let mut waiting = self.lock();
@@ -77,7 +79,7 @@ impl Inbox {
         self.gate.open();
     }
 
-    /// Takes what waits; the thread is busy until it calls [`rest`](Self::rest).
+    /// Takes all items; the thread is busy until it calls [`rest`](Self::rest).
     pub(crate) fn take(&self) -> Batch {
         let mut waiting = self.lock();
         waiting.is_busy = true;
@@ -85,33 +87,34 @@ impl Inbox {
         mem::replace(&mut waiting.batch, Batch { is_closed, ..Batch::default() })
     }
 
-    /// The thread has nothing in its hands.
+    /// The thread has finished its batch.
     pub(crate) fn rest(&self) {
         self.lock().is_busy = false;
         self.settled.notify_all();
     }
 
-    /// Sends what waits and what is held back, for at most so long. Returns false when that was too short.
-    pub(crate) fn flush(&self, limit: Duration) -> bool {
-        let mut waiting = self.lock();
-        waiting.batch.is_last = true;
-        drop(waiting);
+    /// Asks for a last try of everything that waits or is held back.
+    pub(crate) fn begin_flush(&self) {
+        self.lock().batch.is_last = true;
         self.gate.open();
-        let waiting = self.lock();
+    }
+
+    /// Waits until that is done, for at most so long. Returns false when that was too short.
+    pub(crate) fn await_flush(&self, limit: Duration) -> bool {
         let is_at_work = |waiting: &mut Waiting| {
             waiting.is_busy || waiting.batch.is_last || !waiting.batch.items.is_empty()
         };
-        let flushed = self.settled.wait_timeout_while(waiting, limit, is_at_work);
+        let flushed = self.settled.wait_timeout_while(self.lock(), limit, is_at_work);
         !flushed.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Asks for what is held back, without waiting.
+    /// Asks for the pings that are held back, without waiting.
     pub(crate) fn hurry(&self) {
         self.lock().batch.is_flush = true;
         self.gate.open();
     }
 
-    /// Ends the thread once it has sent what waits.
+    /// Ends the thread once it has sent all pings.
     pub(crate) fn close(&self) {
         self.lock().batch.is_closed = true;
         self.gate.open();

@@ -6,13 +6,7 @@
 //! [redact]: MonitorsBuilder::redact
 #![doc = include_str!("manual.md")]
 //
-// # What it must never do
-//
-// Send on a thread of a task, or hold anything that a run could wait for. Show the address of a monitor in a message:
-// it is a secret. Read a clock other than the one it is given.
-//
-// The rooms, each using only those before it: `ping`, `monitor`, `schedule`, the services, `pacing`, `inbox`, `sender`,
-// `worker`, `monitors`.
+// INVARIANT: nothing is sent on a thread of a task. No message shows the address of a monitor, which is a secret.
 
 mod cronitor;
 mod healthchecks;
@@ -21,9 +15,11 @@ mod monitor;
 mod monitors;
 mod pacing;
 mod ping;
+mod route;
 mod schedule;
 mod sender;
 mod sentry;
+mod troubles;
 mod worker;
 
 pub use cronitor::Cronitor;

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::{fmt, io};
 
-use scheduler::{Clock, Event, EventKind, Listener, Outcome, SystemClock};
+use scheduler::{Clock, Event, EventKind, Listener, Outcome, SystemClock, TaskFacts};
 
 use crate::inbox::{Inbox, Item};
 use crate::monitor::Monitor;
 use crate::ping::{Phase, Ping, RunIds, cut, message};
-use crate::sender::Sender;
-use crate::worker::{Named, Print, Route, Scope, Worker};
+use crate::route::{Route, Scope};
+use crate::worker::{Print, Worker};
 
 /// Reports the runs of a scheduler to monitors: a [`Listener`].
 ///
@@ -37,8 +37,7 @@ use crate::worker::{Named, Print, Route, Scope, Worker};
 pub struct Monitors(Arc<Shared>);
 
 struct Shared {
-    inbox: Arc<Inbox>,
-    routes: Arc<[Route]>,
+    routes: Vec<Route>,
     ids: RunIds,
     redact: Box<Redact>,
 }
@@ -46,15 +45,15 @@ struct Shared {
 /// Changes the text of a failure.
 type Redact = dyn Fn(&str) -> String + Send + Sync;
 
-/// What has become of all pings so far.
+/// The fates of all pings so far, summed up over the monitors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
     /// A monitor has taken them.
     pub sent: u64,
-    /// They were not needed: a later one, or another one of the same run, says more.
+    /// A later ping, or another one of the same run, says more.
     pub coalesced: u64,
-    /// A monitor has not taken them, however often it was tried.
+    /// A monitor has not taken them after three tries.
     pub failed: u64,
     /// There was no room for them in the queue.
     pub dropped: u64,
@@ -63,9 +62,9 @@ pub struct Counts {
 /// Makes [`Monitors`].
 #[must_use = "nothing is reported to monitors before the start"]
 pub struct MonitorsBuilder {
-    routes: Vec<Route>,
+    routes: Vec<(Scope, Arc<dyn Monitor>)>,
     clock: Arc<dyn Clock>,
-    print: Box<Print>,
+    print: Arc<Print>,
     redact: Box<Redact>,
 }
 
@@ -75,30 +74,38 @@ impl Monitors {
         MonitorsBuilder {
             routes: Vec::new(),
             clock: Arc::new(SystemClock::new()),
-            print: Box::new(|text| eprintln!("WARN  {text}")),
+            print: Arc::new(|text| eprintln!("WARN  {text}")),
             redact: Box::new(str::to_owned),
         }
     }
 
-    /// Sends what waits and what is held back, for at most so long in real time. Returns false when that was too short.
-    /// What a monitor does not take then has failed: it is not tried again.
+    /// Sends the pings that wait or are held back, for at most so long in real time. Returns false when that was too short.
+    /// A ping that its monitor does not take then has failed.
     ///
-    /// To be called after the scheduler has stopped and before the process ends, which ends the thread that sends.
+    /// To be called after the scheduler has stopped and before the process ends, which ends the threads that send.
     pub fn flush(&self, limit: Duration) -> bool {
-        self.0.inbox.flush(limit)
+        self.0.routes.iter().for_each(|route| route.inbox.begin_flush());
+        let clock = SystemClock::new();
+        let begin = clock.now();
+        self.0
+            .routes
+            .iter()
+            .all(|route| route.inbox.await_flush(limit.saturating_sub(clock.now().since(begin))))
     }
 
-    /// What has become of all pings so far.
+    /// The fates of all pings so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let counts = &self.0.inbox.counts;
-        // ORDERING: counts that nothing depends on.
-        Counts {
-            sent: counts.sent.load(Ordering::Relaxed),
-            coalesced: counts.coalesced.load(Ordering::Relaxed),
-            failed: counts.failed.load(Ordering::Relaxed),
-            dropped: counts.dropped.load(Ordering::Relaxed),
+        let mut sum = Counts::default();
+        for route in &self.0.routes {
+            let counts = &route.inbox.counts;
+            // ORDERING: counts that nothing depends on.
+            sum.sent += counts.sent.load(Ordering::Relaxed);
+            sum.coalesced += counts.coalesced.load(Ordering::Relaxed);
+            sum.failed += counts.failed.load(Ordering::Relaxed);
+            sum.dropped += counts.dropped.load(Ordering::Relaxed);
         }
+        sum
     }
 }
 
@@ -106,7 +113,7 @@ impl MonitorsBuilder {
     /// Reports one task to a monitor, by its name, or by an end of its name that no other task has: `report` for
     /// `shop::jobs::report`.
     pub fn task(self, name: &str, monitor: impl Monitor + 'static) -> Self {
-        self.route(Scope::Task(Named::new(name)), monitor)
+        self.route(Scope::Task(name.into()), monitor)
     }
 
     /// Reports the tasks with a tag to a monitor.
@@ -120,7 +127,7 @@ impl MonitorsBuilder {
     }
 
     fn route(mut self, scope: Scope, monitor: impl Monitor + 'static) -> Self {
-        self.routes.push(Route { scope, monitor: Box::new(monitor) });
+        self.routes.push((scope, Arc::new(monitor)));
         self
     }
 
@@ -132,7 +139,7 @@ impl MonitorsBuilder {
 
     /// Prints the messages of the monitors in another way than to stderr.
     pub fn messages(mut self, print: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.print = Box::new(print);
+        self.print = Arc::new(print);
         self
     }
 
@@ -142,37 +149,28 @@ impl MonitorsBuilder {
         self
     }
 
-    /// Starts the thread that sends. It ends when the last clone is dropped and all has been sent.
+    /// Starts a thread for each monitor. They end when the last clone is dropped and all has been sent.
     ///
     /// # Errors
     ///
     /// When the system has no thread.
     pub fn start(self) -> io::Result<Monitors> {
-        let (inbox, routes) = (Arc::new(Inbox::default()), Arc::from(self.routes));
-        let worker = Worker {
-            routes: Arc::clone(&routes),
-            inbox: Arc::clone(&inbox),
-            clock: self.clock,
-            print: self.print,
-            sender: Sender::default(),
-            pacing: Default::default(),
-            retries: Default::default(),
-            troubles: Default::default(),
-        };
-        let thread = std::thread::Builder::new().name("scheduler-monitors".to_owned());
-        thread.spawn(move || worker.run())?;
-        let (ids, redact) = (RunIds::default(), self.redact);
-        Ok(Monitors(Arc::new(Shared { inbox, routes, ids, redact })))
+        let mut shared = Shared { routes: Vec::new(), ids: RunIds::default(), redact: self.redact };
+        for (scope, monitor) in self.routes {
+            let inbox = Arc::new(Inbox::default());
+            shared.routes.push(Route::new(scope, Arc::clone(&inbox)));
+            let (clock, print) = (Arc::clone(&self.clock), Arc::clone(&self.print));
+            let worker = Worker::new(monitor, inbox, clock, print);
+            let thread = std::thread::Builder::new().name("scheduler-monitors".to_owned());
+            thread.spawn(move || worker.run())?;
+        }
+        Ok(Monitors(Arc::new(shared)))
     }
 }
 
 impl Shared {
-    /// The ping for an event, if monitors need one.
-    fn ping(&self, event: &Event) -> Option<Ping> {
-        let task = event.task.as_ref()?;
-        if !self.routes.iter().any(|route| route.takes(task)) {
-            return None;
-        }
+    /// The ping for an event about a task, if there is one.
+    fn ping(&self, event: &Event, task: &Arc<TaskFacts>) -> Option<Ping> {
         let (run, phase, message, took) = match &event.kind {
             EventKind::RunStarted { run, .. } if run.attempt == 1 => {
                 (run, Phase::Started, None, None)
@@ -201,28 +199,45 @@ impl Shared {
 
 impl Listener for Monitors {
     fn on_event(&self, event: &Event) {
-        let inbox = &self.0.inbox;
+        let routes = &self.0.routes;
         match (&event.kind, &event.task) {
             (EventKind::TaskAdded { .. }, Some(task)) => {
-                self.0.routes.iter().for_each(|route| route.know(&task.name));
+                routes.iter().for_each(|route| route.add(task));
             }
             (EventKind::TaskEnded { .. }, Some(task)) => {
-                inbox.push(Item::Ended(Arc::clone(&task.name)), true);
+                let takers = routes.iter().filter(|route| route.takes(task));
+                takers
+                    .for_each(|route| route.inbox.push(Item::Ended(Arc::clone(&task.name)), true));
             }
-            (EventKind::SchedulerStopped { .. }, _) => inbox.hurry(),
-            _ => {
-                if let Some(ping) = self.0.ping(event) {
-                    let is_urgent = ping.phase == Phase::Failed;
-                    inbox.push(Item::Ping(ping), is_urgent);
+            (EventKind::SchedulerStarted { .. }, _) => {
+                for route in routes {
+                    if let Some(problem) = route.problem() {
+                        route.inbox.push(Item::Problem(problem), true);
+                    }
                 }
             }
+            (EventKind::SchedulerStopped { .. }, _) => {
+                routes.iter().for_each(|route| route.inbox.hurry());
+            }
+            (_, Some(task)) => {
+                let takers: Vec<&Route> = routes.iter().filter(|route| route.takes(task)).collect();
+                if !takers.is_empty()
+                    && let Some(ping) = self.0.ping(event, task)
+                {
+                    let is_urgent = ping.phase == Phase::Failed;
+                    for route in takers {
+                        route.inbox.push(Item::Ping(ping.clone()), is_urgent);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.inbox.close();
+        self.routes.iter().for_each(|route| route.inbox.close());
     }
 }
 
@@ -234,7 +249,7 @@ impl fmt::Debug for Monitors {
 
 impl fmt::Debug for MonitorsBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.routes.iter().map(|route| route.monitor.name()).collect();
+        let names: Vec<&str> = self.routes.iter().map(|(_, monitor)| monitor.name()).collect();
         f.debug_struct("MonitorsBuilder").field("monitors", &names).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
-//! When which ping is sent: plain data and arithmetic, without a clock.
+//! Decides when a ping is sent: plain data and arithmetic, without a clock.
 //!
-//! Of each task at most one *report* begins in thirty seconds: a start with the end of the same run, or an end alone.
-//! Its end is sent at once, so that the service knows how long the run took. A success that comes too early is held
-//! back, a newer one takes its place, and it is sent when the time has come. Failures are always sent at once.
+//! At most one *report* of a task begins in thirty seconds: a start with the end of the same run, or an end alone. The end
+//! that belongs to a sent start follows at once. The first failure after a success is sent at once, too. Any other end that
+//! comes too early is held back until its time; a newer one takes its place.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,29 +12,31 @@ use uuid::Uuid;
 
 use crate::ping::{Phase, Ping};
 
-/// How far apart the reports of a task begin.
+/// The time between the beginnings of two reports of a task.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(30);
 
-/// How many runs of a task may be in progress whose start was sent.
-const TOLD_MAX: usize = 64;
+/// The most runs of a task in progress whose start was sent.
+const OPEN_MAX: usize = 64;
 
 /// Decides for all tasks of a scheduler. Times count from any epoch.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
     tasks: HashMap<Arc<str>, Reports>,
-    /// Pings that were never sent, because another one said more.
-    pub(crate) coalesced: u64,
+    /// Pings that another one made superfluous.
+    coalesced: u64,
 }
 
-/// What was reported of a task.
+/// The reports of a task so far.
 #[derive(Debug, Default)]
 struct Reports {
     /// When the last report began.
     last: Option<Duration>,
     /// The runs whose start was sent, and whose end was not.
     open: HashSet<Uuid>,
-    /// The success that waits.
+    /// The end that waits for its time.
     held: Option<Ping>,
+    /// The last end that was sent is a failure.
+    is_failing: bool,
     /// Whether the task has ended: nothing comes but the ends of its last runs.
     is_ended: bool,
 }
@@ -46,7 +48,7 @@ impl Reports {
 }
 
 impl Pacing {
-    /// Takes a ping: what is to be sent now.
+    /// Takes a ping, and returns it if it is sent now.
     pub(crate) fn take(&mut self, ping: Ping, now: Duration) -> Option<Ping> {
         let name = Arc::clone(&ping.task.name);
         let taken = self.decide(ping, now);
@@ -59,7 +61,7 @@ impl Pacing {
         let is_free = now >= task.free_at();
         match ping.phase {
             Phase::Started => {
-                let is_sent = is_free && task.held.is_none() && task.open.len() < TOLD_MAX;
+                let is_sent = is_free && task.held.is_none() && task.open.len() < OPEN_MAX;
                 if !is_sent {
                     self.coalesced += 1;
                     return None;
@@ -67,22 +69,19 @@ impl Pacing {
                 task.open.insert(ping.run);
                 task.last = Some(now);
             }
-            Phase::Failed => {
-                if !task.open.remove(&ping.run) {
-                    task.last = Some(now);
+            Phase::Succeeded | Phase::Failed => {
+                let is_failure = ping.phase == Phase::Failed;
+                let is_open = task.open.remove(&ping.run);
+                let is_news = is_failure && !task.is_failing;
+                if !(is_open || is_free || is_news) {
+                    self.coalesced += u64::from(task.held.replace(ping).is_some());
+                    return None;
                 }
                 self.coalesced += u64::from(task.held.take().is_some());
-            }
-            Phase::Succeeded if task.open.remove(&ping.run) => {
-                self.coalesced += u64::from(task.held.take().is_some());
-            }
-            Phase::Succeeded if is_free => {
-                task.last = Some(now);
-                self.coalesced += u64::from(task.held.take().is_some());
-            }
-            Phase::Succeeded => {
-                self.coalesced += u64::from(task.held.replace(ping).is_some());
-                return None;
+                task.is_failing = is_failure;
+                if !is_open {
+                    task.last = Some(now);
+                }
             }
             Phase::Cancelled => {
                 if !task.open.remove(&ping.run) {
@@ -102,6 +101,7 @@ impl Pacing {
                 && let Some(ping) = task.held.take()
             {
                 task.last = Some(now);
+                task.is_failing = ping.phase == Phase::Failed;
                 due.push(ping);
             }
         }
@@ -109,13 +109,18 @@ impl Pacing {
         due
     }
 
-    /// When the next of them is due.
+    /// The number of superfluous pings since the last call.
+    pub(crate) fn take_coalesced(&mut self) -> u64 {
+        std::mem::take(&mut self.coalesced)
+    }
+
+    /// The time at which the next of them is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         let holding = self.tasks.values().filter(|task| task.held.is_some());
         holding.map(Reports::free_at).min()
     }
 
-    /// Notes that a task has ended: what was held back of it is sent now.
+    /// Notes that a task has ended, and returns its end that was held back.
     pub(crate) fn end(&mut self, name: &str) -> Option<Ping> {
         let task = self.tasks.get_mut(name)?;
         task.is_ended = true;
@@ -146,7 +151,7 @@ mod tests {
         Ping { task, run, phase, message: None, took: None, at }
     }
 
-    /// What is sent of so many seconds, runs and phases, `due` being looked at before each.
+    /// The pings that are sent, each with its second, run and phase.
     fn sent(pings: &[(u64, u128, Phase)]) -> Vec<(u64, u128, Phase)> {
         let mut pacing = Pacing::default();
         let mut sent = Vec::new();
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_always_and_the_success_after_them_later() {
+    fn the_first_failure_is_sent_at_once_and_what_follows_it_later() {
         let runs = [
             (0, 1, Started),
             (0, 1, Succeeded),
@@ -198,14 +203,14 @@ mod tests {
             (3, 4, Succeeded),
             (40, 5, Started),
         ];
-        let expected = [
-            (0, 1, Started),
-            (0, 1, Succeeded),
-            (1, 2, Failed),
-            (2, 3, Failed),
-            (40, 4, Succeeded),
-        ];
+        let expected = [(0, 1, Started), (0, 1, Succeeded), (1, 2, Failed), (40, 4, Succeeded)];
         assert_eq!(sent(&runs), expected);
+    }
+
+    #[test]
+    fn a_task_that_fails_each_second_is_sent_twice_in_a_minute() {
+        let runs: Vec<_> = (0..60).map(|second| (second, second.into(), Failed)).collect();
+        assert_eq!(sent(&runs), [(0, 0, Failed), (30, 29, Failed)]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A ping: what is sent to a monitor about a run, and the request that carries it.
+//! A ping about a run, and the request that carries it.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// How many bytes of a failure's text are kept; every monitor takes less than it would like.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 10_000;
 
-/// What is reported of a run.
+/// A step in the life of a run.
 ///
 /// ```
 /// use scheduler_monitors::Phase;
@@ -45,7 +45,7 @@ impl Phase {
     }
 }
 
-/// What is sent to a [`Monitor`](crate::Monitor): task, run, phase and message.
+/// A report to a [`Monitor`](crate::Monitor): task, run, phase and message.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ping {
@@ -53,7 +53,7 @@ pub struct Ping {
     pub task: Arc<TaskFacts>,
     /// The run: the same for its start and its end, and for no other run of any process.
     pub run: Uuid,
-    /// What is reported of it.
+    /// The step that is reported.
     pub phase: Phase,
     /// Why it failed; at most 10,000 bytes.
     pub message: Option<Arc<str>>,
@@ -77,9 +77,9 @@ pub enum Method {
 /// [`Debug`] does not show the address, which is the secret of most monitors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// How it is sent.
+    /// The HTTP method.
     pub method: Method,
-    /// Where to.
+    /// The address.
     pub url: String,
     /// The type of the body, such as `text/plain`.
     pub content_type: &'static str,

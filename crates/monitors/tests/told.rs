@@ -1,4 +1,4 @@
-//! What monitors are told about the runs of a scheduler, and what happens when they do not listen.
+//! Monitors on a virtual clock, with a server that takes their pings or does not.
 
 mod server;
 
@@ -177,7 +177,7 @@ fn cronitor_is_told_state_series_duration_and_message() {
 }
 
 #[test]
-fn a_task_of_every_second_is_told_twice_a_minute_and_its_failure_at_once() {
+fn a_task_of_every_second_is_reported_twice_a_minute_and_its_first_failure_at_once() {
     let server = Server::answering("200 OK");
     let url = format!("{}/uuid", server.url);
     let world = world(|builder| builder.all(Healthchecks::check(url)));
@@ -220,9 +220,10 @@ fn what_is_not_taken_is_tried_again_and_then_told_without_the_address() {
         world.clock.await_parked(1);
         world.clock.advance(later);
     }
-    let message = world.messages.recv_timeout(PATIENCE).expect("a message");
+    let message = || world.messages.recv_timeout(PATIENCE).expect("a message");
+    assert_eq!(message(), "monitors: healthchecks is away: it answered 503; pings are tried again");
     assert_eq!(
-        message,
+        message(),
         "monitors: 2 pings could not be sent; the last time healthchecks: it answered 503"
     );
     assert_eq!(world.monitors.counts().failed, 2);
@@ -238,8 +239,106 @@ fn what_is_not_taken_at_the_end_is_counted_and_told() {
     drop(sim);
     assert!(world.monitors.flush(PATIENCE));
     assert_eq!(world.monitors.counts().failed, 2);
+    let messages: Vec<String> = world.messages.try_iter().collect();
+    assert!(messages.last().expect("a message").ends_with("healthchecks: it answered 503"));
+}
+
+/// Of the finding that a service which misses the start of a run got it after the end.
+#[test]
+fn a_ping_that_is_older_than_one_that_was_taken_is_not_sent() {
+    let server = Server::answering("503 Service Unavailable");
+    let world = world(|builder| builder.all(Healthchecks::check(format!("{}/id", server.url))));
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h").max_runs(1), |_| {});
+    sim.takes("tick", secs(2));
+    sim.advance(Duration::ZERO);
+    server.wait_for(1);
+    world.clock.await_parked(1);
+    server.answer("200 OK");
+    sim.advance(secs(2));
+    assert_eq!(lines(&server.wait_for(2)), ["POST /id/start?", "POST /id?"]);
+    world.clock.await_parked(1);
+    world.clock.advance(secs(5));
+    assert!(world.monitors.flush(PATIENCE));
+    assert_eq!(server.wait_for(2).len(), 2, "the start is not repeated");
+    assert_eq!((world.monitors.counts().sent, world.monitors.counts().coalesced), (1, 1));
+    let messages: Vec<String> = world.messages.try_iter().collect();
+    let expected = [
+        "monitors: healthchecks is away: it answered 503; pings are tried again",
+        "monitors: healthchecks takes pings again",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn a_service_that_asks_for_a_pause_gets_it() {
+    let server = Server::answering("429 Too Many Requests\r\nretry-after: 120");
+    let world = world(|builder| builder.all(Healthchecks::check(format!("{}/id", server.url))));
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h").max_runs(1), |_| {});
+    sim.advance(Duration::ZERO);
+    server.wait_for(1);
+    world.clock.await_parked(1);
+    server.answer("200 OK");
+    world.clock.advance(secs(119));
+    world.clock.await_parked(1);
+    assert_eq!(server.wait_for(1).len(), 1, "the end waits, too");
+    world.clock.advance(secs(1));
+    assert_eq!(lines(&server.wait_for(3))[1..], ["POST /id/start?", "POST /id?"]);
+}
+
+#[test]
+fn a_service_that_hangs_holds_up_no_other_one() {
+    let server = Server::answering("200 OK");
+    let (release, wait) = channel();
+    let check = Healthchecks::check(format!("{}/id", server.url));
+    let world = world(|builder| builder.all(Slow(Mutex::new(wait))).all(check));
+    let fails = |_: &Run| Err::<(), _>("disk full");
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h"), fails);
+    sim.advance(Duration::ZERO);
+    assert_eq!(lines(&server.wait_for(2)), ["POST /id/start?", "POST /id/fail?"]);
+    drop(release);
+}
+
+#[test]
+fn a_redirect_is_followed_within_its_host_only() {
+    let other = Server::answering("200 OK");
+    let server = Server::answering(&format!("307 Temporary Redirect\r\nlocation: {}/a", other.url));
+    let world = world(|builder| builder.all(Healthchecks::check(format!("{}/secret", server.url))));
+    let mut sim = world.sim().define("tick", Schedule::fixed_rate("1h"), |_| {});
+    sim.advance(Duration::ZERO);
+    server.wait_for(2);
+    world.clock.await_parked(1);
     let message = world.messages.recv_timeout(PATIENCE).expect("a message");
-    assert!(message.ends_with("healthchecks: it answered 503"), "{message}");
+    assert!(message.ends_with("healthchecks: it redirects to another host"), "{message}");
+    server.answer("301 Moved Permanently\r\nlocation: /elsewhere");
+    sim.advance(hours(1));
+    world.clock.advance(hours(1));
+    let last = server.wait_for(4);
+    assert_eq!(last.last().map(Received::line).as_deref(), Some("GET /elsewhere?"));
+    assert!(world.monitors.flush(PATIENCE));
+    assert!(other.received().is_empty(), "the address is a secret");
+}
+
+#[test]
+fn a_monitor_without_a_task_is_a_message() {
+    let check = || Healthchecks::check("http://127.0.0.1:9/id");
+    let world = world(|builder| {
+        let builder = builder.task("repport", check()).tagged("critical", check());
+        builder.task("both", check()).task("report", check())
+    });
+    let mut sim = world.sim();
+    for name in ["shop::report", "a::both", "b::both"] {
+        sim = sim.define(name, Schedule::fixed_rate("1h").initial_delay("1h"), |_| {});
+    }
+    sim.advance(Duration::ZERO);
+    let expected = [
+        "monitors: healthchecks gets no pings: `both` may be `a::both` or `b::both`: write more of the name",
+        "monitors: healthchecks gets no pings: no task has the tag `critical`",
+        "monitors: healthchecks gets no pings: there is no task `repport`",
+    ];
+    let mut messages: Vec<String> =
+        (0..3).map(|_| world.messages.recv_timeout(PATIENCE).expect("a message")).collect();
+    messages.sort();
+    assert_eq!(messages, expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A server for tests, of the standard library alone: it answers what it is told to, and keeps what it was sent.
+//! A server for tests: keeps each request, and answers as the test asks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -39,8 +39,9 @@ fn without_run(target: &str) -> String {
     format!("{path}?{}", rest.join("&"))
 }
 
-#[derive(Default)]
-struct Kept {
+struct Shared {
+    /// The head of the next answers, after the version of HTTP.
+    head: Mutex<String>,
     received: Mutex<Vec<Received>>,
     changed: Condvar,
 }
@@ -48,46 +49,61 @@ struct Kept {
 /// A server on a port of its own.
 pub(crate) struct Server {
     pub(crate) url: String,
-    kept: Arc<Kept>,
+    shared: Arc<Shared>,
 }
 
 impl Server {
-    /// Answers every request with this status.
-    pub(crate) fn answering(status: &'static str) -> Self {
+    /// Answers with a status, which further lines of a head may follow.
+    pub(crate) fn answering(head: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let kept = Arc::new(Kept::default());
-        let shared = Arc::clone(&kept);
+        let shared = Arc::new(Shared {
+            head: Mutex::new(head.to_owned()),
+            received: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let of_thread = Arc::clone(&shared);
         std::thread::Builder::new()
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
-                    let shared = Arc::clone(&shared);
-                    let serve = move || serve(&stream, status, &shared);
+                    let shared = Arc::clone(&of_thread);
+                    let serve = move || serve(&stream, &shared);
                     std::thread::Builder::new().spawn(serve).expect("a thread");
                 }
             })
             .expect("a thread");
-        Self { url, kept }
+        Self { url, shared }
+    }
+
+    /// Gives the requests that come from now on another answer.
+    pub(crate) fn answer(&self, head: &str) {
+        head.clone_into(&mut self.shared.head.lock().expect("no panic"));
+    }
+
+    /// All requests so far.
+    pub(crate) fn received(&self) -> Vec<Received> {
+        self.shared.received.lock().expect("no panic").clone()
     }
 
     /// Waits until so many requests have come, and returns all.
     pub(crate) fn wait_for(&self, count: usize) -> Vec<Received> {
-        let received = self.kept.received.lock().expect("no panic");
+        let received = self.shared.received.lock().expect("no panic");
         let is_short = |received: &mut Vec<Received>| received.len() < count;
         let (received, timeout) =
-            self.kept.changed.wait_timeout_while(received, PATIENCE, is_short).expect("no panic");
+            self.shared.changed.wait_timeout_while(received, PATIENCE, is_short).expect("no panic");
         assert!(!timeout.timed_out(), "only {} of {count} came: {received:#?}", received.len());
         received.clone()
     }
 }
 
 /// Serves a connection until it is closed.
-fn serve(stream: &TcpStream, status: &str, kept: &Kept) {
+fn serve(stream: &TcpStream, shared: &Shared) {
     let mut reader = BufReader::new(stream);
     while let Some(received) = read(&mut reader) {
-        kept.received.lock().expect("no panic").push(received);
-        kept.changed.notify_all();
-        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\nOK");
+        let head = shared.head.lock().expect("no panic").clone();
+        shared.received.lock().expect("no panic").push(received);
+        shared.changed.notify_all();
+        let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 2\r\n\r\nOK");
         if (&*stream).write_all(answer.as_bytes()).is_err() {
             return;
         }
