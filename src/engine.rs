@@ -47,5 +47,5 @@ pub mod observe {
 
 /// Runs and states of the tasks of a pool.
 pub mod task {
-    pub use scheduler_core::task::{OnError, Run, TaskReturn, TaskState};
+    pub use scheduler_core::task::{Run, TaskReturn, TaskState};
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
+use scheduler_expr::OnError;
+
 use super::PoolLink;
 use super::current;
 use super::header::{self, EVERY_RUN, Header, MaybeTraits, Traits};
@@ -189,7 +191,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     fn recur(&self, body: B, due: Due, outcome: Result<(), Failure>, now: Now) -> Verdict {
         let Some(traits) = self.traits.get() else { unreachable!("a recurring task has traits") };
         if let Err(failure) = outcome
-            && traits.on_error == super::spec::OnError::Stop
+            && traits.on_error == OnError::Stop
         {
             return self.end(End::Failed, None, Some(failure), body);
         }

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use scheduler_expr::OnError;
+
 use super::PoolLink;
-use super::spec::{OnError, Rhythm};
+use super::spec::Rhythm;
 use super::state::{End, TaskState};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Tick;

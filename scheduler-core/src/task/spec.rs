@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::OnError;
+
 use super::once::{OnceBody, OnceFutureBody};
 use super::steps::{Once, OnceFuture, Repeat, RepeatFuture, Steps, TaskReturn};
 use crate::error::Error;
@@ -32,28 +34,6 @@ impl Rhythm {
             Self::FixedDelay(delay) => Some(now + delay),
         }
     }
-}
-
-/// What happens to a recurring task whose run panicked or returned an error.
-///
-/// ```
-/// use scheduler_core::{Body, OnError, ScheduledThreadPool, Task};
-/// use std::time::Duration;
-///
-/// let pool = ScheduledThreadPool::new(1);
-/// let import = Task::at_fixed_rate(Duration::from_secs(60), Body::new(|| Err::<(), _>("no")));
-/// let handle = pool.submit_task(import.on_error(OnError::Continue))?;
-/// assert!(!handle.is_done());
-/// # Ok::<(), scheduler_core::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnError {
-    /// The task ends as failed: the rule of the JDK.
-    #[default]
-    Stop,
-    /// The failure is reported, and the task runs again at its next time: the rule of Spring.
-    #[doc(alias = "LOG_AND_SUPPRESS_ERROR_HANDLER")]
-    Continue,
 }
 
 /// What a recurring task does in each run: a closure, or a closure that makes a future.

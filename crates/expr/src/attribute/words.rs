@@ -1,5 +1,6 @@
-//! The attributes whose text is one of a few words: an enum for each, made by one macro.
+//! The values of attributes that take one of a few words: an enum each.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -161,5 +162,46 @@ words! {
         First = "first",
         /// They fire when they come for the last time.
         Last = "last",
+    }
+}
+
+impl Priority {
+    /// All priorities, the highest first.
+    pub const HIGHEST_FIRST: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Low => 0,
+            Self::Normal => 1,
+            Self::High => 2,
+            Self::Urgent => 3,
+        }
+    }
+}
+
+/// A higher priority is greater.
+impl Ord for Priority {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Priority {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Priority;
+
+    #[test]
+    fn a_higher_priority_is_greater() {
+        let mut sorted = Priority::HIGHEST_FIRST;
+        sorted.sort();
+        sorted.reverse();
+        assert_eq!(sorted, Priority::HIGHEST_FIRST);
+        assert!(Priority::Urgent > Priority::default() && Priority::default() > Priority::Low);
     }
 }
