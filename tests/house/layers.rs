@@ -175,18 +175,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
     (
         "crates/cli/src",
         &[
-            "fault",
-            "surroundings",
-            "changes",
-            "dialect",
-            "times",
-            "explain",
-            "client",
-            "check",
-            "lint",
-            "crontab",
-            "args",
-            "bin",
+            "error", "context", "changes", "dialect", "times", "explain", "client", "check",
+            "lint", "crontab", "args", "bin",
         ],
     ),
 ];

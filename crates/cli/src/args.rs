@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, client, crontab, explain, fault::Fault, lint, surroundings::Surroundings};
+use crate::{check, client, context::Context, crontab, error::CliError, explain, lint};
 
 /// Cron expressions in words, crontabs as `#[scheduled]` functions, and the tasks of a running program
 #[derive(Debug, Parser)]
@@ -15,11 +15,11 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Say what an expression means: words, fields, the next fire times
-    Explain(explain::Given),
+    Explain(explain::ExplainArgs),
     /// List the next fire times of an expression
     Next {
         #[command(flatten)]
-        given: explain::Given,
+        args: explain::ExplainArgs,
         /// How many
         #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
         count: usize,
@@ -27,7 +27,7 @@ enum Command {
     /// List the fire times from an instant on and before another
     Between {
         #[command(flatten)]
-        given: explain::Given,
+        args: explain::ExplainArgs,
         /// `2026-03-27`, `2026-03-27T09:00`, `2026-03-27T08:00:00Z` or `now`
         #[arg(id = "first", value_name = "FROM")]
         first: String,
@@ -39,9 +39,9 @@ enum Command {
         max: usize,
     },
     /// Find expressions that mean something else than people think
-    Lint(lint::Given),
+    Lint(lint::LintArgs),
     /// Build a program, and let it plan its tasks without running any: names, values, settings, tasks that are not linked
-    Check(check::Given),
+    Check(check::CheckArgs),
     /// Turn schedules of other programs into functions
     Import {
         #[command(subcommand)]
@@ -54,25 +54,25 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Import {
     /// Turn the lines of a crontab into `#[scheduled]` functions
-    Crontab(crontab::Given),
+    Crontab(crontab::CrontabArgs),
 }
 
 impl Args {
     /// Does what was asked: the code to exit with.
-    pub(crate) fn run(&self, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
+    pub(crate) fn run(&self, ctx: &mut Context<'_>) -> Result<u8, CliError> {
         match &self.command {
-            Command::Explain(given) => explain::explain(given, around)?,
-            Command::Next { given, count } => explain::next(given, *count, around)?,
-            Command::Between { given, first, until, max } => {
-                explain::between(given, (first, until), *max, around)?;
+            Command::Explain(args) => explain::explain(args, ctx)?,
+            Command::Next { args, count } => explain::next(args, *count, ctx)?,
+            Command::Between { args, first, until, max } => {
+                explain::between(args, (first, until), *max, ctx)?;
             }
-            Command::Check(given) => return check::check(given, around),
-            Command::Lint(given) => return lint::lint(given, around),
-            Command::Import { from: Import::Crontab(given) } => {
-                return crontab::import(given, around);
+            Command::Check(args) => return check::check(args, ctx),
+            Command::Lint(args) => return lint::lint(args, ctx),
+            Command::Import { from: Import::Crontab(args) } => {
+                return crontab::import(args, ctx);
             }
-            Command::Client(command) => client::run(command, around)?,
+            Command::Client(command) => client::run(command, ctx)?,
         }
-        Ok(crate::fault::OK)
+        Ok(crate::error::OK)
     }
 }

@@ -28,12 +28,12 @@ mod args;
 mod changes;
 mod check;
 mod client;
+mod context;
 mod crontab;
 mod dialect;
+mod error;
 mod explain;
-mod fault;
 mod lint;
-mod surroundings;
 mod times;
 
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use scheduler_core::SystemClock;
 
-pub use surroundings::Surroundings;
+pub use context::Context;
 
 /// Carries out a command line, of which the first word is the name of the program: the code to exit with.
 ///
@@ -56,36 +56,33 @@ pub use surroundings::Surroundings;
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    let mut around = Surroundings {
+    let mut ctx = Context {
         clock: &SystemClock::new(),
         input: &mut stdin.lock(),
         output: &mut stdout.lock(),
         errors: &mut stderr.lock(),
         variable: &|name| std::env::var(name).ok(),
     };
-    run_in(args, &mut around).into()
+    run_in(args, &mut ctx).into()
 }
 
 /// As [`run`], with other streams and another clock than those of the process.
-pub fn run_in(
-    args: impl IntoIterator<Item = impl Into<OsString>>,
-    around: &mut Surroundings<'_>,
-) -> u8 {
+pub fn run_in(args: impl IntoIterator<Item = impl Into<OsString>>, ctx: &mut Context<'_>) -> u8 {
     let args = args.into_iter().map(Into::into);
     let result = match args::Args::try_parse_from(args) {
-        Ok(args) => args.run(around),
+        Ok(args) => args.run(ctx),
         Err(error) => {
             let text = error.render().to_string();
             let is_fault = error.use_stderr();
-            let stream = if is_fault { &mut *around.errors } else { &mut *around.output };
+            let stream = if is_fault { &mut *ctx.errors } else { &mut *ctx.output };
             // The reader has closed the pipe, so this cannot be reported.
             stream.write_all(text.as_bytes()).ok();
-            return if is_fault { fault::UNABLE } else { fault::OK };
+            return if is_fault { error::UNABLE } else { error::OK };
         }
     };
     result.unwrap_or_else(|fault| {
-        if fault.code != fault::OK {
-            writeln!(around.errors, "{fault}").ok();
+        if fault.code != error::OK {
+            writeln!(ctx.errors, "{fault}").ok();
         }
         fault.code
     })

@@ -5,7 +5,7 @@ use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
 use scheduler_expr::CronExpression;
 
 use crate::changes::{Changes, Touched};
-use crate::fault::{Fault, named};
+use crate::error::{CliError, named};
 
 /// The fire times of one or more expressions in a zone.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Times {
     }
 
     /// Why there is no fire time after an instant, if that is so.
-    pub(crate) fn silent_after(&self, instant: DateTime<Utc>) -> Option<Fault> {
+    pub(crate) fn silent_after(&self, instant: DateTime<Utc>) -> Option<CliError> {
         self.next_after(instant).is_none().then(|| silent(self.zone))
     }
 
@@ -102,9 +102,9 @@ impl Times {
 }
 
 /// The fault of an expression that has times of day and falls only into gaps of its zone.
-pub(crate) fn silent(zone: Zone) -> Fault {
+pub(crate) fn silent(zone: Zone) -> CliError {
     let what = format!("it never fires in {zone}: clocks go forward over each of its times");
-    Fault::no(what).help("to run right after them instead, write dst_gap = \"run_after\"")
+    CliError::no(what).help("to run right after them instead, write dst_gap = \"run_after\"")
 }
 
 /// The local times that a trigger loses in a gap.
@@ -170,7 +170,11 @@ pub(crate) fn length(seconds: u64) -> String {
 const FORMS: &str = "write `2026-03-27`, `2026-03-27T09:00`, `2026-03-27T08:00:00Z` or `now`";
 
 /// Reads an instant: with its offset, as a local time of the zone, as the beginning of a day, or `now`.
-pub(crate) fn instant(text: &str, zone: Zone, now: DateTime<Utc>) -> Result<DateTime<Utc>, Fault> {
+pub(crate) fn instant(
+    text: &str,
+    zone: Zone,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, CliError> {
     if text == "now" {
         return Ok(now);
     }
@@ -182,17 +186,17 @@ pub(crate) fn instant(text: &str, zone: Zone, now: DateTime<Utc>) -> Result<Date
     let time = forms.iter().find_map(|form| NaiveDateTime::parse_from_str(&separated, form).ok());
     let day = || NaiveDateTime::parse_from_str(&format!("{text}T00:00"), forms[1]).ok();
     let Some(local) = time.or_else(day) else {
-        return Err(Fault::unable(format!("{} is no instant", named(text))).help(FORMS));
+        return Err(CliError::unable(format!("{} is no instant", named(text))).help(FORMS));
     };
     let mut found = around(local, zone);
     match (found.pop(), found.pop()) {
         (Some(at), None) => Ok(at),
-        (Some(second), Some(first)) => Err(Fault::unable(format!(
+        (Some(second), Some(first)) => Err(CliError::unable(format!(
             "{} comes twice in {zone}",
             named(text)
         ))
         .help(format!("write `{}` or `{}`", rfc3339(first, zone), rfc3339(second, zone)))),
-        _ => Err(Fault::unable(format!(
+        _ => Err(CliError::unable(format!(
             "{} does not exist in {zone}: clocks go forward over it",
             named(text)
         ))

@@ -22,11 +22,11 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::client::plain;
-use crate::fault::{Fault, NO, OK};
-use crate::surroundings::Surroundings;
+use crate::context::Context;
+use crate::error::{CliError, NO, OK};
 
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct CheckArgs {
     /// Exit with 1 also if there are only warnings
     #[arg(long)]
     deny: bool,
@@ -36,12 +36,13 @@ pub(crate) struct Given {
 }
 
 /// Builds, asks for a dry run, compares: the code to exit with.
-pub(crate) fn check(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
-    let cargo = (around.variable)("CARGO").unwrap_or_else(|| "cargo".to_owned());
-    let program = program::build(&cargo, &given.cargo)?;
+pub(crate) fn check(args: &CheckArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let cargo = (ctx.variable)("CARGO").unwrap_or_else(|| "cargo".to_owned());
+    let program = program::build(&cargo, &args.cargo)?;
     let output = Command::new(&program.executable).env("SCHEDULER_DRY_RUN", "1").output();
-    let output = output
-        .map_err(|error| Fault::unable(format!("{} cannot be run: {error}", program.executable)))?;
+    let output = output.map_err(|error| {
+        CliError::unable(format!("{} cannot be run: {error}", program.executable))
+    })?;
     let report = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let tasks = sources::tasks(&report);
@@ -49,22 +50,21 @@ pub(crate) fn check(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, 
     if !is_planned {
         let said: Vec<String> = errors.lines().map(plain).collect();
         let fault = if output.status.success() {
-            Fault::unable("the program has ended without a report of its tasks")
+            CliError::unable("the program has ended without a report of its tasks")
                 .help("it has to reach the start of its scheduler: `scheduler::start()`, `builder.start()` or `builder.spawn()`")
         } else {
-            Fault::no(format!("the program does not start\n{}", said.join("\n")))
+            CliError::no(format!("the program does not start\n{}", said.join("\n")))
         };
         return Err(fault);
     }
-    report.lines().try_for_each(|line| around.say(plain(line)))?;
+    report.lines().try_for_each(|line| ctx.say(plain(line)))?;
     let mut warnings = report.lines().filter(|line| line.starts_with("WARN")).count();
     let linked: BTreeSet<(String, u32)> = tasks.iter().cloned().collect();
     for package in program.packages(&cargo)? {
         let missing = package.annotations()?;
         let missing: Vec<_> = missing.iter().filter(|place| !linked.contains(*place)).collect();
         for (file, line) in &missing {
-            around
-                .say(format!("warning: {}:{line}: this task is not in the program", plain(file)))?;
+            ctx.say(format!("warning: {}:{line}: this task is not in the program", plain(file)))?;
         }
         if !missing.is_empty() {
             let help = match package.is_root {
@@ -77,16 +77,16 @@ pub(crate) fn check(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, 
                     package.krate
                 ),
             };
-            around.say(format!("  help: {help}"))?;
+            ctx.say(format!("  help: {help}"))?;
         }
         warnings += missing.len();
     }
     let noun = |count, one: &str| if count == 1 { one.to_owned() } else { format!("{one}s") };
-    around.say(format!(
+    ctx.say(format!(
         "\n{} {}, {warnings} {}",
         tasks.len(),
         noun(tasks.len(), "task"),
         noun(warnings, "warning")
     ))?;
-    Ok(if given.deny && warnings > 0 { NO } else { OK })
+    Ok(if args.deny && warnings > 0 { NO } else { OK })
 }

@@ -8,7 +8,7 @@ use std::{fs, io};
 use serde_json::Value;
 
 use super::sources;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// A program that was built.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub(super) struct Package {
 }
 
 /// Builds what the arguments say, which has to be one program.
-pub(super) fn build(cargo: &str, arguments: &[String]) -> Result<Program, Fault> {
+pub(super) fn build(cargo: &str, arguments: &[String]) -> Result<Program, CliError> {
     let mut command = Command::new(cargo);
     command.args(["build", "--message-format=json-render-diagnostics"]).args(arguments);
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| no_cargo(&error))?;
     if !output.status.success() {
-        return Err(Fault::no("the program cannot be built"));
+        return Err(CliError::no("the program cannot be built"));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -53,25 +53,25 @@ pub(super) fn build(cargo: &str, arguments: &[String]) -> Result<Program, Fault>
     let mut programs: Vec<Program> = programs.collect();
     match (programs.len(), programs.pop()) {
         (1, Some(program)) => Ok(program),
-        (0, _) => Err(Fault::unable("nothing that was built can be run")
+        (0, _) => Err(CliError::unable("nothing that was built can be run")
             .help("name a program: scheduler check -- -p shop --bin shop")),
-        _ => Err(Fault::unable("several programs were built, and one can be checked")
+        _ => Err(CliError::unable("several programs were built, and one can be checked")
             .help("name it: scheduler check -- -p shop --bin shop")),
     }
 }
 
-fn no_cargo(error: &io::Error) -> Fault {
-    Fault::unable(format!("cargo cannot be run: {error}"))
+fn no_cargo(error: &io::Error) -> CliError {
+    CliError::unable(format!("cargo cannot be run: {error}"))
 }
 
 impl Program {
     /// The packages of the workspace that the program depends on, and its own.
-    pub(super) fn packages(&self, cargo: &str) -> Result<Vec<Package>, Fault> {
+    pub(super) fn packages(&self, cargo: &str) -> Result<Vec<Package>, CliError> {
         let mut command = Command::new(cargo);
         let output = command.args(["metadata", "--format-version", "1"]).stderr(Stdio::inherit());
         let output = output.output().map_err(|error| no_cargo(&error))?;
         let metadata: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|_| Fault::unable("`cargo metadata` says nothing that can be read"))?;
+            .map_err(|_| CliError::unable("`cargo metadata` says nothing that can be read"))?;
         let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let members: BTreeSet<String> = array(&metadata["workspace_members"]).map(id).collect();
         let nodes = array(&metadata["resolve"]["nodes"]).map(|node| (id(&node["id"]), node));
@@ -124,12 +124,12 @@ fn array(value: &Value) -> impl Iterator<Item = &Value> {
 
 impl Package {
     /// The places of annotations in the sources: files as compilers name them, and lines.
-    pub(super) fn annotations(&self) -> Result<Vec<(String, u32)>, Fault> {
+    pub(super) fn annotations(&self) -> Result<Vec<(String, u32)>, CliError> {
         let mut found = Vec::new();
         let mut left = vec![self.folder.join("src")];
         while let Some(path) = left.pop() {
             let unread =
-                |error| Fault::unable(format!("{} cannot be read: {error}", path.display()));
+                |error| CliError::unable(format!("{} cannot be read: {error}", path.display()));
             if path.is_dir() {
                 for entry in fs::read_dir(&path).map_err(unread)? {
                     left.push(entry.map_err(unread)?.path());

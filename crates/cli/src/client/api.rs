@@ -6,8 +6,8 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, RequestBuilder};
 
-use crate::fault::Fault;
-use crate::surroundings::Surroundings;
+use crate::context::Context;
+use crate::error::CliError;
 
 /// The address of a dashboard unless another is given.
 const HERE: &str = "http://127.0.0.1:9095";
@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 16 << 20;
 
 /// Where the program is, and who asks.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Server {
+pub(crate) struct ServerArgs {
     /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -44,16 +44,17 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn new(server: &Server, around: &Surroundings<'_>) -> Result<Self, Fault> {
-        let given = |flag: &Option<String>, name| flag.clone().or_else(|| (around.variable)(name));
-        let url = given(&server.url, "SCHEDULER_URL").unwrap_or_else(|| HERE.to_owned());
+    pub(crate) fn new(server: &ServerArgs, ctx: &Context<'_>) -> Result<Self, CliError> {
+        let flag_or_variable =
+            |flag: &Option<String>, name| flag.clone().or_else(|| (ctx.variable)(name));
+        let url = flag_or_variable(&server.url, "SCHEDULER_URL").unwrap_or_else(|| HERE.to_owned());
         let (url, in_link) = match url.split_once('#') {
             Some((url, fragment)) => (url, fragment.strip_prefix("token=").map(str::to_owned)),
             None => (&*url, None),
         };
         let is_address = url.starts_with("http://") || url.starts_with("https://");
         if !is_address {
-            return Err(Fault::unable("the address has no `http://` or `https://` before it")
+            return Err(CliError::unable("the address has no `http://` or `https://` before it")
                 .help("write for example --url http://127.0.0.1:9095"));
         }
         let base = url.trim_end_matches('/').trim_end_matches(PATH).trim_end_matches('/');
@@ -67,11 +68,7 @@ impl Api {
         Ok(Self {
             agent: config.into(),
             base: base.to_owned(),
-            token: server
-                .token
-                .clone()
-                .or(in_link)
-                .or_else(|| (around.variable)("SCHEDULER_TOKEN")),
+            token: server.token.clone().or(in_link).or_else(|| (ctx.variable)("SCHEDULER_TOKEN")),
         })
     }
 
@@ -80,12 +77,12 @@ impl Api {
         &self.base
     }
 
-    pub(crate) fn get(&self, path: &str) -> Result<Value, Fault> {
+    pub(crate) fn get(&self, path: &str) -> Result<Value, CliError> {
         self.read(self.ask(path))
     }
 
     /// As [`get`](Self::get); none where the program has no such thing.
-    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, Fault> {
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, CliError> {
         match self.ask(path) {
             Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
             result => self.read(result).map(Some),
@@ -96,7 +93,7 @@ impl Api {
         self.authorized(self.agent.get(self.address(path))).call()
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         let request = self.authorized(self.agent.post(self.address(path)));
         let request = request.header("content-type", "application/json");
         self.read(request.send(body.to_string().as_bytes()))
@@ -113,7 +110,7 @@ impl Api {
         }
     }
 
-    fn read(&self, result: Answer) -> Result<Value, Fault> {
+    fn read(&self, result: Answer) -> Result<Value, CliError> {
         let mut response = result.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();
@@ -126,24 +123,27 @@ impl Api {
         }
     }
 
-    fn no_answer(&self, error: &ureq::Error) -> Fault {
-        let fault =
-            Fault::unable(format!("no answer from {}: {}", self.base, plain(&error.to_string())));
+    fn no_answer(&self, error: &ureq::Error) -> CliError {
+        let fault = CliError::unable(format!(
+            "no answer from {}: {}",
+            self.base,
+            plain(&error.to_string())
+        ));
         fault.help("is the program running, with a dashboard? --url or SCHEDULER_URL say where")
     }
 
-    fn is_another(&self, status: StatusCode) -> Fault {
+    fn is_another(&self, status: StatusCode) -> CliError {
         let what =
             format!("what answers at {} has no tasks: it said {}", self.base, status.as_u16());
-        Fault::unable(what).help("the address is that of the dashboard, without what follows it")
+        CliError::unable(what).help("the address is that of the dashboard, without what follows it")
     }
 
     /// What the program said, in its own words.
-    fn refusal(&self, status: StatusCode, answer: Option<&Value>) -> Fault {
+    fn refusal(&self, status: StatusCode, answer: Option<&Value>) -> CliError {
         let Some(detail) = answer.and_then(|answer| answer["detail"].as_str()) else {
             return match status {
                 StatusCode::NOT_FOUND => {
-                    Fault::no(format!("{} has no such thing (404)", self.base))
+                    CliError::no(format!("{} has no such thing (404)", self.base))
                 }
                 _ => self.is_another(status),
             };
@@ -154,7 +154,7 @@ impl Api {
         };
         let is_passing = status.is_server_error()
             || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
-        let fault = if is_passing { Fault::unable } else { Fault::no }(plain(detail));
+        let fault = if is_passing { CliError::unable } else { CliError::no }(plain(detail));
         match (status, help) {
             (StatusCode::UNAUTHORIZED, _) => {
                 fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")

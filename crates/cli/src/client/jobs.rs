@@ -5,44 +5,44 @@ use std::num::NonZeroUsize;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::api::{Api, Server, escaped, plain};
+use super::api::{Api, ServerArgs, escaped, plain};
 use super::table;
 use super::tasks::{number, text, took};
-use crate::fault::Fault;
-use crate::surroundings::Surroundings;
+use crate::context::Context;
+use crate::error::CliError;
 
 /// How many jobs the program gives at once.
 const PAGE_MAX: usize = 500;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Given {
+pub(crate) struct JobsArgs {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    list: List,
+    list: ListArgs,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
-    /// List jobs, the oldest first; the same as without a word
-    List(List),
+    /// ListArgs jobs, the oldest first; the same as without a word
+    List(ListArgs),
     /// Show a job: its error, its payload, its attempts and times
-    Show(One),
+    Show(JobArgs),
     /// Make jobs due at once that are parked, wait or have ended
-    Retry(Several),
+    Retry(ManyJobsArgs),
     /// Cancel jobs; those that run are asked to stop
-    Cancel(Several),
+    Cancel(ManyJobsArgs),
     /// Delete jobs that are not running
-    Delete(Several),
-    /// List queues: how many jobs wait, run and are parked
-    Queues(All),
-    /// List the processes that use the store, and the jobs that they have
-    Nodes(All),
+    Delete(ManyJobsArgs),
+    /// ListArgs queues: how many jobs wait, run and are parked
+    Queues(CommonArgs),
+    /// ListArgs the processes that use the store, and the jobs that they have
+    Nodes(CommonArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct List {
+struct ListArgs {
     /// Of this state: ready, running, done, parked or cancelled
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
@@ -62,70 +62,70 @@ struct List {
     #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
     count: NonZeroUsize,
     #[command(flatten)]
-    all: All,
+    all: CommonArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct All {
+struct CommonArgs {
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
     /// Answer in JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct One {
+struct JobArgs {
     /// The identity of the job
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    all: All,
+    all: CommonArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct Several {
+struct ManyJobsArgs {
     /// The identities of the jobs
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     #[command(flatten)]
-    all: All,
+    all: CommonArgs,
 }
 
-pub(super) fn run(given: &Given, around: &mut Surroundings<'_>) -> Result<(), Fault> {
-    match &given.command {
-        None => list(&given.list, around),
-        Some(Command::List(given)) => list(given, around),
-        Some(Command::Show(One { id, all })) => {
-            ask(&format!("/jobs/{}", escaped(id)), all, one, around)
+pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    match &args.command {
+        None => list(&args.list, ctx),
+        Some(Command::List(args)) => list(args, ctx),
+        Some(Command::Show(JobArgs { id, all })) => {
+            ask(&format!("/jobs/{}", escaped(id)), all, one, ctx)
         }
-        Some(Command::Retry(given)) => act(given, "retry", around),
-        Some(Command::Cancel(given)) => act(given, "cancel", around),
-        Some(Command::Delete(given)) => act(given, "delete", around),
-        Some(Command::Queues(all)) => ask("/queues", all, queues, around),
-        Some(Command::Nodes(all)) => ask("/nodes", all, nodes, around),
+        Some(Command::Retry(args)) => act(args, "retry", ctx),
+        Some(Command::Cancel(args)) => act(args, "cancel", ctx),
+        Some(Command::Delete(args)) => act(args, "delete", ctx),
+        Some(Command::Queues(all)) => ask("/queues", all, queues, ctx),
+        Some(Command::Nodes(all)) => ask("/nodes", all, nodes, ctx),
     }
 }
 
 fn ask(
     path: &str,
-    all: &All,
+    all: &CommonArgs,
     show: fn(&Value) -> String,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
-    let answer = Api::new(&all.server, around)?.get(path)?;
-    if all.json { around.say(answer) } else { around.write(&show(&answer)) }
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let answer = Api::new(&all.server, ctx)?.get(path)?;
+    if all.json { ctx.say(answer) } else { ctx.write(&show(&answer)) }
 }
 
 /// Page by page, as many as are wanted.
-fn list(given: &List, around: &mut Surroundings<'_>) -> Result<(), Fault> {
-    let api = Api::new(&given.all.server, around)?;
+fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let api = Api::new(&args.all.server, ctx)?;
     let conditions = [
-        ("state", &given.state),
-        ("task", &given.task),
-        ("queue", &given.queue),
-        ("key", &given.key),
-        ("schedule", &given.schedule),
+        ("state", &args.state),
+        ("task", &args.task),
+        ("queue", &args.queue),
+        ("key", &args.key),
+        ("schedule", &args.schedule),
     ];
     let mut query = String::new();
     for (name, text) in conditions {
@@ -133,7 +133,7 @@ fn list(given: &List, around: &mut Surroundings<'_>) -> Result<(), Fault> {
             query.push_str(&format!("&{name}={}", escaped(text)));
         }
     }
-    let count = given.count.get();
+    let count = args.count.get();
     let (mut jobs, mut has_more) = (Vec::new(), true);
     while has_more && jobs.len() < count {
         let limit = (count - jobs.len()).min(PAGE_MAX);
@@ -145,16 +145,16 @@ fn list(given: &List, around: &mut Surroundings<'_>) -> Result<(), Fault> {
         has_more = page["hasMore"] == true && !found.is_empty();
         jobs.extend(found);
     }
-    if given.all.json {
-        return around.say(json!({ "jobs": jobs, "hasMore": has_more }));
+    if args.all.json {
+        return ctx.say(json!({ "jobs": jobs, "hasMore": has_more }));
     }
     if jobs.is_empty() {
-        return around.say("no jobs");
+        return ctx.say("no jobs");
     }
     let rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
-    around.write(&table::of(&head, &rows))?;
-    if has_more { around.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
+    ctx.write(&table::of(&head, &rows))?;
+    if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
 fn row(job: &Value) -> Vec<String> {
@@ -220,12 +220,12 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
 }
 
 /// Asks for a change of each job, and says how it is then. The first refusal ends it.
-fn act(given: &Several, action: &str, around: &mut Surroundings<'_>) -> Result<(), Fault> {
-    let api = Api::new(&given.all.server, around)?;
-    for id in &given.ids {
+fn act(args: &ManyJobsArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let api = Api::new(&args.all.server, ctx)?;
+    for id in &args.ids {
         let job = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
-        if given.all.json {
-            around.say(job)?;
+        if args.all.json {
+            ctx.say(job)?;
             continue;
         }
         let done = match action {
@@ -234,7 +234,7 @@ fn act(given: &Several, action: &str, around: &mut Surroundings<'_>) -> Result<(
             _ if job["state"] == "running" => "is asked to stop",
             _ => "is cancelled",
         };
-        around.say(format!("{} of {} {done}", text(&job, "id"), text(&job, "task")))?;
+        ctx.say(format!("{} of {} {done}", text(&job, "id"), text(&job, "task")))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 //! # What it must never do
 //!
 //! Print what a program sent without escaping what a terminal would obey. Send the token to another address than the one
-//! that was given.
+//! that was args.
 
 mod api;
 mod jobs;
@@ -19,18 +19,18 @@ mod watch;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::fault::Fault;
-use crate::surroundings::{self, Surroundings};
+use crate::context::{self, Context};
+use crate::error::CliError;
 use crate::times;
-pub(crate) use api::{Api, Server, escaped, plain};
+pub(crate) use api::{Api, ServerArgs, escaped, plain};
 
 /// A task of a program.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Named {
+pub(crate) struct TaskArgs {
     /// The task, in full or by an unambiguous end of its name
     name: String,
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// List the tasks of a running program
     List {
         #[command(flatten)]
-        server: Server,
+        server: ServerArgs,
         /// Answer in JSON
         #[arg(long)]
         json: bool,
@@ -46,17 +46,17 @@ pub(crate) enum Command {
     /// Show a task: its schedule, its next fire times, its last runs
     Show {
         #[command(flatten)]
-        task: Named,
+        task: TaskArgs,
         /// Answer in JSON
         #[arg(long)]
         json: bool,
     },
     /// Run a task now, besides its schedule
-    Run(Named),
+    Run(TaskArgs),
     /// Let no run of a task start by its schedule
     Pause {
         #[command(flatten)]
-        task: Named,
+        task: TaskArgs,
         /// Why, for others to read
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
@@ -68,13 +68,13 @@ pub(crate) enum Command {
         length: Option<String>,
     },
     /// Let a paused task go on
-    Resume(Named),
+    Resume(TaskArgs),
     /// List, show, retry, cancel and delete the durable jobs of a running program; its queues and nodes
-    Jobs(Box<jobs::Given>),
+    Jobs(Box<jobs::JobsArgs>),
     /// Show the tasks of a running program, again and again
     Watch {
         #[command(flatten)]
-        server: Server,
+        server: ServerArgs,
         /// How long between two looks
         #[arg(long, value_name = "LENGTH", default_value = "2s")]
         every: String,
@@ -85,38 +85,38 @@ pub(crate) enum Command {
 }
 
 /// Asks, and shows the answer.
-pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
         Command::List { server, json } => {
-            let answer = Api::new(server, around)?.get("/tasks")?;
+            let answer = Api::new(server, ctx)?.get("/tasks")?;
             match json {
-                true => around.say(answer),
-                false => around.write(&tasks::list(&answer)),
+                true => ctx.say(answer),
+                false => ctx.write(&tasks::list(&answer)),
             }
         }
         Command::Show { task, json } => {
-            let (api, name) = (Api::new(&task.server, around)?, escaped(&task.name));
+            let (api, name) = (Api::new(&task.server, ctx)?, escaped(&task.name));
             let mut answer = api.get(&format!("/tasks/{name}"))?;
             let runs = api.get(&format!("/tasks/{name}/runs?limit=10"))?;
             answer["runs"] = runs["runs"].clone();
             match json {
-                true => around.say(answer),
-                false => around.write(&tasks::one(&answer)),
+                true => ctx.say(answer),
+                false => ctx.write(&tasks::one(&answer)),
             }
         }
-        Command::Run(task) => act(task, "run", &json!({}), around),
-        Command::Resume(task) => act(task, "resume", &json!({}), around),
+        Command::Run(task) => act(task, "run", &json!({}), ctx),
+        Command::Resume(task) => act(task, "resume", &json!({}), ctx),
         Command::Pause { task, reason, until, length } => {
             let mut body = json!({});
             if let Some(reason) = reason {
                 body["note"] = reason.as_str().into();
             }
             if let Some(until) = until {
-                let zone = surroundings::zone(None, around)?.zone;
-                let until = times::instant(until, zone, around.now())?;
-                if until <= around.now() {
+                let zone = context::zone(None, ctx)?.zone;
+                let until = times::instant(until, zone, ctx.now())?;
+                if until <= ctx.now() {
                     let what = format!("the pause would end at {until}, which is past");
-                    return Err(Fault::unable(what).help("write a later instant, or --for 1h"));
+                    return Err(CliError::unable(what).help("write a later instant, or --for 1h"));
                 }
                 body["until"] = times::rfc3339(until, scheduler_core::trigger::Zone::UTC).into();
             }
@@ -124,31 +124,31 @@ pub(crate) fn run(command: &Command, around: &mut Surroundings<'_>) -> Result<()
                 let millis = self::length(length)?.as_millis();
                 body["forMs"] = u64::try_from(millis).unwrap_or(u64::MAX).into();
             }
-            act(task, "pause", &body, around)
+            act(task, "pause", &body, ctx)
         }
-        Command::Jobs(given) => jobs::run(given, around),
+        Command::Jobs(args) => jobs::run(args, ctx),
         Command::Watch { server, every, count } => {
-            watch::watch(&Api::new(server, around)?, length(every)?, *count, around)
+            watch::watch(&Api::new(server, ctx)?, length(every)?, *count, ctx)
         }
     }
 }
 
 /// Asks for a change of a task, and says how it is then.
 fn act(
-    task: &Named,
+    task: &TaskArgs,
     action: &str,
     body: &serde_json::Value,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
     let name = escaped(&task.name);
-    let row = Api::new(&task.server, around)?.post(&format!("/tasks/{name}/{action}"), body)?;
-    around.say(tasks::sentence(&row, action))
+    let row = Api::new(&task.server, ctx)?.post(&format!("/tasks/{name}/{action}"), body)?;
+    ctx.say(tasks::sentence(&row, action))
 }
 
 /// A length of time that is longer than zero.
-fn length(text: &str) -> Result<std::time::Duration, Fault> {
+fn length(text: &str) -> Result<std::time::Duration, CliError> {
     scheduler_expr::parse_period(text, None).map_err(|error| {
-        let fault = Fault::unable(error.to_string());
+        let fault = CliError::unable(error.to_string());
         match error.help() {
             Some(help) => fault.help(help),
             None => fault,

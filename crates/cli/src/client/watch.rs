@@ -8,8 +8,8 @@ use scheduler_core::time::Gate;
 
 use super::api::Api;
 use super::tasks;
-use crate::fault::{Fault, NO};
-use crate::surroundings::Surroundings;
+use crate::context::Context;
+use crate::error::{CliError, NO};
 use crate::times;
 
 /// Moves to the top, and forgets what is below.
@@ -20,14 +20,14 @@ pub(super) fn watch(
     api: &Api,
     every: Duration,
     count: Option<u64>,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
     // Nobody opens it: only time ends a wait.
     let gate = Arc::new(Gate::new());
     let mut shown = String::new();
     let mut lost = None;
     for look in 1.. {
-        let now = around.now();
+        let now = ctx.now();
         let note = match api.get("/tasks") {
             Ok(answer) => {
                 shown = tasks::list(&answer);
@@ -44,14 +44,14 @@ pub(super) fn watch(
         };
         let base = api.base();
         let time = now.format("%H:%M:%S UTC");
-        around.write(&format!("{CLEAR}scheduler  {base}  {time}\n{note}\n{shown}"))?;
+        ctx.write(&format!("{CLEAR}scheduler  {base}  {time}\n{note}\n{shown}"))?;
         if count.is_some_and(|count| look >= count) {
             break;
         }
-        let end = around.clock.now().as_nanos().saturating_add(nanos(every));
+        let end = ctx.clock.now().as_nanos().saturating_add(nanos(every));
         let end = Tick::from_nanos(end);
-        while around.clock.now() < end {
-            around.clock.wait(&gate, gate.epoch(), Some(end));
+        while ctx.clock.now() < end {
+            ctx.clock.wait(&gate, gate.epoch(), Some(end));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The lines of a crontab, as cron reads them.
 
 use crate::dialect::{Line, unix_line, unix_macro};
-use crate::fault::{Fault, named};
+use crate::error::{CliError, named};
 
 /// A line and its number, from 1.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(super) enum Entry {
         command: Command,
     },
     /// What cron would refuse, or nobody can translate.
-    Faulty(Fault),
+    Faulty(CliError),
 }
 
 /// When a command runs.
@@ -63,7 +63,7 @@ pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
                 number,
                 text: String::from_utf8_lossy(line).into_owned(),
                 entry: Entry::Faulty(
-                    Fault::no("the line is not UTF-8").help("convert the file first"),
+                    CliError::no("the line is not UTF-8").help("convert the file first"),
                 ),
             },
         }
@@ -102,18 +102,18 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn command(text: &str, is_of_system: bool) -> Result<(When, Command), Fault> {
+fn command(text: &str, is_of_system: bool) -> Result<(When, Command), CliError> {
     // A line that begins with a hyphen is not logged by some crons.
     let text = text.strip_prefix('-').unwrap_or(text);
     let count = if text.starts_with('@') { 1 } else { 5 };
     let Some((fields, rest)) = split(text, count) else {
         return Err(
-            Fault::no("the line has no command").help("five fields or a macro stand before it")
+            CliError::no("the line has no command").help("five fields or a macro stand before it")
         );
     };
     let when = when(fields)?;
     if rest.starts_with('*') {
-        return Err(Fault::no("cron refuses a command that begins with `*`")
+        return Err(CliError::no("cron refuses a command that begins with `*`")
             .help("a crontab has five fields before the command: leave out what is too many, such as seconds"));
     }
     let (user, rest) = match is_of_system {
@@ -121,24 +121,24 @@ fn command(text: &str, is_of_system: bool) -> Result<(When, Command), Fault> {
         true => match split(rest, 1) {
             Some((user, rest)) => (Some(user.to_owned()), rest),
             None => {
-                return Err(Fault::no("the line has no command after the user")
+                return Err(CliError::no("the line has no command after the user")
                     .help("a crontab of a user has no such column: leave --system out"));
             }
         },
     };
     let (text, input) = split_input(rest);
     if text.trim().is_empty() {
-        return Err(Fault::no("the line has no command"));
+        return Err(CliError::no("the line has no command"));
     }
     Ok((when, Command { user, text: text.trim_end().to_owned(), input }))
 }
 
-fn when(fields: &str) -> Result<When, Fault> {
+fn when(fields: &str) -> Result<When, CliError> {
     match fields {
         "@reboot" => Ok(When::Start),
         _ if fields.starts_with('@') => match unix_macro(fields) {
             Some(line) => Ok(When::Fields(unix_line(line)?)),
-            None => Err(Fault::no(format!("{} is no macro of cron", named(fields)))
+            None => Err(CliError::no(format!("{} is no macro of cron", named(fields)))
                 .help("a fixed interval is fixed_rate = \"5m\"")),
         },
         _ => Ok(When::Fields(unix_line(fields)?)),

@@ -19,15 +19,15 @@ use std::path::PathBuf;
 
 use scheduler_core::trigger::Zone;
 
-use crate::fault::{Fault, NO, OK};
-use crate::surroundings::Surroundings;
+use crate::context::Context;
+use crate::error::{CliError, NO, OK};
 
 /// How long a crontab may be; cron itself takes less.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The command line of `import crontab`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct CrontabArgs {
     /// The crontab; `-` is the standard input
     #[arg(default_value = "-")]
     file: PathBuf,
@@ -40,37 +40,36 @@ pub(crate) struct Given {
 }
 
 /// `import crontab FILE`: the code to exit with.
-pub(crate) fn import(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
-    let zone = given.zone.as_deref().map(str::parse::<Zone>).transpose()?;
-    let bytes = read(given, around)?;
-    let entries = lines::read(&bytes, given.system);
+pub(crate) fn import(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let zone = args.zone.as_deref().map(str::parse::<Zone>).transpose()?;
+    let bytes = read(args, ctx)?;
+    let entries = lines::read(&bytes, args.system);
     let code = stubs::write(&entries, zone);
-    around.write(&code.text)?;
+    ctx.write(&code.text)?;
     if code.left_out.is_empty() {
         return Ok(OK);
     }
     let numbers: Vec<String> = code.left_out.iter().map(usize::to_string).collect();
     let lines = if numbers.len() == 1 { "line" } else { "lines" };
     let message = format!("not translated, and left as comments: {lines} {}", numbers.join(", "));
-    writeln!(around.errors, "{message}").ok();
+    writeln!(ctx.errors, "{message}").ok();
     Ok(NO)
 }
 
-fn read(given: &Given, around: &mut Surroundings<'_>) -> Result<Vec<u8>, Fault> {
-    let name = given.file.display();
+fn read(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<Vec<u8>, CliError> {
+    let name = args.file.display();
     let mut bytes = Vec::new();
-    let result = if given.file.as_os_str() == "-" {
-        around.input.take(BYTES_MAX + 1).read_to_end(&mut bytes)
+    let result = if args.file.as_os_str() == "-" {
+        ctx.input.take(BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {
-        fs::File::open(&given.file)
-            .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+        fs::File::open(&args.file).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
     };
     match result {
-        Err(error) => Err(Fault::unable(format!("{name} cannot be read: {error}")).help(
+        Err(error) => Err(CliError::unable(format!("{name} cannot be read: {error}")).help(
             "give the path of a file, or pipe into it: crontab -l | scheduler import crontab",
         )),
         Ok(length) if length as u64 > BYTES_MAX => {
-            Err(Fault::unable(format!("{name} has more than {BYTES_MAX} bytes"))
+            Err(CliError::unable(format!("{name} has more than {BYTES_MAX} bytes"))
                 .help("cron takes no such crontab; is this another file?"))
         }
         Ok(_) => Ok(bytes),

@@ -8,7 +8,7 @@ use scheduler_expr::CronExpression;
 use super::lines::{Command, Entry, Numbered, When};
 use crate::changes::Changes;
 use crate::dialect::Line;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// What was written.
 pub(super) struct Code {
@@ -87,7 +87,7 @@ impl Writer {
         self.push(format!("// {text}").trim_end());
     }
 
-    fn leave_out(&mut self, line: &Numbered, fault: &Fault) {
+    fn leave_out(&mut self, line: &Numbered, fault: &CliError) {
         self.left_out.push(line.number);
         self.push("");
         self.comment(&format!("NOT TRANSLATED, line {}: {}", line.number, line.text));
@@ -121,7 +121,7 @@ impl Writer {
     }
 
     /// The attributes of each annotation, and what the person has to know.
-    fn attributes(&mut self, when: &When) -> Result<(Vec<String>, Vec<String>), Fault> {
+    fn attributes(&mut self, when: &When) -> Result<(Vec<String>, Vec<String>), CliError> {
         let line = match when {
             When::Start => {
                 let note = "cron runs this at the start of the machine, the scheduler at its own";
@@ -132,7 +132,7 @@ impl Writer {
         let zone = self.zone.map_err(|number| {
             let what =
                 format!("its zone is not known: line {number} names one that is not understood");
-            Fault::no(what).help("write a CRON_TZ with a name such as Europe/Berlin before it")
+            CliError::no(what).help("write a CRON_TZ with a name such as Europe/Berlin before it")
         })?;
         let mut annotations = Vec::new();
         let notes = line.notes();
@@ -144,7 +144,7 @@ impl Writer {
             text.push_str(self.clock_changes(line, &cron, zone));
             if let Some(never) = cron.never_fires() {
                 let what = format!("a task that never runs is refused: {}", never.reason());
-                return Err(Fault::no(what));
+                return Err(CliError::no(what));
             }
             annotations.push(text);
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use scheduler_expr::quoted;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// A field of a dialect: its name, its numbers, and the names of its numbers from `first_name` on.
 pub(super) struct Field {
@@ -60,8 +60,8 @@ impl Problem {
     }
 
     /// As a fault in a text of what the dialect calls its expressions.
-    pub(super) fn in_text(self, text: &str, what: &str, field: &str) -> Fault {
-        let fault = Fault::no(format!("{what}: {}", self.reason)).at(text, self.span, field);
+    pub(super) fn in_text(self, text: &str, what: &str, field: &str) -> CliError {
+        let fault = CliError::no(format!("{what}: {}", self.reason)).at(text, self.span, field);
         match self.help {
             Some(help) => fault.help(help),
             None => fault,
@@ -173,8 +173,8 @@ impl Field {
             return (start..=end).step_by(step).fold(0, |set, number| set | 1 << number);
         }
         let size = self.max - self.min + 1;
-        let around = (start..=end + size).step_by(step);
-        around.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))
+        let values = (start..=end + size).step_by(step);
+        values.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))
     }
 
     fn step(&self, step: Word<'_>, grammar: Grammar) -> Result<usize, Problem> {

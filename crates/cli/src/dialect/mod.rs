@@ -13,7 +13,6 @@
 
 mod converted;
 mod items;
-mod on_clock_changes;
 mod quartz;
 mod read;
 mod systemd;

@@ -5,10 +5,10 @@
 
 use scheduler_expr::quoted;
 
+use super::converted::OnClockChanges;
 use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, digits, words};
-use super::on_clock_changes::OnClockChanges;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 const GRAMMAR: Grammar = Grammar {
     range: "-",
@@ -37,12 +37,12 @@ const LAST_SURE_DAY: u32 = 27;
 
 const WHAT: &str = "invalid Quartz expression";
 
-pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
+pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     let words = words(text);
     if !(6..=7).contains(&words.len()) {
         let order = "second minute hour day-of-month month day-of-week [year]";
         let fault =
-            Fault::no(format!("{WHAT}: {} fields, but 6 or 7 are needed: {order}", words.len()));
+            CliError::no(format!("{WHAT}: {} fields, but 6 or 7 are needed: {order}", words.len()));
         return Err(match words.len() {
             5 => fault.help("five fields are a crontab line: --from unix"),
             _ => fault,

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use super::{Converted, quartz, systemd, unix};
-use crate::fault::{self, Fault};
+use crate::error::{self, CliError};
 
 /// Whose cron expressions are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,9 +19,9 @@ pub(crate) enum Dialect {
 }
 
 /// Reads a text of a dialect.
-pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Converted, Fault> {
+pub(crate) fn read(text: &str, dialect: Dialect) -> Result<Converted, CliError> {
     match dialect {
-        Dialect::Spring => Ok(Converted::one(fault::parse(text)?, None, Vec::new())),
+        Dialect::Spring => Ok(Converted::one(error::parse(text)?, None, Vec::new())),
         Dialect::Unix => unix::convert(text),
         Dialect::Quartz => quartz::convert(text),
         Dialect::Systemd => systemd::convert(text),

@@ -3,10 +3,10 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
+use super::converted::OnClockChanges;
 use super::converted::{Converted, expression, list};
 use super::items::{Field, Grammar, Problem, Word, digits, words};
-use super::on_clock_changes::OnClockChanges;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 const GRAMMAR: Grammar = Grammar {
     range: "..",
@@ -49,7 +49,7 @@ const SHORTHANDS: [(&str, &str); 13] = [
     ("anually", "0 0 0 1 1 *"),
 ];
 
-pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
+pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     let mut words = words(text);
     let mut notes = Vec::new();
     let zone = zone(&words, text)?;
@@ -60,7 +60,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
     if let [only] = &*words {
         let is_meant = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case(only.text);
         if let Some((_, fields)) = SHORTHANDS.iter().find(is_meant) {
-            return Ok(converted(crate::fault::parse(fields)?, zone, notes));
+            return Ok(converted(crate::error::parse(fields)?, zone, notes));
         }
     }
     let mut rest = &*words;
@@ -87,7 +87,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
             Problem::new(*surplus, "this is neither a zone nor a time")
                 .help("the order is: weekdays, date, time, zone"),
         )),
-        None if words.is_empty() => Err(Fault::no(format!("{WHAT}: the text is empty"))
+        None if words.is_empty() => Err(CliError::no(format!("{WHAT}: the text is empty"))
             .help("write for example \"Mon..Fri 09:00\"")),
         None => Ok(converted(expression(&fields)?, zone, notes)),
     }
@@ -99,7 +99,7 @@ fn converted(expression: CronExpression, zone: Option<Zone>, notes: Vec<String>)
 }
 
 /// The zone at the end, if there is one.
-fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, Fault> {
+fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, CliError> {
     let Some(last) = words.last() else { return Ok(None) };
     if last.text.eq_ignore_ascii_case("UTC") {
         return Ok(Some(Zone::UTC));
@@ -111,7 +111,7 @@ fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, Fault> {
         Ok(zone) => Ok(Some(zone)),
         Err(error) if looks_like_one => {
             let span = last.at..last.at + last.text.len();
-            Err(Fault::from(error).at(text, span, "zone"))
+            Err(CliError::from(error).at(text, span, "zone"))
         }
         Err(_) => Ok(None),
     }

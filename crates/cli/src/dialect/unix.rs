@@ -5,10 +5,10 @@
 
 use scheduler_expr::CronExpression;
 
+use super::converted::OnClockChanges;
 use super::converted::{Converted, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, words};
-use super::on_clock_changes::OnClockChanges;
-use crate::fault::Fault;
+use crate::error::CliError;
 
 const GRAMMAR: Grammar = Grammar {
     range: "-",
@@ -59,12 +59,12 @@ pub(crate) fn of_macro(text: &str) -> Option<&'static str> {
 }
 
 /// Reads the five fields of a line.
-pub(crate) fn line(text: &str) -> Result<Line, Fault> {
+pub(crate) fn line(text: &str) -> Result<Line, CliError> {
     let words = words(text);
     let Ok(fields) = <[Word<'_>; 5]>::try_from(words) else {
         let found = text.split_whitespace().count();
         let order = "minute hour day-of-month month day-of-week";
-        let fault = Fault::no(format!("{WHAT}: {found} fields, but 5 are needed: {order}"));
+        let fault = CliError::no(format!("{WHAT}: {found} fields, but 5 are needed: {order}"));
         return Err(match found {
             6 => fault.help("an expression with seconds is one of Spring: --from spring"),
             _ => fault,
@@ -105,7 +105,7 @@ fn read(field: &Field, word: Word<'_>) -> Result<u64, Problem> {
 
 impl Line {
     /// The expressions that together fire when the line runs, none of them when another does.
-    pub(crate) fn expressions(&self) -> Result<Vec<CronExpression>, Fault> {
+    pub(crate) fn expressions(&self) -> Result<Vec<CronExpression>, CliError> {
         let of = |days: u64, weekdays: u64| {
             expression(&[
                 "0".to_owned(),
@@ -180,10 +180,10 @@ enum Days {
 
 const ALL_WEEK: u64 = 0x7F;
 
-pub(super) fn convert(text: &str) -> Result<Converted, Fault> {
+pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     let text = text.trim();
     if text == "@reboot" {
-        return Err(Fault::no("`@reboot` is no time: it means the start of the machine")
+        return Err(CliError::no("`@reboot` is no time: it means the start of the machine")
             .help("to run once when the program starts, write initial_delay = \"0s\" alone"));
     }
     let line = line(of_macro(text).unwrap_or(text))?;

@@ -17,9 +17,9 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::{CronExpression, CronField};
 use serde_json::{Value, json};
 
+use crate::context::{self, Context, ZoneAsked};
 use crate::dialect::{self, Converted, Dialect};
-use crate::fault::{Fault, named};
-use crate::surroundings::{self, Surroundings, ZoneAsked};
+use crate::error::{CliError, named};
 use crate::times::{self, FireTime, Times};
 
 /// How many fire times `explain` shows.
@@ -27,7 +27,7 @@ const SHOWN: usize = 10;
 
 /// An expression as the command line gives it.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct ExplainArgs {
     /// The expression, in quotes: "0 0 9 * * MON-FRI"
     expression: String,
     /// The time zone; by default that of SCHEDULER_ZONE, of TZ, or of the system
@@ -49,15 +49,15 @@ struct Read {
     times: Times,
 }
 
-impl Given {
-    fn read(&self, around: &mut Surroundings<'_>) -> Result<Read, Fault> {
-        let now = around.now();
+impl ExplainArgs {
+    fn read(&self, ctx: &mut Context<'_>) -> Result<Read, CliError> {
+        let now = ctx.now();
         let mut converted = dialect::read(&self.expression, self.from)?;
         let asked = match (converted.zone, &self.zone) {
             (Some(zone), None) => ZoneAsked::named(zone),
-            _ => surroundings::zone(self.zone.as_deref(), around)?,
+            _ => context::zone(self.zone.as_deref(), ctx)?,
         };
-        asked.tell(around);
+        asked.tell(ctx);
         let times = Times::new(&converted.expressions, asked.zone);
         if let Some(differs) = converted.on_clock_changes {
             let note = differs.note(times.touched_after(now));
@@ -73,50 +73,50 @@ impl Read {
     }
 
     /// Why it never fires after an instant, if that is so.
-    fn never(&self, after: DateTime<Utc>) -> Option<Fault> {
+    fn never(&self, after: DateTime<Utc>) -> Option<CliError> {
         let expressions = &self.converted.expressions;
         let first =
             expressions.first().filter(|_| !expressions.iter().any(CronExpression::may_fire));
         if let Some((first, never)) = first.and_then(|first| Some((first, first.never_fires()?))) {
-            return Some(Fault::no(never.to_string()).at(first.source(), never.span(), ""));
+            return Some(CliError::no(never.to_string()).at(first.source(), never.span(), ""));
         }
         self.times.silent_after(after)
     }
 }
 
 /// `explain EXPR`.
-pub(crate) fn explain(given: &Given, around: &mut Surroundings<'_>) -> Result<(), Fault> {
-    let now = around.now();
-    let read = given.read(around)?;
+pub(crate) fn explain(args: &ExplainArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let now = ctx.now();
+    let read = args.read(ctx)?;
     let fire_times: Vec<FireTime> = read.times.after(now).take(SHOWN).collect();
-    if given.json {
-        around.say(as_json(&read, &fire_times))?;
+    if args.json {
+        ctx.say(as_json(&read, &fire_times))?;
         return read.never(now).map_or(Ok(()), Err);
     }
     let zone = read.zone();
     if read.from != Dialect::Spring {
         for cron in &read.converted.expressions {
-            around.say(format_args!("cron = \"{cron}\""))?;
+            ctx.say(format_args!("cron = \"{cron}\""))?;
         }
         for note in &read.converted.notes {
-            around.say(format_args!("  note: {note}"))?;
+            ctx.say(format_args!("  note: {note}"))?;
         }
-        around.say("")?;
+        ctx.say("")?;
     }
     for cron in &read.converted.expressions {
-        around.say(format_args!("{} ({zone})\n", cron.describe()))?;
-        around.say(table::of(cron))?;
+        ctx.say(format_args!("{} ({zone})\n", cron.describe()))?;
+        ctx.say(table::of(cron))?;
     }
     if let Some(never) = read.never(now) {
         return Err(never);
     }
-    around.say(format_args!("next {}:", fire_times.len()))?;
+    ctx.say(format_args!("next {}:", fire_times.len()))?;
     let lines = fire_times.iter().map(|fire| {
         let ahead = times::ahead(now, fire.at);
         let remark = fire.remark.as_ref().map(|remark| format!("({remark})")).unwrap_or_default();
         format!("  {}   {ahead:<10} {remark}", times::local(fire.at, zone)).trim_end().to_owned()
     });
-    around.say(lines.collect::<Vec<_>>().join("\n"))
+    ctx.say(lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn as_json(read: &Read, fire_times: &[FireTime]) -> Value {
@@ -146,43 +146,43 @@ fn fire_time_json(fire: &FireTime, zone: Zone) -> Value {
 
 /// `next EXPR`: fire times and nothing else.
 pub(crate) fn next(
-    given: &Given,
+    args: &ExplainArgs,
     count: usize,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
-    let now = around.now();
-    let read = given.read(around)?;
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let now = ctx.now();
+    let read = args.read(ctx)?;
     if let Some(never) = read.never(now) {
         return Err(never);
     }
-    list(given, &read, read.times.after(now).take(count), around)
+    list(args, &read, read.times.after(now).take(count), ctx)
 }
 
 /// `between EXPR FROM UNTIL`: the fire times from the one on and before the other.
 pub(crate) fn between(
-    given: &Given,
+    args: &ExplainArgs,
     (from, until): (&str, &str),
     most: usize,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
-    let now = around.now();
-    let read = given.read(around)?;
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let now = ctx.now();
+    let read = args.read(ctx)?;
     let zone = read.zone();
     let from = times::instant(from, zone, now)?;
     let until_text = until;
     let until = times::instant(until, zone, now)?;
     if until < from {
-        return Err(Fault::unable(format!("{} is before the beginning", named(until_text)))
+        return Err(CliError::unable(format!("{} is before the beginning", named(until_text)))
             .help("write the earlier instant first"));
     }
     if let Some(never) = read.never(before(from)) {
         return Err(never);
     }
     let mut left = read.times.after(before(from)).take_while(|fire| fire.at < until);
-    list(given, &read, left.by_ref().take(most), around)?;
-    if !given.json && left.next().is_some() {
+    list(args, &read, left.by_ref().take(most), ctx)?;
+    if !args.json && left.next().is_some() {
         let more = format!("more follow; for up to {} of them: --max {}", most * 10, most * 10);
-        writeln!(around.errors, "{more}").ok();
+        writeln!(ctx.errors, "{more}").ok();
     }
     Ok(())
 }
@@ -193,19 +193,19 @@ fn before(instant: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 fn list(
-    given: &Given,
+    args: &ExplainArgs,
     read: &Read,
     fire_times: impl Iterator<Item = FireTime>,
-    around: &mut Surroundings<'_>,
-) -> Result<(), Fault> {
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
     let zone = read.zone();
-    if given.json {
+    if args.json {
         let list: Vec<Value> = fire_times.map(|fire| fire_time_json(&fire, zone)).collect();
-        return around.say(json!({ "zone": zone.name(), "fire_times": list }));
+        return ctx.say(json!({ "zone": zone.name(), "fire_times": list }));
     }
     for fire in fire_times {
         let remark = fire.remark.map(|remark| format!("   ({remark})")).unwrap_or_default();
-        around.say(format_args!("{}{remark}", times::local(fire.at, zone)))?;
+        ctx.say(format_args!("{}{remark}", times::local(fire.at, zone)))?;
     }
     Ok(())
 }

@@ -1,15 +1,38 @@
-//! The lints that look at the fields alone.
+//! The lints, and all findings about an expression.
 
+use chrono::{DateTime, Utc};
+use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
 use scheduler_expr::{CronExpression, CronField};
 
-use super::finding::Finding;
+use crate::times::{A_YEAR, day_of};
 
-pub(super) fn all(cron: &CronExpression) -> Vec<Finding> {
+/// A warning about an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Its name, for programs.
+    pub(crate) lint: &'static str,
+    pub(crate) what: String,
+    pub(crate) help: String,
+}
+
+impl Finding {
+    pub(super) fn new(
+        lint: &'static str,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { lint, what: what.into(), help: help.into() }
+    }
+}
+
+/// All findings about an expression.
+pub(super) fn all(cron: &CronExpression, zone: Zone, now: DateTime<Utc>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = uneven_steps(cron).collect();
     findings.extend(whole_weeks(cron));
     findings.extend(both_days(cron));
     findings.extend(short_months(cron));
     findings.extend(every_second(cron));
+    findings.extend(clock_changes(cron, zone, now));
     findings
 }
 
@@ -191,4 +214,42 @@ fn thousands(number: usize) -> String {
         ..1_000 => number.to_string(),
         _ => format!("{},{:03}", number / 1_000, number % 1_000),
     }
+}
+
+/// Times that do not exist on one day of the year, or come twice.
+fn clock_changes(cron: &CronExpression, zone: Zone, now: DateTime<Utc>) -> Vec<Finding> {
+    // A task of every hour also runs in the hours around a change.
+    if cron.is_any(CronField::Hour) {
+        return Vec::new();
+    }
+    let trigger = CronTrigger::new(cron.clone(), zone);
+    let end = now.checked_add_signed(A_YEAR).unwrap_or(DateTime::<Utc>::MAX_UTC);
+    let mut changes = Vec::new();
+    let mut from = now;
+    while let Some(change) = trigger.clash_between(from, end) {
+        from = change.at();
+        changes.push(change);
+    }
+    let first = |is_gap: bool| changes.iter().find(|change| change.is_gap() == is_gap);
+    [first(true).map(|gap| left_out(*gap, zone)), first(false).map(|change| twice(*change, zone))]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The local times of a change: `from 02:00 to 03:00 on Sun 2026-03-29`.
+fn stretch(change: ZoneChange) -> String {
+    let (first, end) = change.local_times();
+    let day = day_of(change);
+    format!("from {} to {} on {day}", first.format("%H:%M"), end.format("%H:%M"))
+}
+
+fn left_out(gap: ZoneChange, zone: Zone) -> Finding {
+    let what = format!("{zone} has no time {}: what falls into it does not run", stretch(gap));
+    Finding::new("clock-gap", what, "to run right after it instead, write dst_gap = \"run_after\"")
+}
+
+fn twice(change: ZoneChange, zone: Zone) -> Finding {
+    let what = format!("{zone} has the time {} twice: it runs twice", stretch(change));
+    Finding::new("clock-overlap", what, "to run once, write dst_overlap = \"first\"")
 }

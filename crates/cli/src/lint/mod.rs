@@ -9,26 +9,22 @@
 //!
 //! Report what is only a matter of taste, or an expression whose meaning is plain.
 
-mod all;
 mod checks;
-mod clocks;
-mod finding;
 mod running;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 use serde_json::{Value, json};
 
-use crate::client::{Api, Server};
-use crate::fault::{Fault, NO, OK, parse};
-use crate::surroundings::{self, Surroundings};
+use crate::client::{Api, ServerArgs};
+use crate::context::{self, Context};
+use crate::error::{CliError, NO, OK, parse};
 use crate::times::Times;
-use all::all;
-use finding::Finding;
+use checks::{Finding, all};
 
 /// The command line of `lint`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct LintArgs {
     /// The expressions, each in quotes
     #[arg(required_unless_present = "running", value_name = "EXPRESSION")]
     expressions: Vec<String>,
@@ -39,7 +35,7 @@ pub(crate) struct Given {
     #[arg(long, conflicts_with_all = ["expressions", "zone"])]
     running: bool,
     #[command(flatten)]
-    server: Server,
+    server: ServerArgs,
     /// Exit with 1 if there is any finding
     #[arg(long)]
     deny: bool,
@@ -50,34 +46,34 @@ pub(crate) struct Given {
 
 /// What is known of one expression.
 enum Verdict {
-    Faulty(Fault),
+    Faulty(CliError),
     Read(Vec<Finding>),
 }
 
 /// `lint EXPR…`: the code to exit with.
-pub(crate) fn lint(given: &Given, around: &mut Surroundings<'_>) -> Result<u8, Fault> {
-    let verdicts = if given.running {
-        let tasks = running::findings(&Api::new(&given.server, around)?, around.now())?;
+pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let verdicts = if args.running {
+        let tasks = running::findings(&Api::new(&args.server, ctx)?, ctx.now())?;
         tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
     } else {
-        let asked = surroundings::zone(given.zone.as_deref(), around)?;
-        asked.tell(around);
+        let asked = context::zone(args.zone.as_deref(), ctx)?;
+        asked.tell(ctx);
         let zone = asked.zone;
-        let now = around.now();
-        let judged = given.expressions.iter().map(|text| (text.clone(), judge(text, zone, now)));
+        let now = ctx.now();
+        let judged = args.expressions.iter().map(|text| (text.clone(), judge(text, zone, now)));
         judged.collect::<Vec<_>>()
     };
     let is_bad = verdicts.iter().any(|(_, verdict)| match verdict {
         Verdict::Faulty(_) => true,
-        Verdict::Read(findings) => given.deny && !findings.is_empty(),
+        Verdict::Read(findings) => args.deny && !findings.is_empty(),
     });
-    if given.json {
-        let name = if given.running { "task" } else { "expression" };
+    if args.json {
+        let name = if args.running { "task" } else { "expression" };
         let all = verdicts.iter().map(|(text, verdict)| as_json(name, text, verdict));
-        around.say(Value::Array(all.collect()))?;
+        ctx.say(Value::Array(all.collect()))?;
     } else {
         for (text, verdict) in &verdicts {
-            say(text, verdict, around)?;
+            say(text, verdict, ctx)?;
         }
     }
     Ok(if is_bad { NO } else { OK })
@@ -90,7 +86,7 @@ fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
     };
     match cron.never_fires() {
         Some(never) => {
-            Verdict::Faulty(Fault::no(never.to_string()).at(cron.source(), never.span(), ""))
+            Verdict::Faulty(CliError::no(never.to_string()).at(cron.source(), never.span(), ""))
         }
         None => match Times::new(std::slice::from_ref(&cron), zone).silent_after(now) {
             Some(silent) => Verdict::Faulty(silent),
@@ -99,12 +95,12 @@ fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
     }
 }
 
-fn say(text: &str, verdict: &Verdict, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+fn say(text: &str, verdict: &Verdict, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match verdict {
-        Verdict::Faulty(fault) => around.say(format_args!("{}: {fault}", shown(text))),
+        Verdict::Faulty(fault) => ctx.say(format_args!("{}: {fault}", shown(text))),
         Verdict::Read(findings) => findings.iter().try_for_each(|finding| {
             let Finding { lint, what, help } = finding;
-            around.say(format_args!("{}: warning: {what} [{lint}]\n  help: {help}", shown(text)))
+            ctx.say(format_args!("{}: warning: {what} [{lint}]\n  help: {help}", shown(text)))
         }),
     }
 }
@@ -112,7 +108,7 @@ fn say(text: &str, verdict: &Verdict, around: &mut Surroundings<'_>) -> Result<(
 /// The expression on one line, whatever it is.
 fn shown(text: &str) -> String {
     let is_plain = text.len() <= 80 && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
-    if is_plain { text.to_owned() } else { crate::fault::named(text) }
+    if is_plain { text.to_owned() } else { crate::error::named(text) }
 }
 
 fn as_json(name: &str, text: &str, verdict: &Verdict) -> Value {

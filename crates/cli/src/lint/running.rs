@@ -4,17 +4,16 @@ use chrono::{DateTime, Utc};
 use scheduler_expr::CronExpression;
 use serde_json::Value;
 
-use super::all::all;
-use super::finding::Finding;
+use super::checks::{Finding, all};
 use crate::client::{Api, escaped, plain};
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::times::length;
 
 /// The findings of each task, by name.
 pub(super) fn findings(
     api: &Api,
     now: DateTime<Utc>,
-) -> Result<Vec<(String, Vec<Finding>)>, Fault> {
+) -> Result<Vec<(String, Vec<Finding>)>, CliError> {
     let answer = api.get("/tasks")?;
     let mut tasks = Vec::new();
     for name in

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_cli::{Surroundings, run_in};
+use scheduler_cli::{Context, run_in};
 use scheduler_core::ManualClock;
 use serde_json::{Value, json};
 
@@ -376,7 +376,7 @@ fn a_watch_goes_on_when_the_program_does_not_answer() {
     };
     let hand = std::thread::Builder::new().spawn(move_clock).expect("a thread");
     let mut output = Vec::new();
-    let mut around = Surroundings {
+    let mut ctx = Context {
         clock: &clock,
         input: &mut "".as_bytes(),
         output: &mut output,
@@ -384,7 +384,7 @@ fn a_watch_goes_on_when_the_program_does_not_answer() {
         variable: &|_| None,
     };
     let args = ["scheduler", "watch", "--every", "1m", "--count", "5", "--url", &*stub.url];
-    assert_eq!(run_in(args, &mut around), 0);
+    assert_eq!(run_in(args, &mut ctx), 0);
     hand.join().expect("no panic");
     let output = String::from_utf8(output).expect("UTF-8");
     let looks: Vec<&str> = output.split("\u{1b}[H\u{1b}[2J").skip(1).collect();

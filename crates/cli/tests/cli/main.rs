@@ -14,7 +14,7 @@ mod zones;
 
 use std::collections::HashMap;
 
-use scheduler_cli::{Surroundings, run_in};
+use scheduler_cli::{Context, run_in};
 use scheduler_core::ManualClock;
 
 /// A command and what it reads.
@@ -43,7 +43,7 @@ impl<'a> Typed<'a> {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         let code = run_in(
             &self.args,
-            &mut Surroundings {
+            &mut Context {
                 clock: &clock,
                 input: &mut { self.input },
                 output: &mut output,

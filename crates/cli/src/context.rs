@@ -8,21 +8,21 @@ use scheduler_core::Clock;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::ParseError;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 
 /// The clock, the streams and the environment of a command.
 ///
 /// A program that offers the commands itself, or a test, says what they read and where they write:
 ///
 /// ```
-/// use scheduler_cli::{Surroundings, run_in};
+/// use scheduler_cli::{Context, run_in};
 /// use scheduler_core::ManualClock;
 ///
 /// let clock = ManualClock::at("2026-03-27T11:04:00Z".parse()?);
 /// let (mut output, mut errors) = (Vec::new(), Vec::new());
 /// let code = run_in(
 ///     ["scheduler", "next", "0 0 9 * * MON-FRI", "--zone", "Europe/Berlin", "-n", "1"],
-///     &mut Surroundings {
+///     &mut Context {
 ///         clock: &clock,
 ///         input: &mut "".as_bytes(),
 ///         output: &mut output,
@@ -34,7 +34,7 @@ use crate::fault::Fault;
 /// assert!(String::from_utf8(output)?.starts_with("Mon 2026-03-30 09:00 +02:00"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Surroundings<'a> {
+pub struct Context<'a> {
     /// The clock that says what time it is, and on which `watch` waits.
     pub clock: &'a dyn Clock,
     /// Where `-` is read from.
@@ -47,35 +47,35 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Surroundings<'_> {
+impl Context<'_> {
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.clock.wall()
     }
 
     /// Writes a line of the answer.
-    pub(crate) fn say(&mut self, line: impl fmt::Display) -> Result<(), Fault> {
+    pub(crate) fn say(&mut self, line: impl fmt::Display) -> Result<(), CliError> {
         writeln!(self.output, "{line}").map_err(|error| unwritten(&error))
     }
 
     /// Writes a part of the answer.
-    pub(crate) fn write(&mut self, text: &str) -> Result<(), Fault> {
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush());
         written.map_err(|error| unwritten(&error))
     }
 }
 
 /// A reader that has gone, as `head` does, is no fault of the command.
-fn unwritten(error: &io::Error) -> Fault {
-    let mut fault = Fault::unable(format!("the answer cannot be written: {error}"));
+fn unwritten(error: &io::Error) -> CliError {
+    let mut fault = CliError::unable(format!("the answer cannot be written: {error}"));
     if error.kind() == io::ErrorKind::BrokenPipe {
-        fault.code = crate::fault::OK;
+        fault.code = crate::error::OK;
     }
     fault
 }
 
-impl fmt::Debug for Surroundings<'_> {
+impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").field("clock", &self.clock).finish_non_exhaustive()
+        f.debug_struct("Context").field("clock", &self.clock).finish_non_exhaustive()
     }
 }
 
@@ -93,10 +93,10 @@ impl ZoneAsked {
     }
 
     /// Says in which zone the answer is, where the command line does not.
-    pub(crate) fn tell(self, around: &mut Surroundings<'_>) {
+    pub(crate) fn tell(self, ctx: &mut Context<'_>) {
         if let Self { zone, by: Some(by) } = self {
             // The answer does not depend on it.
-            writeln!(around.errors, "note: in {zone}, the zone of {by}; for another: --zone NAME")
+            writeln!(ctx.errors, "note: in {zone}, the zone of {by}; for another: --zone NAME")
                 .ok();
         }
     }
@@ -104,23 +104,23 @@ impl ZoneAsked {
 
 /// The zone that was asked for, or else the one that a program started here goes by: that of `SCHEDULER_ZONE`, of `TZ`, or
 /// of the system.
-pub(crate) fn zone(name: Option<&str>, around: &Surroundings<'_>) -> Result<ZoneAsked, Fault> {
+pub(crate) fn zone(name: Option<&str>, ctx: &Context<'_>) -> Result<ZoneAsked, CliError> {
     if let Some(name) = name {
         return Ok(ZoneAsked::named(name.parse()?));
     }
     let help = "name it: --zone Europe/Berlin";
     let faulty = |variable: &str, error: ParseError| {
-        Fault::unable(format!("the variable {variable}: {error}")).help(help)
+        CliError::unable(format!("the variable {variable}: {error}")).help(help)
     };
-    if let Some(name) = (around.variable)("SCHEDULER_ZONE") {
+    if let Some(name) = (ctx.variable)("SCHEDULER_ZONE") {
         let zone = name.parse().map_err(|error| faulty("SCHEDULER_ZONE", error))?;
         return Ok(ZoneAsked { zone, by: Some("SCHEDULER_ZONE") });
     }
-    let variable = (around.variable)("TZ").unwrap_or_default();
+    let variable = (ctx.variable)("TZ").unwrap_or_default();
     if let Some(zone) = Zone::of_variable(&variable) {
         let zone = zone.map_err(|error| faulty("TZ", error))?;
         return Ok(ZoneAsked { zone, by: Some("TZ") });
     }
-    let zone = Zone::system().map_err(|error| Fault::unable(error.to_string()).help(help))?;
+    let zone = Zone::system().map_err(|error| CliError::unable(error.to_string()).help(help))?;
     Ok(ZoneAsked { zone, by: Some("the system") })
 }

@@ -21,7 +21,7 @@ const SHOWN_MAX: usize = 120;
 
 /// A reason to fail, in the words for the person who typed the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct CliError {
     pub(crate) code: u8,
     what: String,
     /// The text, and carets below the part of it that is wrong.
@@ -29,7 +29,7 @@ pub(crate) struct Fault {
     help: Vec<String>,
 }
 
-impl Fault {
+impl CliError {
     /// The answer is no.
     pub(crate) fn no(what: impl Into<String>) -> Self {
         Self { code: NO, what: what.into(), place: None, help: Vec::new() }
@@ -73,7 +73,7 @@ fn caret(text: &str, span: Range<usize>, label: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-impl From<ParseError> for Fault {
+impl From<ParseError> for CliError {
     fn from(error: ParseError) -> Self {
         let fault = Self::no(error.to_string());
         match error.help() {
@@ -84,7 +84,7 @@ impl From<ParseError> for Fault {
 }
 
 /// Writes it as the compiler writes its messages.
-impl fmt::Display for Fault {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
         if let Some(place) = &self.place {
@@ -104,11 +104,11 @@ impl fmt::Display for Fault {
 }
 
 /// Reads a text of Spring's dialect.
-pub(crate) fn parse(text: &str) -> Result<CronExpression, Fault> {
+pub(crate) fn parse(text: &str) -> Result<CronExpression, CliError> {
     CronExpression::parse(text).map_err(|error| {
         let words = text.split_whitespace().count();
         let place = Some(error.caret());
-        let fault = Fault { place, ..Fault::from(error) };
+        let fault = CliError { place, ..CliError::from(error) };
         let is_line = text.is_ascii() && !text.contains(['"', '`', '\\']);
         match words {
             5 if is_line => fault.help("or let it be read as a crontab line: --from unix"),
