@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::observe::catch;
-use crate::run::{Run, TaskError, Verdict};
+use crate::run::{JobErrorKind, Run, TaskError};
 
 /// What can be the payload of a job. There is nothing to implement but `serde`'s traits.
 ///
@@ -71,7 +71,7 @@ pub(crate) fn decoded<T: Payload>(
         other => format!(" of version {other} as version {version}"),
     };
     let error = TaskError::from_display(&format!("its payload cannot be decoded{which}: {why}"));
-    Err(error.asking_for(Verdict::Undecodable))
+    Err(error.of_kind(JobErrorKind::Undecodable))
 }
 
 fn upgraded<T>(bytes: &[u8], upgrade: Upgrade<T>) -> Result<T, String> {

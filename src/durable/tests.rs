@@ -24,7 +24,7 @@ use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve}
 use crate::define::schedule::Schedule;
 use crate::define::settings::ResolvedTask;
 use crate::run::inject::Call;
-use crate::run::{ClaimedJob, Run, TaskError, Verdict};
+use crate::run::{ClaimedJob, JobErrorKind, Run, TaskError};
 
 fn utc(text: &str) -> DateTime<Utc> {
     text.parse().expect("an instant")
@@ -227,7 +227,7 @@ fn run(version: u32, text: &str) -> Run {
     };
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),
-        &ClaimedJob::new(job, Box::new(|| true), Box::new(|_, _| {})),
+        &ClaimedJob::new(job, Duration::ZERO, Box::new(|| true), Box::new(|_, _| {})),
     )
 }
 
@@ -243,7 +243,7 @@ fn mail(to: &str) -> Mail {
 
 fn undecodable<T: std::fmt::Debug>(decoded: Result<T, TaskError>) -> String {
     let error = decoded.expect_err("it cannot be decoded");
-    assert_eq!(error.verdict(), Some(Verdict::Undecodable));
+    assert_eq!(error.job_error_kind(), Some(JobErrorKind::Undecodable));
     error.to_string()
 }
 
@@ -285,7 +285,7 @@ fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
     let why = undecodable(decoded::<Bomb>(&run(1, "{}"), 1, None));
     assert_eq!(why, "its payload cannot be decoded: it panicked: tick tock");
     let alone = decoded::<Mail>(&Run::detached("mail"), 1, None).expect_err("no job");
-    assert_eq!(alone.verdict(), None);
+    assert_eq!(alone.job_error_kind(), None);
 }
 
 #[test]

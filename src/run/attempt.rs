@@ -119,25 +119,6 @@ impl Attempt {
             claimed: start.claimed.cloned(),
         }
     }
-
-    /// Becomes another attempt of the same task.
-    pub(super) fn renew(&mut self, start: &AttemptStart<'_>) {
-        if !Arc::ptr_eq(&self.task, start.task) {
-            self.task = Arc::clone(start.task);
-        }
-        (self.number, self.attempt, self.cause) = (start.number, start.attempt, start.cause);
-        (self.fire_time, self.due) = (start.fire_time, start.due);
-        self.started_at = start.engine.started().wall;
-        if let Some(execution) = &mut self.execution {
-            execution.firing.clone_from(start.engine);
-            drop(execution.continued.take());
-            *execution.deadline.get_mut() = nanos(start.deadline);
-        }
-        self.stop = Stop::default();
-        self.notes.clear();
-        self.polls = Polls::default();
-        self.claimed = start.claimed.cloned();
-    }
 }
 
 impl Execution {

@@ -156,11 +156,6 @@ impl Run {
         Self { attempt: Arc::new(Attempt::new(start)) }
     }
 
-    /// Makes this run, which is over, another run of its task; returns false if it has another owner.
-    pub(crate) fn begin_anew(&mut self, start: &AttemptStart<'_>) -> bool {
-        Arc::get_mut(&mut self.attempt).map(|attempt| attempt.renew(start)).is_some()
-    }
-
     /// A run outside of any scheduler.
     pub(crate) fn detached(task: &str) -> Self {
         let facts = TaskFacts::unknown(task.into(), &Arc::from("none"));

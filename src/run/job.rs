@@ -1,48 +1,26 @@
-//! A job that this process has claimed: from the node, which has claimed it, to the end of its run.
+//! A job that this process has claimed: from the claim to the end of its run.
 //!
 //! It waits, and then it begins or is withdrawn, whichever comes first. It begins only while the lease of its
-//! session is valid on this machine (R20).
+//! session is valid on this machine (R20). Without the feature `durable` there is none.
+
+#[cfg(not(feature = "durable"))]
+use std::convert::{Infallible as End, Infallible as StoredJob};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
-use scheduler_store::{StoreTime, StoredJob};
+#[cfg(feature = "durable")]
+use scheduler_store::{End, OnLost, StoreTime, StoredJob};
 
 use super::cause::Cause;
 use super::stop::StopCause;
-use super::task_error::Verdict;
+use super::task_error::JobErrorKind;
 use crate::sync::Mutex;
 
-/// How the run of a claimed job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum JobEnd {
-    Succeeded,
-    /// By an error or a panic: its text.
-    Failed(String),
-    TimedOut(String),
-    /// It was cancelled by a command, in the store or here.
-    Cancelled,
-    /// Its payload could not be decoded.
-    Undecodable(String),
-    /// It asks to run again later, and this was no attempt.
-    Snoozed(Duration),
-    /// It failed, and asks not to be tried again.
-    Discarded(String),
-    /// A gate has refused it before it began, for this reason.
-    Refused(String),
-    /// The scheduler stopped before it was over.
-    Interrupted,
-    /// The session has ended, and it may run elsewhere.
-    Lost,
-    /// It never began.
-    NeverStarted,
-}
-
-/// Called once with how the run ended, with no lock held.
-pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, JobEnd) + Send>;
+/// Called once with the end of the claim. No lock is held.
+pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, End) + Send>;
 
 /// Asks the run of a job to stop.
 pub(crate) type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
@@ -57,60 +35,24 @@ const WITHDRAWN: u8 = 2;
 /// A claimed job and its run. See the [module](self).
 pub(crate) struct ClaimedJob {
     job: StoredJob,
+    pub(crate) cause: Cause,
+    /// The number of the attempt, over all processes.
+    pub(crate) attempt: u32,
+    /// The tick, or the due time of an enqueued job.
+    pub(crate) fire_time: WallTime,
+    pub(crate) due: WallTime,
+    /// The wait before the next attempt, if this one fails.
+    pub(crate) retry_after: Duration,
     state: AtomicU8,
     is_lost: AtomicBool,
     is_interrupted: AtomicBool,
     may_begin: MayBegin,
-    verdict: Mutex<Option<Verdict>>,
+    error_kind: Mutex<Option<JobErrorKind>>,
     stop: OnceLock<StopJob>,
     on_end: Mutex<Option<OnJobEnd>>,
 }
 
 impl ClaimedJob {
-    /// A job that waits. `on_end` is called exactly once, also if the job never begins.
-    pub(crate) fn new(job: StoredJob, may_begin: MayBegin, on_end: OnJobEnd) -> Arc<ClaimedJob> {
-        Arc::new(Self {
-            job,
-            state: AtomicU8::new(WAITING),
-            is_lost: AtomicBool::new(false),
-            is_interrupted: AtomicBool::new(false),
-            may_begin,
-            verdict: Mutex::default(),
-            stop: OnceLock::new(),
-            on_end: Mutex::new(Some(on_end)),
-        })
-    }
-
-    /// The session has ended: asks a run in progress to stop, and keeps a job that waits from beginning.
-    pub(crate) fn set_lost(&self) {
-        // ORDERING: release, so that a run that sees it sees what the node knew.
-        self.is_lost.store(true, Ordering::Release);
-        self.ask_to_stop(StopCause::Lost);
-    }
-
-    /// The job is cancelled: asks a run in progress to stop, and keeps a job that waits from beginning.
-    pub(crate) fn cancel(&self) {
-        self.ask_to_stop(StopCause::Cancelled);
-    }
-
-    fn ask_to_stop(&self, cause: StopCause) {
-        if !self.withdraw()
-            && let Some(stop) = self.stop.get()
-        {
-            stop(self, cause);
-        }
-    }
-}
-
-/// What the room of tasks needs.
-impl ClaimedJob {
-    /// Keeps a job that has not begun from beginning. Returns false if it has begun.
-    pub(crate) fn withdraw(&self) -> bool {
-        // ORDERING: as in `begin`.
-        let (to, ok) = (Ordering::AcqRel, Ordering::Acquire);
-        self.state.compare_exchange(WAITING, WITHDRAWN, to, ok) != Err(BEGUN)
-    }
-
     /// The job as it was claimed.
     pub(crate) fn job(&self) -> &StoredJob {
         &self.job
@@ -127,34 +69,31 @@ impl ClaimedJob {
         self.state.compare_exchange(WAITING, BEGUN, to, ok).is_ok()
     }
 
-    fn has_begun(&self) -> bool {
+    /// Keeps a job that has not begun from beginning. Returns false if it has begun.
+    pub(crate) fn withdraw(&self) -> bool {
         // ORDERING: as in `begin`.
-        self.state.load(Ordering::Acquire) == BEGUN
+        let (to, ok) = (Ordering::AcqRel, Ordering::Acquire);
+        self.state.compare_exchange(WAITING, WITHDRAWN, to, ok) != Err(BEGUN)
     }
 
-    /// Says how its run is asked to stop.
-    pub(crate) fn on_stop(&self, stop: StopJob) {
-        drop(self.stop.set(stop));
-    }
-
-    /// Reports how the run ended, unless that was reported.
-    pub(crate) fn end(&self, end: JobEnd) {
+    /// Reports the end of the claim, unless it was reported. No lock may be held.
+    pub(crate) fn end(&self, end: End) {
         let on_end = self.on_end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(on_end) = on_end {
             on_end(&self.job, end);
         }
     }
 
-    /// Keeps what the job asks for beside its result.
-    pub(crate) fn keep_verdict(&self, verdict: Verdict) {
-        *self.verdict.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
+    /// Keeps the kind of error that an attempt returned.
+    pub(crate) fn set_error_kind(&self, kind: JobErrorKind) {
+        *self.error_kind.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
     }
 
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        *self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn error_kind(&self) -> Option<JobErrorKind> {
+        *self.error_kind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pool has dropped its run.
+    /// Takes note that the pool has dropped its run.
     pub(crate) fn interrupt(&self) {
         // ORDERING: relaxed; it is read under the lock of the task, as it is written.
         self.is_interrupted.store(true, Ordering::Relaxed);
@@ -164,56 +103,111 @@ impl ClaimedJob {
         // ORDERING: see `interrupt`.
         self.is_interrupted.load(Ordering::Relaxed)
     }
+}
+
+/// The part of the node.
+#[cfg(feature = "durable")]
+impl ClaimedJob {
+    /// A job that waits. `on_end` is called exactly once, also if the job never starts.
+    pub(crate) fn new(
+        job: StoredJob,
+        retry_after: Duration,
+        may_begin: MayBegin,
+        on_end: OnJobEnd,
+    ) -> std::sync::Arc<Self> {
+        let tick = job.origin.as_ref().and_then(|origin| origin.tick);
+        std::sync::Arc::new(Self {
+            cause: match &job.origin {
+                None => Cause::Job,
+                Some(_) if tick.is_some() => Cause::Schedule,
+                Some(_) => Cause::Manual,
+            },
+            attempt: job.attempt,
+            fire_time: instant(tick.unwrap_or(job.run_at)).into(),
+            due: instant(job.run_at).into(),
+            retry_after,
+            job,
+            state: AtomicU8::new(WAITING),
+            is_lost: AtomicBool::new(false),
+            is_interrupted: AtomicBool::new(false),
+            may_begin,
+            error_kind: Mutex::default(),
+            stop: OnceLock::new(),
+            on_end: Mutex::new(Some(on_end)),
+        })
+    }
+
+    /// Sets the function that asks its run to stop.
+    pub(crate) fn on_stop(&self, stop: StopJob) {
+        drop(self.stop.set(stop));
+    }
+
+    /// The session has ended: asks a run in progress to stop, and keeps a job that waits from beginning.
+    pub(crate) fn set_lost(&self) {
+        // ORDERING: release, so that a run that sees it sees what the node knew.
+        self.is_lost.store(true, Ordering::Release);
+        self.ask_to_stop(StopCause::Lost);
+    }
 
     pub(crate) fn is_lost(&self) -> bool {
         // ORDERING: acquire, see `set_lost`.
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// The number of the attempt, over all processes.
-    pub(crate) fn attempt(&self) -> u32 {
-        self.job.attempt
+    /// The job is cancelled: asks a run in progress to stop, and keeps a job that waits from beginning.
+    pub(crate) fn cancel(&self) {
+        self.ask_to_stop(StopCause::Cancelled);
     }
 
-    /// Why it runs.
-    pub(crate) fn cause(&self) -> Cause {
-        match &self.job.origin {
-            None => Cause::Job,
-            Some(origin) if origin.tick.is_some() => Cause::Schedule,
-            Some(_) => Cause::Manual,
+    fn ask_to_stop(&self, cause: StopCause) {
+        if !self.withdraw()
+            && let Some(stop) = self.stop.get()
+        {
+            stop(self, cause);
         }
     }
 
-    /// The tick, or when an enqueued job was due.
-    pub(crate) fn fire_time(&self) -> WallTime {
-        let tick = self.job.origin.as_ref().and_then(|origin| origin.tick);
-        instant(tick.unwrap_or(self.job.run_at)).into()
+    /// The end of a run that was lost. If another process has the job already, the fence refuses it.
+    pub(crate) fn end_of_lost(&self) -> End {
+        self.end_without_result("lost: its process could not renew its lease before it was over")
     }
 
-    pub(crate) fn due(&self) -> WallTime {
-        instant(self.job.run_at).into()
+    /// The end of a run that did not end before the scheduler stopped.
+    pub(crate) fn end_of_interrupted(&self) -> End {
+        self.end_without_result("interrupted: its process stopped before it was over")
+    }
+
+    /// Neither is a failure of the job: it runs again, unless it must not.
+    fn end_without_result(&self, error: &str) -> End {
+        match self.job.on_lost {
+            OnLost::Abandon => End::Park { error: error.to_owned() },
+            OnLost::Rerun => End::Snooze { after: Duration::ZERO },
+        }
     }
 }
 
-/// A job that nobody has ended: its run was given up, or never began.
+/// A job whose end was not reported: its run was dropped, or never began.
+#[cfg(feature = "durable")]
 impl Drop for ClaimedJob {
     fn drop(&mut self) {
-        self.end(if self.has_begun() { JobEnd::Interrupted } else { JobEnd::NeverStarted });
+        // ORDERING: as in `begin`.
+        let has_begun = self.state.load(Ordering::Acquire) == BEGUN;
+        self.end(if has_begun { self.end_of_interrupted() } else { End::GiveBack });
     }
 }
 
 impl fmt::Debug for ClaimedJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (id, task, state) = (self.job.id, &self.job.task, &self.state);
         f.debug_struct("ClaimedJob")
-            .field("id", &id)
-            .field("task", task)
-            .field("state", state)
+            .field("cause", &self.cause)
+            .field("fire_time", &self.fire_time)
+            .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
 
 /// An instant of a store's clock.
-pub(crate) fn instant(time: StoreTime) -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(time.as_micros()).unwrap_or_default()
+#[cfg(feature = "durable")]
+pub(crate) fn instant(time: StoreTime) -> chrono::DateTime<chrono::Utc> {
+    chrono::DateTime::from_timestamp_micros(time.as_micros()).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use super::task_error::{TaskError, Verdict};
+use super::task_error::{JobErrorKind, TaskError};
 
 /// Why a run of a durable job has not done its work: it failed, asks to run again later, or not to be tried again.
 ///
@@ -43,13 +43,13 @@ impl JobError {
     #[must_use]
     pub fn snooze(time: Duration) -> Self {
         let error = TaskError::from_display("only a durable job can be put off");
-        Self(error.asking_for(Verdict::Snooze(time)))
+        Self(error.of_kind(JobErrorKind::Snooze(time)))
     }
 
     /// It has failed for this reason, and is not tried again.
     #[must_use]
     pub fn give_up(reason: impl fmt::Display) -> Self {
-        Self(TaskError::from_display(&reason).asking_for(Verdict::GiveUp))
+        Self(TaskError::from_display(&reason).of_kind(JobErrorKind::GiveUp))
     }
 
     pub(crate) fn into_task_error(self) -> TaskError {

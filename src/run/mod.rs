@@ -26,10 +26,7 @@ mod current;
 mod handle;
 mod info;
 pub(crate) mod inject;
-#[cfg(feature = "durable")]
-mod job;
-#[cfg(not(feature = "durable"))]
-#[path = "job_off.rs"]
+#[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "no job is claimed"))]
 mod job;
 #[cfg(feature = "durable")]
 mod job_error;
@@ -51,7 +48,7 @@ pub use handle::Run;
 pub use info::RunInfo;
 pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
-pub(crate) use job::{JobEnd, instant};
+pub(crate) use job::instant;
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
 pub(crate) use notes::shortened;
@@ -59,5 +56,5 @@ pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;
+pub(crate) use task_error::JobErrorKind;
 pub use task_error::TaskError;
-pub(crate) use task_error::Verdict;

@@ -47,8 +47,4 @@ impl Notes {
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = notes;
         }
     }
-
-    pub(super) fn clear(&mut self) {
-        drop(self.kept.take());
-    }
 }

@@ -15,16 +15,16 @@ const CAUSES_KEPT: usize = 32;
 pub struct TaskError {
     message: Box<str>,
     cause: Option<Box<TaskError>>,
-    verdict: Option<Verdict>,
+    job_error_kind: Option<JobErrorKind>,
 }
 
-/// What the run of a durable job asks for beside its result.
+/// An error that asks the store for something else than the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there are no jobs"))]
-pub(crate) enum Verdict {
-    /// To run again later: this was no attempt.
+pub(crate) enum JobErrorKind {
+    /// The job runs again later, and this was no attempt.
     Snooze(Duration),
-    /// Not to be tried again.
+    /// The job is not tried again.
     GiveUp,
     /// Its payload could not be decoded, and it has not run.
     Undecodable,
@@ -34,7 +34,7 @@ impl TaskError {
     /// Keeps the text of something that can only be shown and has no causes.
     #[must_use]
     pub fn from_display(error: &(impl fmt::Display + ?Sized)) -> Self {
-        Self { message: error.to_string().into(), cause: None, verdict: None }
+        Self { message: error.to_string().into(), cause: None, job_error_kind: None }
     }
 
     /// Keeps the text of an error and of its causes, at most 32 of them.
@@ -45,20 +45,20 @@ impl TaskError {
             .map(ToString::to_string)
             .collect();
         let cause = causes.into_iter().rev().fold(None, |cause, message| {
-            Some(Box::new(Self { message: message.into(), cause, verdict: None }))
+            Some(Box::new(Self { message: message.into(), cause, job_error_kind: None }))
         });
-        Self { message: error.to_string().into(), cause, verdict: None }
+        Self { message: error.to_string().into(), cause, job_error_kind: None }
     }
 
-    /// The same error of a run that asks for this.
+    /// Makes it an error of this kind.
     #[cfg(feature = "durable")]
-    pub(crate) fn asking_for(self, verdict: Verdict) -> Self {
-        Self { verdict: Some(verdict), ..self }
+    pub(crate) fn of_kind(self, kind: JobErrorKind) -> Self {
+        Self { job_error_kind: Some(kind), ..self }
     }
 
-    /// What the run asks for.
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        self.verdict
+    /// Returns what it asks for, if it is an error of a job.
+    pub(crate) fn job_error_kind(&self) -> Option<JobErrorKind> {
+        self.job_error_kind
     }
 }
 

@@ -13,12 +13,12 @@ use scheduler_store::{End, Fence, Held, JobId, Store, StoredJob};
 use super::super::client::Client;
 use super::super::parts::JobTask;
 use super::channel::Outgoing;
-use super::ends::end_of;
+use super::ends::retry_wait;
 use super::events::Reports;
 use super::timer::{NodeTimer, Tend};
+use crate::run::ClaimedJob;
 use crate::run::one_shot::{OneShot, block_on};
 use crate::run::task::Retry;
-use crate::run::{ClaimedJob, JobEnd};
 use crate::sync::{Mutex, MutexGuard};
 
 /// What a shell is made of.
@@ -257,7 +257,9 @@ impl Shell {
                 shell.run_ended(job, end);
             }
         };
-        let claimed = ClaimedJob::new(job, Box::new(may_begin), Box::new(on_end));
+        let retry = self.tasks.get(&*job.task).map_or(Retry::NONE, |task| task.retry);
+        let retry_after = retry_wait(&job, retry);
+        let claimed = ClaimedJob::new(job, retry_after, Box::new(may_begin), Box::new(on_end));
         self.runs().insert(key(held), Arc::downgrade(&claimed));
         claimed
     }
@@ -267,14 +269,11 @@ impl Shell {
         self.node().begin(held, self.now())
     }
 
-    fn run_ended(&self, job: &StoredJob, end: JobEnd) {
+    fn run_ended(&self, job: &StoredJob, end: End) {
         let held = job.held();
-        if self.take_run(held).is_none() {
-            return;
+        if self.take_run(held).is_some() {
+            self.input(Input::Ended { held, end });
         }
-        let retry = self.tasks.get(&*job.task).map_or_else(|| Retry::new(0), |task| task.retry);
-        let end = end_of(job, end, retry);
-        self.input(Input::Ended { held, end });
     }
 
     pub(super) fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Weak<ClaimedJob>>> {

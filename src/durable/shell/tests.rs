@@ -8,16 +8,13 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, ManualClock};
 use scheduler_node::{Channel, Config, Draws, Node, Tick};
-use scheduler_store::{End, JobId, Model, NewJob, OnLost, Store, StoreTime, StoredJob, Uuid};
+use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
 
-use super::ends::end_of;
 use super::{Parts, Reports, Shell};
 use crate::durable::parts::JobTask;
 use crate::durable::rules::TextRules;
 use crate::durable::{Client, Jobs};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
-use crate::run::JobEnd;
-use crate::run::task::Policy;
 
 /// While it does, each call hangs on a thread that asks for jobs.
 struct Hang {
@@ -174,19 +171,6 @@ fn r20_a_process_whose_calls_all_hang_loses_its_lease_and_has_few_threads() {
     assert_eq!(hanging, 4, "three were given up, and the fourth is waited for");
     stage.hang.release();
     stage.advance_until(|event| matches!(event, StoreEvent::SessionOpened { .. }));
-}
-
-#[test]
-fn a_job_that_is_not_run_again_is_parked_with_the_reason() {
-    let id = JobId::from_uuid(Uuid::from_u128(1));
-    let new = NewJob { on_lost: OnLost::Abandon, ..NewJob::new(id, "sweep") };
-    let job = StoredJob::new(&new, StoreTime::default(), StoreTime::default());
-    let reason = |end| match end_of(&job, end, Policy::default().retry) {
-        End::Park { error } => error,
-        other => panic!("{other:?}"),
-    };
-    assert!(reason(JobEnd::Interrupted).starts_with("interrupted: its process stopped"));
-    assert!(reason(JobEnd::Lost).starts_with("lost: its process could not renew its lease"));
 }
 
 #[test]

@@ -14,13 +14,14 @@ use std::task::{Context, Poll, Waker};
 
 use scheduler_core::{Fired, Task, Timer};
 
-use super::claimed::{apply_job_error, interrupt};
+use super::effects::Effect;
 use super::gate::{GateContext, Permits, Verdict};
 use super::inner::Phase;
+use super::jobs::{apply_job_error, interrupt};
 use super::locked_task::LockedTask;
 use super::runs::StartedAttempt;
 use super::scheduled_task::ScheduledTask;
-use crate::observe::{Failure, Span, catch};
+use crate::observe::{Failure, Outcome, Span, catch};
 use crate::run::inject::Call;
 use crate::run::{BoxFuture, Run, StopCause, TaskResult};
 
@@ -89,7 +90,7 @@ fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failu
 
 fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure> {
     let Err(error) = result? else { return Ok(()) };
-    if apply_job_error(run, error.verdict()) {
+    if apply_job_error(run, error.job_error_kind()) {
         return Ok(());
     }
     Err(Failure::from_error(&error))
@@ -168,7 +169,7 @@ impl LockedTask<'_> {
     /// Releases what gates gave for an attempt that has not begun.
     fn release_unused(&mut self, permits: Permits) {
         if !permits.is_empty() {
-            self.effects.rare().permits.push((permits, crate::observe::Outcome::Cancelled));
+            self.effects.push(Effect::Release(permits, Outcome::Cancelled));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use chrono::{DateTime, Utc};
 use scheduler_core::{RunState, ScheduledThreadPool, Timer};
 
+use super::effects::Effect;
 use super::error::ControlError;
 use super::inner::Phase;
 use super::locked_task::LockedTask;
@@ -158,21 +159,16 @@ impl Control {
         }
         let mut locked = self.living()?;
         let now = locked.now;
-        let asked = locked.state.planner.run_now(now);
+        let (run, reply) = ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.clock));
+        let asked = locked.state.planner.run_now(reply, now);
         let refused = asked.map_err(|refusal| match (refusal, locked.state.active.first()) {
             (Refusal::Running, Some(active)) => {
                 ControlError::running(self.name(), now.tick.since(active.began.tick))
             }
             _ => ControlError::already_asked(self.name()),
         });
-        let run = refused.map(|()| {
-            let (run, reply) =
-                ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.clock));
-            locked.state.replies.push_back(reply);
-            run
-        });
         locked.commit();
-        run
+        refused.map(|()| run)
     }
 
     /// As [`pause_by`](Self::pause_by), without a name.
@@ -241,7 +237,7 @@ impl Control {
         let text = rule.to_string();
         let mut locked = self.lock();
         if let Some(end) = locked.state.end.filter(|end| end.is_ended()) {
-            locked.effects.rare().rules.push(rule);
+            locked.effects.push(Effect::DropRule(rule));
             locked.commit();
             return Err(ControlError::ended(self.name(), end));
         }
@@ -250,7 +246,7 @@ impl Control {
             return Err(error);
         }
         if matches!(locked.state.rule, Rule::Job) {
-            locked.effects.rare().rules.push(rule);
+            locked.effects.push(Effect::DropRule(rule));
             locked.commit();
             return Err(self.kept_in_store());
         }
@@ -452,6 +448,6 @@ impl LockedTask<'_> {
         self.state.facts = Arc::new(facts);
         self.state.trigger_failure = None;
         let old = std::mem::replace(&mut self.state.rule, rule);
-        self.effects.rare().rules.push(old);
+        self.effects.push(Effect::DropRule(old));
     }
 }

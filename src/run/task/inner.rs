@@ -1,14 +1,11 @@
 //! What a task's lock guards: the planner, the runs in progress, the past, and the events on their way.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::{Due, Now, Tick};
 
-use super::claimed::WaitingJobs;
 use super::gate::Permits;
-use super::manual::RunReply;
 use super::planner::{Planner, Start};
 use super::rule::Rule;
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
@@ -30,16 +27,10 @@ pub(super) struct TaskInner {
     pub(super) call: Option<Call>,
     pub(super) planner: Planner,
     /// Runs in progress, the oldest first.
-    #[expect(clippy::vec_box, reason = "each run moves between this and `spare`")]
+    #[expect(clippy::vec_box, reason = "a task that has run keeps no memory of its runs")]
     pub(super) active: Vec<Box<ActiveRun>>,
-    /// A run that is over, for the next one to be made of.
-    pub(super) spare: Option<Box<ActiveRun>>,
     /// How many runs have started.
     pub(super) runs: u64,
-    /// Those who asked for manual runs that have not started, in the planner's order.
-    pub(super) replies: VecDeque<RunReply>,
-    /// Claimed jobs that have not started, in the planner's order.
-    pub(super) jobs: WaitingJobs,
     /// How the task has ended or will with the runs in progress; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_reported: bool,
@@ -79,7 +70,6 @@ pub(super) struct ActiveRun {
     /// Why a gate has refused it.
     pub(super) refusal: Option<Arc<str>>,
     pub(super) permits: Option<Permits>,
-    pub(super) reply: Option<RunReply>,
 }
 
 /// What a run in progress does.
@@ -124,10 +114,7 @@ impl TaskInner {
             call: Some(call),
             planner,
             active: Vec::new(),
-            spare: None,
             runs: 0,
-            replies: VecDeque::new(),
-            jobs: WaitingJobs::default(),
             end: None,
             is_end_reported: false,
             trigger_failure: None,

@@ -1,97 +1,177 @@
-//! The runs of claimed jobs: by the same code as every other run, but a node says when one starts.
+//! The runs of claimed jobs: by the same code as every other run, but a node decides when one starts.
+
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-
-use super::claimed::end_of;
-use super::control::Control;
+#[cfg(feature = "durable")]
+use super::effects::Effect;
 use super::locked_task::LockedTask;
-use super::rule::Rule;
-use crate::observe::{EventKind, Outcome, SkipReason};
-use crate::run::{ClaimedJob, JobEnd, Run, StopCause};
-
-impl Control {
-    /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false if the task has
-    /// ended or runs no jobs: then the job ends as [`JobEnd::NeverStarted`].
-    pub(crate) fn start_job(&self, job: &Arc<ClaimedJob>) -> bool {
-        let task = Arc::downgrade(&self.task);
-        job.on_stop(Box::new(move |job, cause| {
-            if let Some(task) = task.upgrade() {
-                Self { task }.stop_job(job, cause);
-            }
-        }));
-        let mut locked = self.lock();
-        let is_taken = locked.state.end.is_none() && matches!(locked.state.rule, Rule::Job);
-        if is_taken {
-            let now = locked.now;
-            locked.state.planner.ask_for_job(now);
-            locked.state.jobs.0.push_back(Arc::clone(job));
-        } else {
-            locked.effects.rare().jobs.push((Arc::clone(job), JobEnd::NeverStarted));
-        }
-        locked.commit();
-        is_taken
-    }
-
-    /// Counts and reports ticks of its durable schedule that were skipped, up to this one: how many, and whether there may be
-    /// more.
-    pub(crate) fn report_skips(
-        &self,
-        reason: SkipReason,
-        (count, at_least): (u64, bool),
-        last: DateTime<Utc>,
-    ) {
-        let mut locked = self.lock();
-        locked.state.history.skip(reason, count, at_least);
-        let (first, blocked) = (last, None);
-        locked.report(EventKind::Skipped { reason, first, last, count, at_least, blocked });
-        locked.commit();
-    }
-
-    /// Asks the run of a job to stop, if it is in progress.
-    fn stop_job(&self, job: &ClaimedJob, cause: StopCause) {
-        let mut locked = self.lock();
-        locked.stop_job(job, cause);
-        locked.commit();
-    }
-}
+use crate::observe::Outcome;
+use crate::run::{ClaimedJob, JobErrorKind, Run};
 
 impl LockedTask<'_> {
-    /// Begins the job that waits longest. Those that were withdrawn meanwhile, or whose lease is over, never begin.
-    pub(super) fn next_job(&mut self) -> Option<Arc<ClaimedJob>> {
-        while let Some(job) = self.state.jobs.0.pop_front() {
+    /// Begins the job that waits longest. Those that were withdrawn, or whose lease is over, never start.
+    pub(super) fn begin_next_job(&mut self) {
+        while let Some(job) = self.state.planner.next_job().cloned() {
             if job.begin() {
-                return Some(job);
+                return;
             }
-            self.state.planner.forget_job();
-            self.effects.rare().jobs.push((job, JobEnd::NeverStarted));
+            self.state.planner.drop_next_job();
+            self.give_back(&job);
         }
-        None
     }
 
-    fn stop_job(&mut self, job: &ClaimedJob, cause: StopCause) {
-        let is_its = |run: &Run| run.claimed().is_some_and(|own| std::ptr::eq(&**own, job));
-        let found = self.state.active.iter().position(|active| is_its(&active.run));
-        if let Some(index) = found {
-            self.state.active[index].is_cancelled = true;
-            self.ask_to_stop(index, cause);
-        }
+    /// Gives a job back that does not start.
+    pub(super) fn give_back(&mut self, job: &Arc<ClaimedJob>) {
+        #[cfg(feature = "durable")]
+        self.effects.push(Effect::EndJob(Arc::clone(job), scheduler_store::End::GiveBack));
+        #[cfg(not(feature = "durable"))]
+        match *job.job() {}
     }
 
     /// Reports the end of a job's run.
     pub(super) fn end_job(&mut self, run: &Run, outcome: &Outcome) {
-        if let Some(job) = run.claimed() {
-            let end = end_of(job, run, outcome);
-            self.effects.rare().jobs.push((Arc::clone(job), end));
+        let Some(job) = run.claimed() else { return };
+        if *outcome == Outcome::Cancelled && run.is_stopped_by_pool() {
+            job.interrupt();
+        }
+        #[cfg(feature = "durable")]
+        self.effects.push(Effect::EndJob(Arc::clone(job), claims::end_of(job, outcome)));
+        #[cfg(not(feature = "durable"))]
+        match *job.job() {}
+    }
+}
+
+/// Keeps the kind of error that an attempt of a job has returned. Returns true if the job is only put off.
+pub(super) fn apply_job_error(run: &Run, kind: Option<JobErrorKind>) -> bool {
+    let (Some(kind), Some(job)) = (kind, run.claimed()) else { return false };
+    job.set_error_kind(kind);
+    matches!(kind, JobErrorKind::Snooze(_))
+}
+
+/// The outcome of a run that has returned without a failure.
+pub(super) fn outcome_of_success(run: &Run) -> Outcome {
+    match run.claimed().and_then(|job| job.error_kind()) {
+        Some(JobErrorKind::Snooze(time)) => Outcome::Snoozed(time),
+        _ => Outcome::Success,
+    }
+}
+
+/// The pool has dropped the run, which may be that of a job.
+pub(super) fn interrupt(run: &Run) {
+    if let Some(job) = run.claimed() {
+        job.interrupt();
+    }
+}
+
+#[cfg(feature = "durable")]
+mod claims {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use chrono::{DateTime, Utc};
+    use scheduler_store::End;
+
+    use crate::observe::{EventKind, Failure, Outcome, SkipReason};
+    use crate::run::task::control::Control;
+    use crate::run::task::locked_task::LockedTask;
+    use crate::run::task::rule::Rule;
+    use crate::run::{ClaimedJob, JobErrorKind, Run, StopCause};
+
+    /// The wait of a job whose payload this process cannot decode: another build may come that can.
+    const UNDECODABLE_WAIT: Duration = Duration::from_secs(60);
+
+    /// The number of such waits after which it is parked.
+    const UNDECODABLE_LIMIT: u32 = 5;
+
+    /// The wait of a job that a gate has refused.
+    const REFUSED_WAIT: Duration = Duration::from_secs(10);
+
+    /// The end of a claim after a run with this outcome.
+    pub(in crate::run::task) fn end_of(job: &ClaimedJob, outcome: &Outcome) -> End {
+        if job.is_lost() {
+            return job.end_of_lost();
+        }
+        let failed = |failure| End::Failed { after: job.retry_after, error: text(failure) };
+        match (outcome, job.error_kind()) {
+            (Outcome::Success, _) => End::Done,
+            (Outcome::Snoozed(after), _) => End::Snooze { after: *after },
+            (Outcome::Error(failure), Some(JobErrorKind::Undecodable)) => {
+                let (after, limit) = (UNDECODABLE_WAIT, UNDECODABLE_LIMIT);
+                End::Undecodable { after, error: text(failure), limit }
+            }
+            (Outcome::Error(failure), Some(JobErrorKind::GiveUp)) => {
+                End::Park { error: text(failure) }
+            }
+            (Outcome::Error(failure) | Outcome::Panic(failure) | Outcome::Timeout(failure), _) => {
+                failed(failure)
+            }
+            // A tick that a gate refuses is skipped, as without a store; a job waits.
+            (Outcome::Refused(_), _) if job.job().origin.is_some() => End::Cancelled,
+            (Outcome::Refused(_), _) => End::Snooze { after: REFUSED_WAIT },
+            (Outcome::Lost, _) => job.end_of_lost(),
+            (Outcome::Cancelled, _) if job.is_interrupted() => job.end_of_interrupted(),
+            (Outcome::Cancelled, _) => End::Cancelled,
         }
     }
 
-    /// The jobs that wait do not begin any more: the task has ended.
-    pub(super) fn give_jobs_back(&mut self) {
-        let jobs = std::mem::take(&mut self.state.jobs.0);
-        if !jobs.is_empty() {
-            let unrun = jobs.into_iter().map(|job| (job, JobEnd::NeverStarted));
-            self.effects.rare().jobs.extend(unrun);
+    /// A failure with its causes, on one line.
+    fn text(failure: &Failure) -> String {
+        format!("{}{}", failure.message(), failure.causes_after(": "))
+    }
+
+    impl Control {
+        /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false, and gives the
+        /// job back, if the task has ended or runs no jobs.
+        pub(crate) fn start_job(&self, job: &Arc<ClaimedJob>) -> bool {
+            let task = Arc::downgrade(&self.task);
+            job.on_stop(Box::new(move |job, cause| {
+                if let Some(task) = task.upgrade() {
+                    Self { task }.stop_job(job, cause);
+                }
+            }));
+            let mut locked = self.lock();
+            let is_taken = locked.state.end.is_none() && matches!(locked.state.rule, Rule::Job);
+            if is_taken {
+                let now = locked.now;
+                locked.state.planner.request_job(Arc::clone(job), now);
+            } else {
+                locked.give_back(job);
+            }
+            locked.commit();
+            is_taken
+        }
+
+        /// Counts and reports skipped ticks of its durable schedule up to this one: how many, and whether there may be
+        /// more.
+        pub(crate) fn report_skips(
+            &self,
+            reason: SkipReason,
+            (count, at_least): (u64, bool),
+            last: DateTime<Utc>,
+        ) {
+            let mut locked = self.lock();
+            locked.state.history.skip(reason, count, at_least);
+            let (first, blocked) = (last, None);
+            locked.report(EventKind::Skipped { reason, first, last, count, at_least, blocked });
+            locked.commit();
+        }
+
+        /// Asks the run of a job to stop, if it is in progress.
+        fn stop_job(&self, job: &ClaimedJob, cause: StopCause) {
+            let mut locked = self.lock();
+            locked.stop_job(job, cause);
+            locked.commit();
+        }
+    }
+
+    impl LockedTask<'_> {
+        fn stop_job(&mut self, job: &ClaimedJob, cause: StopCause) {
+            let runs_it = |run: &Run| run.claimed().is_some_and(|own| std::ptr::eq(&**own, job));
+            let active = &self.state.active;
+            if let Some(index) = active.iter().position(|active| runs_it(&active.run)) {
+                self.state.active[index].is_cancelled = true;
+                self.ask_to_stop(index, cause);
+            }
         }
     }
 }

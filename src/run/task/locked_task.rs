@@ -5,8 +5,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, WallTime};
 
-use super::effects::Effects;
+use super::effects::{Effect, Effects};
 use super::planner::Skip;
+use super::request::Requester;
 use super::rule::Rule;
 use super::scheduled_task::{Guard, ScheduledTask};
 use super::trigger_query::TriggerQuery;
@@ -136,25 +137,24 @@ impl<'a> LockedTask<'a> {
     #[cold]
     fn finish_task(&mut self) {
         let Some(end) = self.state.end.filter(|end| end.is_ended()) else { return };
-        for reply in std::mem::take(&mut self.state.replies) {
-            let answer = reply.task_ended(&self.task.name, end);
-            self.effects.rare().answers.push(answer);
+        for request in self.state.planner.take_requests() {
+            match request.by {
+                Requester::Person(reply) => {
+                    self.effects.push(Effect::Answer(reply.task_ended(&self.task.name, end)));
+                }
+                Requester::Node(job) => self.give_back(&job),
+            }
         }
-        self.give_jobs_back();
         if self.state.is_end_reported || !self.state.active.is_empty() {
             return;
         }
         self.state.is_end_reported = true;
-        // INVARIANT: a run holds the timer, and so must not be kept by it.
-        let spare = self.state.spare.take();
         let call = self.state.call.take();
         let watchers = self.state.watchers.take();
         self.report(EventKind::TaskEnded { state: end });
-        let rare = self.effects.rare();
-        rare.runs.extend(spare.map(|spare| spare.run));
-        rare.wakers.extend(watchers);
-        rare.call = call;
-        rare.has_ended = true;
+        self.effects.wake(watchers);
+        call.into_iter().for_each(|call| self.effects.push(Effect::DropCall(call)));
+        self.effects.push(Effect::ReportEnd);
     }
 
     /// Asks a custom trigger, outside the lock.

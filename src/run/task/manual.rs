@@ -40,6 +40,7 @@ pub struct ManualRun {
 }
 
 /// The other end of a [`ManualRun`].
+#[derive(Clone, Debug)]
 pub(super) struct RunReply(OneShot<Ended>);
 
 /// A reply with its answer, to be given with no lock held.
@@ -74,6 +75,12 @@ impl Future for ManualRun {
 }
 
 impl RunReply {
+    /// A reply that nobody waits for.
+    #[cfg(test)]
+    pub(super) fn unheard() -> Self {
+        Self(OneShot::new())
+    }
+
     pub(super) fn finished(self, record: RunRecord) -> Answer {
         Answer(self, Ok(record))
     }

@@ -13,7 +13,7 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `claimed` | fire times, policies | a clock, a lock, the user's code |
+//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request` | fire times, policies | a clock, a lock, the user's code |
 //! | shell | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
 //! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions a task answers | starts a run by itself |
 //!
@@ -34,11 +34,6 @@
 mod attempt;
 #[cfg(feature = "__bench")]
 mod bench;
-#[cfg(feature = "durable")]
-mod claimed;
-#[cfg(not(feature = "durable"))]
-#[path = "claimed_off.rs"]
-mod claimed;
 mod control;
 mod effects;
 mod error;
@@ -48,16 +43,13 @@ mod fired_intervals;
 mod gate;
 mod inner;
 mod jitter;
-#[cfg(feature = "durable")]
-mod jobs;
-#[cfg(not(feature = "durable"))]
-#[path = "jobs_off.rs"]
 mod jobs;
 mod locked_task;
 mod manual;
 mod pause;
 mod planner;
 mod policy;
+mod request;
 mod rule;
 mod runs;
 mod scheduled_task;

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use scheduler_core::{Due, Now, Tick};
+use scheduler_core::Due;
 
-use super::claimed::{interrupt, outcome_of_success};
+use super::effects::Effect;
 use super::gate::GATE_LIMIT;
 use super::inner::{ActiveRun, Phase};
 use super::jitter::JitterKind;
+use super::jobs::{interrupt, outcome_of_success};
 use super::locked_task::LockedTask;
 use super::planner::Start;
+use super::request::RunRequest;
 use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
 use crate::run::inject::Call;
-use crate::run::{AttemptStart, Cause, ClaimedJob, Run, StopCause};
+use crate::run::{AttemptStart, Cause, Run, StopCause};
 use scheduler_expr::OnError;
 
 /// How often a trigger is asked in a row whose answers are all skipped, before other tasks have their turn.
@@ -62,12 +64,12 @@ impl LockedTask<'_> {
             return Some(self.begin_attempt(index, engine));
         }
         let now = self.now;
-        let job = self.next_job();
+        self.begin_next_job();
         let start = self.state.planner.fire(now);
         if self.state.planner.has_missed(now, LATE) {
-            self.effects.rare().is_late = true;
+            self.effects.is_late = true;
         }
-        Some(self.start(start?, job.as_ref(), engine))
+        Some(self.start(start?, engine))
     }
 
     /// Asks attempts to stop whose time is over.
@@ -95,51 +97,49 @@ impl LockedTask<'_> {
         due.min().map(|(_, index)| index)
     }
 
-    fn start(
-        &mut self,
-        start: Start,
-        job: Option<&Arc<ClaimedJob>>,
-        engine: &scheduler_core::Run,
-    ) -> StartedAttempt {
-        let (now, task) = (self.now, self.task);
+    fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> StartedAttempt {
+        let (now, task, cause) = (self.now, self.task, start.cause);
         let state = &mut *self.state;
         state.runs += 1;
-        let (is_gated, due) = (!task.gates.is_empty(), start.fire.due.as_wall(now));
+        let is_gated = !task.gates.is_empty();
         let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
-        let attempt = AttemptStart {
+        let job = start.request.as_ref().and_then(RunRequest::job);
+        let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
+        let run = Run::begin(&AttemptStart {
             task: &state.facts,
             pool: &task.pool,
             clock: &task.clock,
             number: state.runs,
-            attempt: job.map_or(1, |job| job.attempt()),
-            cause: job.map_or(start.cause, |job| job.cause()),
+            attempt: job.map_or(1, |job| job.attempt),
+            cause: job.map_or(cause, |job| job.cause),
             fire_time: match job {
-                Some(job) => job.fire_time(),
+                Some(job) => job.fire_time,
                 None if start.fire.at == start.fire.due => due,
                 None => start.fire.at.as_wall(now),
             },
-            due: job.map_or(due, |job| job.due()),
+            due,
             deadline: deadline.filter(|_| !is_gated),
             engine,
             claimed: job,
-        };
-        let mut spare = state.spare.take();
-        let is_reused = spare.as_mut().is_some_and(|spare| spare.run.begin_anew(&attempt));
-        let mut active = match spare.take_if(|_| is_reused) {
-            Some(spare) => spare,
-            None => Box::new(ActiveRun::new(Run::begin(&attempt), start, now)),
-        };
-        self.effects.drop_later(spare);
-        active.begin(start, now, engine.number(), deadline);
-        active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
-        if start.cause == Cause::Manual && job.is_none() {
-            active.reply = state.replies.pop_front();
-        }
-        let run = active.run.clone();
-        state.active.push(active);
-        if start.cause == Cause::Schedule && run.lateness() >= LATE {
-            self.effects.rare().is_late = true;
+        });
+        let phase = if is_gated { Phase::Gate } else { Phase::Attempt };
+        state.active.push(Box::new(ActiveRun {
+            run: run.clone(),
+            start,
+            began: now,
+            phase,
+            firing: engine.number(),
+            deadline,
+            is_cancelled: false,
+            is_admitted: false,
+            has_attempted: true,
+            failure: None,
+            refusal: None,
+            permits: None,
+        }));
+        if cause == Cause::Schedule && run.lateness() >= LATE {
+            self.effects.is_late = true;
         }
         if self.state.planner.has_news() {
             self.report_news();
@@ -192,7 +192,7 @@ impl LockedTask<'_> {
         active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
         (active.firing, active.deadline, active.failure) = (engine.number(), deadline, None);
         active.has_attempted = true;
-        self.effects.rare().runs.push(former);
+        self.effects.push(Effect::DropRun(former));
         self.started_attempt(run, is_gated)
     }
 
@@ -319,8 +319,7 @@ impl LockedTask<'_> {
             self.start_no_more(TaskState::Failed);
         }
         if self.state.end.is_none() {
-            let (start, began, now) = (active.start, active.began, self.now);
-            self.state.planner.run_ended(&start, began, now, false);
+            self.state.planner.run_ended(&active.start, active.began, self.now, false);
         }
         if self.state.facts.is_async
             && let Some(poll) = active.run.longest_poll(self.now.tick)
@@ -345,28 +344,17 @@ impl LockedTask<'_> {
         self.end_job(&active.run, &outcome);
         if !self.state.watchers.is_empty() {
             let watchers = self.state.watchers.take();
-            self.effects.rare().wakers.extend(watchers);
+            self.effects.wake(watchers);
         }
         if let Some(permits) = active.permits.take() {
-            self.effects.rare().permits.push((permits, outcome));
+            self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Some(reply) = active.reply.take()
+        if let Some(reply) = active.start.request.take().and_then(RunRequest::into_reply)
             && let Some(record) = self.state.history.runs().next()
         {
-            self.effects.rare().answers.push(reply.finished(record));
+            self.effects.push(Effect::Answer(reply.finished(record)));
         }
-        self.keep_spare(active);
-    }
-
-    fn keep_spare(&mut self, active: Box<ActiveRun>) {
-        let is_kept = self.state.end.is_none()
-            && self.state.spare.is_none()
-            && active.run.claimed().is_none();
-        if is_kept {
-            self.state.spare = Some(active);
-        } else {
-            self.effects.drop_later(Some(active));
-        }
+        self.effects.push(Effect::DropRun(active.run));
     }
 
     /// A gate has refused a run: its fire time is skipped.
@@ -394,13 +382,12 @@ impl LockedTask<'_> {
         let outcome = Outcome::Refused(reason.into());
         self.end_job(&active.run, &outcome);
         if let Some(permits) = active.permits.take() {
-            self.effects.rare().permits.push((permits, outcome));
+            self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Some(reply) = active.reply.take() {
-            let answer = reply.refuse(&self.task.name, reason);
-            self.effects.rare().answers.push(answer);
+        if let Some(reply) = active.start.request.take().and_then(RunRequest::into_reply) {
+            self.effects.push(Effect::Answer(reply.refuse(&self.task.name, reason)));
         }
-        self.keep_spare(active);
+        self.effects.push(Effect::DropRun(active.run));
         self
     }
 
@@ -440,32 +427,6 @@ impl LockedTask<'_> {
         };
         let blocked = self.state.active[index].blocked(self.now.tick, LATE);
         self.report(EventKind::StopAsked { run: run.info(), reason, blocked });
-        self.effects.rare().stopped.push(run);
-    }
-}
-
-impl ActiveRun {
-    fn new(run: Run, start: Start, began: Now) -> Self {
-        Self {
-            run,
-            start,
-            began,
-            phase: Phase::Attempt,
-            firing: 0,
-            deadline: None,
-            is_cancelled: false,
-            is_admitted: false,
-            has_attempted: true,
-            failure: None,
-            refusal: None,
-            permits: None,
-            reply: None,
-        }
-    }
-
-    fn begin(&mut self, start: Start, began: Now, firing: u64, deadline: Option<Tick>) {
-        (self.start, self.began, self.firing, self.deadline) = (start, began, firing, deadline);
-        (self.is_cancelled, self.is_admitted, self.has_attempted) = (false, false, true);
-        (self.failure, self.refusal) = (None, None);
+        self.effects.push(Effect::HeedStop(run));
     }
 }

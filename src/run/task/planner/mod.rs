@@ -37,24 +37,28 @@ use scheduler_core::{Due, Now, Tick, WallTime};
 use super::fire_times::{FireTime, FireTimes, Kind, Limit, Range};
 use super::fired_intervals::FiredIntervals;
 use super::jitter::SeededJitter;
+use super::manual::RunReply;
 use super::pause::Pause;
 use super::policy::Policy;
+use super::request::{Requester, RunRequest};
 use super::rule::Rule;
 use super::trigger_query::{TriggerQueries, TriggerQuery};
 use crate::observe::SkipReason;
-use crate::run::Cause;
+use crate::run::{Cause, ClaimedJob};
 use scheduler_expr::Overlap;
 
 /// A fire time that would start later than this is missed (the default of Quartz), as is one after which another has come.
 const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// A run to start now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Start {
     pub(super) fire: FireTime,
     pub(super) cause: Cause,
     /// The number of the task's rule; [`Planner::reschedule`] increments it.
     generation: u32,
+    /// The request that it answers; none for a run of the schedule.
+    pub(super) request: Option<RunRequest>,
 }
 
 /// Fire times that are skipped.
@@ -96,8 +100,8 @@ pub(super) struct Planner {
     waiting: VecDeque<Waiting>,
     /// The fire time that follows the run in progress (`queue_one`).
     queued: Option<FireTime>,
-    /// When manual runs were asked for.
-    manual: VecDeque<Now>,
+    /// Runs that were asked for, in their order.
+    requests: VecDeque<RunRequest>,
     /// How many runs are in progress.
     running: u32,
     /// How many runs of the schedule have started, for `max_runs`.
@@ -138,7 +142,7 @@ impl Planner {
             next: None,
             waiting: VecDeque::new(),
             queued: None,
-            manual: VecDeque::new(),
+            requests: VecDeque::new(),
             running: 0,
             starts: 0,
             pause: None,
@@ -169,8 +173,8 @@ impl Planner {
     /// Returns when the task has to look next; `None` if nothing happens by itself.
     pub(super) fn wake(&self) -> Option<Due> {
         let is_free = !self.is_full();
-        if is_free && let Some(asked) = self.manual.front() {
-            return Some(Due::Tick(asked.tick));
+        if is_free && let Some(request) = self.requests.front() {
+            return Some(Due::Tick(request.asked_at));
         }
         if let Some(pause) = &self.pause {
             return pause.until.map(|_| pause.end());
@@ -202,7 +206,7 @@ impl Planner {
     /// Decides what a worker starts now, if anything.
     pub(super) fn fire(&mut self, now: Now) -> Option<Start> {
         if let Some(fire) = self.in_time(&now) {
-            return Some(self.start(fire, Cause::Schedule));
+            return Some(self.start(fire, None));
         }
         self.settle(Limit::UpTo(now), now);
         if self.queries.again_at().is_some_and(|at| at <= now.tick) {
@@ -211,14 +215,14 @@ impl Planner {
         if self.is_full() {
             return None;
         }
-        if self.manual.pop_front().is_some() {
-            return Some(self.start(FireTime::manual(now), Cause::Manual));
+        if let Some(request) = self.requests.pop_front() {
+            return Some(self.start(FireTime::manual(now), Some(request)));
         }
         if self.pause.is_some() || self.is_spent() {
             return None;
         }
         let fire = self.choose(now)?;
-        Some(self.start(fire, Cause::Schedule))
+        Some(self.start(fire, None))
     }
 
     /// Ends a run. One that was refused before its first attempt does not count for `max_runs`.
@@ -271,10 +275,10 @@ impl Planner {
     }
 
     /// Asks for a manual run.
-    pub(super) fn run_now(&mut self, now: Now) -> Result<(), Refusal> {
+    pub(super) fn run_now(&mut self, reply: RunReply, now: Now) -> Result<(), Refusal> {
         self.settle(Limit::UpTo(now), now);
         let overlap = self.policy.overlap;
-        let with_manual = self.running as usize + self.manual.len();
+        let with_manual = self.running as usize + self.requests.len();
         let is_refused = match overlap {
             Overlap::Allow => with_manual >= self.limit() as usize,
             Overlap::Skip => self.is_full(),
@@ -283,23 +287,36 @@ impl Planner {
         if is_refused {
             return Err(Refusal::Running);
         }
-        if overlap != Overlap::Allow && !self.manual.is_empty() {
+        if overlap != Overlap::Allow && !self.requests.is_empty() {
             return Err(Refusal::AlreadyAsked);
         }
-        self.manual.push_back(now);
+        self.request(Requester::Person(reply), now);
         Ok(())
     }
 
     /// Asks for the run of a job. Jobs overlap, and no pause holds them back.
     #[cfg(feature = "durable")]
-    pub(super) fn ask_for_job(&mut self, now: Now) {
-        self.manual.push_back(now);
+    pub(super) fn request_job(&mut self, job: Arc<ClaimedJob>, now: Now) {
+        self.request(Requester::Node(job), now);
     }
 
-    /// The job that was asked for first does not run.
-    #[cfg(feature = "durable")]
-    pub(super) fn forget_job(&mut self) {
-        self.manual.pop_front();
+    /// Returns the job that runs next, if there is one.
+    pub(super) fn next_job(&self) -> Option<&Arc<ClaimedJob>> {
+        self.requests.front()?.job()
+    }
+
+    /// Takes out the job that would run next.
+    pub(super) fn drop_next_job(&mut self) {
+        self.requests.pop_front();
+    }
+
+    /// Takes out all requests: the task has ended.
+    pub(super) fn take_requests(&mut self) -> VecDeque<RunRequest> {
+        std::mem::take(&mut self.requests)
+    }
+
+    fn request(&mut self, by: Requester, now: Now) {
+        self.requests.push_back(RunRequest { asked_at: now.tick, by });
     }
 
     /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
@@ -325,12 +342,11 @@ impl Planner {
         self.begin(now);
     }
 
-    /// Starts no more runs, and forgets what waits. What was skipped until now counts.
+    /// Starts no more runs, and forgets the fire times that wait. Those that were skipped until now count.
     pub(super) fn stop(&mut self, now: Now) {
         self.settle(Limit::Before(now), now);
         (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
         self.waiting.clear();
-        self.manual.clear();
         self.queries = TriggerQueries::default();
     }
 
@@ -346,7 +362,7 @@ impl Planner {
                 && self.waiting.is_empty()
                 && self.restarts.is_none()
                 && !self.queries.is_open();
-        is_over && self.running == 0 && self.queued.is_none() && self.manual.is_empty()
+        is_over && self.running == 0 && self.queued.is_none() && self.requests.is_empty()
     }
 
     /// Returns how the pause of the task is, if it is paused.
@@ -453,7 +469,7 @@ impl Planner {
     fn in_time(&mut self, now: &Now) -> Option<FireTime> {
         let is_plain = self.running == 0
             && self.waiting.is_empty()
-            && self.manual.is_empty()
+            && self.requests.is_empty()
             && self.pause.is_none()
             && self.policy.until.is_none()
             && self.policy.max_runs.is_none();
@@ -463,14 +479,15 @@ impl Planner {
         Some(fire)
     }
 
-    fn start(&mut self, fire: FireTime, cause: Cause) -> Start {
+    fn start(&mut self, fire: FireTime, request: Option<RunRequest>) -> Start {
+        let cause = if request.is_some() { Cause::Manual } else { Cause::Schedule };
         self.running += 1;
         self.skip_reports = SkipReports::default();
         if cause == Cause::Schedule {
             self.starts += 1;
             self.mark_fired(fire);
         }
-        Start { fire, cause, generation: self.generation }
+        Start { fire, cause, generation: self.generation, request }
     }
 
     fn mark_fired(&mut self, fire: FireTime) {

@@ -11,7 +11,7 @@ impl Planner {
     /// Returns when the next run starts without further commands; a run in progress counts as over by then. Returns `None`
     /// also if that is not known: the run follows the one in progress, or the trigger has not answered.
     pub(in crate::run::task) fn next_start(&self, now: Now) -> Option<Due> {
-        let is_plain = self.waiting.is_empty() && self.manual.is_empty() && self.queued.is_none();
+        let is_plain = self.waiting.is_empty() && self.requests.is_empty() && self.queued.is_none();
         // With jitter a later fire time may come before the next one.
         let is_in_order = self.policy.jitter.is_zero() || !self.times.is_by_wall();
         let has_left = self.max_left() > u64::from(self.is_full());
@@ -44,7 +44,7 @@ impl Planner {
     fn preview(mut self, now: Now) -> Option<Due> {
         self.look(now);
         if self.is_full() {
-            if self.queued.is_some() || !self.waiting.is_empty() || !self.manual.is_empty() {
+            if self.queued.is_some() || !self.waiting.is_empty() || !self.requests.is_empty() {
                 return None;
             }
             self.running = 0;

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, JobState, NewJob, OnLost, Origin, StoreTime, StoredJob, Uuid};
+use scheduler_store::{
+    End, Fence, JobId, JobState, NewJob, OnLost, Origin, StoreTime, StoredJob, Uuid,
+};
 
 use super::stage::*;
 use crate::observe::Outcome;
 use crate::run::inject::Call;
 use crate::run::task::{Control, Policy, Rule};
-use crate::run::{Cause, ClaimedJob, JobEnd, Run, TaskError, Verdict};
+use crate::run::{Cause, ClaimedJob, JobErrorKind, Run, TaskError};
 use crate::sync::Mutex;
 
 /// The jobs that were made, and how each ended.
 #[derive(Clone, Default)]
 struct Node {
-    ended: Arc<Mutex<Vec<(u128, JobEnd)>>>,
+    ended: Arc<Mutex<Vec<(u128, End)>>>,
     has_lease: Arc<AtomicBool>,
 }
 
@@ -34,7 +37,7 @@ fn job(number: u128) -> StoredJob {
         lost: 0,
         undecoded: 0,
         max_attempts: 5,
-        on_lost: OnLost::Rerun,
+        on_lost: OnLost::Abandon,
         fence: Fence(17),
         session: None,
         origin: None,
@@ -57,7 +60,12 @@ impl Node {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
         let on_end = Box::new(move |_: &StoredJob, end| ended.lock().unwrap().push((number, end)));
         let has_lease = Arc::clone(&self.has_lease);
-        ClaimedJob::new(job, Box::new(move || has_lease.load(Ordering::SeqCst)), on_end)
+        ClaimedJob::new(
+            job,
+            RETRY_AFTER,
+            Box::new(move || has_lease.load(Ordering::SeqCst)),
+            on_end,
+        )
     }
 
     fn start(&self, control: &Control, number: u128) -> Arc<ClaimedJob> {
@@ -67,14 +75,28 @@ impl Node {
     }
 
     /// How the jobs ended since the last look.
-    fn ended(&self) -> Vec<(u128, JobEnd)> {
+    fn ended(&self) -> Vec<(u128, End)> {
         std::mem::take(&mut *self.ended.lock().unwrap())
     }
 
-    fn sole_end(&self) -> JobEnd {
+    fn sole_end(&self) -> End {
         let mut ended = self.ended();
         assert_eq!(ended.len(), 1, "{ended:?}");
         ended.remove(0).1
+    }
+}
+
+const RETRY_AFTER: Duration = Duration::from_secs(7);
+
+fn failed(error: &str) -> End {
+    End::Failed { after: RETRY_AFTER, error: error.to_owned() }
+}
+
+/// The reason for which a job is parked.
+fn reason(end: End) -> String {
+    match end {
+        End::Park { error } => error,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -82,11 +104,11 @@ fn policy() -> Policy {
     Policy { timeout: Some(s(10)), ..Policy::default() }.for_jobs()
 }
 
-fn asks(verdict: Option<Verdict>) -> Call {
+fn asks(kind: Option<JobErrorKind>) -> Call {
     Call::Sync(Arc::new(move |_: &Run| {
         let error = TaskError::from_display("no luck");
-        Err(match verdict {
-            Some(verdict) => error.asking_for(verdict),
+        Err(match kind {
+            Some(kind) => error.of_kind(kind),
             None => error,
         })
     }))
@@ -103,7 +125,7 @@ fn a_task_of_jobs_runs_only_those_it_is_given_and_several_at_once() {
     stage.until(5_500);
     assert_eq!((control.snapshot().running, node.ended()), (2, vec![]));
     stage.until(8_000);
-    let ended = [1, 2, 3].map(|number| (number, JobEnd::Succeeded));
+    let ended = [1, 2, 3].map(|number| (number, End::Done));
     assert_eq!(node.ended(), ended);
     assert_eq!(control.snapshot().counters.successes, 3);
     assert!(!control.has_ended());
@@ -140,21 +162,24 @@ fn a_run_knows_its_job() {
 
 #[test]
 fn what_a_run_asks_for_is_told_and_nothing_is_tried_again_here() {
-    let snooze = Verdict::Snooze(s(60));
-    for (verdict, expected) in [
-        (None, JobEnd::Failed("no luck".to_owned())),
-        (Some(Verdict::GiveUp), JobEnd::Discarded("no luck".to_owned())),
-        (Some(Verdict::Undecodable), JobEnd::Undecodable("no luck".to_owned())),
-        (Some(snooze), JobEnd::Snoozed(s(60))),
+    let snooze = JobErrorKind::Snooze(s(60));
+    for (kind, expected) in [
+        (None, failed("no luck")),
+        (Some(JobErrorKind::GiveUp), End::Park { error: "no luck".to_owned() }),
+        (
+            Some(JobErrorKind::Undecodable),
+            End::Undecodable { after: s(60), error: "no luck".to_owned(), limit: 5 },
+        ),
+        (Some(snooze), End::Snooze { after: s(60) }),
     ] {
         let (mut stage, node) = (Stage::new(), Node::new());
-        let control = stage.start(Rule::Job, policy(), asks(verdict));
+        let control = stage.start(Rule::Job, policy(), asks(kind));
         let _job = node.start(&control, 1);
         stage.until(5_000);
         assert_eq!(node.sole_end(), expected);
         let snapshot = control.snapshot();
         let is_snoozed = snapshot.last_runs[0].outcome == Outcome::Snoozed(s(60));
-        assert_eq!(is_snoozed, verdict == Some(snooze));
+        assert_eq!(is_snoozed, kind == Some(snooze));
         assert_eq!(snapshot.streak, u64::from(!is_snoozed));
         assert_eq!(snapshot.counters.snoozed, u64::from(is_snoozed));
     }
@@ -166,13 +191,13 @@ fn a_panic_and_a_timeout_are_told_with_their_texts() {
     let control = stage.start(Rule::Job, policy(), Call::of(|_| -> () { panic!("out of paper") }));
     let _job = node.start(&control, 1);
     stage.until(1);
-    assert_eq!(node.sole_end(), JobEnd::Failed("out of paper".to_owned()));
+    assert_eq!(node.sole_end(), failed("out of paper"));
 
     let (mut stage, node) = (Stage::new(), Node::new());
     let control = stage.task(Rule::Job, policy(), |_| ok(20_000));
     let _job = node.start(&control, 1);
     stage.until(30_000);
-    assert!(matches!(node.sole_end(), JobEnd::TimedOut(text) if text.contains("10s")));
+    assert!(matches!(node.sole_end(), End::Failed { error, .. } if error.contains("10s")));
 }
 
 #[test]
@@ -186,8 +211,8 @@ fn a_job_begins_or_is_withdrawn_and_is_told_once() {
     assert!(!begun.withdraw());
     assert!(waits.withdraw() && waits.withdraw());
     stage.until(3_000);
-    let unrun = (2, JobEnd::NeverStarted);
-    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), unrun, (3, JobEnd::Succeeded)]);
+    let unrun = (2, End::GiveBack);
+    assert_eq!(node.ended(), [(1, End::Done), unrun, (3, End::Done)]);
     drop((begun, waits, later));
     assert_eq!(node.ended(), []);
 }
@@ -200,7 +225,7 @@ fn r20_no_job_begins_after_the_lease_on_this_machine() {
     stage.until(500);
     node.has_lease.store(false, Ordering::SeqCst);
     stage.until(3_000);
-    assert_eq!(node.ended(), [(1, JobEnd::Succeeded), (2, JobEnd::NeverStarted)]);
+    assert_eq!(node.ended(), [(1, End::Done), (2, End::GiveBack)]);
     assert_eq!(control.snapshot().counters.runs, 1);
 }
 
@@ -219,7 +244,7 @@ fn a_lost_run_is_asked_to_stop_and_is_neither_a_success_nor_a_failure() {
     let run = seen.lock().unwrap().clone().unwrap();
     assert!(run.is_lost() && run.is_cancelled());
     stage.until(3_000);
-    assert_eq!(node.sole_end(), JobEnd::Lost);
+    assert!(reason(node.sole_end()).starts_with("lost: its process could not renew its lease"));
     assert_eq!(stage.heard(), "again 0 #3 | stop 1 | lost 2");
     let snapshot = control.snapshot();
     assert_eq!((snapshot.counters.lost, snapshot.counters.failures(), snapshot.streak), (1, 0, 0));
@@ -234,7 +259,7 @@ fn a_cancelled_job_is_asked_to_stop_or_never_begins() {
     runs.cancel();
     waits.cancel();
     stage.until(3_000);
-    assert_eq!(node.ended(), [(1, JobEnd::Cancelled), (2, JobEnd::NeverStarted)]);
+    assert_eq!(node.ended(), [(1, End::Cancelled), (2, End::GiveBack)]);
 }
 
 #[test]
@@ -244,13 +269,25 @@ fn a_stop_gives_back_what_waits_and_interrupts_what_runs() {
     let _jobs = [node.start(&control, 1), node.start(&control, 2)];
     stage.until(1_000);
     control.shut_down();
-    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
+    assert_eq!(node.sole_end(), End::GiveBack);
     stage.pool.shutdown_now();
     stage.until(6_000);
-    assert_eq!(node.sole_end(), JobEnd::Interrupted);
+    assert!(reason(node.sole_end()).starts_with("interrupted: its process stopped"));
     let late = node.claim(job(3));
     assert!(!control.start_job(&late));
-    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
+    assert_eq!(node.sole_end(), End::GiveBack);
+}
+
+#[test]
+fn an_interrupted_job_that_may_run_again_does_at_once() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| fails(5_000));
+    let job = node.claim(StoredJob { on_lost: OnLost::Rerun, ..job(1) });
+    assert!(control.start_job(&job));
+    stage.until(1_000);
+    stage.pool.shutdown_now();
+    stage.until(6_000);
+    assert_eq!(node.sole_end(), End::Snooze { after: Duration::ZERO });
 }
 
 #[test]
@@ -263,7 +300,7 @@ fn a_future_that_the_pool_drops_is_interrupted() {
     assert_eq!(node.ended(), []);
     stage.pool.shutdown_now();
     stage.until(1_000);
-    assert_eq!(node.sole_end(), JobEnd::Interrupted);
+    assert!(reason(node.sole_end()).starts_with("interrupted: its process stopped"));
 }
 
 #[test]
@@ -283,13 +320,13 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
     assert_eq!(stage.heard(), "");
     let other = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     assert!(!other.start_job(&node.claim(job(1))));
-    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
+    assert_eq!(node.sole_end(), End::GiveBack);
 }
 
 /// Nobody else may still report it: not even a node that drops the job.
 #[test]
-fn a_job_that_nobody_starts_is_told_as_unrun() {
+fn a_job_that_nobody_starts_is_given_back() {
     let node = Node::new();
     drop(node.claim(job(1)));
-    assert_eq!(node.sole_end(), JobEnd::NeverStarted);
+    assert_eq!(node.sole_end(), End::GiveBack);
 }

@@ -12,6 +12,7 @@ use super::{nanos_of, wall_of};
 use crate::observe::SkipReason;
 use crate::run::Cause;
 use crate::run::task::jitter::SeededJitter;
+use crate::run::task::manual::RunReply;
 use crate::run::task::planner::{Planner, Skip, Start};
 use crate::run::task::rule::Rule;
 
@@ -124,7 +125,10 @@ impl<'a> World<'a> {
                 same("was it paused", is_resumed.0, is_resumed.1)?;
             }
             Op::RunNow => {
-                let is_taken = (self.planner.run_now(now).is_ok(), self.specification.run_now());
+                let is_taken = (
+                    self.planner.run_now(RunReply::unheard(), now).is_ok(),
+                    self.specification.run_now(),
+                );
                 same("is a manual run taken", is_taken.0, is_taken.1)?;
             }
             Op::Reschedule(rule) => self.reschedule(rule),
@@ -206,7 +210,7 @@ impl<'a> World<'a> {
     fn start(&mut self) -> Answer {
         let now = self.now();
         let (start, expected) = (self.planner.fire(now), self.specification.work());
-        let seen = start.map(|start| (start.cause, nanos(start.fire.at)));
+        let seen = start.as_ref().map(|start| (start.cause, nanos(start.fire.at)));
         same("the start", seen, expected.map(|expected| (expected.cause, expected.at)))?;
         if let (Some(start), Some(expected)) = (start, expected) {
             self.compared.starts += 1;
