@@ -1,19 +1,11 @@
 //! The facts of each annotated function, collected when the program is linked.
 //!
-//! # What this room is for
+//! `#[scheduled]` and `#[job]` leave one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and
+//! a function that resolves the arguments and returns a [`Call`]. [`entries`] returns all of them, in an order that does not
+//! depend on the linker. Only generated code makes entries.
 //!
-//! `#[scheduled]` and `#[job]` leave one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and a function
-//! that resolves the arguments and returns a [`Call`]. [`entries`] returns all of them, in an order that does not depend
-//! on the linker.
-//!
-//! # What it must never do
-//!
-//! Decide, resolve or schedule. An entry keeps *texts*: the macro has checked them, and the registrar parses them again
-//! with the same parser, after settings have replaced some.
-//!
-//! # How a neighbour uses it
-//!
-//! The registrar reads [`entries`] and gets a [`Call`] from each entry's wire function. Only generated code makes entries.
+//! An entry decides nothing: it keeps texts, which the macro has checked. They are parsed again by the same parser, after
+//! settings have replaced some.
 
 use std::any::TypeId;
 

@@ -1,4 +1,4 @@
-//! What is known of a task whatever it does: plain data.
+//! Static metadata of a task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_core::trigger::Zone;
 use scheduler_expr::RuleKind;
 
-/// What does not depend on the runs of a task: its name, its rule, its place in the source.
+/// The facts of a task that do not depend on its runs: its name, its rule, its place in the source.
 ///
 /// ```rust
 /// use scheduler::{RuleKind, Schedule, Scheduler};
@@ -30,11 +30,11 @@ pub struct TaskFacts {
     pub name: Arc<str>,
     /// The path of its function, such as `shop::jobs::report`; none for a closure.
     pub function: Option<Arc<str>>,
-    /// What kind of rule it has.
+    /// The kind of its rule.
     pub kind: RuleKind,
     /// The rule as people read it, such as `every 1s` or `0 0 9 * * MON-FRI in Europe/Berlin`.
     pub rule: Arc<str>,
-    /// How long from one fire time to the next, where the rule says that.
+    /// The time from one fire time to the next, if the rule fixes it.
     pub period: Option<Duration>,
     /// The zone in which its times are shown; that of its cron expression.
     pub zone: Zone,
@@ -42,14 +42,14 @@ pub struct TaskFacts {
     pub pool: Arc<str>,
     /// The tags it was given, for operations on several tasks at once.
     pub tags: Arc<[Arc<str>]>,
-    /// Whether its runs are futures, which hold no thread while they wait.
+    /// True if its runs are futures, which hold no thread while they wait.
     pub is_async: bool,
     /// Its place in the source.
     pub location: Option<Location>,
 }
 
 impl TaskFacts {
-    /// For a task of which only the name and the pool are known.
+    /// The facts of a task that is known by its name and its pool alone.
     pub(crate) fn unknown(name: Arc<str>, pool: &Arc<str>) -> Self {
         Self {
             name,
@@ -77,6 +77,9 @@ pub struct Location {
 }
 
 impl Location {
+    /// The place of things that are in no source file.
+    pub(crate) const NONE: Self = Self::new("", 0);
+
     #[doc(hidden)]
     #[must_use]
     pub const fn new(file: &'static str, line: u32) -> Self {

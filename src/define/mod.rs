@@ -1,6 +1,7 @@
-//! How tasks are described: annotations, schedules in code, settings.
+//! Tasks as annotations, code and settings define them.
 
 pub(crate) mod calendar;
+pub(crate) mod definition;
 pub(crate) mod entry;
 pub(crate) mod metadata;
 pub(crate) mod registrar;

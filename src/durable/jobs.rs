@@ -14,10 +14,10 @@ use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::options::JobOptions;
 use crate::define::calendar::Calendar;
-use crate::define::registrar::Planned;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
 use crate::run::inject::{Extract, Resolver};
+use crate::run::task::TaskSpec;
 
 /// The durable jobs and schedules of a scheduler's store.
 ///
@@ -52,8 +52,8 @@ pub struct Jobs {
 /// How many jobs a command takes in one transaction.
 const BATCH: u32 = 1_000;
 
-/// What plans a schedule that code gives while the program runs, under a name.
-pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<Planned, String> + Send + Sync>;
+/// Resolves a schedule that code gives while the program runs, under a name.
+pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<TaskSpec, String> + Send + Sync>;
 
 pub(super) struct Inner {
     pub(super) client: Client,

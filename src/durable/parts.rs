@@ -8,13 +8,11 @@ use scheduler_store::Definition;
 
 use super::client::Client;
 use super::jobs::Jobs;
-use super::options::JobOptions;
-use super::rule::{definition_of, misfires_of, options_of};
+use super::rule::{definition_of, misfires_of};
 use super::ticks::Misfires;
 use crate::define::calendar::Calendar;
-use crate::define::registrar::Planned;
 use crate::run::inject::Call;
-use crate::run::task::{Control, Retry};
+use crate::run::task::{Control, Retry, TaskSpec};
 
 /// All that a node needs of the facade.
 #[derive(Debug)]
@@ -50,50 +48,27 @@ pub(crate) struct DurableSchedule {
     pub(crate) misfires: Misfires,
 }
 
-/// What of a planned task the node needs; its [`Control`] comes later.
-#[derive(Debug)]
-pub(crate) struct PlannedJobs {
-    names: Vec<Arc<str>>,
-    options: JobOptions,
-    max_concurrent: Option<NonZeroU32>,
-    holds_threads_of: Option<Arc<str>>,
-    retry: Retry,
-    schedule: Option<DurableSchedule>,
-}
-
-impl PlannedJobs {
-    /// What a planned task says; `None` if no store keeps its jobs, or it is disabled.
-    pub(crate) fn of(planned: &Planned) -> Option<Self> {
-        let stored = planned.stored.as_ref().filter(|_| planned.disabled.is_none())?;
-        let former = planned.job.iter().flat_map(|job| job.aliases).map(|name| Arc::from(*name));
-        let schedule = definition_of(planned).map(|definition| DurableSchedule {
-            definition,
-            misfires: misfires_of(planned, stored),
-        });
+impl JobTask {
+    /// `None` if no store keeps the jobs of the task, or it is disabled.
+    pub(crate) fn of(spec: &TaskSpec, control: &Control) -> Option<Self> {
+        spec.durable.as_ref().filter(|_| !spec.is_disabled())?;
+        let former = spec.job.iter().flat_map(|job| job.aliases).map(|name| Arc::from(*name));
+        let holds_threads = matches!(spec.call, Call::Sync(_));
         Some(Self {
-            names: std::iter::once(Arc::clone(&planned.name)).chain(former).collect(),
-            options: options_of(planned)?,
-            max_concurrent: planned.policy.max_concurrent,
-            holds_threads_of: matches!(planned.call, Call::Sync(_)).then(|| planned.pool.clone()),
-            retry: planned.policy.retry,
-            schedule,
+            names: std::iter::once(Arc::clone(spec.name())).chain(former).collect(),
+            control: control.clone(),
+            max_concurrent: spec.policy.max_concurrent,
+            holds_threads_of: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
+            retry: spec.policy.retry,
         })
     }
+}
 
-    /// The name of the task.
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.names[0]
-    }
-
-    /// What is enqueued for the task, unless the code says otherwise.
-    pub(crate) fn options(&self) -> &JobOptions {
-        &self.options
-    }
-
-    /// The same with the task itself.
-    pub(crate) fn with(self, control: Control) -> (JobTask, Option<DurableSchedule>) {
-        let Self { names, max_concurrent, holds_threads_of, retry, schedule, .. } = self;
-        (JobTask { names, control, max_concurrent, holds_threads_of, retry }, schedule)
+impl DurableSchedule {
+    /// `None` if no store keeps the schedule of the task, or it is disabled.
+    pub(crate) fn of(spec: &TaskSpec) -> Option<Self> {
+        let durable = spec.durable.as_ref().filter(|_| !spec.is_disabled())?;
+        Some(Self { definition: definition_of(spec)?, misfires: misfires_of(spec, durable) })
     }
 }
 

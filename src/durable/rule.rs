@@ -1,4 +1,4 @@
-//! From a planned task to what a store keeps of it: its rule as a text, and its options.
+//! The row of a durable schedule: its rule as a text, and its options.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing
 
 use super::options::{JobOptions, on_lost_of, priority_of};
 use super::ticks::Misfires;
-use crate::define::registrar::{Planned, Stored};
+use crate::define::metadata::Location;
 use crate::define::settings::word;
-use crate::run::task::{Policy, Rule};
+use crate::run::task::{DurableOptions, Policy, Rule, TaskSpec};
 
 /// The options of the jobs of a task; `None` if no store keeps them.
-pub(super) fn options_of(planned: &Planned) -> Option<JobOptions> {
-    let stored = planned.stored.as_ref()?;
+pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
+    let durable = spec.durable.as_ref()?;
     Some(JobOptions {
-        queue: stored.queue.clone(),
-        priority: priority_of(stored.priority),
-        max_attempts: planned.policy.retry.max.saturating_add(1),
-        on_lost: on_lost_of(stored.on_lost),
+        queue: durable.queue.clone(),
+        priority: priority_of(durable.priority),
+        max_attempts: spec.policy.retry.max.saturating_add(1),
+        on_lost: on_lost_of(durable.on_lost),
     })
 }
 
 /// What becomes of missed ticks, and by how much ticks are put off.
-pub(super) fn misfires_of(planned: &Planned, stored: &Stored) -> Misfires {
-    let Policy { misfire, jitter, .. } = planned.policy;
-    Misfires { policy: misfire, window: stored.misfire_window, jitter }
+pub(super) fn misfires_of(spec: &TaskSpec, durable: &DurableOptions) -> Misfires {
+    let Policy { misfire, jitter, .. } = *spec.policy;
+    Misfires { policy: misfire, window: durable.misfire_window, jitter }
 }
 
 /// A durable schedule as this process registers it; `None` if the task has none.
-pub(super) fn definition_of(planned: &Planned) -> Option<Definition> {
-    let stored = planned.stored.as_ref()?;
-    let JobOptions { queue, priority, max_attempts, on_lost } = options_of(planned)?;
+pub(super) fn definition_of(spec: &TaskSpec) -> Option<Definition> {
+    let durable = spec.durable.as_ref()?;
+    let JobOptions { queue, priority, max_attempts, on_lost } = options_of(spec)?;
     Some(Definition {
-        name: planned.name.to_string(),
-        task: planned.name.to_string(),
+        name: spec.name().to_string(),
+        task: spec.name().to_string(),
         payload: Payload::default(),
         queue,
         priority,
-        rule: rule_of(planned, stored, false)?,
-        calculator: calculator(&planned.policy),
-        overlap: match planned.policy.overlap {
+        rule: rule_of(spec, durable, false)?,
+        calculator: calculator(&spec.policy),
+        overlap: match spec.policy.overlap {
             Overlap::Skip => scheduler_store::Overlap::Skip,
             Overlap::QueueOne => scheduler_store::Overlap::QueueOne,
             Overlap::Allow => scheduler_store::Overlap::Allow,
@@ -53,12 +53,16 @@ pub(super) fn definition_of(planned: &Planned) -> Option<Definition> {
 
 /// The rule as a store keeps it. A dynamic schedule is known to other processes by its text alone, which then has all that
 /// they need.
-pub(super) fn rule_of(planned: &Planned, stored: &Stored, is_dynamic: bool) -> Option<StoredRule> {
-    let timing = timing_of(&planned.rule)?;
+pub(super) fn rule_of(
+    spec: &TaskSpec,
+    durable: &DurableOptions,
+    is_dynamic: bool,
+) -> Option<StoredRule> {
+    let timing = timing_of(&spec.rule)?;
     let mut texts: BTreeMap<&str, String> =
-        stored.timing.iter().map(|(own, text)| (own.name(), text.clone())).collect();
+        durable.timing.iter().map(|(own, text)| (own.name(), text.clone())).collect();
     if is_dynamic {
-        texts.extend(misfires_of(planned, stored).texts().map(|(own, text)| (own.name(), text)));
+        texts.extend(misfires_of(spec, durable).texts().map(|(own, text)| (own.name(), text)));
     }
     // A map of texts can always be written.
     let text = serde_json::to_string(&texts).unwrap_or_default();
@@ -93,30 +97,30 @@ fn calculator(policy: &Policy) -> String {
     }
 }
 
-/// What is wrong with planned tasks that a store has to keep: a name that is too long for it, or that two of them have.
-pub(crate) fn faults(planned: &[Planned]) -> impl Iterator<Item = String> + '_ {
-    long_names(planned).chain(shared_aliases(planned))
+/// The faults of names that a store has to keep: one that is too long, or that two tasks have.
+pub(crate) fn faults(specs: &[TaskSpec]) -> impl Iterator<Item = String> + '_ {
+    long_names(specs).chain(shared_aliases(specs))
 }
 
 /// One fault for each former name that another task has, too: its jobs would be given to either of them.
-fn shared_aliases(planned: &[Planned]) -> Vec<String> {
-    let is_kept = |task: &&Planned| task.stored.is_some() && task.disabled.is_none();
-    let tasks = planned.iter().filter(is_kept);
-    let mut owners: BTreeMap<&str, &Planned> =
-        tasks.clone().map(|task| (&*task.name, task)).collect();
+fn shared_aliases(specs: &[TaskSpec]) -> Vec<String> {
+    let is_kept = |task: &&TaskSpec| task.durable.is_some() && !task.is_disabled();
+    let tasks = specs.iter().filter(is_kept);
+    let mut owners: BTreeMap<&str, &TaskSpec> =
+        tasks.clone().map(|task| (&**task.name(), task)).collect();
     let mut faults = Vec::new();
     for task in tasks {
         for alias in task.job.iter().flat_map(|job| job.aliases) {
             let owner = *owners.entry(alias).or_insert(task);
-            if owner.name != task.name {
+            if owner.name() != task.name() {
                 faults.push(format!(
                     "{}: the alias {} of {} is a name of {} ({}), too\n\
                      help: only one of them can run its jobs; take it away from the other",
-                    task.location,
+                    location(task),
                     word(alias),
-                    word(&task.name),
-                    word(&owner.name),
-                    owner.location
+                    word(task.name()),
+                    word(owner.name()),
+                    location(owner)
                 ));
             }
         }
@@ -124,19 +128,23 @@ fn shared_aliases(planned: &[Planned]) -> Vec<String> {
     faults
 }
 
-fn long_names(planned: &[Planned]) -> impl Iterator<Item = String> + '_ {
-    planned.iter().filter(|task| task.stored.is_some()).filter_map(|task| {
+fn long_names(specs: &[TaskSpec]) -> impl Iterator<Item = String> + '_ {
+    specs.iter().filter(|task| task.durable.is_some()).filter_map(|task| {
         let name = scheduler_store::NAME_MAX;
-        let is_long = task.name.len() > name;
+        let is_long = task.name().len() > name;
         is_long.then(|| {
             format!(
                 "{}: the name {} has more than {name} bytes, and no store keeps it\n\
                  help: give it a shorter one: name = \"…\"",
-                task.location,
-                word(&task.name)
+                location(task),
+                word(task.name())
             )
         })
     })
+}
+
+fn location(task: &TaskSpec) -> Location {
+    task.facts.location.unwrap_or(Location::NONE)
 }
 
 impl Misfires {

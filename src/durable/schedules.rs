@@ -13,9 +13,9 @@ use super::job::Job;
 use super::jobs::Jobs;
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
-use crate::define::registrar::Planned;
 use crate::define::schedule::Schedule;
 use crate::run::instant;
+use crate::run::task::TaskSpec;
 
 /// Schedules: each command holds in all processes, and after restarts.
 impl Jobs {
@@ -120,9 +120,9 @@ impl Jobs {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(JobsError::refused(why));
         }
-        let mut planned = self.planned(schedule, rule)?;
-        planned.rule = planned.rule.taking_over();
-        let rule = rule_in_store(&planned, false)?;
+        let mut spec = self.resolve(schedule, rule)?;
+        spec.rule = spec.rule.taking_over();
+        let rule = rule_in_store(&spec, false)?;
         self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: Some(rule) })
     }
 
@@ -167,9 +167,9 @@ impl Jobs {
         }
         self.complete(&mut job);
         let new = job.to_new().map_err(JobsError::refused)?;
-        let planned = self.planned(name, schedule)?;
-        let rule = rule_in_store(&planned, true)?;
-        let Some(own) = definition_of(&planned) else { return Err(no_rule()) };
+        let spec = self.resolve(name, schedule)?;
+        let rule = rule_in_store(&spec, true)?;
+        let Some(own) = definition_of(&spec) else { return Err(no_rule()) };
         let definition = Definition {
             task: new.task,
             payload: new.payload,
@@ -200,7 +200,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn planned(&self, name: &str, schedule: Schedule) -> Result<Planned, JobsError> {
+    fn resolve(&self, name: &str, schedule: Schedule) -> Result<TaskSpec, JobsError> {
         let Some(rules) = self.inner.rules.get() else {
             return Err(JobsError::refused("the scheduler has not started".to_owned()));
         };
@@ -208,9 +208,9 @@ impl Jobs {
     }
 }
 
-fn rule_in_store(planned: &Planned, is_dynamic: bool) -> Result<StoredRule, JobsError> {
-    let stored = planned.stored.as_ref();
-    stored.and_then(|stored| rule_of(planned, stored, is_dynamic)).ok_or_else(no_rule)
+fn rule_in_store(spec: &TaskSpec, is_dynamic: bool) -> Result<StoredRule, JobsError> {
+    let durable = spec.durable.as_ref();
+    durable.and_then(|durable| rule_of(spec, durable, is_dynamic)).ok_or_else(no_rule)
 }
 
 fn no_rule() -> JobsError {

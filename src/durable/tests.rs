@@ -19,11 +19,13 @@ use super::rule::{definition_of, rule_of};
 use super::rules::TextRules;
 use super::ticks::{Misfires, TextRule};
 use crate::define::calendar::Calendar;
+use crate::define::definition::Definition;
 use crate::define::metadata::{Location, TaskFacts};
-use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
-use crate::define::settings::ResolvedTask;
+use crate::define::settings::ResolvedAttributes;
 use crate::run::inject::Call;
+use crate::run::task::TaskSpec;
 use crate::run::{ClaimedJob, JobErrorKind, Run, TaskError};
 
 fn utc(text: &str) -> DateTime<Utc> {
@@ -39,25 +41,23 @@ fn calendars() -> BTreeMap<String, Arc<Calendar>> {
     BTreeMap::from([("holidays".to_owned(), Arc::new(Calendar::new().dates([day])))])
 }
 
-fn planned(schedule: Schedule) -> Planned {
-    let (calendars, crons, pools) = (calendars(), Crons::default(), [Arc::from("default")]);
-    let zone = "Europe/Berlin".parse().expect("a zone");
-    let context = PlanContext {
-        zone,
-        pools: &pools,
-        calendars: &calendars,
-        crons: &crons,
+fn spec(schedule: Schedule) -> TaskSpec {
+    let context = ResolveContext {
+        zone: "Europe/Berlin".parse().expect("a zone"),
+        pools: vec![Arc::from("default")],
+        calendars: calendars(),
+        crons: Crons::default(),
         seed: 7,
         has_store: true,
     };
     let location = Location { file: "src/main.rs", line: 7 };
     let task = Definition::in_code("task", schedule.durable(), Call::noop(), location);
-    let effective = ResolvedTask::of_written(&task.written());
-    resolve(&task, &effective, context).expect("a right schedule")
+    let attributes = ResolvedAttributes::of_definition(&task);
+    resolve(&task, &attributes, &context).expect("a right schedule")
 }
 
 fn text(schedule: Schedule) -> String {
-    definition_of(&planned(schedule)).expect("a rule").rule.text
+    definition_of(&spec(schedule)).expect("a rule").rule.text
 }
 
 #[test]
@@ -83,8 +83,7 @@ fn equal_rules_have_equal_texts_and_others_have_not() {
 
 #[test]
 fn a_store_is_told_how_the_next_tick_follows() {
-    let timing =
-        |schedule: Schedule| definition_of(&planned(schedule)).expect("a rule").rule.timing;
+    let timing = |schedule: Schedule| definition_of(&spec(schedule)).expect("a rule").rule.timing;
     let (zero, second) = (Duration::ZERO, Duration::from_secs(1));
     assert_eq!(timing(Schedule::cron("@daily")), Timing::Computed);
     assert_eq!(timing(Schedule::fixed_rate("1s")), Timing::Rate { first: zero, period: second });
@@ -97,7 +96,7 @@ fn a_store_is_told_how_the_next_tick_follows() {
 
 #[test]
 fn the_calculator_changes_with_the_days_that_are_left_out() {
-    let calculator = |schedule| definition_of(&planned(schedule)).expect("a rule").calculator;
+    let calculator = |schedule| definition_of(&spec(schedule)).expect("a rule").calculator;
     let plain = calculator(Schedule::cron("@daily"));
     assert!(plain.contains(Zone::data_version()), "{plain}");
     let days = calculator(Schedule::cron("@daily").skip_days("holidays"));
@@ -158,11 +157,11 @@ fn a_text_that_is_not_understood_is_refused_with_the_reason() {
 #[test]
 fn what_becomes_of_missed_ticks_goes_with_a_dynamic_schedule() {
     let schedule = Schedule::fixed_rate("1h").misfire(Misfire::CatchUp).jitter("5m");
-    let task = planned(schedule.misfire_window("2h"));
-    let stored = task.stored.as_ref().expect("it is durable");
-    let in_code = rule_of(&task, stored, false).expect("a rule");
+    let task = spec(schedule.misfire_window("2h"));
+    let durable = task.durable.as_ref().expect("it is durable");
+    let in_code = rule_of(&task, durable, false).expect("a rule");
     assert_eq!(in_code.text, r#"{"fixed_rate":"1h"}"#);
-    let dynamic = rule_of(&task, stored, true).expect("a rule");
+    let dynamic = rule_of(&task, durable, true).expect("a rule");
     let rule = TextRule::parse(&dynamic.text, &calendars()).expect("a rule");
     let (window, jitter) = (Some(Duration::from_secs(7_200)), Duration::from_secs(300));
     let expected = Misfires { policy: Misfire::CatchUp, window, jitter };
@@ -174,14 +173,14 @@ fn what_becomes_of_missed_ticks_goes_with_a_dynamic_schedule() {
 
 #[test]
 fn a_rule_that_one_process_cannot_read_is_no_rule_that_is_over() {
-    let task = planned(Schedule::cron("@daily").skip_days("holidays"));
+    let task = spec(Schedule::cron("@daily").skip_days("holidays"));
     let mut definition = definition_of(&task).expect("a rule");
     definition.is_dynamic = true;
     let row = StoredSchedule::new(definition, StoreTime::default(), StoreTime::default());
     assert_eq!(TextRules::new(&[], calendars()).check(&row), Ok(()));
     let without = TextRules::new(&[], BTreeMap::new());
     assert_eq!(without.check(&row), Err("there is no calendar `holidays`".to_owned()));
-    let hourly = definition_of(&planned(Schedule::cron("@hourly"))).expect("a rule");
+    let hourly = definition_of(&spec(Schedule::cron("@hourly"))).expect("a rule");
     let row = StoredSchedule { override_rule: Some(hourly.rule), ..row };
     assert!(without.check(&row).is_err(), "what becomes of missed ticks is not known");
 }
@@ -290,6 +289,6 @@ fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
 
 #[test]
 fn a_job_is_no_rule_of_a_schedule() {
-    assert_eq!(definition_of(&planned(Schedule::cron("-"))), None);
+    assert_eq!(definition_of(&spec(Schedule::cron("-"))), None);
     assert!(RuleKind::ALL.contains(&RuleKind::Job));
 }

@@ -10,15 +10,16 @@ use scheduler_expr::Attribute;
 
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
-use crate::define::entry::{Entry, FunctionId, entries};
+use crate::define::definition::Definition;
+use crate::define::entry::{FunctionId, entries};
 use crate::define::metadata::Location;
-use crate::define::registrar::{Crons, Definition, PlanContext, Planned, resolve};
+use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings;
 use crate::define::settings::names::Names;
 use crate::define::settings::{Environment, Settings};
 use crate::run::inject::Call;
-use crate::run::task::upcoming;
+use crate::run::task::{TaskSpec, upcoming};
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///
@@ -47,19 +48,20 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
         return ScheduleOf::new(vec![Definition::in_code(
             "schedule",
             schedule.clone(),
-            Call::of(|_| ()),
+            Call::noop(),
             Location { file: "the test", line: 0 },
         )]);
     }
     let id = FunctionId::of(&task);
-    let own: Vec<Definition> =
-        entries().into_iter().filter(|entry| entry.belongs_to(id)).map(of_entry).collect();
+    let annotations = entries().into_iter().filter(|entry| entry.belongs_to(id));
+    let definitions: Vec<Definition> =
+        annotations.map(|entry| Definition::of_entry(entry, Call::noop())).collect();
     assert!(
-        !own.is_empty(),
+        !definitions.is_empty(),
         "`{}` has no `#[scheduled(…)]`, so nothing says when it is to run",
         type_name::<S>()
     );
-    ScheduleOf::new(own)
+    ScheduleOf::new(definitions)
 }
 
 /// The schedule of a cron expression; short for `schedule_of(Schedule::cron(…))`.
@@ -74,19 +76,6 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
 /// ```
 pub fn schedule(cron: &str) -> ScheduleOf {
     schedule_of(Schedule::cron(cron))
-}
-
-fn of_entry(entry: &Entry) -> Definition {
-    let attributes = entry.attributes().iter();
-    Definition {
-        name: entry.name().into(),
-        function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
-        location: entry.location(),
-        texts: attributes.map(|(attribute, text)| (*attribute, (*text).to_owned())).collect(),
-        trigger: None,
-        job: entry.job(),
-        call: Call::of(|_| ()),
-    }
 }
 
 /// The fire times of a schedule: see [`schedule_of`].
@@ -211,10 +200,10 @@ impl ScheduleOf {
     /// The fire times from `from` on, of a scheduler that starts at the start or at `begin`.
     #[track_caller]
     fn times(&self, begin: DateTime<Utc>, from: DateTime<Utc>) -> impl Iterator<Item = Moment> {
-        let planned = self.planned();
-        let zone = planned.as_ref().map_or(self.zone, |planned| planned.zone);
+        let spec = self.spec();
+        let zone = spec.as_ref().map_or(self.zone, |spec| spec.facts.zone);
         let start = self.start.unwrap_or(begin);
-        let times = planned.map(|task| upcoming(&task.rule, &task.policy, start, from));
+        let times = spec.map(|task| upcoming(&task.rule, &task.policy, start, from));
         times.into_iter().flatten().map(move |at| Moment::new(at, zone))
     }
 
@@ -235,16 +224,20 @@ impl ScheduleOf {
         }
     }
 
-    /// The task as planned; `None` if it is disabled.
+    /// The resolved task; `None` if it is disabled.
     #[track_caller]
-    fn planned(&self) -> Option<Planned> {
-        let planned = plan(self.one(), self.set.clone(), self.zone);
-        let planned = or_panic(planned.map_err(|faults| faults.join("\n")));
-        planned.disabled.is_none().then_some(planned)
+    fn spec(&self) -> Option<TaskSpec> {
+        let spec = resolve_alone(self.one(), self.set.clone(), self.zone);
+        let spec = or_panic(spec.map_err(|faults| faults.join("\n")));
+        (!spec.is_disabled()).then_some(spec)
     }
 }
 
-fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Planned, Vec<String>> {
+fn resolve_alone(
+    task: &Definition,
+    set: Vec<(String, String)>,
+    zone: Zone,
+) -> Result<TaskSpec, Vec<String>> {
     let texts = |faults: Vec<settings::SettingsError>| {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -258,22 +251,15 @@ fn plan(task: &Definition, set: Vec<(String, String)>, zone: Zone) -> Result<Pla
     };
     let settings = Settings::load(given).map_err(texts)?;
     let names = Names::from_iter([&*task.name]);
-    let effective = settings.apply_to(&task.written(), &names).map_err(texts)?;
+    let attributes = settings.apply_to(task, &names).map_err(texts)?;
     // Only a whole scheduler has pools and calendars: those that are named count as there, without days.
-    let named = |attribute| effective.get(attribute).map(|valued| valued.text.as_str());
+    let named = |attribute| attributes.get(attribute).map(|valued| valued.text.as_str());
     let pool = named(Attribute::Scheduler);
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
     let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));
     let (calendars, crons) = (calendar.into_iter().collect(), Crons::default());
-    let context = PlanContext {
-        zone,
-        pools: &pools,
-        calendars: &calendars,
-        crons: &crons,
-        seed: 0,
-        has_store: true,
-    };
-    resolve(task, &effective, context).map_err(texts)
+    let context = ResolveContext { zone, pools, calendars, crons, seed: 0, has_store: true };
+    resolve(task, &attributes, &context).map_err(texts)
 }
 
 /// Fire times in their order; a slice of [`Moment`]s.

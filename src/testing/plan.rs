@@ -5,10 +5,9 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 
 use super::moment::{IntoMoment, Moment, moment};
-use crate::define::registrar::Planned;
 use crate::error::StartError;
 use crate::run::runner::Builder;
-use crate::run::task::{Policy, upcoming};
+use crate::run::task::{Policy, TaskSpec, upcoming};
 use scheduler_expr::{Misfire, OnError, Overlap};
 
 /// How many fire times of each task stand in a plan.
@@ -81,37 +80,38 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 pub fn plan(builder: Builder, start: impl IntoMoment) -> Result<String, StartError> {
     let start = moment(start).instant();
     let prepared = builder.sealed().prepared()?;
-    let mut tasks = prepared.planned;
-    tasks.sort_by(|one, other| one.name.cmp(&other.name));
-    let width = tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or_default();
-    let (off, tasks): (Vec<Planned>, Vec<Planned>) =
-        tasks.into_iter().partition(|task| task.disabled.is_some());
-    let pools = tasks.iter().map(|task| task.pool.chars().count()).max().unwrap_or_default();
+    let mut tasks = prepared.specs;
+    tasks.sort_by(|one, other| one.name().cmp(other.name()));
+    let width = tasks.iter().map(|task| task.name().chars().count()).max().unwrap_or_default();
+    let (off, tasks): (Vec<TaskSpec>, Vec<TaskSpec>) =
+        tasks.into_iter().partition(|task| task.is_disabled());
+    let pools = tasks.iter().map(|task| task.facts.pool.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for task in tasks {
-        write_task(&mut text, task, start, (width, pools));
+        write_task(&mut text, &task, start, (width, pools));
     }
     for task in off {
-        text.push_str(&format!("{:width$}  disabled\n", task.name));
+        text.push_str(&format!("{:width$}  disabled\n", task.name()));
     }
     Ok(text)
 }
 
 fn write_task(
     text: &mut String,
-    task: Planned,
+    task: &TaskSpec,
     start: DateTime<Utc>,
     (width, pools): (usize, usize),
 ) {
-    let Planned { name, pool, rule, policy, zone, .. } = task;
+    let TaskSpec { facts, rule, policy, .. } = task;
+    let (name, pool) = (&facts.name, &facts.pool);
     // Writing to a text does not fail.
     let _ = writeln!(text, "{name:width$}  pool {pool:pools$}  {rule}");
-    let policies = policies(&policy);
+    let policies = policies(policy);
     if !policies.is_empty() {
         let _ = writeln!(text, "{:width$}  {}", "", policies.join(", "));
     }
-    for at in upcoming(&rule, &policy, start, start).take(FIRE_TIMES) {
-        let _ = writeln!(text, "{:width$}  {}", "", Moment::new(at, zone).local());
+    for at in upcoming(rule, policy, start, start).take(FIRE_TIMES) {
+        let _ = writeln!(text, "{:width$}  {}", "", Moment::new(at, facts.zone).local());
     }
 }
 

@@ -117,6 +117,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 11] = [
             "define/entry",
             "define/calendar",
             "define/schedule",
+            "define/definition",
             "define/settings",
             "observe",
             "run/task",

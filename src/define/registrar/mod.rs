@@ -1,45 +1,35 @@
-//! Turns annotated functions, tasks in code and settings into planned tasks.
+//! Turns annotated functions, tasks in code and settings into resolved tasks.
 //!
-//! # What this room is for
+//! [`define`] collects the definitions of annotations and of code. Settings replace some of their attributes, and
+//! [`resolve()`] parses the texts that remain with `scheduler_expr`, which the macro also uses. The result is a [`TaskSpec`]:
+//! a task with its rule, its policies, its pool and its arguments. Nothing starts here: all tasks are resolved before the
+//! first one starts, so that one fault prevents the whole start, and all faults are reported together.
 //!
-//! Tasks are defined by annotations and in code ([`define`]). Settings replace attributes, and [`plan`] parses the effective
-//! texts with `scheduler_expr`, which the macro also uses. The result is [`Planned`] tasks, each with its rule, its policies,
-//! its pool and its arguments. Faults are collected, so that the runner can report all of them together; a task with a fault
-//! is not planned.
+//! A task that is added to a running scheduler, or gets another rule, goes through [`resolve()`] alone.
 //!
-//! # What it must never do
-//!
-//! Start anything. All tasks are planned before the first one starts, so one faulty definition prevents the whole start.
-//!
-//! # How a neighbour uses it
-//!
-//! The runner calls [`define`], applies settings, calls [`plan`], and launches the planned tasks. A task that is added to a
-//! running scheduler, or gets another rule, goes through [`resolve()`] alone.
+//! [`TaskSpec`]: crate::run::task::TaskSpec
 
+mod annotated;
 mod crons;
-mod definition;
+mod durable;
 mod name;
-mod planned;
+mod registrar;
 mod resolve;
-mod stored;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
 
+pub(crate) use annotated::Inputs;
 pub(crate) use crons::Crons;
-pub use definition::Registrar;
-pub(crate) use definition::{Definition, Inputs};
+#[cfg(feature = "durable")]
+pub(crate) use durable::length as length_text;
 pub(crate) use name::faults as name_faults;
-pub(crate) use planned::Planned;
-#[cfg(feature = "durable")]
-pub(crate) use planned::Stored;
-pub(crate) use resolve::{PlanContext, resolve};
-#[cfg(feature = "durable")]
-pub(crate) use stored::length as length_text;
+pub use registrar::Registrar;
+pub(crate) use resolve::{ResolveContext, resolve};
 
+use crate::define::definition::Definition;
 use crate::define::entry::{Entry, TaskList, entries};
-use crate::define::settings::{ResolvedTask, SettingsError};
 use crate::run::inject::States;
 use crons::Cron;
 
@@ -53,7 +43,7 @@ pub(crate) fn define(
     inputs: Inputs<'_>,
     faults: &mut Vec<String>,
 ) -> Vec<Definition> {
-    let found = match listed {
+    let entries = match listed {
         None => entries(),
         Some(list) => deduplicated(&list.entries),
     };
@@ -65,8 +55,8 @@ pub(crate) fn define(
     }));
     let before = faults.len();
     let mut definitions = Vec::new();
-    for entry in found {
-        definitions.extend(Definition::of_entry(entry, &inputs, faults));
+    for entry in entries {
+        definitions.extend(annotated::definitions(entry, &inputs, faults));
     }
     if faults.len() > before
         && let Some(last) = faults.last_mut()
@@ -75,9 +65,9 @@ pub(crate) fn define(
     }
     definitions.extend(in_code);
     faults.extend(name::faults(&definitions));
-    faults.extend(inputs.states.doubled().iter().map(|what| {
+    faults.extend(inputs.states.doubled().iter().map(|doubled| {
         format!(
-            "two values of `{what}` are managed\n\
+            "two values of `{doubled}` are managed\n\
              help: give each a name: Scheduler::builder().manage_named(\"…\", …)"
         )
     }));
@@ -95,22 +85,4 @@ fn managed_note(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
     format!("\nnote: managed so far: {list}")
-}
-
-/// Plans all definitions, each with the attributes that `effective_of` returns for it.
-pub(crate) fn plan(
-    definitions: Vec<Definition>,
-    mut effective_of: impl FnMut(usize, &Definition) -> ResolvedTask,
-    context: PlanContext<'_>,
-    faults: &mut Vec<SettingsError>,
-) -> Vec<Planned> {
-    let mut planned = Vec::new();
-    for (number, definition) in definitions.into_iter().enumerate() {
-        let effective = effective_of(number, &definition);
-        match resolve(&definition, &effective, context) {
-            Ok(task) => planned.push(task),
-            Err(found) => faults.extend(found),
-        }
-    }
-    planned
 }

@@ -1,4 +1,4 @@
-//! Parses the attributes of one task that count, and makes a planned task of them.
+//! Parses the attributes that count for a task, and makes its specification of them.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,92 +11,103 @@ use scheduler_expr::{
     Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
 };
 
-use super::{Cron, Crons, Definition, Planned};
+use super::{Cron, Crons};
 use crate::define::calendar::Calendar;
-use crate::define::settings::{ResolvedTask, SettingsError, Source, is_bare, word};
-use crate::run::task::{Policy, Retry, Rule};
+use crate::define::definition::Definition;
+use crate::define::metadata::TaskFacts;
+use crate::define::settings::{ResolvedAttributes, SettingsError, Source, is_bare, word};
+use crate::run::inject::Call;
+use crate::run::task::{Policy, Retry, Rule, TaskSpec};
 
-/// What tasks may refer to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlanContext<'a> {
+/// The names that tasks may refer to, and the defaults of the scheduler.
+#[derive(Debug)]
+pub(crate) struct ResolveContext {
     /// The zone of cron expressions that name none.
     pub(crate) zone: Zone,
     /// The names of all pools, the default one first.
-    pub(crate) pools: &'a [Arc<str>],
-    pub(crate) calendars: &'a BTreeMap<String, Arc<Calendar>>,
+    pub(crate) pools: Vec<Arc<str>>,
+    pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
     /// The cron rules that other tasks have.
-    pub(crate) crons: &'a Crons,
+    pub(crate) crons: Crons,
     pub(crate) seed: u64,
-    /// Whether there is a store for what is durable.
+    /// True if there is a store for durable tasks.
     pub(crate) has_store: bool,
 }
 
-/// Plans one task, or returns all its faults. Those of a disabled task are kept until it is enabled.
+/// Resolves one task, or returns all its errors. Those of a disabled task are kept until it is enabled.
 pub(crate) fn resolve(
     definition: &Definition,
-    effective: &ResolvedTask,
-    context: PlanContext<'_>,
-) -> Result<Planned, Vec<SettingsError>> {
-    let (unit, text, faults) = <_>::default();
-    let mut resolver = Resolver { definition, effective, context, unit, text, faults };
-    resolver.unit = resolver.read(Attribute::TimeUnit, Attribute::parse_unit);
-    resolver.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
-    resolver.check_together();
-    let rule = resolver.rule();
-    let policy = resolver.policy();
-    let stored = resolver.stored(rule.as_ref(), &policy);
-    let pool = resolver.pool();
-    let tags = resolver.tags();
-    if !resolver.faults.is_empty() && !effective.is_off() {
-        return Err(resolver.faults);
+    attributes: &ResolvedAttributes,
+    context: &ResolveContext,
+) -> Result<TaskSpec, Vec<SettingsError>> {
+    let (unit, text, errors) = <_>::default();
+    let mut builder = SpecBuilder { definition, attributes, context, unit, text, errors };
+    builder.unit = builder.read(Attribute::TimeUnit, Attribute::parse_unit);
+    builder.read(Attribute::Enabled, |text| Attribute::Enabled.parse_flag(text));
+    builder.check_together();
+    let rule = builder.rule();
+    let policy = builder.policy();
+    let durable = builder.durable(rule.as_ref(), &policy);
+    let pool = builder.pool();
+    let tags = builder.tags();
+    let is_off = attributes.is_off();
+    if !builder.errors.is_empty() && !is_off {
+        return Err(builder.errors);
     }
-    let disabled = (effective.is_off() || rule.is_none()).then(|| {
-        let faults: Vec<String> = resolver.faults.iter().map(ToString::to_string).collect();
-        faults.join("\n")
+    let disabled = (is_off || rule.is_none()).then(|| {
+        let errors: Vec<String> = builder.errors.iter().map(ToString::to_string).collect();
+        errors.join("\n")
     });
     let rule = rule.unwrap_or(Rule::None);
-    let named = effective.get(Attribute::Zone).filter(|zone| !Attribute::Zone.is_off(&zone.text));
-    Ok(Planned {
+    let zone = attributes.get(Attribute::Zone).filter(|zone| !Attribute::Zone.is_off(&zone.text));
+    let facts = TaskFacts {
         name: Arc::clone(&definition.name),
         function: definition.function.clone(),
-        location: definition.location,
+        kind: rule.kind(),
+        rule: builder.text.unwrap_or_else(|| rule.to_string().into()),
+        period: rule.period(),
         zone: rule.zone().unwrap_or(context.zone),
-        is_zone_default: rule.zone().is_some() && named.is_none(),
-        rule,
-        text: resolver.text,
-        policy,
-        stored,
-        job: definition.job,
         pool,
         tags,
+        is_async: matches!(definition.call, Call::Async(_)),
+        location: Some(definition.location),
+    };
+    Ok(TaskSpec {
+        facts: Arc::new(facts),
+        is_zone_default: rule.zone().is_some() && zone.is_none(),
+        rule,
+        policy: Arc::new(policy),
+        durable,
+        job: definition.job,
         call: definition.call.clone(),
         disabled,
     })
 }
 
-pub(super) struct Resolver<'a> {
+/// The attributes of one task while they are parsed.
+pub(super) struct SpecBuilder<'a> {
     pub(super) definition: &'a Definition,
-    pub(super) effective: &'a ResolvedTask,
-    pub(super) context: PlanContext<'a>,
+    pub(super) attributes: &'a ResolvedAttributes,
+    pub(super) context: &'a ResolveContext,
     unit: Option<DurationUnit>,
     /// The text of a cron rule.
     text: Option<Arc<str>>,
-    faults: Vec<SettingsError>,
+    errors: Vec<SettingsError>,
 }
 
-impl Resolver<'_> {
+impl SpecBuilder<'_> {
     /// Parses an attribute, if it is set.
     pub(super) fn read<T>(
         &mut self,
         attribute: Attribute,
         parse: impl Fn(&str) -> Result<T, AttributeError>,
     ) -> Option<T> {
-        let effective = self.effective;
-        let text = &effective.get(attribute)?.text;
+        let attributes = self.attributes;
+        let text = &attributes.get(attribute)?.text;
         if attribute.is_off(text) {
             return None;
         }
-        parse(text).map_err(|error| self.faults.push(effective.blame(&error))).ok()
+        parse(text).map_err(|error| self.errors.push(attributes.blame(&error))).ok()
     }
 
     /// Parses an attribute that is one of a few words.
@@ -114,7 +125,7 @@ impl Resolver<'_> {
         let given: Vec<(Attribute, &str)> = Attribute::ALL
             .iter()
             .filter_map(|attribute| {
-                Some((*attribute, self.effective.get(*attribute)?.text.as_str()))
+                Some((*attribute, self.attributes.get(*attribute)?.text.as_str()))
             })
             .collect();
         let is_replaced = self.rules().any(|rule| !self.is_annotated(rule));
@@ -127,13 +138,13 @@ impl Resolver<'_> {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };
         let errors = errors.iter().filter(|error| !is_passed_over(error));
-        let faults: Vec<SettingsError> = errors.map(|error| self.effective.blame(error)).collect();
-        self.faults.extend(faults);
+        let errors: Vec<SettingsError> = errors.map(|error| self.attributes.blame(error)).collect();
+        self.errors.extend(errors);
     }
 
     /// The attributes that are rules, and are set.
     fn rules(&self) -> impl Iterator<Item = Attribute> {
-        self.kinds().filter(|rule| self.effective.get(*rule).is_some())
+        self.kinds().filter(|rule| self.attributes.get(*rule).is_some())
     }
 
     /// All attributes that are rules.
@@ -142,7 +153,7 @@ impl Resolver<'_> {
     }
 
     fn is_annotated(&self, attribute: Attribute) -> bool {
-        let valued = self.effective.get(attribute);
+        let valued = self.attributes.get(attribute);
         valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
     }
 
@@ -162,13 +173,13 @@ impl Resolver<'_> {
     }
 
     pub(super) fn refuse(&mut self, attribute: Attribute, reason: &str, help: String) {
-        self.faults.push(self.effective.fault(attribute, reason, help));
+        self.errors.push(self.attributes.fault(attribute, reason, help));
     }
 
     /// The rule; none if the cron expression is `-`, or after a fault.
     fn rule(&mut self) -> Option<Rule> {
-        let own = self.rules().next();
-        match (&self.definition.trigger, own) {
+        let rule = self.rules().next();
+        match (&self.definition.trigger, rule) {
             (Some(trigger), None) => return Some(Rule::Custom(Arc::clone(trigger))),
             (None, rule) if self.definition.rule_alone() == RuleKind::Job => {
                 if let Some(rule) = rule {
@@ -180,10 +191,10 @@ impl Resolver<'_> {
             }
             _ => {}
         }
-        if self.effective.get(Attribute::Cron).is_some() {
+        if self.attributes.get(Attribute::Cron).is_some() {
             return self.cron();
         }
-        if self.effective.get(Attribute::At).is_some() {
+        if self.attributes.get(Attribute::At).is_some() {
             return self.instant(Attribute::At).map(|at| Rule::At(at.into()));
         }
         let initial_delay = self.duration(Attribute::InitialDelay);
@@ -201,7 +212,7 @@ impl Resolver<'_> {
     }
 
     fn miss_rule(&mut self) {
-        if self.faults.is_empty() && self.effective.is_complete {
+        if self.errors.is_empty() && self.attributes.is_complete {
             let rules: Vec<String> = self.kinds().map(|rule| format!("`{rule}`")).collect();
             let help = format!("set one of {}, or `initial_delay` alone", rules.join(", "));
             self.refuse(Attribute::FixedRate, "the task has no rule", help);
@@ -210,7 +221,7 @@ impl Resolver<'_> {
 
     fn cron(&mut self) -> Option<Rule> {
         let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
-        let text = |about| self.effective.get(about).map(|valued| valued.text.as_str().into());
+        let text = |about| self.attributes.get(about).map(|valued| valued.text.as_str().into());
         let texts = (about.map(text), self.context.zone);
         let (trigger, text) = match self.context.crons.get(&texts) {
             Some(known) => known,
@@ -237,7 +248,7 @@ impl Resolver<'_> {
         let trigger = CronTrigger::new(expression??, zone.unwrap_or(self.context.zone))
             .dst_gap(gap)
             .dst_overlap(overlap);
-        if !self.faults.is_empty() {
+        if !self.errors.is_empty() {
             return None;
         }
         let trigger = Arc::new(trigger);
@@ -272,7 +283,7 @@ impl Resolver<'_> {
     }
 
     fn skip_days(&mut self) -> Option<Arc<Calendar>> {
-        let (attribute, calendars) = (Attribute::SkipDays, self.context.calendars);
+        let (attribute, calendars) = (Attribute::SkipDays, &self.context.calendars);
         let name =
             self.read(attribute, |text| attribute.check(text, None).map(|()| text.to_owned()))?;
         if let Some(calendar) = calendars.get(&name) {
@@ -313,8 +324,8 @@ impl Resolver<'_> {
     }
 
     fn pool(&mut self) -> Arc<str> {
-        let (attribute, pools) = (Attribute::Scheduler, self.context.pools);
-        let Some(valued) = self.effective.get(attribute) else { return Arc::clone(&pools[0]) };
+        let (attribute, pools) = (Attribute::Scheduler, &self.context.pools);
+        let Some(valued) = self.attributes.get(attribute) else { return Arc::clone(&pools[0]) };
         let name = valued.text.as_str();
         if let Some(pool) = pools.iter().find(|pool| &***pool == name) {
             return Arc::clone(pool);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::{Crons, Definition, Inputs, PlanContext, Planned, define, name_faults};
+use super::{Crons, Inputs, ResolveContext, define, name_faults, resolve};
+use crate::define::definition::Definition;
 use crate::define::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::define::metadata::Location;
 use crate::define::settings;
@@ -17,6 +18,7 @@ use crate::define::settings::{Environment, Settings};
 use crate::error::StartError;
 use crate::run::Shutdown;
 use crate::run::inject::{Call, States};
+use crate::run::task::TaskSpec;
 
 type Words = &'static [(Attribute, &'static str)];
 
@@ -28,8 +30,8 @@ const fn entry(name: &'static str, function: &'static str, line: u32, words: Wor
 
 const RATE: Words = &[(Attribute::FixedRate, "1s")];
 
-/// Plans entries as the runner does, without settings.
-fn plan(entries: &'static [Entry]) -> Result<Vec<Planned>, StartError> {
+/// Resolves entries as the runner does, without settings.
+fn plan(entries: &'static [Entry]) -> Result<Vec<TaskSpec>, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
     let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
@@ -44,23 +46,22 @@ fn plan(entries: &'static [Entry]) -> Result<Vec<Planned>, StartError> {
     let settings = Settings::load(given).expect("there are none");
     let names = Names::from_iter(definitions.iter().map(|task| &*task.name));
     let mut application = settings.apply(&names, &[]);
-    let pools = ["default".into()];
-    let crons = Crons::default();
-    let calendars = BTreeMap::new();
-    let (zone, pools) = (Zone::UTC, &pools);
-    let context = PlanContext {
-        zone,
-        pools,
-        calendars: &calendars,
-        crons: &crons,
+    let context = ResolveContext {
+        zone: Zone::UTC,
+        pools: vec!["default".into()],
+        calendars: BTreeMap::new(),
+        crons: Crons::default(),
         seed: 0,
         has_store: false,
     };
-    let mut unfit = Vec::new();
-    let apply = |number, task: &Definition| application.task(number, &task.written());
-    let planned = super::plan(definitions, apply, context, &mut unfit);
-    faults.extend(unfit.iter().map(ToString::to_string));
-    if faults.is_empty() { Ok(planned) } else { Err(StartError::of_faults(faults)) }
+    let mut specs = Vec::new();
+    for (number, definition) in definitions.iter().enumerate() {
+        match resolve(definition, &application.task(number, definition), &context) {
+            Ok(spec) => specs.push(spec),
+            Err(errors) => faults.extend(errors.iter().map(ToString::to_string)),
+        }
+    }
+    if faults.is_empty() { Ok(specs) } else { Err(StartError::of_faults(faults)) }
 }
 
 fn check(entries: &'static [Entry], expected: &str) {
@@ -71,7 +72,7 @@ fn check(entries: &'static [Entry], expected: &str) {
 fn good_entries_are_planned_in_their_order() {
     const ENTRIES: &[Entry] = &[entry("b", "b", 1, RATE), entry("a", "a", 2, RATE)];
     let plan = plan(ENTRIES).expect("a plan");
-    let names: Vec<&str> = plan.iter().map(|task| &*task.name).collect();
+    let names: Vec<&str> = plan.iter().map(|task| &**task.name()).collect();
     assert_eq!(names, ["b", "a"]);
 }
 
@@ -100,7 +101,7 @@ fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
         name: "import".into(),
         function: function.map(Arc::from),
         location,
-        texts: Vec::new(),
+        attributes: Vec::new(),
         trigger: None,
         job: None,
         call: call(),

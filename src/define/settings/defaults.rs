@@ -3,8 +3,8 @@
 use scheduler_expr::{Attribute, Role, nearest};
 
 use super::{
-    Content, DEFAULTS, Line, ROOT, Raw, Reading, ResolvedAttributes, ResolvedTask, ResolvedValue,
-    SettingsError, Source, Subject, word,
+    AttributeValues, Content, DEFAULTS, Line, ROOT, Raw, Reading, ResolvedAttributes,
+    ResolvedValue, SettingsError, Source, Subject, word,
 };
 
 /// The call that gives defaults in code.
@@ -21,7 +21,7 @@ pub(super) fn key(attribute: Attribute) -> String {
 }
 
 /// Reads the defaults; each that no task could have is reported here, once, and left out.
-pub(super) fn read(reading: &mut Reading<'_>) -> ResolvedAttributes {
+pub(super) fn read(reading: &mut Reading<'_>) -> AttributeValues {
     let sources = reading.sources;
     let in_code = &sources.defaults;
     let call = || Source::Code { call: CALL.to_owned() };
@@ -29,7 +29,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> ResolvedAttributes {
         let fault = unknown_option(attribute.name(), &Source::Default);
         reading.faults.extend(fault.map(|fault| fault.at(&call())));
     }
-    let mut values = ResolvedAttributes::new();
+    let mut values = AttributeValues::new();
     for attribute in options() {
         let own = in_code.iter().find(|(known, _)| *known == attribute);
         let own = own.map(|(_, text)| Raw { text: text.clone(), source: call() });
@@ -56,7 +56,7 @@ fn checked(
     valued: ResolvedValue,
 ) -> Option<ResolvedValue> {
     let Err(error) = attribute.check(&valued.text, None) else { return Some(valued) };
-    let defaults = ResolvedTask::of_defaults(attribute, valued);
+    let defaults = ResolvedAttributes::of_defaults(attribute, valued);
     reading.faults.push(defaults.blame(&error));
     None
 }

@@ -4,6 +4,7 @@
 //! places below, together with the attributes that need them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scheduler_expr::{Attribute, AttributeError, RuleKind};
 
@@ -11,61 +12,47 @@ use super::{
     ROOT, Raw, Reading, Remark, ResolvedValue, SettingsError, Source, Subject, schema, visible,
     word,
 };
+use crate::define::definition::Definition;
+use crate::define::metadata::Location;
 
 /// The text of `enabled` that disables a task.
 const OFF: &str = "false";
 
-/// A task as its annotation, or the call that added it, defines it.
-#[derive(Debug)]
-pub(crate) struct TaskTexts<'a> {
-    /// The full name.
-    pub(crate) name: &'a str,
-    /// File and line.
-    pub(crate) place: String,
-    /// The kind of its rule, if no attribute is a rule.
-    pub(crate) rule: RuleKind,
-    pub(crate) attributes: Vec<(Attribute, &'a str)>,
-}
-
-/// The attributes of one task in one place.
+/// The attributes of one task in one source.
 pub(super) type RawAttributes = BTreeMap<Attribute, Raw>;
 
-/// Attributes with what counts for each.
-pub(super) type ResolvedAttributes = Vec<(Attribute, ResolvedValue)>;
+/// Attributes with their effective texts.
+pub(super) type AttributeValues = Vec<(Attribute, ResolvedValue)>;
 
-/// What counts for a task.
+/// The effective attributes of a task, with the source of each.
 #[derive(Clone, Debug)]
-pub(crate) struct ResolvedTask {
-    /// The full name.
-    pub(super) name: String,
-    /// File and line of the annotation.
-    pub(super) place: String,
-    values: ResolvedAttributes,
+pub(crate) struct ResolvedAttributes {
+    /// The full name of the task.
+    pub(super) name: Arc<str>,
+    /// The place of its definition.
+    pub(super) location: Location,
+    values: AttributeValues,
     /// True if no text was refused. Otherwise a missing value is no further fault.
     pub(crate) is_complete: bool,
 }
 
-impl ResolvedTask {
+impl ResolvedAttributes {
     /// A default for all tasks, as if it were a task, for messages.
     pub(super) fn of_defaults(attribute: Attribute, valued: ResolvedValue) -> Self {
-        let name = format!("{ROOT}.{}", schema::DEFAULTS);
+        let name = format!("{ROOT}.{}", schema::DEFAULTS).into();
         let values = vec![(attribute, valued)];
-        Self { name, place: String::new(), values, is_complete: true }
+        Self { name, location: Location::NONE, values, is_complete: true }
     }
 
-    /// What a task has that no setting replaces.
+    /// The attributes of a definition that no setting replaces.
     #[cfg(test)]
     #[allow(dead_code, reason = "the tests of durable rules use it")]
-    pub(crate) fn of_written(task: &TaskTexts<'_>) -> Self {
-        let valued = |text: &str| ResolvedValue {
-            text: text.to_owned(),
-            source: Source::Annotation(task.place.clone()),
-            written: text.to_owned(),
-            via: Vec::new(),
-            secret: None,
-        };
-        let values = task.attributes.iter().map(|(own, text)| (*own, valued(text))).collect();
-        Self { name: task.name.to_owned(), place: task.place.clone(), values, is_complete: true }
+    pub(crate) fn of_definition(task: &Definition) -> Self {
+        let source = Source::Annotation(task.location);
+        let value = |text: &str| ResolvedValue::plain(text, source.clone());
+        let values = task.attributes.iter().map(|(attribute, text)| (*attribute, value(text)));
+        let (name, location) = (Arc::clone(&task.name), task.location);
+        Self { name, location, values: values.collect(), is_complete: true }
     }
 
     /// Returns true if the task is disabled by `enabled`.
@@ -119,7 +106,7 @@ impl ResolvedTask {
             Some(reason) => (reason.as_str(), None, None),
             None => (reason, caret, help),
         };
-        let annotation = Source::Annotation(self.place.clone());
+        let annotation = Source::Annotation(self.location);
         let source = valued.map_or(&annotation, |valued| &valued.source);
         let name = attribute.name();
         let about = format!("`{}`", source.name(name));
@@ -136,14 +123,14 @@ impl ResolvedTask {
 /// Merges the places, from high to low, with the annotation and the defaults. `short` is the name in remarks.
 pub(super) fn merge(
     reading: &mut Reading<'_>,
-    task: &TaskTexts<'_>,
+    task: &Definition,
     short: &str,
     mut places: Vec<RawAttributes>,
     defaults: &[(Attribute, ResolvedValue)],
-) -> ResolvedTask {
+) -> ResolvedAttributes {
     let before = reading.faults.len();
     for place in &places {
-        reading.faults.extend(two_triggers(task.name, place));
+        reading.faults.extend(two_triggers(&task.name, place));
     }
     let is_certain = reading.faults.len() == before;
     let overridden = places.iter().any(|place| !place.is_empty());
@@ -158,8 +145,8 @@ pub(super) fn merge(
     for attribute in Attribute::ALL.iter().copied() {
         let Some(raw) = places.iter().find_map(|place| place.get(&attribute)) else { continue };
         let subject = Subject {
-            label: format!("{}: `{}`", word(task.name), raw.source.name(attribute.name())),
-            owner: format!("task {}", word(task.name)),
+            label: format!("{}: `{}`", word(&task.name), raw.source.name(attribute.name())),
+            owner: format!("task {}", word(&task.name)),
             example: attribute.row().example_text(),
         };
         match reading.resolve(raw, &subject) {
@@ -167,19 +154,19 @@ pub(super) fn merge(
             None => is_complete = false,
         }
     }
-    add_defaults(&mut values, task.rule, defaults);
-    let effective =
-        ResolvedTask { name: task.name.to_owned(), place: task.place.clone(), values, is_complete };
-    if effective.is_off() {
+    add_defaults(&mut values, task.rule_alone(), defaults);
+    let (name, location) = (Arc::clone(&task.name), task.location);
+    let attributes = ResolvedAttributes { name, location, values, is_complete };
+    if attributes.is_off() {
         // A disabled task need not be configured.
         reading.faults.truncate(resolved_from);
     }
-    effective
+    attributes
 }
 
 /// Adds the defaults that the task does not set itself, and that have a meaning beside what it sets.
 fn add_defaults(
-    values: &mut ResolvedAttributes,
+    values: &mut AttributeValues,
     rule: RuleKind,
     defaults: &[(Attribute, ResolvedValue)],
 ) {
@@ -207,9 +194,8 @@ fn add_defaults(
     values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
 }
 
-fn annotation(task: &TaskTexts<'_>) -> RawAttributes {
-    let raw =
-        |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.place.clone()) };
+fn annotation(task: &Definition) -> RawAttributes {
+    let raw = |text: &str| Raw { text: text.to_owned(), source: Source::Annotation(task.location) };
     task.attributes.iter().map(|(attribute, text)| (*attribute, raw(text))).collect()
 }
 

@@ -24,7 +24,7 @@
 //! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
 //! * Ambiguous variables and short names are faults, and so are two spellings of one key in a file. Of two calls of
 //!   `builder.set` the later one counts.
-//! * RawAttributes of other people are shown on one line, escaped, and shortened. ResolvedAttributes of secrets are not shown.
+//! * RawAttributes of other people are shown on one line, escaped, and shortened. AttributeValues of secrets are not shown.
 //!
 //! # How a neighbour uses it
 //!
@@ -35,7 +35,7 @@
 //! let applied = application.finish();
 //! ```
 //!
-//! The registrar adds its own faults to `applied.faults`, by [`ResolvedTask::fault`]. There may be very many tasks, so only
+//! The registrar adds its own faults to `applied.faults`, by [`ResolvedAttributes::fault`]. There may be very many tasks, so only
 //! faults and remarks of them are kept.
 
 mod defaults;
@@ -69,10 +69,12 @@ use std::sync::OnceLock;
 
 use scheduler_expr::Attribute;
 
+use crate::define::definition::Definition;
+
 pub(crate) use environment::Environment;
 pub(crate) use error::{Level, Remark, SettingsError};
 pub(crate) use globals::{Applied, Globals, PoolSettings};
-pub(crate) use merge::{ResolvedTask, TaskTexts};
+pub(crate) use merge::ResolvedAttributes;
 pub(crate) use node::NodeSettings;
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
@@ -81,7 +83,7 @@ pub(crate) use text::{is_bare, visible, word};
 use file::Layer;
 use file::{ARRAY, Content, Line};
 use key::{SEPARATOR, fold, tails};
-use merge::{RawAttributes, ResolvedAttributes};
+use merge::{AttributeValues, RawAttributes};
 use names::Names;
 use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
@@ -113,7 +115,7 @@ pub(crate) struct Given {
 #[derive(Debug)]
 pub(crate) struct Settings {
     sources: Sources,
-    defaults: OnceLock<ResolvedAttributes>,
+    defaults: OnceLock<AttributeValues>,
     is_dry_run: bool,
 }
 
@@ -122,7 +124,7 @@ pub(crate) struct Application<'a> {
     reading: Reading<'a>,
     names: &'a Names,
     overrides: Overrides,
-    defaults: &'a ResolvedAttributes,
+    defaults: &'a AttributeValues,
     pub(crate) globals: Globals,
     /// The known pools in their order, then those that only settings name.
     pub(crate) pools: Vec<PoolSettings>,
@@ -204,34 +206,37 @@ impl Settings {
     /// tasks are no fault here.
     pub(crate) fn apply_to(
         &self,
-        task: &TaskTexts<'_>,
+        task: &Definition,
         names: &Names,
-    ) -> Result<ResolvedTask, Vec<SettingsError>> {
+    ) -> Result<ResolvedAttributes, Vec<SettingsError>> {
         let mut reading = Reading::new(&self.sources);
-        let mut overrides = Overrides::read(&mut reading, names, Some(task.name));
+        let mut overrides = Overrides::read(&mut reading, names, Some(&task.name));
         // The caller has put the name into the index.
-        let number = names.number(task.name).unwrap_or_default();
+        let number = names.number(&task.name).unwrap_or_default();
         let defaults = self.defaults(&mut reading);
         let effective = overrides.merge(&mut reading, names, (number, task), defaults);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// Replaces the placeholders of a task, without its settings.
-    pub(crate) fn resolve(&self, task: &TaskTexts<'_>) -> Result<ResolvedTask, Vec<SettingsError>> {
+    pub(crate) fn resolve(
+        &self,
+        task: &Definition,
+    ) -> Result<ResolvedAttributes, Vec<SettingsError>> {
         let mut reading = Reading::new(&self.sources);
-        let effective = merge::merge(&mut reading, task, task.name, Vec::new(), &[]);
+        let effective = merge::merge(&mut reading, task, &task.name, Vec::new(), &[]);
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
     /// The defaults for all tasks. Read by the first call, which gets their faults: that of `apply`.
-    fn defaults(&self, reading: &mut Reading<'_>) -> &ResolvedAttributes {
+    fn defaults(&self, reading: &mut Reading<'_>) -> &AttributeValues {
         self.defaults.get_or_init(|| defaults::read(reading))
     }
 }
 
 impl Application<'_> {
     /// Merges the settings of the task with this number in the index.
-    pub(crate) fn task(&mut self, number: usize, task: &TaskTexts<'_>) -> ResolvedTask {
+    pub(crate) fn task(&mut self, number: usize, task: &Definition) -> ResolvedAttributes {
         let Self { reading, names, overrides, defaults, .. } = self;
         overrides.merge(reading, names, (number, task), defaults)
     }

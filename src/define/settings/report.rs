@@ -2,9 +2,9 @@
 
 use scheduler_expr::Attribute;
 
-use super::{Applied, ROOT, ResolvedTask, ResolvedValue, Source, origins, schema, visible};
+use super::{Applied, ROOT, ResolvedAttributes, ResolvedValue, Source, origins, schema, visible};
 
-/// ResolvedAttributes longer than this do not push the sources of the others to the right.
+/// AttributeValues longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
 
 /// A heading, and lines of three columns below it.
@@ -24,9 +24,13 @@ pub(crate) struct Fallback {
 }
 
 /// The text of the dry run.
-pub(crate) fn report(applied: &Applied, tasks: &[ResolvedTask], fallbacks: &[Fallback]) -> String {
+pub(crate) fn report(
+    applied: &Applied,
+    tasks: &[ResolvedAttributes],
+    fallbacks: &[Fallback],
+) -> String {
     let mut blocks = vec![globals(applied, fallbacks)];
-    let mut tasks: Vec<&ResolvedTask> = tasks.iter().collect();
+    let mut tasks: Vec<&ResolvedAttributes> = tasks.iter().collect();
     tasks.sort_by_key(|task| &task.name);
     blocks.extend(tasks.into_iter().map(task));
     let width = |column: usize| {
@@ -70,8 +74,8 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
     Block { heading: "settings".to_owned(), rows }
 }
 
-fn task(task: &ResolvedTask) -> Block {
-    let heading = format!("task {} ({})", visible(&task.name), visible(&task.place));
+fn task(task: &ResolvedAttributes) -> Block {
+    let heading = format!("task {} ({})", visible(&task.name), visible(&task.location.to_string()));
     let is_durable = task.get(Attribute::Durable).is_some_and(|durable| durable.text == "true");
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
         Some(valued) => Some(row(attribute.name(), valued)),

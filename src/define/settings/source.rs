@@ -5,14 +5,15 @@ use std::fmt;
 use scheduler_expr::assignment;
 
 use super::{key, visible, word};
+use crate::define::metadata::Location;
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The built-in default.
     Default,
-    /// The annotation, or the call that added the task: file and line.
-    Annotation(String),
+    /// The annotation, or the call that added the task.
+    Annotation(Location),
     /// This call of the builder.
     Code { call: String },
     /// `builder.set` with this key.
@@ -27,7 +28,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::Annotation(place) => f.write_str(place),
+            Self::Annotation(place) => place.fmt(f),
             Self::Code { call } => f.write_str(&visible(call)),
             Self::Builder { key } => write!(f, "builder.set(\"{}\")", visible(key)),
             Self::Environment { variable } => write!(f, "env {}", visible(variable)),
@@ -169,7 +170,7 @@ mod tests {
         let path = "scheduler.toml".to_owned();
         for (source, expected) in [
             (Source::Default, "default"),
-            (Source::Annotation("src/reports.rs:12".to_owned()), "src/reports.rs:12"),
+            (Source::Annotation(Location::new("src/reports.rs", 12)), "src/reports.rs:12"),
             (Source::Code { call: "builder.zone(…)".to_owned() }, "builder.zone(…)"),
             (Source::Builder { key: "zone".to_owned() }, "builder.set(\"zone\")"),
             (Source::Environment { variable: "SCHEDULER_ZONE".to_owned() }, "env SCHEDULER_ZONE"),
@@ -199,7 +200,7 @@ mod tests {
         let file = Source::File { path: "scheduler.toml".to_owned(), line: 3 };
         check(&file, rate, (rate, "5s"), "fixed-rate = \"5s\"");
         check(&file, rate, ("retry.max", "3"), "retry.max = 3");
-        let place = Source::Annotation("src/a.rs:1".to_owned());
+        let place = Source::Annotation(Location::new("src/a.rs", 1));
         check(&place, rate, (rate, "5s"), "fixed_rate = \"5s\"");
         check(&place, rate, ("retry.max", "3"), "max = 3");
         let springs = "SCHEDULER_TASKS_SWEEP_FIXEDRATE";

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler_expr::{Attribute, nearest};
 
 use super::{
-    Content, Layer, Line, Names, PREFIX, ROOT, Raw, RawAttributes, Reading, ResolvedTask,
-    ResolvedValue, SettingsError, Source, TaskTexts, either, key, merge, schema, set_twice, word,
+    Content, Layer, Line, Names, PREFIX, ROOT, Raw, RawAttributes, Reading, ResolvedAttributes,
+    ResolvedValue, SettingsError, Source, either, key, merge, schema, set_twice, word,
 };
+use crate::define::definition::Definition;
 
 /// The settings of tasks in one place, by their numbers.
 type ByTask = BTreeMap<usize, RawAttributes>;
@@ -45,13 +46,13 @@ impl Overrides {
         &mut self,
         reading: &mut Reading<'_>,
         names: &Names,
-        (number, task): (usize, &TaskTexts<'_>),
+        (number, task): (usize, &Definition),
         defaults: &[(Attribute, ResolvedValue)],
-    ) -> ResolvedTask {
+    ) -> ResolvedAttributes {
         let places = self.0.iter_mut().map(|place| place.remove(&number).unwrap_or_default());
         let places: Vec<RawAttributes> = places.collect();
         let is_silent = places.iter().all(BTreeMap::is_empty);
-        let short = if is_silent { task.name } else { names.shortest(task.name) };
+        let short = if is_silent { &task.name } else { names.shortest(&task.name) };
         merge::merge(reading, task, short, places, defaults)
     }
 }

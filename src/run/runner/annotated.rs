@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, Weak};
 
-use crate::define::registrar::Planned;
 use crate::observe::report::{Message, run_by_others};
+use crate::run::task::TaskSpec;
 use crate::sync::Mutex;
 
 /// The tasks of each running scheduler.
@@ -18,20 +18,21 @@ pub(super) struct Annotated {
 
 impl Annotated {
     /// Registers the tasks of a new scheduler. Returns a warning if other schedulers run some of them.
-    pub(super) fn enter(planned: &[Planned]) -> (Arc<Self>, Option<Message>) {
-        let annotated = planned.iter().filter(|task| task.function.is_some());
-        let names = annotated.map(|task| Arc::clone(&task.name)).collect();
-        let own = Arc::new(Self { names });
+    pub(super) fn enter(specs: &[TaskSpec]) -> (Arc<Self>, Option<Message>) {
+        let annotated = specs.iter().filter(|spec| spec.facts.function.is_some());
+        let names = annotated.map(|spec| Arc::clone(spec.name())).collect();
+        let entered = Arc::new(Self { names });
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let others: Vec<Arc<Self>> = running.iter().filter_map(Weak::upgrade).collect();
         running.retain(|other| other.strong_count() > 0);
-        if !own.names.is_empty() {
-            running.push(Arc::downgrade(&own));
+        if !entered.names.is_empty() {
+            running.push(Arc::downgrade(&entered));
         }
         drop(running);
         let is_shared = |name: &&Arc<str>| others.iter().any(|other| other.names.contains(*name));
-        let shared: Vec<&str> = own.names.iter().filter(is_shared).map(|name| &**name).collect();
+        let shared: Vec<&str> =
+            entered.names.iter().filter(is_shared).map(|name| &**name).collect();
         let warning = (!shared.is_empty()).then(|| run_by_others(&shared));
-        (own, warning)
+        (entered, warning)
     }
 }

@@ -58,7 +58,7 @@ pub struct Builder {
     pub(super) registrar: Registrar,
     pub(super) configurers: Vec<Configurer>,
     pub(super) expected: Vec<String>,
-    pub(super) announced: Vec<String>,
+    pub(super) allowed_later: Vec<String>,
     pub(super) set: Vec<(String, String)>,
     /// The keys whose values no message shows.
     pub(super) secrets: Vec<String>,
@@ -95,7 +95,7 @@ impl Builder {
             registrar: Registrar::default(),
             configurers: Vec::new(),
             expected: Vec::new(),
-            announced: Vec::new(),
+            allowed_later: Vec::new(),
             set: Vec::new(),
             secrets: Vec::new(),
             environment: None,
@@ -366,7 +366,7 @@ impl Builder {
         mut self,
         names: impl IntoIterator<Item = N>,
     ) -> Self {
-        self.announced.extend(names.into_iter().map(Into::into));
+        self.allowed_later.extend(names.into_iter().map(Into::into));
         self
     }
 

@@ -1,4 +1,4 @@
-//! The durable part of a scheduler: from the store of the builder to what the node is given.
+//! The durable part of a scheduler: its store, its jobs and its node.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -6,36 +6,41 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 
-use super::adding::Kept;
-use super::all_tasks::AllTasks;
 use super::builder::Builder;
 use super::pools::PoolPlan;
 use super::simulation::{SimulatedNode, Simulation};
+use super::task_table::TaskTable;
 use super::tasks::Tasks;
 use crate::define::calendar::Calendar;
+use crate::define::definition::Definition;
 use crate::define::metadata::Location;
-use crate::define::registrar::{Definition, Planned};
 use crate::define::schedule::Schedule;
 use crate::define::settings::Globals;
 use crate::durable::{
-    Client, Jobs, Node, NodeOptions, NodeParts, NodeSetup, PlannedJobs, Simulated, faults,
+    Client, DurableSchedule, JobTask, Jobs, Node, NodeOptions, NodeParts, NodeSetup, Simulated,
+    faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
 use crate::run::inject::{Call, States};
+use crate::run::task::{Control, TaskSpec};
 
-/// The durable part of a scheduler, as far as it is known.
-#[derive(Debug, Default)]
+/// The durable part of a scheduler with a store.
+#[derive(Debug)]
 pub(super) struct Durable {
-    known: Option<(Client, Jobs)>,
-    planned: Vec<PlannedJobs>,
+    client: Client,
+    jobs: Jobs,
     calendars: BTreeMap<String, Arc<Calendar>>,
     options: NodeOptions,
+    /// Present from the launch on.
     node: Option<Node>,
 }
 
-/// What the node needs of a scheduler that starts.
+/// The parts of a scheduler that its node needs.
 pub(super) struct NodeLaunch<'a> {
+    pub(super) specs: &'a [TaskSpec],
+    /// The tasks of the specifications, in the same order.
+    pub(super) made: &'a [Control],
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
@@ -45,36 +50,34 @@ pub(super) struct NodeLaunch<'a> {
 }
 
 impl Durable {
-    /// The store of the builder, and the handle for it, which tasks may take as an argument.
-    pub(super) fn of(builder: &Builder, clock: &Arc<dyn Clock>, states: &mut States) -> Self {
-        let known = builder.store.clone().map(|store| {
-            let client = Client::new(store, Arc::clone(clock));
-            let jobs = Jobs::new(client.clone());
-            states.insert_own(jobs.clone());
-            (client, jobs)
-        });
-        Self { known, options: builder.node.clone(), ..Self::default() }
+    /// The store of the builder, and the handle for it, which tasks may take as an argument. `None` without a store.
+    pub(super) fn of(
+        builder: &Builder,
+        clock: &Arc<dyn Clock>,
+        states: &mut States,
+    ) -> Option<Self> {
+        let client = Client::new(builder.store.clone()?, Arc::clone(clock));
+        let jobs = Jobs::new(client.clone());
+        states.insert_own(jobs.clone());
+        let options = builder.node.clone();
+        Some(Self { client, jobs, calendars: BTreeMap::new(), options, node: None })
     }
 
-    /// Takes what the planned tasks say. Returns the faults.
-    pub(super) fn plan(
+    /// Tells the handle the tasks and their options. Returns the faults of the tasks.
+    pub(super) fn know_tasks(
         &mut self,
-        planned: &[Planned],
+        specs: &[TaskSpec],
         calendars: &BTreeMap<String, Arc<Calendar>>,
     ) -> Vec<String> {
-        let Some((_, jobs)) = &self.known else { return Vec::new() };
         self.calendars.clone_from(calendars);
-        self.planned = planned.iter().filter_map(PlannedJobs::of).collect();
-        let options = self.planned.iter().map(|jobs| (jobs.name().clone(), jobs.options().clone()));
-        jobs.know_tasks(options.collect(), calendars.clone());
-        faults(planned).collect()
+        let enabled = specs.iter().filter(|spec| !spec.is_disabled());
+        let options = enabled.filter_map(|spec| Some((Arc::clone(spec.name()), options_of(spec)?)));
+        self.jobs.know_tasks(options.collect(), calendars.clone());
+        faults(specs).collect()
     }
 
-    /// Takes the settings of the node. Returns the faults.
-    pub(super) fn set(&mut self, settings: &Globals, pools: &[PoolPlan]) -> Vec<String> {
-        if self.known.is_none() {
-            return Vec::new();
-        }
+    /// Applies the settings of the node. Returns the faults.
+    pub(super) fn configure(&mut self, settings: &Globals, pools: &[PoolPlan]) -> Vec<String> {
         self.options = std::mem::take(&mut self.options).with_settings(settings.node.clone());
         self.options.config(threads_of(pools), "").err().unwrap_or_default()
     }
@@ -91,26 +94,18 @@ impl Durable {
     }
 
     /// Makes the node, once the tasks are made.
-    pub(super) fn launch(
-        &mut self,
-        made: &[Kept],
-        launch: &NodeLaunch<'_>,
-    ) -> Result<(), StartError> {
-        let Some((client, jobs)) = &self.known else { return Ok(()) };
-        let all = Arc::downgrade(&launch.tasks.all);
-        drop(launch.tasks.all.jobs.set(jobs.clone()));
-        jobs.know_rules(Arc::new(move |name, schedule| plan(&all, name, schedule)));
-        let control = |name: &Arc<str>| made.iter().find(|task| task.control.name() == name);
-        let (mut tasks, mut schedules) = (Vec::new(), Vec::new());
-        for planned in std::mem::take(&mut self.planned) {
-            let Some(task) = control(planned.name()) else { continue };
-            let (task, schedule) = planned.with(task.control.clone());
-            tasks.push(task);
-            schedules.extend(schedule);
-        }
-        let calendars = std::mem::take(&mut self.calendars);
-        let (client, jobs) = (client.clone(), jobs.clone());
-        let parts = NodeParts { client, jobs, tasks, schedules, calendars };
+    pub(super) fn launch(&mut self, launch: &NodeLaunch<'_>) -> Result<(), StartError> {
+        let table = Arc::downgrade(&launch.tasks.table);
+        drop(launch.tasks.table.jobs.set(self.jobs.clone()));
+        self.jobs.know_rules(Arc::new(move |name, schedule| resolve(&table, name, schedule)));
+        let made = launch.specs.iter().zip(launch.made);
+        let parts = NodeParts {
+            client: self.client.clone(),
+            jobs: self.jobs.clone(),
+            tasks: made.filter_map(|(spec, task)| JobTask::of(spec, task)).collect(),
+            schedules: launch.specs.iter().filter_map(DurableSchedule::of).collect(),
+            calendars: std::mem::take(&mut self.calendars),
+        };
         let setup = NodeSetup {
             clock: Arc::clone(launch.clock),
             bus: Arc::clone(launch.bus),
@@ -132,14 +127,14 @@ impl Durable {
             .map_err(|error| StartError::refused("no thread can be started for the store", &error))
     }
 
-    /// Claims no more jobs, and gives back what has not begun.
+    /// Claims no more jobs, and gives back those that have not begun.
     pub(super) fn stop(&self) {
         if let Some(node) = &self.node {
             node.stop();
         }
     }
 
-    /// Waits until all outcomes are stored and the session has ended, for at most the limit; then it is given up.
+    /// Waits until all outcomes are stored and the session has ended, for at most the limit.
     pub(super) fn await_stop(&self, limit: Duration) {
         if let Some(node) = &self.node {
             node.await_stop(limit);
@@ -151,12 +146,11 @@ fn threads_of(pools: &[PoolPlan]) -> u32 {
     u32::try_from(pools.iter().map(|pool| pool.size).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-/// Plans a schedule that code gives while the scheduler runs. Placeholders are replaced, other settings do not apply.
-fn plan(all: &Weak<AllTasks>, name: &str, schedule: Schedule) -> Result<Planned, String> {
+/// Resolves a schedule that code gives while the scheduler runs. Placeholders are replaced, other settings do not apply.
+fn resolve(table: &Weak<TaskTable>, name: &str, schedule: Schedule) -> Result<TaskSpec, String> {
     let stopped = || "the scheduler has stopped".to_owned();
-    let launcher = all.upgrade().and_then(|all| all.launcher()).ok_or_else(stopped)?;
-    let location = Location::caller();
-    let definition = Definition::in_code(name, schedule, Call::noop(), location);
-    let effective = launcher.settings.resolve(&definition.written());
-    launcher.resolve(&definition, effective).map_err(|faults| faults.join("; "))
+    let factory = table.upgrade().and_then(|table| table.factory()).ok_or_else(stopped)?;
+    let definition = Definition::in_code(name, schedule, Call::noop(), Location::caller());
+    let attributes = factory.settings.resolve(&definition);
+    factory.resolve(&definition, attributes).map_err(|faults| faults.join("; "))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use scheduler_core::trigger::Zone;
 
 use super::builder::Builder;
+#[cfg(feature = "durable")]
 use super::durable::Durable;
 use super::pools::PoolPlan;
 use crate::define::settings::{Fallback, Source};
@@ -61,6 +62,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
             source(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
         ),
     ];
+    #[cfg(feature = "durable")]
     for (key, text, is_set) in Durable::values(builder, values.pools) {
         all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
     }

@@ -6,100 +6,90 @@ use std::sync::Arc;
 use scheduler_core::trigger::Zone;
 use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
-use super::adding::Kept;
 use super::annotated::Annotated;
 use super::builder::{AfterStart, Builder};
 use super::context::Context;
-use super::durable::NodeLaunch;
-use super::launcher::Launcher;
+#[cfg(feature = "durable")]
+use super::durable::{Durable, NodeLaunch};
 use super::pools::{PoolPlan, Pools};
 use super::prepare::Prepared;
 use super::running::Running;
 use super::scheduler::Scheduler;
 use super::simulation::Simulation;
-use crate::define::registrar::Planned;
+use super::task_factory::TaskFactory;
 use crate::error::StartError;
 use crate::observe::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::observe::{
     Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, meter, watch_panics,
 };
-use crate::run::inject::Call;
+use crate::run::task::{Control, Gates, TaskEnv, TaskSpec};
 use crate::sync::Mutex;
 
 /// The executor of async tasks without a Tokio runtime: the pools.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
 
-/// Starts all planned tasks, or none. Calls `be_ready` once all are made, before the start message and the first run.
+/// The surroundings of the tasks of each pool, by its name.
+type Envs = BTreeMap<Arc<str>, Arc<TaskEnv>>;
+
+/// Starts all tasks, or none. Calls `before_start` once all are made, before the start message and the first run.
 pub(super) fn launch(
     mut builder: Builder,
     prepared: Prepared,
-    be_ready: impl FnOnce() -> Result<(), StartError>,
+    before_start: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<Scheduler, StartError> {
     watch_panics();
-    let (context, has_store) = (context(&builder), builder.has_store());
+    let runtime = runtime(&builder);
     let simulation = builder.simulation.clone();
-    let of_node = simulation.clone();
     let messages = messages(&builder)?;
     let gates = Arc::new(std::mem::take(&mut builder.gates));
     let after_start = std::mem::take(&mut builder.after_start);
     let states = std::mem::take(&mut builder.states);
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
-    let (pools, pool_events) = pools(&prepared, (&context, simulation.as_deref()), &bus)?;
-    let Prepared { planned, tasks, clock, shutdown, limit, zone, seed, settings, durable, .. } =
-        prepared;
-    let zone_doubt = Mutex::new(prepared.zone_doubt);
-    let annotated = simulation.is_none().then(|| Annotated::enter(&planned));
+    let (pools, envs) = pools(&prepared, (&runtime, simulation.as_deref()), &bus, &gates)?;
+    let Prepared { specs, tasks, clock, settings, context, .. } = prepared;
+    let annotated = simulation.is_none().then(|| Annotated::enter(&specs));
     let (_annotated, twice) = annotated.unzip();
-    let launcher = Launcher {
+    let seed = context.seed;
+    let start = StartMessage {
+        remarks: prepared.remarks,
+        warnings: prepared.warnings.into_iter().chain(twice.flatten()).collect(),
+        pools: &prepared.pools,
+        zone: context.zone,
+    };
+    let factory = TaskFactory {
         settings,
-        zone,
-        zone_doubt,
+        context,
+        zone_warning: Mutex::new(prepared.zone_warning),
         messages: messages.clone(),
-        seed,
-        has_store,
         clock: Arc::clone(&clock),
         bus: Arc::clone(&bus),
-        names: prepared.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
-        pools: pools.weak(),
-        calendars: prepared.calendars,
-        crons: prepared.crons,
-        policy: Mutex::default(),
-        on_end: tasks.all.on_end(),
-        context: context.clone(),
-        gates,
-        pool_events,
-        simulation,
+        envs,
+        runtime: runtime.clone(),
+        simulation: simulation.clone(),
     };
-    tasks.all.launch_with(launcher, prepared.keep_ended);
-    let running = Running {
+    tasks.table.open(factory, prepared.keep_ended);
+    let mut scheduler = Scheduler::new(Running {
         pools,
         bus,
         messages,
-        limit,
+        limit: prepared.limit,
         clock,
-        shutdown,
+        shutdown: prepared.shutdown,
         tasks,
         states,
-        durable,
+        #[cfg(feature = "durable")]
+        durable: prepared.durable,
         _annotated,
-        context,
-    };
-    let Prepared { remarks, mut warnings, pools, .. } = prepared;
-    warnings.extend(twice.flatten());
-    let start = StartMessage { remarks, warnings, pools: &pools, zone };
-    let mut scheduler = Scheduler::new(running);
-    let simulated = of_node.as_deref().map(|simulation| (simulation, seed));
-    match begin(scheduler.running_mut(), planned, start, simulated, be_ready) {
-        Ok(()) => {
-            let running = scheduler.running_mut();
-            after_start.into_iter().for_each(|call| call_after_start(call, running));
-            Ok(scheduler)
-        }
-        Err(error) => {
-            scheduler.give_up();
-            Err(error)
-        }
+        context: runtime,
+    });
+    let running = scheduler.running_mut();
+    let simulated = simulation.as_deref().map(|simulation| (simulation, seed));
+    if let Err(error) = begin(running, &specs, start, simulated, before_start) {
+        scheduler.give_up();
+        return Err(error);
     }
+    after_start.into_iter().for_each(|call| call_after_start(call, running));
+    Ok(scheduler)
 }
 
 fn call_after_start(call: AfterStart, running: &Running) {
@@ -112,34 +102,37 @@ fn call_after_start(call: AfterStart, running: &Running) {
 }
 
 /// Makes all tasks, prints the start message, and starts the tasks.
+#[cfg_attr(not(feature = "durable"), expect(unused_variables, reason = "of the node"))]
 fn begin(
     running: &mut Running,
-    planned: Vec<Planned>,
+    specs: &[TaskSpec],
     start: StartMessage<'_>,
     simulation: Option<(&dyn Simulation, u64)>,
-    be_ready: impl FnOnce() -> Result<(), StartError>,
+    before_start: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
-    let has_async = has_async(&planned);
-    let made = running.tasks.all.make(planned)?;
-    be_ready()?;
+    let made = running.tasks.table.register(specs)?;
+    before_start()?;
     let pools = start.pools;
-    start.print(&made, has_async, running);
-    let count = made.iter().filter(|task| !task.is_disabled).count();
-    let Running { tasks, clock, bus, .. } = running;
-    running.durable.launch(&made, &NodeLaunch { tasks, clock, bus, pools, simulation })?;
-    running.tasks.all.start(made)?;
-    running.durable.start()?;
+    start.print(specs, &made, running);
+    #[cfg(feature = "durable")]
+    if let Some(durable) = &mut running.durable {
+        let Running { tasks, clock, bus, .. } = running;
+        durable.launch(&NodeLaunch { specs, made: &made, tasks, clock, bus, pools, simulation })?;
+    }
+    running.tasks.table.start(specs, &made)?;
+    #[cfg(feature = "durable")]
+    running.durable.as_ref().map_or(Ok(()), Durable::start)?;
+    let count = specs.iter().filter(|spec| !spec.is_disabled()).count();
     let at = running.clock.wall();
     running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));
     Ok(())
 }
 
-pub(super) fn has_async(planned: &[Planned]) -> bool {
-    let mut enabled = planned.iter().filter(|task| task.disabled.is_none());
-    enabled.any(|task| matches!(task.call, Call::Async(_)))
+pub(super) fn has_async(specs: &[TaskSpec]) -> bool {
+    specs.iter().any(|spec| spec.facts.is_async && !spec.is_disabled())
 }
 
-fn context(builder: &Builder) -> Context {
+fn runtime(builder: &Builder) -> Context {
     #[cfg(feature = "tokio")]
     let runtime = builder.runtime.as_ref();
     #[cfg(not(feature = "tokio"))]
@@ -179,22 +172,23 @@ struct StartMessage<'a> {
 
 impl StartMessage<'_> {
     /// Prints it, and waits a moment for that.
-    fn print(self, made: &[Kept], has_async: bool, running: &Running) {
+    fn print(self, specs: &[TaskSpec], made: &[Control], running: &Running) {
         let (now, messages) = (running.clock.wall(), &running.messages);
         self.remarks.into_iter().for_each(|remark| messages.print(remark));
-        let (off, on): (Vec<&Kept>, Vec<&Kept>) = made.iter().partition(|task| task.is_disabled);
-        let line = |task: &&Kept| TaskLine {
-            facts: task.control.facts(),
-            next: task.next_in_store.or_else(|| task.control.first_start()),
-            has_trigger_failed: task.control.has_trigger_failed(),
-            is_durable: task.control.check_in_memory().is_err(),
+        let (off, on): (Vec<_>, Vec<_>) =
+            specs.iter().zip(made).partition(|(spec, _)| spec.is_disabled());
+        let line = |(spec, task): &(&TaskSpec, &Control)| TaskLine {
+            facts: task.facts(),
+            next: spec.next_in_store(now).or_else(|| task.first_start()),
+            has_trigger_failed: task.has_trigger_failed(),
+            is_durable: task.check_in_memory().is_err(),
         };
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
-        let built_in = has_async.then_some(BUILT_IN_EXECUTOR);
+        let built_in = has_async(specs).then_some(BUILT_IN_EXECUTOR);
         let executor = running.context.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
-        let off = (!off.is_empty()).then(|| format!("disabled: {}", some_of(&off)));
+        let off = (!off.is_empty()).then(|| format!("disabled: {}", first_names(&off)));
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();
         let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
         let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };
@@ -205,26 +199,29 @@ impl StartMessage<'_> {
 }
 
 /// The names of the first disabled tasks, and how many more there are.
-fn some_of(disabled: &[&Kept]) -> String {
+fn first_names(disabled: &[(&TaskSpec, &Control)]) -> String {
     const SHOWN_MAX: usize = 10;
-    let shown = disabled.iter().take(SHOWN_MAX).map(|task| task.control.name().to_string());
+    let shown = disabled.iter().take(SHOWN_MAX).map(|(spec, _)| spec.name().to_string());
     let more = disabled.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0);
     let more = more.map(|more| format!("and {more} more"));
     shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
+/// Makes the pools, and the surroundings of the tasks of each.
 fn pools(
     prepared: &Prepared,
-    (context, simulation): (&Context, Option<&dyn Simulation>),
+    (runtime, simulation): (&Context, Option<&dyn Simulation>),
     bus: &Arc<Bus>,
-) -> Result<(Pools, BTreeMap<String, Arc<PoolEvents>>), StartError> {
+    gates: &Arc<Gates>,
+) -> Result<(Pools, Envs), StartError> {
     // A stop must not wait for a one-time task that is an hour ahead.
     let policy = ShutdownPolicy { continue_recurring: false, execute_delayed: false };
-    let (mut by_name, mut pool_events) = (BTreeMap::new(), BTreeMap::new());
-    let tasks = &prepared.tasks.all;
+    let (mut by_name, mut envs) = (BTreeMap::new(), BTreeMap::new());
+    let table = &prepared.tasks.table;
+    let on_end = table.on_end();
     for plan in &prepared.pools {
         let clock = Arc::clone(&prepared.clock);
-        let look_up = LookUp::new(tasks.threads_since(), tasks.facts_by_name());
+        let look_up = LookUp::new(table.threads_since(), table.facts_by_name());
         let pool = (&*plan.name, plan.size.max(1));
         let events = PoolEvents::new(pool, look_up, Arc::clone(&clock), Arc::clone(bus));
         let events = Arc::new(events);
@@ -232,17 +229,26 @@ fn pools(
             .core_size(plan.size)
             .thread_name_prefix(plan.prefix.as_str())
             .shutdown_policy(policy)
-            .clock(clock)
+            .clock(Arc::clone(&clock))
             .listener(Arc::clone(&events));
-        let builder = context.surround(builder);
+        let builder = runtime.surround(builder);
         let builder = match simulation {
             Some(simulation) => builder.virtual_workers(&simulation.workers()),
             None => builder,
         };
         let pool = builder.build();
         let pool = pool.map_err(|error| StartError::refused("a pool cannot be built", &error))?;
-        by_name.insert(plan.name.clone(), Arc::new(pool));
-        pool_events.insert(plan.name.clone(), events);
+        let pool = Arc::new(pool);
+        let env = TaskEnv {
+            pool: Arc::downgrade(&pool),
+            clock,
+            bus: Arc::clone(bus),
+            gates: Arc::clone(gates),
+            pool_events: Some(events),
+            on_end: Some(Arc::clone(&on_end)),
+        };
+        by_name.insert(plan.name.clone(), pool);
+        envs.insert(plan.name.as_str().into(), Arc::new(env));
     }
-    Ok((Pools::new(by_name), pool_events))
+    Ok((Pools::new(by_name), envs))
 }

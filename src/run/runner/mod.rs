@@ -1,38 +1,22 @@
-//! Runs the planned tasks: the start, the signals, the stop.
+//! Starts, controls and stops a scheduler.
 //!
-//! # What this room is for
+//! [`Builder`] collects the configuration of a program. A start checks all of it (`prepare`), then makes the pools and the
+//! tasks, prints the start message, and starts the tasks (`launch`). `TaskTable` has all tasks of a scheduler, and
+//! `TaskFactory` makes them, at the start and later.
 //!
-//! [`Builder`] collects what the program configures. A start checks all of it (`prepare`), then makes the pools and the
-//! tasks, prints the start message, and submits the tasks (`launch`). [`Scheduler`] is the running scheduler, which is shut
-//! down, or stops when it is dropped. `registry` finds tasks by name, `adding` adds them, `removed` counts the removed ones.
-//!
-//! # What it must never do
-//!
-//! Start a task before all are checked. Install a signal handler for a program that called `spawn`, or whose start fails.
-//! Wait without a limit for a task that does not end. End the process, except after a second Ctrl-C (`signals`).
-//!
-//! # States
-//!
-//! A scheduler runs from `spawn` until it is stopped. A stop starts no new runs and waits for those in progress; after the
-//! limit it asks them to stop and waits once more, for `running::GRACE`.
+//! All tasks are checked before one starts. A program that called `spawn`, and a start that fails, install no signal
+//! handler. A stop starts no new runs and waits for those in progress; after the limit it asks them to stop and waits once
+//! more, for `running::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
 
-mod adding;
-mod all_tasks;
 mod annotated;
 mod builder;
 mod context;
 #[cfg(feature = "durable")]
 mod durable;
-#[cfg(not(feature = "durable"))]
-#[path = "durable_off.rs"]
-mod durable;
 mod fallbacks;
 mod launch;
-mod launcher;
 mod pools;
 mod prepare;
-mod registry;
-mod removed;
 mod repeated_signal;
 mod running;
 mod scheduler;
@@ -42,6 +26,8 @@ mod signals;
 mod simulation;
 mod start;
 mod task_control;
+mod task_factory;
+mod task_table;
 mod tasks;
 mod zone;
 

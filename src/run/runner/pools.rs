@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::{Clock, ScheduledThreadPool};
@@ -114,11 +114,6 @@ pub(crate) struct Pools {
 impl Pools {
     pub(crate) fn new(by_name: BTreeMap<String, Arc<ScheduledThreadPool>>) -> Self {
         Self { by_name }
-    }
-
-    /// The pools, not kept alive.
-    pub(crate) fn weak(&self) -> BTreeMap<String, Weak<ScheduledThreadPool>> {
-        self.by_name.iter().map(|(name, pool)| (name.clone(), Arc::downgrade(pool))).collect()
     }
 
     /// Returns true if a run takes place in one of the pools.

@@ -1,6 +1,5 @@
 //! Combines annotations, code and settings, and checks everything before a start.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +7,31 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_core::{Clock, SystemClock};
-use scheduler_expr::RuleKind;
 
 use super::builder::Builder;
+#[cfg(feature = "durable")]
 use super::durable::Durable;
 use super::fallbacks::{Values, fallbacks};
 use super::pools;
 use super::pools::{Pool, PoolPlan};
-use super::registry::ENDED_KEPT;
+use super::task_table::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
-use crate::define::calendar::Calendar;
-use crate::define::registrar::{Crons, Definition, Inputs, PlanContext, Planned, define, plan};
+use crate::define::definition::Definition;
+use crate::define::metadata::Location;
+use crate::define::registrar::{Crons, Inputs, ResolveContext, define, resolve};
+use crate::define::schedule::Schedule;
 use crate::define::settings;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
-    Application, Applied, Environment, Globals, Level, Remark, Settings, SettingsError, TaskTexts,
+    Application, Applied, Environment, Globals, Level, Remark, ResolvedAttributes, Settings,
+    SettingsError,
 };
 use crate::error::StartError;
 use crate::observe::report::{Message, Messages, no_tasks, panics_abort};
 use crate::run::Shutdown;
+use crate::run::inject::{Call, States};
+use crate::run::task::TaskSpec;
 
 /// How long a stop waits for running tasks by default.
 const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
@@ -35,24 +39,22 @@ const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
 /// A checked scheduler. Nothing has started.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) planned: Vec<Planned>,
-    pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
-    /// The cron rules of the planned tasks.
-    pub(crate) crons: Crons,
+    pub(crate) specs: Vec<TaskSpec>,
+    /// What tasks that are added later may refer to.
+    pub(crate) context: ResolveContext,
     /// The default pool, and then the others.
     pub(crate) pools: Vec<PoolPlan>,
-    pub(crate) zone: Zone,
     /// The warning that the zone was guessed, if no task goes by it yet.
-    pub(super) zone_doubt: Option<Message>,
+    pub(super) zone_warning: Option<Message>,
     /// How long a stop waits for running tasks.
     pub(crate) limit: Duration,
     /// How many tasks that have ended are kept in the list.
     pub(crate) keep_ended: usize,
-    pub(crate) seed: u64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Shutdown,
     pub(crate) tasks: Tasks,
-    pub(super) durable: Durable,
+    #[cfg(feature = "durable")]
+    pub(super) durable: Option<Durable>,
     pub(crate) settings: Settings,
     /// Printed before the start message.
     pub(crate) remarks: Vec<Message>,
@@ -88,75 +90,240 @@ pub(crate) enum Purpose {
 /// Prepares a scheduler. The error has everything that keeps it from starting.
 pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepared, StartError> {
     let settings = load(builder)?;
-    let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-    let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
-    let mut states = builder.states.clone();
-    states.insert_own(tasks.clone());
-    let mut durable = Durable::of(builder, &clock, &mut states);
-    let (mut faults, mut unfit) = (Vec::new(), Vec::new());
-    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
-    let defined = in_code(builder);
-    let definitions = define(builder.listed.as_ref(), defined, inputs, &mut faults);
-    let names = names(&settings, &definitions);
-    let missing = unexpected(&builder.expected, &names);
-    let (names, announced) = announced(builder, names, definitions.len());
-    let in_builder: Vec<&str> = named(builder).map(|(name, _)| name).collect();
-    let mut application = settings.apply(&names, &in_builder);
-    let variable = settings.environment().foreign("TZ");
-    let (zone, doubt) = zone(builder, &application.globals, &variable, &mut faults);
-    let pools = pools(builder, &application);
-    faults.extend(pool_faults(builder, &pools));
-    let known: Vec<Arc<str>> = pools.iter().map(|pool| pool.name.as_str().into()).collect();
-    let calendars = std::mem::take(&mut builder.calendars);
-    let (crons, seed, has_store) = (Crons::default(), builder.seed, builder.has_store());
-    let context =
-        PlanContext { zone, pools: &known, calendars: &calendars, crons: &crons, seed, has_store };
-    let is_dry_run = purpose == Purpose::Report || settings.is_dry_run();
-    let mut reported = Vec::new();
-    let apply = |number, definition: &Definition| {
-        let effective = application.task(number, &definition.written());
-        if is_dry_run {
-            reported.push(effective.clone());
-        }
-        effective
-    };
-    let planned = plan(definitions, apply, context, &mut unfit);
-    faults.extend(durable.plan(&planned, &calendars));
-    let applied = finish(application, &announced, unfit);
-    faults.extend(applied.faults.iter().map(ToString::to_string));
-    faults.extend(missing.into_iter().chain(durable.set(&applied.globals, &pools)));
-    if !faults.is_empty() {
-        print_warnings(builder, &applied.remarks);
-        return Err(StartError::of_faults(faults));
+    let mut preparation = Preparation::new(builder, &settings, purpose);
+    let definitions = preparation.define();
+    let (names, later) = preparation.names(settings.names(), &definitions);
+    let mut application = settings.apply(&names, &preparation.pool_names());
+    preparation.resolve_pools(&application);
+    let context = preparation.context(&application.globals);
+    let specs = preparation.resolve(&definitions, &mut application, &context);
+    let applied = preparation.finish(application, &later);
+    if !preparation.faults.is_empty() {
+        print_warnings(preparation.builder, &applied.remarks);
+        return Err(StartError::of_faults(preparation.faults));
     }
-    let globals = &applied.globals;
-    let (limit, keep_ended) = (limit(builder, globals), keep_ended(builder, globals));
-    let (remarks, zone_doubt) = remarks(doubt, &planned, &applied);
-    let warnings = warnings(&planned, clock.wall());
-    let values = Values { zone, variable: &variable, pools: &pools, limit, keep_ended };
-    let report = is_dry_run.then(|| {
-        let report = settings::report(&applied, &reported, &fallbacks(builder, &values));
+    let (remarks, zone_warning) = preparation.remarks(&specs, &applied);
+    let warnings = warnings(&specs, preparation.clock.wall());
+    let limit = limit(preparation.builder, &applied.globals);
+    let keep_ended = keep_ended(preparation.builder, &applied.globals);
+    let zone = context.zone;
+    let values =
+        Values { zone, variable: &preparation.tz, pools: &preparation.pools, limit, keep_ended };
+    let report = preparation.is_dry_run.then(|| {
+        let fallbacks = fallbacks(preparation.builder, &values);
+        let report = settings::report(&applied, &preparation.resolved, &fallbacks);
         DryRun { text: with_messages(report, remarks.iter().chain(&warnings)) }
     });
+    let Preparation { pools, clock, shutdown, tasks, .. } = preparation;
+    #[cfg(feature = "durable")]
+    let durable = preparation.durable;
     Ok(Prepared {
-        planned,
-        calendars,
-        crons,
+        specs,
+        context,
         pools,
-        zone,
-        zone_doubt,
+        zone_warning,
         limit,
         keep_ended,
-        seed,
         clock,
         shutdown,
         tasks,
+        #[cfg(feature = "durable")]
         durable,
         settings,
         remarks,
         warnings,
         report,
     })
+}
+
+/// A scheduler while it is prepared, and the faults found so far.
+struct Preparation<'a> {
+    builder: &'a mut Builder,
+    /// The value of the variable `TZ`.
+    tz: String,
+    is_dry_run: bool,
+    clock: Arc<dyn Clock>,
+    shutdown: Shutdown,
+    tasks: Tasks,
+    states: States,
+    #[cfg(feature = "durable")]
+    durable: Option<Durable>,
+    pools: Vec<PoolPlan>,
+    /// The warning that the zone was guessed.
+    zone_warning: Option<Message>,
+    faults: Vec<String>,
+    /// The faults of attributes, which are sorted with those of settings.
+    attribute_faults: Vec<SettingsError>,
+    /// The faults of expected tasks that are missing.
+    missing: Vec<String>,
+    /// The attributes of all tasks, for the report of a dry run.
+    resolved: Vec<ResolvedAttributes>,
+}
+
+impl<'a> Preparation<'a> {
+    fn new(builder: &'a mut Builder, settings: &Settings, purpose: Purpose) -> Self {
+        let clock = builder.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let (shutdown, tasks) = (Shutdown::new(), Tasks::new());
+        let mut states = builder.states.clone();
+        states.insert_own(tasks.clone());
+        Self {
+            tz: settings.environment().foreign("TZ"),
+            is_dry_run: purpose == Purpose::Report || settings.is_dry_run(),
+            #[cfg(feature = "durable")]
+            durable: Durable::of(builder, &clock, &mut states),
+            builder,
+            clock,
+            shutdown,
+            tasks,
+            states,
+            pools: Vec::new(),
+            zone_warning: None,
+            faults: Vec::new(),
+            attribute_faults: Vec::new(),
+            missing: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+
+    /// The annotated tasks, and those defined in code, those of configurers last.
+    fn define(&mut self) -> Vec<Definition> {
+        for configure in self.builder.configurers.drain(..) {
+            configure(&mut self.builder.registrar);
+        }
+        let in_code = std::mem::take(&mut self.builder.registrar.definitions);
+        let (states, clock, shutdown) = (&self.states, &self.clock, &self.shutdown);
+        let inputs = Inputs { states, clock, shutdown };
+        define(self.builder.listed.as_ref(), in_code, inputs, &mut self.faults)
+    }
+
+    /// The names of all tasks, each with its index among the definitions. Tasks that may be added later get the numbers
+    /// after them, and are returned, too.
+    fn names(
+        &mut self,
+        mut names: Names,
+        definitions: &[Definition],
+    ) -> (Names, Vec<(usize, Arc<str>)>) {
+        for (number, task) in definitions.iter().enumerate() {
+            names.insert(&task.name, number);
+        }
+        let missing = self.builder.expected.iter().filter_map(|name| names.find(name).err());
+        self.missing.extend(missing.map(|error| {
+            format!(
+                "expected tasks: {error}\n\
+                 help: tasks in another crate are linked only if the crate is mentioned: \
+                 `use jobs as _;`"
+            )
+        }));
+        let mut later = Vec::new();
+        for name in &self.builder.allowed_later {
+            let (name, number) = (Arc::<str>::from(name.as_str()), definitions.len() + later.len());
+            if names.insert(&name, number) {
+                later.push((number, name));
+            }
+        }
+        (names, later)
+    }
+
+    /// The names of the pools of the builder but the default one.
+    fn pool_names(&self) -> Vec<&str> {
+        self.builder.pools.keys().map(String::as_str).collect()
+    }
+
+    /// The default pool, and then the others.
+    fn resolve_pools(&mut self, application: &Application<'_>) {
+        self.pools = pools(self.builder, application);
+    }
+
+    /// The names and defaults that the attributes of tasks refer to.
+    fn context(&mut self, globals: &Globals) -> ResolveContext {
+        let zone = self.zone(globals);
+        let faults = pool_faults(self.builder, &self.pools);
+        self.faults.extend(faults);
+        ResolveContext {
+            zone,
+            pools: self.pools.iter().map(|pool| pool.name.as_str().into()).collect(),
+            calendars: std::mem::take(&mut self.builder.calendars),
+            crons: Crons::default(),
+            seed: self.builder.seed,
+            has_store: self.builder.has_store(),
+        }
+    }
+
+    /// The default zone. Keeps a warning if it was guessed.
+    fn zone(&mut self, globals: &Globals) -> Zone {
+        let name = globals.zone.as_deref().or(self.builder.zone.as_deref());
+        match default_zone(name, &self.tz) {
+            Ok((zone, warning)) => {
+                self.zone_warning = warning;
+                zone
+            }
+            Err(fault) => {
+                self.faults.push(fault);
+                Zone::UTC
+            }
+        }
+    }
+
+    /// Resolves all tasks; one with a fault is left out.
+    fn resolve(
+        &mut self,
+        definitions: &[Definition],
+        application: &mut Application<'_>,
+        context: &ResolveContext,
+    ) -> Vec<TaskSpec> {
+        let mut specs = Vec::with_capacity(definitions.len());
+        for (number, definition) in definitions.iter().enumerate() {
+            let attributes = application.task(number, definition);
+            match resolve(definition, &attributes, context) {
+                Ok(spec) => specs.push(spec),
+                Err(faults) => self.attribute_faults.extend(faults),
+            }
+            if self.is_dry_run {
+                self.resolved.push(attributes);
+            }
+        }
+        #[cfg(feature = "durable")]
+        if let Some(durable) = &mut self.durable {
+            self.faults.extend(durable.know_tasks(&specs, &context.calendars));
+        }
+        specs
+    }
+
+    /// Checks the settings of tasks that may be added later, and collects all faults.
+    fn finish(&mut self, mut application: Application<'_>, later: &[(usize, Arc<str>)]) -> Applied {
+        for (number, name) in later {
+            let schedule = Schedule::default();
+            let task = Definition::in_code(name, schedule, Call::noop(), Location::NONE);
+            application.task(*number, &task);
+        }
+        let mut applied = application.finish();
+        applied.faults.append(&mut self.attribute_faults);
+        SettingsError::sort(&mut applied.faults);
+        self.faults.extend(applied.faults.iter().map(ToString::to_string));
+        self.faults.append(&mut self.missing);
+        #[cfg(feature = "durable")]
+        if let Some(durable) = &mut self.durable {
+            self.faults.extend(durable.configure(&applied.globals, &self.pools));
+        }
+        #[cfg(not(feature = "durable"))]
+        if applied.globals.node != settings::NodeSettings::default() {
+            let fault = "`scheduler.node` needs a store, and the program is built without\n\
+                         help: cargo add scheduler-rs --features sqlite";
+            self.faults.push(fault.to_owned());
+        }
+        applied
+    }
+
+    /// The messages before the start message; and the warning about the zone, if no task goes by it yet.
+    fn remarks(
+        &mut self,
+        specs: &[TaskSpec],
+        applied: &Applied,
+    ) -> (Vec<Message>, Option<Message>) {
+        let mut later = self.zone_warning.take();
+        let now = later.take_if(|_| specs.iter().any(|spec| spec.is_zone_default));
+        (now.into_iter().chain(applied.remarks.iter().map(message)).collect(), later)
+    }
 }
 
 #[cfg(feature = "testing")]
@@ -200,80 +367,6 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
     Settings::load(given).map_err(|found| StartError::of_faults(faults(found)))
 }
 
-/// The tasks defined in code, those of configurers last.
-fn in_code(builder: &mut Builder) -> Vec<Definition> {
-    for configure in builder.configurers.drain(..) {
-        configure(&mut builder.registrar);
-    }
-    std::mem::take(&mut builder.registrar.defined)
-}
-
-/// The names of all tasks, each with its index among the definitions.
-fn names(settings: &Settings, definitions: &[Definition]) -> Names {
-    let mut names = settings.names();
-    for (number, task) in definitions.iter().enumerate() {
-        names.insert(&task.name, number);
-    }
-    names
-}
-
-/// Adds the tasks that are announced and not defined to the names. Returns them with their numbers.
-fn announced(
-    builder: &Builder,
-    mut names: Names,
-    defined: usize,
-) -> (Names, Vec<(usize, Arc<str>)>) {
-    let mut announced = Vec::new();
-    for name in &builder.announced {
-        let (name, number) = (Arc::<str>::from(name.as_str()), defined + announced.len());
-        if names.insert(&name, number) {
-            announced.push((number, name));
-        }
-    }
-    (names, announced)
-}
-
-/// Checks the settings of announced tasks, and sorts all faults of settings, the `unfit` ones of attributes included.
-fn finish(
-    mut application: Application<'_>,
-    announced: &[(usize, Arc<str>)],
-    mut unfit: Vec<SettingsError>,
-) -> Applied {
-    for (number, name) in announced {
-        let (place, rule, attributes) = (String::new(), RuleKind::Once, Vec::new());
-        let silent = TaskTexts { name, place, rule, attributes };
-        application.task(*number, &silent);
-    }
-    let mut applied = application.finish();
-    applied.faults.append(&mut unfit);
-    SettingsError::sort(&mut applied.faults);
-    applied
-}
-
-/// The default zone, and a warning if it was guessed.
-fn zone(
-    builder: &Builder,
-    globals: &Globals,
-    variable: &str,
-    faults: &mut Vec<String>,
-) -> (Zone, Option<Message>) {
-    let name = globals.zone.as_deref().or(builder.zone.as_deref());
-    default_zone(name, variable).unwrap_or_else(|fault| {
-        faults.push(fault);
-        (Zone::UTC, None)
-    })
-}
-
-/// What is printed before the start message; and the doubt about the zone, if no task goes by it yet.
-fn remarks(
-    mut doubt: Option<Message>,
-    planned: &[Planned],
-    applied: &Applied,
-) -> (Vec<Message>, Option<Message>) {
-    let told = doubt.take_if(|_| planned.iter().any(|task| task.is_zone_default));
-    (told.into_iter().chain(applied.remarks.iter().map(message)).collect(), doubt)
-}
-
 fn message(remark: &Remark) -> Message {
     match remark.level {
         Level::Note => Message::info(&remark.text),
@@ -290,10 +383,10 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
     report
 }
 
-fn warnings(planned: &[Planned], now: DateTime<Utc>) -> Vec<Message> {
-    let is_empty = planned.is_empty();
-    let own = planned.iter().filter_map(|task| task.warning(now)).map(Message::warn);
-    is_empty.then(no_tasks).into_iter().chain(panics_abort()).chain(own).collect()
+fn warnings(specs: &[TaskSpec], now: DateTime<Utc>) -> Vec<Message> {
+    let of_tasks = specs.iter().filter_map(|spec| spec.warning(now)).map(Message::warn);
+    let no_tasks = specs.is_empty().then(no_tasks);
+    no_tasks.into_iter().chain(panics_abort()).chain(of_tasks).collect()
 }
 
 /// The pools of the builder but the default one.
@@ -338,18 +431,4 @@ fn limit(builder: &Builder, globals: &Globals) -> Duration {
         return Duration::ZERO;
     }
     globals.await_termination_period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
-}
-
-/// One fault for each task that is expected and not there.
-fn unexpected(expected: &[String], names: &Names) -> Vec<String> {
-    let missing = expected.iter().filter_map(|name| names.find(name).err());
-    missing
-        .map(|error| {
-            format!(
-                "expected tasks: {error}\n\
-                 help: tasks in another crate are linked only if the crate is mentioned: \
-                 `use jobs as _;`"
-            )
-        })
-        .collect()
 }

@@ -9,6 +9,7 @@ use scheduler_core::Clock;
 
 use super::annotated::Annotated;
 use super::context::Context;
+#[cfg(feature = "durable")]
 use super::durable::Durable;
 use super::pools::Pools;
 use super::tasks::Tasks;
@@ -28,6 +29,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const REMINDER: Duration = Duration::from_secs(10);
 
 /// The time that the store has for the last outcomes of durable jobs.
+#[cfg(feature = "durable")]
 const STORE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The time that listeners have for the last events.
@@ -46,7 +48,8 @@ pub(super) struct Running {
     pub(super) tasks: Tasks,
     /// The managed values, also those that no task takes.
     pub(super) states: States,
-    pub(super) durable: Durable,
+    #[cfg(feature = "durable")]
+    pub(super) durable: Option<Durable>,
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
     /// A runtime that was built for the scheduler ends with it.
@@ -57,20 +60,22 @@ impl Running {
     pub(super) fn stop(&self, hint: &str) -> Result<(), StopError> {
         let begun = self.clock.wall();
         self.begin_stop(begun);
-        let (running, limit) = (self.tasks.all.running(begun), self.limit);
+        let (running, limit) = (self.tasks.table.running(begun), self.limit);
         self.messages.announce(Stopping { running: &running, limit, hint }.message());
         let stopped = if self.await_runs() { Ok(()) } else { self.stop_runs() };
-        self.durable.await_stop(STORE_LIMIT);
+        #[cfg(feature = "durable")]
+        self.durable.iter().for_each(|durable| durable.await_stop(STORE_LIMIT));
         self.announce_end(begun);
         stopped
     }
 
     /// Starts no new runs.
     fn begin_stop(&self, at: DateTime<Utc>) {
-        self.tasks.all.registry().close();
-        self.durable.stop();
+        self.tasks.table.close();
+        #[cfg(feature = "durable")]
+        self.durable.iter().for_each(Durable::stop);
         self.bus.emit(Event::global(at, EventKind::SchedulerStopping {}));
-        self.tasks.all.shut_down();
+        self.tasks.table.shut_down();
         self.pools.shutdown();
         self.shutdown.request();
     }
@@ -89,7 +94,7 @@ impl Running {
             if left.is_zero() || is_refused {
                 return false;
             }
-            let running = self.tasks.all.running(self.clock.wall());
+            let running = self.tasks.table.running(self.clock.wall());
             // Without runs, the threads are about to end.
             if !running.is_empty() {
                 self.messages.announce(StillWaiting { running: &running, left }.message());
@@ -99,10 +104,10 @@ impl Running {
 
     /// Asks the runs in progress to stop. Returns an error if there were any.
     fn stop_runs(&self) -> Result<(), StopError> {
-        let late = self.tasks.all.running(self.clock.wall());
+        let late = self.tasks.table.running(self.clock.wall());
         self.end_runs();
         let _ = self.await_end(GRACE);
-        let left = self.tasks.all.running(self.clock.wall());
+        let left = self.tasks.table.running(self.clock.wall());
         let is_left = |each: &StillRunning| left.iter().any(|left| left.task == each.task);
         let cut: Vec<_> = late.iter().filter(|each| !is_left(each)).cloned().collect();
         if !cut.is_empty() {
@@ -120,7 +125,7 @@ impl Running {
 
     /// Asks the runs in progress to stop, and reports that.
     fn end_runs(&self) {
-        self.tasks.all.report_shutdown();
+        self.tasks.table.report_shutdown();
         self.pools.shutdown_now();
     }
 
@@ -131,9 +136,9 @@ impl Running {
     fn announce_end(&self, begun: DateTime<Utc>) {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
-        self.tasks.all.await_events(FLUSH);
-        let Totals { runs, failures, skipped, at_least } = self.tasks.all.totals();
-        let unfinished = self.tasks.all.running(at).len();
+        self.tasks.table.await_events(FLUSH);
+        let Totals { runs, failures, skipped, at_least } = self.tasks.table.totals();
+        let unfinished = self.tasks.table.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));
         if !self.bus.flush(FLUSH) {
             self.messages.announce(undelivered(self.bus.give_up(), FLUSH));
@@ -151,10 +156,10 @@ impl Running {
     /// Stops all tasks without waiting, because the scheduler was dropped.
     pub(super) fn stop_dropped(&self) {
         self.begin_stop(self.clock.wall());
-        let tasks = &self.tasks.all;
+        let tasks = &self.tasks.table;
         let has_run = !self.pools.are_idle() || tasks.totals().runs > 0;
         self.end_runs();
-        if !has_run && tasks.registry().all().len() > 0 {
+        if !has_run && !tasks.all().is_empty() {
             self.messages.announce(dropped_too_early());
         }
         self.messages.flush();
@@ -164,7 +169,7 @@ impl Running {
     pub(super) fn clear(&mut self) {
         // RACE: runs may begin until the pools are shut down, so not before.
         let is_idle = self.pools.are_idle();
-        self.tasks.all.clear();
+        self.tasks.table.clear();
         for value in mem::take(&mut self.states).into_values() {
             if let Err(failure) = catch(|| drop(value)) {
                 let kind = EventKind::DropPanicked { failure };

@@ -10,9 +10,9 @@ use super::launch::{has_async, launch};
 use super::prepare::{DryRun, Prepared, Purpose, prepare};
 use super::scheduler::Scheduler;
 use super::signals::Signals;
-use crate::define::registrar::Planned;
 use crate::error::StartError;
 use crate::observe::report::Message;
+use crate::run::task::TaskSpec;
 
 /// Printed when a stop takes long.
 const HINT: &str = "Ctrl-C again to quit now";
@@ -173,7 +173,7 @@ impl Builder {
     fn prepare_to_start(&mut self, is_in_async_code: bool) -> Result<Option<Prepared>, StartError> {
         let mut prepared = prepare(self, Purpose::Start)?;
         let Some(report) = &prepared.report else {
-            prepared.remarks.extend(without_tokio(&prepared.planned, is_in_async_code));
+            prepared.remarks.extend(without_tokio(&prepared.specs, is_in_async_code));
             return Ok(Some(prepared));
         };
         // A closed stdout is no reason to fail.
@@ -191,8 +191,8 @@ fn reserve_signals() -> Result<Signals, StartError> {
 }
 
 /// A message if there are async tasks, the feature `tokio` is off, and a Tokio runtime probably runs.
-fn without_tokio(planned: &[Planned], is_in_async_code: bool) -> Option<Message> {
-    if cfg!(feature = "tokio") || !has_async(planned) {
+fn without_tokio(specs: &[TaskSpec], is_in_async_code: bool) -> Option<Message> {
+    if cfg!(feature = "tokio") || !has_async(specs) {
         return None;
     }
     const HELP: &str = "help: cargo add scheduler-rs --features tokio";

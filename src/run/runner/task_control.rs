@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
-use super::all_tasks::AllTasks;
+use super::task_table::TaskTable;
 use crate::define::schedule::Schedule;
 use crate::observe::{RuleKind, TaskSnapshot};
 use crate::run::shortened;
@@ -33,12 +33,12 @@ use crate::run::task::{Control, ControlError, ManualRun, Until};
 #[doc(alias = "ScheduledTask")]
 pub struct TaskControl {
     control: Control,
-    tasks: Arc<AllTasks>,
+    table: Arc<TaskTable>,
 }
 
 impl TaskControl {
-    pub(super) fn new(control: Control, tasks: Arc<AllTasks>) -> Self {
-        Self { control, tasks }
+    pub(super) fn new(control: Control, table: Arc<TaskTable>) -> Self {
+        Self { control, table }
     }
 
     #[cfg(test)]
@@ -144,7 +144,7 @@ impl TaskControl {
     /// longer than the task's jitter.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
-        let rule = self.tasks.rule(self.control.name(), schedule)?;
+        let rule = self.table.rule(self.control.name(), schedule)?;
         self.control.reschedule(rule)
     }
 
@@ -169,7 +169,7 @@ impl TaskControl {
     /// As [`reschedule`](Self::reschedule). Of a durable task the rule can be looked at, too.
     #[track_caller]
     pub fn preview(&self, schedule: Schedule, count: usize) -> Result<Preview, ControlError> {
-        let rule = self.tasks.rule(self.control.name(), schedule)?;
+        let rule = self.table.rule(self.control.name(), schedule)?;
         Ok(Preview {
             kind: rule.kind(),
             rule: rule.to_string().into(),
@@ -212,7 +212,7 @@ impl TaskControl {
     /// When the task has ended, has no rule or is durable, when its attributes are faulty, or when the scheduler is
     /// stopping.
     pub fn enable(&self) -> Result<(), ControlError> {
-        self.tasks.enable(&self.control)
+        self.table.enable(&self.control)
     }
 
     /// Ends the task, and asks runs in progress to stop: a future is dropped at its next await, a plain

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use scheduler_core::trigger::Zone;
 
-use super::all_tasks::AllTasks;
 use super::task_control::{Pause, Tagged, TaskControl};
+use super::task_table::TaskTable;
+use crate::define::definition::Definition;
 use crate::define::metadata::Location;
-use crate::define::registrar::Definition;
 use crate::define::schedule::Schedule;
 use crate::error::AddError;
 use crate::observe::{PoolSnapshot, TaskSnapshot};
@@ -39,12 +39,12 @@ use crate::run::task::{Control, ControlError, Until};
 /// ```
 #[derive(Clone)]
 pub struct Tasks {
-    pub(super) all: Arc<AllTasks>,
+    pub(super) table: Arc<TaskTable>,
 }
 
 impl Tasks {
     pub(super) fn new() -> Self {
-        Self { all: Arc::default() }
+        Self { table: Arc::default() }
     }
 
     /// All tasks at this moment, in the order in which they were added.
@@ -53,7 +53,7 @@ impl Tasks {
     /// [`keep_ended_tasks`](crate::Builder::keep_ended_tasks) are there.
     #[must_use]
     pub fn list(&self) -> Vec<TaskSnapshot> {
-        self.all.controls().iter().map(Control::snapshot).collect()
+        self.table.all().iter().map(Control::snapshot).collect()
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for
@@ -63,7 +63,7 @@ impl Tasks {
     ///
     /// When no task has that name, or several may be meant.
     pub fn get(&self, name: &str) -> Result<TaskControl, ControlError> {
-        Ok(self.control(self.all.find(name)?))
+        Ok(self.control(self.table.find(name)?))
     }
 
     /// The tasks with this tag, for controlling them together; empty if no task has it.
@@ -86,7 +86,7 @@ impl Tasks {
     #[doc(alias = "GroupMatcher")]
     pub fn tagged(&self, tag: &str) -> Tagged {
         let has_tag = |task: &Control| task.facts().tags.iter().any(|own| **own == *tag);
-        let tasks = self.all.controls().into_iter().filter(has_tag);
+        let tasks = self.table.all().into_iter().filter(has_tag);
         Tagged::new(tasks.map(|task| self.control(task)).collect())
     }
 
@@ -102,13 +102,13 @@ impl Tasks {
     /// The pools at this moment, the default one first; empty once the scheduler has stopped.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolSnapshot> {
-        self.all.launcher().map(|launcher| launcher.pool_snapshots()).unwrap_or_default()
+        self.table.factory().map(|factory| factory.pool_snapshots()).unwrap_or_default()
     }
 
     /// The zone of cron expressions without one; UTC once the scheduler has stopped.
     #[must_use]
     pub fn zone(&self) -> Zone {
-        self.all.launcher().map_or(Zone::UTC, |launcher| launcher.zone)
+        self.table.factory().map_or(Zone::UTC, |factory| factory.context.zone)
     }
 
     /// The durable jobs of the scheduler's store, and the schedules in it.
@@ -119,12 +119,12 @@ impl Tasks {
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn jobs(&self) -> Result<crate::Jobs, crate::JobsError> {
-        self.all.jobs.get().cloned().ok_or_else(crate::JobsError::no_store)
+        self.table.jobs.get().cloned().ok_or_else(crate::JobsError::no_store)
     }
 
     /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
     pub fn pause_all(&self, pause: &Pause) {
-        for control in self.all.controls() {
+        for control in self.table.all() {
             // A task that has ended meanwhile needs no pause.
             let _ = control.pause_by(pause.note_text(), pause.by_text(), pause.end());
         }
@@ -132,7 +132,7 @@ impl Tasks {
 
     /// Resumes all paused tasks.
     pub fn resume_all(&self) {
-        for control in self.all.controls() {
+        for control in self.table.all() {
             // A task that is not paused goes on anyway.
             let _ = control.resume();
         }
@@ -193,7 +193,7 @@ impl Tasks {
     #[track_caller]
     fn define(&self, name: &str, schedule: Schedule, call: Call) -> Result<TaskControl, AddError> {
         let definition = Definition::in_code(name, schedule, call, Location::caller());
-        Ok(self.control(self.all.add(&definition)?))
+        Ok(self.control(self.table.add(&definition)?))
     }
 
     /// Cancels a task and removes it, so that its name is free. A run in progress is asked to stop, and the stop of the
@@ -203,11 +203,11 @@ impl Tasks {
     ///
     /// As [`get`](Self::get), and when another thread removes the same task at the same time.
     pub fn remove(&self, name: &str) -> Result<(), ControlError> {
-        self.all.remove(&self.all.find(name)?)
+        self.table.remove(&self.table.find(name)?)
     }
 
     fn control(&self, task: Control) -> TaskControl {
-        TaskControl::new(task, Arc::clone(&self.all))
+        TaskControl::new(task, Arc::clone(&self.table))
     }
 }
 
@@ -227,7 +227,7 @@ impl Extract for Tasks {
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The writer may call user code, which must not run under the lock.
-        let controls = self.all.controls();
+        let controls = self.table.all();
         f.debug_list().entries(controls.iter().map(Control::name)).finish()
     }
 }
@@ -257,7 +257,7 @@ mod tests {
         let found = tasks.get("x").unwrap();
         tasks.remove("x").unwrap();
         tasks.add("x", hourly(), |_| {}).unwrap();
-        let error = tasks.all.remove(found.control()).unwrap_err();
+        let error = tasks.table.remove(found.control()).unwrap_err();
         assert!(error.is_unknown());
         assert_eq!(error.to_string(), "task `x` was removed already");
         assert!(!tasks.get("x").unwrap().snapshot().state.is_ended());
@@ -277,9 +277,9 @@ mod tests {
         tasks.add("x", Schedule::fixed_rate("1h"), body).unwrap();
         begun.recv().unwrap();
         let found = [tasks.get("x").unwrap(), tasks.get("x").unwrap()];
-        assert!(tasks.all.remove(found[0].control()).is_ok());
-        assert!(tasks.all.remove(found[1].control()).unwrap_err().is_unknown());
-        let running = tasks.all.running(scheduler.wall());
+        assert!(tasks.table.remove(found[0].control()).is_ok());
+        assert!(tasks.table.remove(found[1].control()).unwrap_err().is_unknown());
+        let running = tasks.table.running(scheduler.wall());
         finish.send(()).unwrap();
         assert_eq!(running.len(), 1);
         scheduler.shutdown().unwrap();

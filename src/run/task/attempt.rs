@@ -37,7 +37,7 @@ pub(super) fn execute(
     engine: &scheduler_core::Run,
 ) -> Fired {
     let StartedAttempt { run, call, is_gated } = begun;
-    if is_gated && task.gates.has_async() {
+    if is_gated && task.env.gates.has_async() {
         let stage = Stage::gates(task, &run);
         continue_as_task(engine, Work::new(task, run, call, stage));
         return Fired::Done;
@@ -110,7 +110,7 @@ fn fail(task: &ScheduledTask, run: &Run, span: Option<&Span>, failure: Failure) 
 #[cold]
 fn pass_gates(task: &Arc<Timer<ScheduledTask>>, run: &Run) -> bool {
     let context = GateContext::of(run);
-    let verdict = task.gates.admit(&context);
+    let verdict = task.env.gates.admit(&context);
     take_verdict(task, run, verdict, true)
 }
 
@@ -196,7 +196,7 @@ impl Stage {
         let context = GateContext::of(run);
         let reporter = Arc::clone(task);
         let report = move |failure| reporter.report_hook("gate", failure);
-        Self::Gates(Box::pin(Arc::clone(&task.gates).admit_async(context, report)))
+        Self::Gates(Box::pin(Arc::clone(&task.env.gates).admit_async(context, report)))
     }
 }
 

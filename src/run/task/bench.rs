@@ -8,7 +8,8 @@ use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::control::Control;
 use super::rule::Rule;
-use super::scheduled_task::TaskParts;
+use super::scheduled_task::TaskEnv;
+use super::spec::TaskSpec;
 use crate::observe::{BusBuilder, Listener, TaskFacts};
 use crate::run::Run;
 use crate::run::inject::Call;
@@ -67,23 +68,25 @@ impl BenchTask {
         };
         let bus = self.listener.iter().cloned().fold(BusBuilder::new(), BusBuilder::in_place);
         let bus = Arc::new(bus.build(Arc::clone(&self.clock)).expect("a bus without a thread"));
-        let (pool, clock) = (Arc::clone(&self.pool), Arc::clone(&self.clock));
-        let policy = Arc::default();
-        let (disabled, on_end) = (None, None);
-        let (gates, pool_events) = <_>::default();
-        let parts = TaskParts {
-            facts,
-            rule,
-            policy,
-            call,
-            pool,
-            clock,
+        let env = TaskEnv {
+            pool: Arc::downgrade(&self.pool),
+            clock: Arc::clone(&self.clock),
             bus,
-            gates,
-            pool_events,
-            disabled,
-            on_end,
+            gates: Arc::default(),
+            pool_events: None,
+            on_end: None,
         };
-        Control::make(parts).begin(&self.pool).map_err(|error| format!("{error:?}"))
+        let spec = TaskSpec {
+            facts: Arc::new(facts),
+            rule,
+            policy: Arc::default(),
+            durable: None,
+            job: None,
+            is_zone_default: false,
+            call,
+            disabled: None,
+        };
+        let task = Control::make(spec, Arc::new(env), &self.pool);
+        task.begin(&self.pool).map_err(|error| format!("{error:?}"))
     }
 }

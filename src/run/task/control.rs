@@ -13,7 +13,8 @@ use super::locked_task::LockedTask;
 use super::manual::ManualRun;
 use super::planner::Refusal;
 use super::rule::Rule;
-use super::scheduled_task::{ScheduledTask, TaskParts};
+use super::scheduled_task::{ScheduledTask, TaskEnv};
+use super::spec::TaskSpec;
 use crate::observe::{EventKind, LATE, SharedTotals, StopReason, TaskFacts, TaskState};
 
 /// A task, to be looked at and controlled. Clones are the same task.
@@ -42,8 +43,8 @@ impl fmt::Display for NotBegun {
 
 impl Control {
     /// Makes a task that has not [begun](Self::begin).
-    pub(crate) fn make(parts: TaskParts) -> Self {
-        Self { task: ScheduledTask::make(parts) }
+    pub(crate) fn make(spec: TaskSpec, env: Arc<TaskEnv>, pool: &Arc<ScheduledThreadPool>) -> Self {
+        Self { task: ScheduledTask::make(spec, env, pool) }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -153,7 +154,7 @@ impl Control {
     /// The task has ended, is running, or is about to be run; or the scheduler is stopping.
     pub(crate) fn run_now(&self) -> Result<ManualRun, ControlError> {
         let stopping = || ControlError::stopping(self.name());
-        let pool = self.task.pool.upgrade().ok_or_else(stopping)?;
+        let pool = self.task.env.pool.upgrade().ok_or_else(stopping)?;
         if pool.run_state() != RunState::Running {
             return Err(stopping());
         }
@@ -354,7 +355,7 @@ impl Control {
     /// The task has ended, its attributes are faulty, it has no rule or is durable; or the scheduler is stopping.
     pub(crate) fn enable(&self) -> Result<(), ControlError> {
         let (task, stopping) = (&self.task, || ControlError::stopping(self.name()));
-        let pool = task.pool.upgrade().ok_or_else(stopping)?;
+        let pool = task.env.pool.upgrade().ok_or_else(stopping)?;
         let mut state = task.lock();
         match state.end {
             Some(TaskState::Disabled) => {}

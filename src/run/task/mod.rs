@@ -29,7 +29,7 @@
 //!
 //! # How a neighbour uses it
 //!
-//! The runner makes [`TaskParts`] of each planned task, a [`Control`] of them, and has it [begin](Control::begin).
+//! The runner makes a [`Control`] of each [`TaskSpec`], and has it [begin](Control::begin).
 
 mod attempt;
 #[cfg(feature = "__bench")]
@@ -54,6 +54,7 @@ mod rule;
 mod runs;
 mod scheduled_task;
 mod snapshot;
+mod spec;
 #[cfg(test)]
 mod tests;
 mod trigger_query;
@@ -70,7 +71,8 @@ pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, P
 pub use manual::ManualRun;
 pub(crate) use policy::{Policy, Retry};
 pub(crate) use rule::Rule;
-pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskParts};
+pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
+pub(crate) use spec::{DurableOptions, TaskSpec};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
 pub use wait::{Until, failures, runs, successes};

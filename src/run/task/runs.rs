@@ -101,15 +101,15 @@ impl LockedTask<'_> {
         let (now, task, cause) = (self.now, self.task, start.cause);
         let state = &mut *self.state;
         state.runs += 1;
-        let is_gated = !task.gates.is_empty();
+        let is_gated = !task.env.gates.is_empty();
         let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let job = start.request.as_ref().and_then(RunRequest::job);
         let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
         let run = Run::begin(&AttemptStart {
             task: &state.facts,
-            pool: &task.pool,
-            clock: &task.clock,
+            pool: &task.env.pool,
+            clock: &task.env.clock,
             number: state.runs,
             attempt: job.map_or(1, |job| job.attempt),
             cause: job.map_or(cause, |job| job.cause),
@@ -157,7 +157,7 @@ impl LockedTask<'_> {
 
     /// Reports that an attempt starts.
     pub(super) fn report_start(&mut self, run: &Run) {
-        if self.task.bus.is_heard() {
+        if self.task.env.bus.is_heard() {
             self.report(EventKind::RunStarted { run: run.info(), late: run.lateness() });
         }
     }
@@ -166,7 +166,7 @@ impl LockedTask<'_> {
         let (now, task) = (self.now, self.task);
         let facts = Arc::clone(&self.state.facts);
         let active = &mut self.state.active[index];
-        let is_gated = !active.is_admitted && !task.gates.is_empty();
+        let is_gated = !active.is_admitted && !task.env.gates.is_empty();
         let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let last = &active.run;
@@ -176,8 +176,8 @@ impl LockedTask<'_> {
         };
         let run = Run::begin(&AttemptStart {
             task: &facts,
-            pool: &task.pool,
-            clock: &task.clock,
+            pool: &task.env.pool,
+            clock: &task.env.clock,
             number: last.number(),
             attempt: last.attempt() + u32::from(active.has_attempted),
             cause: last.cause(),
@@ -336,7 +336,7 @@ impl LockedTask<'_> {
     fn record_run(&mut self, FinishedRun { mut active, outcome }: FinishedRun) {
         let took = self.now.tick.since(active.began.tick);
         let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
-        if recorded.is_news || self.task.bus.is_heard() {
+        if recorded.is_news || self.task.env.bus.is_heard() {
             let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
             let outcome = outcome.clone();
             self.report(EventKind::RunFinished { run, outcome, took, next, streak });

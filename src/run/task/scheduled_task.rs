@@ -11,32 +11,25 @@ use super::jitter::SeededJitter;
 use super::planner::Planner;
 use super::policy::Policy;
 use super::rule::Rule;
+use super::spec::TaskSpec;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
-use crate::run::inject::Call;
 use crate::sync::{Mutex, MutexGuard};
 use crate::unwind::wake_all;
 
-/// The arguments of [`ScheduledTask::make`].
-pub(crate) struct TaskParts {
-    pub(crate) facts: TaskFacts,
-    pub(crate) rule: Rule,
-    /// Shared with the task before if both are equal.
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) call: Call,
-    /// The pool in which the task runs.
-    pub(crate) pool: Arc<ScheduledThreadPool>,
+/// The surroundings that all tasks of a pool share.
+pub(crate) struct TaskEnv {
+    /// Weak, because the pool owns the armed timers.
+    pub(crate) pool: Weak<ScheduledThreadPool>,
     /// The clock of that pool.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) gates: Arc<Gates>,
     /// Explains scheduled runs that start at least a second late.
     pub(crate) pool_events: Option<Arc<PoolEvents>>,
-    /// `Some` if the task is disabled: the faults of its attributes, if there are any.
-    pub(crate) disabled: Option<String>,
     pub(crate) on_end: Option<Arc<OnEnd>>,
 }
 
-/// Is called with the name of a task that has ended.
+/// Called with the name of a task that has ended.
 pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
@@ -44,40 +37,35 @@ pub(crate) struct ScheduledTask {
     pub(super) name: Arc<str>,
     pub(super) policy: Arc<Policy>,
     pub(super) jitter_source: SeededJitter,
-    pub(super) clock: Arc<dyn Clock>,
-    /// Weak, because the pool owns the armed timer.
-    pub(super) pool: Weak<ScheduledThreadPool>,
-    pub(super) bus: Arc<Bus>,
-    pub(super) gates: Arc<Gates>,
-    pub(super) pool_events: Option<Arc<PoolEvents>>,
-    /// What is wrong with the attributes of a disabled task.
+    pub(super) env: Arc<TaskEnv>,
+    /// The errors in the attributes of a disabled task.
     pub(super) faults: Box<str>,
-    on_end: Option<Arc<OnEnd>>,
     state: Mutex<TaskInner>,
 }
 
 pub(super) type Guard<'a> = MutexGuard<'a, TaskInner>;
 
 impl ScheduledTask {
-    /// Makes a task that [`Control::begin`](super::Control::begin) starts.
-    pub(super) fn make(parts: TaskParts) -> Arc<Timer<Self>> {
-        let TaskParts { facts, rule, policy, call, pool, clock, bus, .. } = parts;
-        let jitter_source = SeededJitter::new(policy.seed, &facts.name);
-        let planner = Planner::new(&rule, Arc::clone(&policy), jitter_source, Now::read(&*clock));
-        let mut state = TaskInner::new(Arc::new(facts), rule, call, planner);
-        state.end = parts.disabled.as_ref().map(|_| TaskState::Disabled);
-        let name = Arc::clone(&state.facts.name);
+    /// Makes a task in its pool. [`Control::begin`](super::Control::begin) starts it.
+    pub(super) fn make(
+        spec: TaskSpec,
+        env: Arc<TaskEnv>,
+        pool: &Arc<ScheduledThreadPool>,
+    ) -> Arc<Timer<Self>> {
+        let (rule, policy) = spec.rule_and_policy();
+        let TaskSpec { facts, call, disabled, .. } = spec;
+        let name = Arc::clone(&facts.name);
+        let jitter_source = SeededJitter::new(policy.seed, &name);
+        let now = Now::read(&*env.clock);
+        let planner = Planner::new(&rule, Arc::clone(&policy), jitter_source, now);
+        let mut state = TaskInner::new(facts, rule, call, planner);
+        state.end = disabled.as_ref().map(|_| TaskState::Disabled);
         let task = Self {
             name: Arc::clone(&name),
             policy,
             jitter_source,
-            clock,
-            pool: Arc::downgrade(&pool),
-            bus,
-            gates: parts.gates,
-            pool_events: parts.pool_events,
-            faults: parts.disabled.unwrap_or_default().into(),
-            on_end: parts.on_end,
+            env,
+            faults: disabled.unwrap_or_default().into(),
             state: Mutex::new(state),
         };
         pool.timer(name, task)
@@ -88,13 +76,13 @@ impl ScheduledTask {
     }
 
     pub(super) fn now(&self) -> Now {
-        Now::read(&*self.clock)
+        Now::read(&*self.env.clock)
     }
 
     /// Delivers events that [`TaskInner::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
     pub(super) fn deliver(&self, mut events: Vec<Event>) {
         loop {
-            self.bus.emit_all(&mut events);
+            self.env.bus.emit_all(&mut events);
             let mut state = self.lock();
             std::mem::swap(&mut state.outbox, &mut events);
             if events.is_empty() {
@@ -111,14 +99,14 @@ impl ScheduledTask {
     /// Reports that the run of the calling thread starts late, if the threads of its pool were all busy. No lock may be
     /// held.
     pub(super) fn report_late(&self) {
-        if let Some(pool_events) = &self.pool_events {
+        if let Some(pool_events) = &self.env.pool_events {
             scheduler_core::Run::with_current(|engine| pool_events.explain(engine));
         }
     }
 
     /// Reports that the task has ended. No lock may be held.
     pub(super) fn report_end(&self) {
-        self.on_end.iter().for_each(|on_end| on_end(&self.name));
+        self.env.on_end.iter().for_each(|on_end| on_end(&self.name));
     }
 
     /// Drops a value whose destructor may be user code. No lock may be held.
@@ -130,14 +118,18 @@ impl ScheduledTask {
     }
 
     pub(super) fn report_drop(&self, facts: &Arc<TaskFacts>, failure: Failure) {
-        self.bus.emit(Event::of(self.clock.wall(), facts, EventKind::DropPanicked { failure }));
+        self.env.bus.emit(Event::of(
+            self.env.clock.wall(),
+            facts,
+            EventKind::DropPanicked { failure },
+        ));
     }
 
     /// Reports a panic of a hook. No lock may be held.
     pub(super) fn report_hook(&self, hook: &'static str, failure: Failure) {
         let facts = Arc::clone(&self.lock().facts);
-        self.bus.emit(Event::of(
-            self.clock.wall(),
+        self.env.bus.emit(Event::of(
+            self.env.clock.wall(),
             &facts,
             EventKind::HookFailed { hook, failure },
         ));

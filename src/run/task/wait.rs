@@ -159,7 +159,7 @@ fn is_quiet(state: &TaskInner, (): ()) -> Option<Result<(), ControlError>> {
 impl Control {
     /// Blocks until the task has had its runs, at most for `limit` on the scheduler's clock.
     pub(crate) fn wait_for(&self, until: Until, limit: Duration) -> Result<(), ControlError> {
-        let waited = block_on(self.watch(until), &*self.task.clock, limit);
+        let waited = block_on(self.watch(until), &*self.task.env.clock, limit);
         waited.unwrap_or_else(|| Err(self.too_late(until, limit)))
     }
 
@@ -174,7 +174,7 @@ impl Control {
     /// Blocks until no events of an ended task are on their way, at most for `limit`.
     pub(crate) fn await_events(&self, limit: Duration) {
         let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
-        let _ = block_on(watch, &*self.task.clock, limit);
+        let _ = block_on(watch, &*self.task.env.clock, limit);
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {

@@ -1,9 +1,14 @@
 //! Defaults for all tasks: where they may stand, what they give way to, and what is wrong there.
 
-use scheduler_expr::{Attribute, RuleKind};
+use scheduler_core::{NextFireTime, Trigger, TriggerContext};
+use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::define::definition::Definition;
+use crate::define::metadata::Location;
+use crate::define::schedule::Schedule;
 use crate::define::settings::*;
+use crate::run::inject::Call;
 
 const TOML: &str = "[scheduler.defaults]\ntimeout = \"5m\"\noverlap = \"queue_one\"\n\
                     tags = ['a', 'b']\nretry.max = 2\n[scheduler.tasks.purge]\ntimeout = \"-\"\n";
@@ -35,6 +40,14 @@ fn the_builder_overrides_the_environment_and_that_a_file() {
     check_value(&outcome.tasks[0], Attribute::Timeout, "2m", "env SCHEDULER_DEFAULTS_TIMEOUT");
 }
 
+struct Never;
+
+impl Trigger for Never {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
+        Ok(None)
+    }
+}
+
 #[test]
 fn a_default_of_no_use_to_a_task_is_left_out_there() {
     let text =
@@ -44,7 +57,8 @@ fn a_default_of_no_use_to_a_task_is_left_out_there() {
     let [report, purge] = outcome.tasks.as_slice() else { panic!("two tasks") };
     assert_eq!(given(report), [Attribute::Cron, Attribute::Zone, Attribute::Overlap]);
     assert_eq!(given(purge), [Attribute::FixedDelay, Attribute::InitialDelay]);
-    let custom = TaskTexts { rule: RuleKind::Custom, ..task("custom", &[]) };
+    let schedule = Schedule::on_trigger(Never);
+    let custom = Definition::in_code("custom", schedule, Call::noop(), Location::NONE);
     let settings = toml("[scheduler.defaults]\nmisfire = \"skip\"\n").load().expect("readable");
     let outcome =
         apply(&settings, &[custom, task("once", &[(Attribute::InitialDelay, "1s")])], &[]);
@@ -60,7 +74,7 @@ fn a_task_that_is_added_later_has_the_defaults_too() {
     let late = task("late", &[(Attribute::FixedRate, "1s"), (Attribute::Tags, "own")]);
     let late = settings.apply_to(&late, &names).expect("no fault");
     check_value(&late, Attribute::Timeout, "5m", "scheduler.toml:2");
-    check_value(&late, Attribute::Tags, "own", "");
+    check_value(&late, Attribute::Tags, "own", "src/a.rs:1");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::define::definition::Definition;
 use crate::define::settings::schema::DRY_RUN_VARIABLE;
 use crate::define::settings::*;
 
@@ -85,10 +86,7 @@ fn the_dry_run_is_known_before_anything_is_applied() {
 #[test]
 fn a_thousand_tasks_with_ten_thousand_lines_are_no_burden() {
     let names: Vec<String> = (0..1_000).map(|n| format!("shop::module_{n}::task_{n}")).collect();
-    let words: Vec<TaskTexts<'_>> = names
-        .iter()
-        .map(|name| TaskTexts { place: "src/a.rs:1".to_owned(), ..task(name, &REPORT) })
-        .collect();
+    let words: Vec<Definition> = names.iter().map(|name| task(name, &REPORT)).collect();
     let mut text = String::new();
     for name in &names {
         text.push_str(&format!("[scheduler.tasks.\"{name}\"]\n"));

@@ -3,6 +3,8 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::define::definition::Definition;
+use crate::define::metadata::Location;
 use crate::define::settings::source::ResolvedValue;
 use crate::define::settings::*;
 
@@ -35,12 +37,9 @@ fn placeholders_find_values_in_all_places() {
 
 #[test]
 fn a_placeholder_without_value_is_told_with_three_remedies() {
-    let words = [TaskTexts {
-        name: "daily_report",
-        place: "src/reports.rs:12".to_owned(),
-        rule: scheduler_expr::RuleKind::Once,
-        attributes: vec![(Attribute::Cron, "${reports.cron}"), (Attribute::Timeout, "${a:${b c}}")],
-    }];
+    let texts = [(Attribute::Cron, "${reports.cron}"), (Attribute::Timeout, "${a:${b c}}")];
+    let location = Location::new("src/reports.rs", 12);
+    let words = [Definition { location, ..task("daily_report", &texts) }];
     let settings = Places::default().load().expect("readable");
     let applied = apply(&settings, &words, &[]);
     let faults: Vec<String> = applied.faults.iter().map(SettingsError::to_string).collect();

@@ -3,9 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use scheduler_expr::{Attribute, RuleKind};
+use scheduler_expr::Attribute;
 
+use crate::define::definition::Definition;
+use crate::define::metadata::Location;
+use crate::define::schedule::Schedule;
 use crate::define::settings::*;
+use crate::run::inject::Call;
 
 pub(super) type Attributes = [(Attribute, &'static str); 2];
 
@@ -14,16 +18,20 @@ pub(super) const REPORT: Attributes =
 
 const PURGE: Attributes = [(Attribute::FixedDelay, "5s"), (Attribute::InitialDelay, "1m")];
 
-pub(super) fn task<'a>(name: &'a str, attributes: &[(Attribute, &'a str)]) -> TaskTexts<'a> {
-    let rule = RuleKind::Once;
-    TaskTexts { name, place: String::new(), rule, attributes: attributes.to_vec() }
+pub(super) fn task(name: &str, attributes: &[(Attribute, &str)]) -> Definition {
+    let texts = attributes.iter().map(|(attribute, text)| (*attribute, (*text).to_owned()));
+    Definition {
+        attributes: texts.collect(),
+        ..Definition::in_code(name, Schedule::default(), Call::noop(), Location::new("src/a.rs", 1))
+    }
 }
 
 /// The two tasks, each with a place in the source.
-pub(super) fn tasks() -> [TaskTexts<'static>; 2] {
+pub(super) fn tasks() -> [Definition; 2] {
+    let (report, purge) = (Location::new("src/jobs.rs", 12), Location::new("src/purge.rs", 3));
     [
-        TaskTexts { place: "src/jobs.rs:12".to_owned(), ..task("shop::jobs::report", &REPORT) },
-        TaskTexts { place: "src/purge.rs:3".to_owned(), ..task("shop::purge", &PURGE) },
+        Definition { location: report, ..task("shop::jobs::report", &REPORT) },
+        Definition { location: purge, ..task("shop::purge", &PURGE) },
     ]
 }
 
@@ -31,7 +39,7 @@ pub(super) fn tasks() -> [TaskTexts<'static>; 2] {
 pub(super) struct Outcome {
     pub(super) applied: Applied,
     pub(super) pools: Vec<PoolSettings>,
-    pub(super) tasks: Vec<ResolvedTask>,
+    pub(super) tasks: Vec<ResolvedAttributes>,
 }
 
 impl std::ops::Deref for Outcome {
@@ -42,10 +50,10 @@ impl std::ops::Deref for Outcome {
     }
 }
 
-pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]) -> Outcome {
+pub(super) fn apply(settings: &Settings, tasks: &[Definition], pools: &[&str]) -> Outcome {
     let mut names = settings.names();
     for (number, task) in tasks.iter().enumerate() {
-        names.insert(&task.name.into(), number);
+        names.insert(&task.name, number);
     }
     let mut application = settings.apply(&names, pools);
     let each = tasks.iter().enumerate();
@@ -55,7 +63,7 @@ pub(super) fn apply(settings: &Settings, tasks: &[TaskTexts<'_>], pools: &[&str]
 }
 
 /// The attributes that are set.
-pub(super) fn given(task: &ResolvedTask) -> Vec<Attribute> {
+pub(super) fn given(task: &ResolvedAttributes) -> Vec<Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
 }
 
@@ -121,7 +129,12 @@ pub(super) fn env<'a>(env: &'a [(&'a str, &'a str)]) -> Places<'a> {
 }
 
 #[track_caller]
-pub(super) fn check_value(task: &ResolvedTask, attribute: Attribute, text: &str, source: &str) {
+pub(super) fn check_value(
+    task: &ResolvedAttributes,
+    attribute: Attribute,
+    text: &str,
+    source: &str,
+) {
     let valued = task.get(attribute).expect("a value");
     assert_eq!((valued.text.as_str(), valued.source.to_string().as_str()), (text, source));
 }

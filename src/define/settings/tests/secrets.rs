@@ -1,4 +1,4 @@
-//! ResolvedAttributes of secrets, which no message shows.
+//! AttributeValues of secrets, which no message shows.
 
 use super::places::*;
 use crate::define::settings::*;

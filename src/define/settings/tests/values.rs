@@ -1,4 +1,4 @@
-//! ResolvedAttributes that are bad, hostile, or no text at all.
+//! AttributeValues that are bad, hostile, or no text at all.
 
 use std::time::Duration;
 
@@ -166,7 +166,7 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
 fn f_rg2_hostile_names_can_be_set_and_stay_on_one_line() {
     let long = hostile_names::long();
     let names = [&hostile_names::FORGING[..], &hostile_names::ODD, &["", "::", &*long]].concat();
-    let words = |name| TaskTexts { place: "src/a.rs:1".to_owned(), ..task(name, &[]) };
+    let words = |name| task(name, &[]);
     let words: Vec<_> = names.iter().copied().map(words).collect();
     let quoted =
         |name: &str| name.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect::<String>();

@@ -11,7 +11,7 @@ use crate::observe::{Outcome, TaskState};
 use crate::run::inject::Call;
 use crate::run::task::{
     Admission, AsyncGate, Control, GateContext, GateError, GateFuture, Gates, Permit, Policy,
-    Retry, Rule, TaskParts,
+    Retry, Rule,
 };
 use crate::sync::Mutex;
 use scheduler_expr::{OnError, Overlap};
@@ -97,7 +97,7 @@ fn gates(are_async: bool, doors: &[&[Does]]) -> (Gates, Notes) {
 
 fn start_with(stage: &Stage, (rule, policy): (Rule, Policy), call: Call, gates: Gates) -> Control {
     let parts = stage.parts(rule, policy, call);
-    Stage::begin(TaskParts { gates: Arc::new(gates), ..parts }).unwrap()
+    Parts { gates: Arc::new(gates), ..parts }.begin().unwrap()
 }
 
 /// A task whose runs take so long, with gates that are sync or async.

@@ -39,7 +39,7 @@ fn a_failure_that_came_in_time_is_one_though_the_time_is_over_when_it_is_looked_
     let call = stage.call(|_| fails(99));
     let mut parts = stage.parts(rate(60_000), policy, call);
     parts.clock = Arc::new(Creeping(stage.clock.clone()));
-    let control = Stage::begin(parts).unwrap();
+    let control = parts.begin().unwrap();
     stage.until(50_000);
     let snapshot = control.snapshot();
     let run = snapshot.last_runs.last().expect("one run");

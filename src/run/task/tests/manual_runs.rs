@@ -13,7 +13,7 @@ use crate::observe::RunRecord;
 use crate::run::inject::Call;
 use crate::run::one_shot::tests::Bell;
 use crate::run::task::{
-    Admission, Control, ControlError, GateContext, Gates, ManualRun, Policy, Retry, TaskParts,
+    Admission, Control, ControlError, GateContext, Gates, ManualRun, Policy, Retry,
 };
 use crate::run::{Cause, Run};
 use scheduler_expr::Overlap;
@@ -119,7 +119,7 @@ fn a_manual_run_that_a_gate_refuses_resolves_to_an_error() {
     let mut gates = Gates::default();
     gates.push(|_: &GateContext| Ok(Admission::refuse("another host leads")));
     let parts = stage.parts(once(86_400_000), Policy::default(), stage.call(|_| ok(0)));
-    let control = Stage::begin(TaskParts { gates: Arc::new(gates), ..parts }).unwrap();
+    let control = Parts { gates: Arc::new(gates), ..parts }.begin().unwrap();
     let run = control.run_now().unwrap();
     stage.until(0);
     let error = ended(run).unwrap_err();

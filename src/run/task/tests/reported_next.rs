@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::shown::Seconds;
 use super::stage::*;
 use crate::observe::EventKind;
-use crate::run::task::{Control, Policy, Retry, Rule};
+use crate::run::task::{Policy, Retry, Rule};
 use scheduler_expr::Overlap;
 
 fn overlap(overlap: Overlap) -> Policy {
@@ -144,7 +144,7 @@ fn the_first_start_is_known_before_the_task_begins() {
         let mut stage = Stage::new();
         stage.until(4_500);
         let call = stage.call(|_| ok(0));
-        let control = Control::make(stage.parts(rule.clone(), policy, call));
+        let control = stage.parts(rule.clone(), policy, call).make();
         let first = control.first_start();
         control.begin(&stage.pool).unwrap();
         assert_eq!(first, control.snapshot().next, "{rule}");
@@ -153,6 +153,6 @@ fn the_first_start_is_known_before_the_task_begins() {
     let stage = Stage::new();
     let rule = Rule::Custom(Arc::new(Seconds::default()));
     let call = stage.call(|_| ok(0));
-    let control = Control::make(stage.parts(rule, Policy::default(), call));
+    let control = stage.parts(rule, Policy::default(), call).make();
     assert_eq!(control.first_start(), None, "the trigger is not asked");
 }

@@ -12,9 +12,9 @@ use scheduler_core::{
     Begun, Clock, ManualClock, ScheduledThreadPool, Tick, VirtualRun, VirtualWorkers,
 };
 
-use crate::observe::{BusBuilder, Event, EventKind, RuleKind, TaskFacts};
+use crate::observe::{Bus, BusBuilder, Event, EventKind, RuleKind, TaskFacts};
 use crate::run::inject::Call;
-use crate::run::task::{Control, NotBegun, Policy, Rule, TaskParts};
+use crate::run::task::{Control, Gates, NotBegun, OnEnd, Policy, Rule, TaskEnv, TaskSpec};
 use crate::run::{Cause, Run, TaskError, TaskResult};
 use crate::sync::Mutex;
 
@@ -65,6 +65,45 @@ pub(super) struct Log {
     pub(super) events: Mutex<Vec<Event>>,
 }
 
+/// A task and its surroundings.
+pub(super) struct Parts {
+    pub(super) spec: TaskSpec,
+    pub(super) pool: Arc<ScheduledThreadPool>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) bus: Arc<Bus>,
+    pub(super) gates: Arc<Gates>,
+    pub(super) on_end: Option<Arc<OnEnd>>,
+}
+
+impl Parts {
+    pub(super) fn make(self) -> Control {
+        let Self { spec, pool, clock, bus, gates, on_end } = self;
+        let weak = Arc::downgrade(&pool);
+        let env = TaskEnv { pool: weak, clock, bus, gates, pool_events: None, on_end };
+        Control::make(spec, Arc::new(env), &pool)
+    }
+
+    /// Makes a task, and begins it.
+    pub(super) fn begin(self) -> Result<Control, NotBegun> {
+        let pool = Arc::clone(&self.pool);
+        let control = self.make();
+        control.begin(&pool).map(|()| control)
+    }
+}
+
+pub(super) fn spec(facts: TaskFacts, rule: Rule, policy: Policy, call: Call) -> TaskSpec {
+    TaskSpec {
+        facts: Arc::new(facts),
+        rule,
+        policy: Arc::new(policy),
+        durable: None,
+        job: None,
+        is_zone_default: false,
+        call,
+        disabled: None,
+    }
+}
+
 impl Stage {
     pub(super) fn new() -> Self {
         Self::with_workers(8)
@@ -102,18 +141,11 @@ impl Stage {
     }
 
     pub(super) fn start(&self, rule: Rule, policy: Policy, call: Call) -> Control {
-        Stage::begin(self.parts(rule, policy, call)).expect("the pool takes tasks")
+        self.parts(rule, policy, call).begin().expect("the pool takes tasks")
     }
 
-    /// Makes a task, and begins it.
-    pub(super) fn begin(parts: TaskParts) -> Result<Control, NotBegun> {
-        let pool = Arc::clone(&parts.pool);
-        let control = Control::make(parts);
-        control.begin(&pool).map(|()| control)
-    }
-
-    /// What a task is made of, for a test that has another clock, or does without the stage's start.
-    pub(super) fn parts(&self, rule: Rule, policy: Policy, call: Call) -> TaskParts {
+    /// A task that has not been made, for a test that has another clock, or does without the stage's start.
+    pub(super) fn parts(&self, rule: Rule, policy: Policy, call: Call) -> Parts {
         let log = Arc::clone(&self.log);
         let mut bus = BusBuilder::new();
         if self.is_heard {
@@ -121,17 +153,12 @@ impl Stage {
         }
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = bus.synchronous().build(Arc::clone(&clock)).expect("no thread is needed");
-        TaskParts {
-            facts: facts("task", &rule),
-            rule,
-            policy: policy.into(),
-            call,
+        Parts {
+            spec: spec(facts("task", &rule), rule, policy, call),
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus),
             gates: Arc::default(),
-            pool_events: None,
-            disabled: None,
             on_end: None,
         }
     }

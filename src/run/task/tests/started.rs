@@ -9,13 +9,13 @@ use scheduler_core::{NextFireTime, ScheduledThreadPool, Trigger, TriggerContext}
 
 use super::stage::*;
 use crate::observe::TaskState;
-use crate::run::task::{Control, NotBegun, Policy, Rule, TaskParts};
+use crate::run::task::{NotBegun, Policy, Rule};
 
 #[test]
 fn a_task_that_is_cancelled_before_it_begins_is_cancelled_without_an_error() {
     let mut stage = Stage::new();
     let call = stage.call(|_| ok(0));
-    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
+    let control = stage.parts(rate(1_000), Policy::default(), call).make();
     stage.until(500);
     control.cancel().unwrap();
     control.begin(&stage.pool).expect("it has no fault");
@@ -29,7 +29,7 @@ fn a_task_that_is_cancelled_before_it_begins_is_cancelled_without_an_error() {
 fn a_pool_that_is_shut_down_refuses_a_task() {
     let stage = Stage::new();
     let call = stage.call(|_| ok(0));
-    let control = Control::make(stage.parts(rate(1_000), Policy::default(), call));
+    let control = stage.parts(rate(1_000), Policy::default(), call).make();
     stage.pool.shutdown();
     let error = control.begin(&stage.pool).unwrap_err();
     assert_eq!(error, NotBegun::Stopping);
@@ -44,7 +44,7 @@ fn a_pool_that_gets_no_thread_refuses_a_task() {
     let pool = ScheduledThreadPool::builder().thread_factory(refuse).build().unwrap();
     let pool = Arc::new(pool);
     let parts = stage.parts(rate(1_000), Policy::default(), stage.call(|_| ok(0)));
-    let control = Control::make(TaskParts { pool: Arc::clone(&pool), ..parts });
+    let control = Parts { pool: Arc::clone(&pool), ..parts }.make();
     let error = control.begin(&pool).unwrap_err();
     assert_eq!(error, NotBegun::NoThread);
     assert_eq!(error.to_string(), "its pool has no thread, and none can be started");
@@ -64,11 +64,11 @@ impl Trigger for Never {
 fn a_task_whose_rule_never_fires_is_completed_when_it_begins() {
     let stage = Stage::new();
     let parts = |rule| stage.parts(rule, Policy::default(), stage.call(|_| ok(0)));
-    let control = Control::make(parts(rate(1_000)));
+    let control = parts(rate(1_000)).make();
     control.reschedule(Rule::Custom(Arc::new(Never))).unwrap();
     control.begin(&stage.pool).expect("its first rule has no fault");
     assert_eq!(control.snapshot().state, TaskState::Completed);
-    let control = Control::make(parts(Rule::Custom(Arc::new(Never))));
+    let control = parts(Rule::Custom(Arc::new(Never))).make();
     control.begin(&stage.pool).expect("it has no fault");
     assert_eq!(control.snapshot().state, TaskState::Completed);
 }
@@ -90,7 +90,7 @@ fn a_trigger_that_was_asked_before_is_not_asked_again_when_its_task_begins() {
     let mut stage = Stage::new();
     let counting = Arc::new(Counting::default());
     let rule = Rule::Custom(Arc::<Counting>::clone(&counting));
-    let control = Control::make(stage.parts(rule, Policy::default(), stage.call(|_| ok(0))));
+    let control = stage.parts(rule, Policy::default(), stage.call(|_| ok(0))).make();
     control.ask_trigger();
     assert_eq!(control.first_start(), Some(start() + TimeDelta::seconds(1)));
     control.begin(&stage.pool).unwrap();

@@ -10,7 +10,7 @@ use super::stage::*;
 use crate::observe::{BusBuilder, Event, EventKind};
 use crate::run::Run;
 use crate::run::inject::Call;
-use crate::run::task::{Policy, Retry, TaskParts};
+use crate::run::task::{Policy, Retry};
 use crate::sync::Mutex;
 use scheduler_expr::Overlap;
 
@@ -71,13 +71,13 @@ fn a_request_to_stop_comes_before_the_end_of_its_run_on_a_real_pool() {
         };
         let stage = Stage::new();
         let parts = stage.parts(rate(1), Policy::default(), call);
-        let parts = TaskParts {
+        let parts = Parts {
             pool: Arc::clone(&pool),
             clock: Arc::clone(&clock) as _,
             bus: Arc::new(bus),
             ..parts
         };
-        let control = Stage::begin(parts).unwrap();
+        let control = parts.begin().unwrap();
         let (mut cancelled, limit) = (0, clock.now() + Duration::from_secs(60));
         while cancelled < 500 && clock.now() < limit {
             match control.cancel_run() {

@@ -15,13 +15,13 @@ use scheduler_core::{
 
 use crate::sync::{Mutex, MutexGuard};
 
-use super::super::stage::facts;
+use super::super::stage::{self, Parts, facts};
 use super::checker::Checker;
 use super::plan::{Op, Spec};
 use super::runs::{Act, End};
 use crate::observe::{BusBuilder, Event, TaskSnapshot};
 use crate::run::inject::Call;
-use crate::run::task::{Control, Policy, Rule, TaskParts};
+use crate::run::task::{Control, Policy, Rule};
 use crate::run::{Run, TaskError, TaskResult};
 
 pub(super) struct World {
@@ -102,20 +102,17 @@ impl World {
         };
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         let bus = BusBuilder::new().in_place(Arc::new(listener)).build(Arc::clone(&clock));
-        let parts = TaskParts {
-            facts: facts(&format!("task-{}", self.tasks.len()), &spec.rule),
-            rule: spec.rule.clone(),
-            policy: spec.policy.clone().into(),
-            call: self.call(spec, &checker),
+        let facts = facts(&format!("task-{}", self.tasks.len()), &spec.rule);
+        let (rule, policy) = (spec.rule.clone(), spec.policy.clone());
+        let parts = Parts {
+            spec: stage::spec(facts, rule, policy, self.call(spec, &checker)),
             pool: Arc::clone(&self.pool),
             clock,
             bus: Arc::new(bus.expect("no thread is needed")),
             gates: Arc::default(),
-            pool_events: None,
-            disabled: None,
             on_end: None,
         };
-        let control = super::super::stage::Stage::begin(parts).expect("the pool takes tasks");
+        let control = parts.begin().expect("the pool takes tasks");
         self.tasks.push(Subject { control, checker, shown: self.plant.shown });
         self.refresh();
     }

@@ -1,16 +1,14 @@
-//! How a store keeps the jobs of a task: the options of durable tasks, and their rule as a text that every process reads
-//! alike.
+//! The options of durable tasks, and the texts of their rules.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use scheduler_expr::{Attribute, RuleKind, SignedDuration};
 
-use super::planned::Stored;
-use super::resolve::Resolver;
-use crate::run::task::{Policy, Rule};
+use super::resolve::SpecBuilder;
+use crate::run::task::{DurableOptions, Policy, Rule};
 
-/// What a durable task needs, and has not.
+/// The help for a durable task without a store.
 const NO_STORE: &str =
     "give one to the builder: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
 
@@ -18,9 +16,13 @@ const NO_STORE: &str =
 const NO_FEATURE: &str =
     "switch it on in Cargo.toml: scheduler-rs = { version = \"0.1\", features = [\"durable\"] }";
 
-impl Resolver<'_> {
-    /// How a store keeps the jobs of the task; none if it is not durable.
-    pub(super) fn stored(&mut self, rule: Option<&Rule>, policy: &Policy) -> Option<Stored> {
+impl SpecBuilder<'_> {
+    /// The options of a durable task; `None` if it is not durable.
+    pub(super) fn durable(
+        &mut self,
+        rule: Option<&Rule>,
+        policy: &Policy,
+    ) -> Option<DurableOptions> {
         let is_job = self.definition.rule_alone() == RuleKind::Job;
         let is_durable = self.read(Attribute::Durable, |text| Attribute::Durable.parse_flag(text));
         if !is_job && is_durable != Some(true) {
@@ -31,7 +33,7 @@ impl Resolver<'_> {
             Attribute::Queue.check(text, None).map(|()| text.to_owned())
         });
         let day = Duration::from_secs(86_400);
-        let misfire_window = match self.effective.get(Attribute::MisfireWindow) {
+        let misfire_window = match self.attributes.get(Attribute::MisfireWindow) {
             None => Some(day),
             Some(_) => self.duration(Attribute::MisfireWindow),
         };
@@ -39,7 +41,7 @@ impl Resolver<'_> {
             Some(rule) if !is_job => self.timing(rule, policy),
             _ => Vec::new(),
         };
-        Some(Stored {
+        Some(DurableOptions {
             on_lost: self.word(),
             misfire_window,
             queue: queue.unwrap_or_else(|| "default".to_owned()),
@@ -57,8 +59,8 @@ impl Resolver<'_> {
         } else {
             ("the feature `durable`", NO_FEATURE)
         };
-        let what = if is_job { "a job".to_owned() } else { format!("`{}`", Attribute::Durable) };
-        self.refuse(Attribute::Durable, &format!("{what} needs {needs}"), help.to_owned());
+        let subject = if is_job { "a job".to_owned() } else { format!("`{}`", Attribute::Durable) };
+        self.refuse(Attribute::Durable, &format!("{subject} needs {needs}"), help.to_owned());
     }
 
     /// The attributes that say when the task fires, each in its only spelling, so that equal rules have equal texts in
@@ -70,7 +72,8 @@ impl Resolver<'_> {
         };
         match rule {
             Rule::Cron(trigger) => {
-                let text = |attribute| self.effective.get(attribute).map(|it| it.text.clone());
+                let text =
+                    |attribute| self.attributes.get(attribute).map(|value| value.text.clone());
                 let word = |attribute: Attribute| {
                     text(attribute).or(attribute.words().first().map(|word| (*word).to_owned()))
                 };
