@@ -12,8 +12,8 @@
 mod annotated;
 mod crons;
 mod durable;
+mod in_code;
 mod name;
-mod registrar;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -24,8 +24,8 @@ pub(crate) use annotated::Inputs;
 pub(crate) use crons::Crons;
 #[cfg(feature = "durable")]
 pub(crate) use durable::length as length_text;
+pub use in_code::Registrar;
 pub(crate) use name::faults as name_faults;
-pub use registrar::Registrar;
 pub(crate) use resolve::{ResolveContext, resolve};
 
 use crate::define::definition::Definition;

@@ -160,7 +160,8 @@ impl Control {
         }
         let mut locked = self.living()?;
         let now = locked.now;
-        let (run, reply) = ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.clock));
+        let (run, reply) =
+            ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.env.clock));
         let asked = locked.state.planner.run_now(reply, now);
         let refused = asked.map_err(|refusal| match (refusal, locked.state.active.first()) {
             (Refusal::Running, Some(active)) => {
