@@ -15,6 +15,7 @@ mod examples;
 mod faults;
 mod many_tasks;
 mod options;
+mod overdue;
 mod panics;
 mod random;
 #[path = "fixtures/said.rs"]

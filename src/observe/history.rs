@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
 
-use super::{Counters, Outcome, RunRecord, SharedTotals, SkipReason, Totals};
+use super::{Counters, Failure, Outcome, RunRecord, SharedTotals, SkipReason, Totals};
 use crate::run::{Cause, Run};
 
 /// How many runs are kept.
@@ -26,6 +26,8 @@ struct Past {
     next: usize,
     counters: Counters,
     streak: u64,
+    /// The first failure of the streak: when its run began, and why it failed.
+    first_failure: Option<Box<(WallTime, Failure)>>,
     /// When it began, and how long it took.
     last_success: Option<(WallTime, Duration)>,
     /// The sum for removed tasks, once the task is removed.
@@ -109,9 +111,11 @@ impl History {
         let is_news = !outcome.is_success() || is_first || past.streak > 0;
         if outcome.is_success() {
             past.streak = 0;
+            past.first_failure = None;
             past.last_success = Some((began, took));
-        } else if outcome.is_failure() {
+        } else if let Some(failure) = outcome.failure().filter(|_| outcome.is_failure()) {
             past.streak += 1;
+            past.first_failure.get_or_insert_with(|| Box::new((began, failure.clone())));
         }
         let kept = Kept {
             number: run.number(),
@@ -180,6 +184,17 @@ impl History {
     /// Failed runs in a row; a cancelled run neither counts nor ends it.
     pub(crate) fn streak(&self) -> u64 {
         self.0.as_ref().map_or(0, |past| past.streak)
+    }
+
+    /// When the first run of the streak began.
+    pub(crate) fn failing_since(&self) -> Option<DateTime<Utc>> {
+        let (began, _) = self.0.as_ref()?.first_failure.as_deref()?;
+        Some(began.to_utc())
+    }
+
+    /// The failure of the first run of the streak.
+    pub(crate) fn first_failure(&self) -> Option<&Failure> {
+        Some(&self.0.as_ref()?.first_failure.as_deref()?.1)
     }
 
     /// When the last successful run ended.

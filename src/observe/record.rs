@@ -278,6 +278,11 @@ pub struct TaskSnapshot {
     pub trigger_failure: Option<Failure>,
     /// What `next` would be if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
+    /// The due time of a run that waits for a thread of its pool. A run that is about to start has one for a moment.
+    pub late_since: Option<DateTime<Utc>>,
+    /// The first fire time that came during the run in progress and got no run, because that one still holds the task.
+    /// `None` for fixed delays, which have no fire times during a run.
+    pub stuck_since: Option<DateTime<Utc>>,
     /// How many runs are in progress.
     pub running: usize,
     /// When the oldest run in progress started.
@@ -286,6 +291,10 @@ pub struct TaskSnapshot {
     pub last_runs: Vec<RunRecord>,
     /// Failed runs in a row.
     pub streak: u64,
+    /// When the first of them started.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// The failure of the first of them.
+    pub first_failure: Option<Failure>,
     /// When the last successful run ended.
     pub last_success: Option<DateTime<Utc>>,
     /// Its counts.

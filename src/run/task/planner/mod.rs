@@ -104,6 +104,8 @@ pub(super) struct Planner {
     requests: VecDeque<RunRequest>,
     /// How many runs are in progress.
     running: u32,
+    /// The first fire time that came while no more runs were allowed, until one ends.
+    overrun: Option<Due>,
     /// How many runs of the schedule have started, for `max_runs`.
     starts: u64,
     pause: Option<Box<Pause>>,
@@ -144,6 +146,7 @@ impl Planner {
             queued: None,
             requests: VecDeque::new(),
             running: 0,
+            overrun: None,
             starts: 0,
             pause: None,
             restarts: None,
@@ -230,6 +233,7 @@ impl Planner {
         let is_queued = self.policy.overlap == Overlap::QueueOne;
         self.settle(if is_queued { Limit::UpTo(now) } else { Limit::Before(now) }, now);
         self.running -= 1;
+        self.overrun = None;
         self.skip_reports = SkipReports::default();
         if is_refused && run.cause == Cause::Schedule {
             self.starts -= 1;

@@ -41,6 +41,25 @@ impl Planner {
         all.map(|fire| fire.at).take_while(|at| *at != Due::NEVER).take(count.min(left)).collect()
     }
 
+    /// Returns the first fire time that came during the runs in progress, and that these held up.
+    pub(in crate::run::task) fn stuck_since(&self, now: Now) -> Option<Due> {
+        let mut planner = self.clone();
+        planner.look(now);
+        planner.overrun
+    }
+
+    /// Returns the due time of the first run that may start and waits for a thread.
+    pub(in crate::run::task) fn late_since(&self, now: Now) -> Option<Due> {
+        let mut planner = self.clone();
+        planner.look(now);
+        if planner.is_full() || planner.pause.is_some() || planner.is_spent() {
+            return None;
+        }
+        let waiting = planner.waiting.front()?;
+        let ended = waiting.ready.map(|ended| Due::Wall(ended.wall));
+        Some(ended.unwrap_or(waiting.range.first.due))
+    }
+
     fn preview(mut self, now: Now) -> Option<Due> {
         self.look(now);
         if self.is_full() {

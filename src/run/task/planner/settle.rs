@@ -107,8 +107,14 @@ impl Planner {
         let is_once = self.times.is_once();
         let reason = match self.policy.overlap {
             _ if is_once => return self.wait(Waiting { range, ready: None }),
-            Overlap::QueueOne if self.is_full() => return self.queue(range),
-            _ if self.is_full() => SkipReason::Overlap,
+            Overlap::QueueOne if self.is_full() => {
+                self.overrun.get_or_insert(range.first.at);
+                return self.queue(range);
+            }
+            _ if self.is_full() => {
+                self.overrun.get_or_insert(range.first.at);
+                SkipReason::Overlap
+            }
             _ if self.pause.is_some() => SkipReason::Paused,
             _ => return self.wait(Waiting { range, ready: None }),
         };
