@@ -65,7 +65,7 @@
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
 //! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `note`, `since`, `until`), `next`, `wouldRunAt`, `running`,
-//! `runningSince`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
+//! `runningSince`, `lateSince`, `stuckSince`, `failingSince`, `firstFailure`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
 //! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
 //! `counters`.
 //!

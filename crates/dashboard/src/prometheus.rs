@@ -129,6 +129,16 @@ const PAUSED: Metric =
 const STREAK: Metric = ("scheduler_task_streak", "gauge", "Failed runs since the last success.");
 const PERIOD: Metric =
     ("scheduler_task_period_seconds", "gauge", "The fixed rate or delay of the task.");
+const LATE: Metric = (
+    "scheduler_task_late_seconds",
+    "gauge",
+    "How long a run of the task has waited for a thread, otherwise 0.",
+);
+const STUCK: Metric = (
+    "scheduler_task_stuck_seconds",
+    "gauge",
+    "Time since a run in progress has held up the first fire time, otherwise 0.",
+);
 const LAST_RUN: Metric =
     ("scheduler_task_last_run_timestamp_seconds", "gauge", "When a run ended last.");
 const LAST_SUCCESS: Metric = (
@@ -234,6 +244,8 @@ fn put_task(text: &mut Text, app: &App, task: &TaskSnapshot) {
     text.gauge(&ACTIVE, name, task.running as f64);
     text.gauge(&PAUSED, name, f64::from(task.is_paused));
     text.gauge(&STREAK, name, task.streak as f64);
+    text.gauge(&LATE, name, age(task.late_since));
+    text.gauge(&STUCK, name, age(task.stuck_since));
     if let Some(period) = task.facts.period {
         text.gauge(&PERIOD, name, period.as_secs_f64());
     }
@@ -251,6 +263,11 @@ fn put_task(text: &mut Text, app: &App, task: &TaskSnapshot) {
         text.histogram(&DURATION, name, &tally.took);
         text.histogram(&LATENESS, name, &tally.late);
     }
+}
+
+/// The seconds since an instant; 0 without one.
+fn age(since: Option<DateTime<Utc>>) -> f64 {
+    since.and_then(|since| (now() - since).to_std().ok()).unwrap_or_default().as_secs_f64()
 }
 
 fn put_jobs(text: &mut Text, depth: &Depth) {

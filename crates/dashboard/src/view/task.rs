@@ -45,6 +45,11 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Value {
     put(&mut row, "wouldRunAt", task.would_run_at.map(instant));
     put(&mut row, "wouldRunAtLocal", task.would_run_at.map(|at| local(at, zone)));
     put(&mut row, "runningSince", task.running_since.map(instant));
+    put(&mut row, "lateSince", task.late_since.map(instant));
+    put(&mut row, "stuckSince", task.stuck_since.map(instant));
+    put(&mut row, "failingSince", task.failing_since.map(instant));
+    let first = task.first_failure.as_ref();
+    put(&mut row, "firstFailure", first.map(|it| app.options.redacted(it.message())));
     put(&mut row, "lastSuccess", task.last_success.map(instant));
     let failure = task.trigger_failure.as_ref();
     put(&mut row, "triggerFailure", failure.map(|it| app.options.redacted(it.message())));
