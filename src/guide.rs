@@ -90,7 +90,6 @@ pub mod settings {}
 
 /// [dry-run]: crate::guide::settings#the-dry-run
 /// [builder]: crate::Builder::messages
-/// [listener]: crate::Builder::listener
 /// [seed]: crate::Builder::seed
 /// [durable]: crate::guide::durable
 #[doc = include_str!("../docs/production.md")]
