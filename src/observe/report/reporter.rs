@@ -28,12 +28,14 @@ pub(crate) struct Reporter {
     messages: Messages,
     /// Whether the log takes debug messages, which there are about every run.
     is_debug_wanted: Arc<AtomicBool>,
-    state: Mutex<State>,
+    state: Mutex<ReporterInner>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    tasks: BTreeMap<Arc<str>, TaskLog>,
+struct ReporterInner {
+    /// By the name in the events of the present task, which differs by its pointer from that of a removed one. Boxed:
+    /// very many tasks may wait for their first message.
+    tasks: BTreeMap<Arc<str>, Option<Box<TaskLog>>>,
     /// By the name of a pool or hook.
     places: BTreeMap<Box<str>, Shown>,
     /// Who held the threads of each pool when that was last explained.
@@ -46,8 +48,6 @@ struct State {
 /// What has been reported about one task.
 #[derive(Debug, Default)]
 struct TaskLog {
-    /// The name in the events of the present task, which differs by its pointer from that of a removed one.
-    name: Option<Arc<str>>,
     has_succeeded: bool,
     failures: Failures,
     shown: Shown,
@@ -72,20 +72,22 @@ impl Reporter {
     }
 }
 
-impl State {
+impl ReporterInner {
     fn message(&mut self, event: &Event, is_debug_wanted: bool) -> Option<Message> {
         match &event.kind {
             EventKind::SchedulerStarted { .. } => self.is_started = true,
             EventKind::SchedulerStopping {} => self.is_stopping = true,
             EventKind::TaskAdded { .. } => {
                 let name = Arc::clone(&event.task.as_ref()?.name);
-                let log = TaskLog { name: Some(Arc::clone(&name)), ..TaskLog::default() };
-                self.tasks.insert(name, log);
+                // An insertion alone would keep the name of the former task.
+                self.tasks.remove(&name);
+                self.tasks.insert(name, None);
                 return self.is_started.then(|| Message::about(event, Level::Info));
             }
             EventKind::RunFinished { outcome: Outcome::Cancelled, .. } if self.is_stopping => {}
             EventKind::RunFinished { outcome: Outcome::Success, .. } => {
-                return self.tasks.get_mut(event.task_name()?)?.success(event, is_debug_wanted);
+                let log = self.tasks.get_mut(event.task_name()?)?;
+                return log.get_or_insert_default().success(event, is_debug_wanted);
             }
             EventKind::TaskEnded { .. } => return self.ended(event),
             _ => {
@@ -100,7 +102,10 @@ impl State {
                 let holder = holder.map(|(_, holder)| holder);
                 // A run may outlive its task.
                 let log = event.task_name().and_then(|task| self.tasks.get_mut(task));
-                return log.unwrap_or(&mut TaskLog::default()).message(event, holder);
+                return match log {
+                    Some(log) => log.get_or_insert_default().message(event, holder),
+                    None => TaskLog::default().message(event, holder),
+                };
             }
         }
         None
@@ -108,12 +113,12 @@ impl State {
 
     fn ended(&mut self, event: &Event) -> Option<Message> {
         let name = &event.task.as_ref()?.name;
-        let known = self.tasks.get(name).and_then(|log| log.name.as_ref());
-        if known.is_some_and(|known| !Arc::ptr_eq(known, name)) {
+        let known = self.tasks.get_key_value(name);
+        if known.is_some_and(|(known, _)| !Arc::ptr_eq(known, name)) {
             let text = format!("the last run of the task `{name}` that was removed has ended");
             return (!self.is_stopping).then(|| Message::info(text).with_fields(event));
         }
-        let mut log = self.tasks.remove(name).unwrap_or_default();
+        let mut log = self.tasks.remove(name).flatten().unwrap_or_default();
         // All tasks end when the scheduler stops, which the stop report covers.
         if self.is_stopping {
             return None;

@@ -124,6 +124,7 @@ fn take_verdict(
 ) -> bool {
     let now = task.now();
     let mut locked = LockedTask::lock(task, now);
+    let timeout = locked.state.planner.policy().timeout;
     let has_ended = locked.state.end.is_some();
     // Always there: only this attempt takes its run out.
     let Some(index) = locked.state.find(run) else { return false };
@@ -153,7 +154,7 @@ fn take_verdict(
     }
     if is_admitted {
         active.is_admitted = true;
-        active.deadline = task.policy.timeout.map(|limit| now.tick + limit);
+        active.deadline = timeout.map(|limit| now.tick + limit);
         active.has_attempted = begins_here;
         active.phase = if begins_here { Phase::Attempt } else { Phase::Wait(now.tick) };
         run.set_deadline(active.deadline);

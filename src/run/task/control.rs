@@ -12,6 +12,7 @@ use super::inner::Phase;
 use super::locked_task::LockedTask;
 use super::manual::ManualRun;
 use super::planner::Refusal;
+use super::policy::Policy;
 use super::rule::Rule;
 use super::scheduled_task::{ScheduledTask, TaskEnv};
 use super::spec::TaskSpec;
@@ -82,7 +83,7 @@ impl Control {
     /// Asks a custom trigger for the first fire time, before anything is started.
     pub(crate) fn ask_trigger(&self) {
         let mut locked = self.lock();
-        if matches!(locked.state.rule, Rule::Custom(_)) {
+        if matches!(locked.state.planner.rule(), Rule::Custom(_)) {
             let now = locked.now;
             locked.state.planner.begin(now);
             while locked.state.planner.has_query() {
@@ -97,7 +98,9 @@ impl Control {
     pub(crate) fn first_start(&self) -> Option<DateTime<Utc>> {
         let (now, mut planner) = (self.task.now(), self.task.lock().planner.clone());
         planner.begin(now);
-        Some(planner.next_start(now)?.as_wall(now).to_utc())
+        let first = planner.next_start(now).map(|at| at.as_wall(now).to_utc());
+        self.task.drop_contained(planner);
+        first
     }
 
     /// Begins: the first fire time counts from now.
@@ -243,19 +246,17 @@ impl Control {
             locked.commit();
             return Err(ControlError::ended(self.name(), end));
         }
-        if let Err(error) = self.check_jitter(&rule) {
+        if let Err(error) = self.check_jitter(&rule, locked.state.planner.policy()) {
             locked.commit();
             return Err(error);
         }
-        if matches!(locked.state.rule, Rule::Job) {
+        if matches!(locked.state.planner.rule(), Rule::Job) {
             locked.effects.push(Effect::DropRule(rule));
             locked.commit();
             return Err(self.kept_in_store());
         }
         let is_disabled = locked.state.end.is_some();
         let rule = if is_disabled { rule } else { rule.taking_over() };
-        let (now, jitter_source) = (locked.now, self.task.jitter_source);
-        locked.state.planner.reschedule(&rule, jitter_source, now);
         locked.set_rule(rule, text);
         while !is_disabled && locked.state.planner.has_query() {
             locked = locked.query_trigger();
@@ -281,8 +282,7 @@ impl Control {
         rule: Rule,
         count: usize,
     ) -> Result<Vec<DateTime<Utc>>, ControlError> {
-        self.check_jitter(&rule)?;
-        let (now, jitter_source) = (self.task.now(), self.task.jitter_source);
+        let now = self.task.now();
         let (mut planner, end) = {
             let state = self.task.lock();
             (state.planner.clone(), state.end)
@@ -290,14 +290,17 @@ impl Control {
         if let Some(end) = end.filter(|end| end.is_ended()) {
             return Err(ControlError::ended(self.name(), end));
         }
+        self.check_jitter(&rule, planner.policy())?;
         let rule = if end.is_some() { rule } else { rule.taking_over() };
-        planner.reschedule(&rule, jitter_source, now);
+        let old = planner.reschedule(rule, now);
         let times = planner.fire_times(now, count).into_iter();
-        Ok(times.map(|at| at.as_wall(now).to_utc()).collect())
+        let times = times.map(|at| at.as_wall(now).to_utc()).collect();
+        self.task.drop_contained((planner, old));
+        Ok(times)
     }
 
-    fn check_jitter(&self, rule: &Rule) -> Result<(), ControlError> {
-        let jitter = self.task.policy.jitter;
+    fn check_jitter(&self, rule: &Rule, policy: &Policy) -> Result<(), ControlError> {
+        let jitter = policy.jitter;
         match *rule {
             Rule::FixedRate { period, .. } if jitter >= period => {
                 Err(ControlError::too_much_jitter(self.name(), jitter, period))
@@ -308,7 +311,7 @@ impl Control {
 
     /// Returns an error if the task is durable: it is controlled in the store, for all processes.
     pub(crate) fn check_in_memory(&self) -> Result<(), ControlError> {
-        match self.task.lock().rule {
+        match self.task.lock().planner.rule() {
             Rule::Job => Err(self.kept_in_store()),
             _ => Ok(()),
         }
@@ -366,7 +369,7 @@ impl Control {
         if !task.faults.is_empty() {
             return Err(ControlError::faulty(&task.name, &task.faults));
         }
-        match state.rule {
+        match state.planner.rule() {
             Rule::None => return Err(ControlError::without_rule(&task.name)),
             // Its schedule was not registered.
             Rule::Job => {
@@ -422,7 +425,7 @@ impl Control {
         match locked.state.end {
             Some(TaskState::Disabled) => Err(ControlError::disabled(self.name())),
             Some(end) => Err(ControlError::ended(self.name(), end)),
-            None if matches!(locked.state.rule, Rule::Job) => {
+            None if matches!(locked.state.planner.rule(), Rule::Job) => {
                 locked.unlock(None);
                 Err(self.kept_in_store())
             }
@@ -449,7 +452,8 @@ impl LockedTask<'_> {
         };
         self.state.facts = Arc::new(facts);
         self.state.trigger_failure = None;
-        let old = std::mem::replace(&mut self.state.rule, rule);
+        let now = self.now;
+        let old = self.state.planner.reschedule(rule, now);
         self.effects.push(Effect::DropRule(old));
     }
 }

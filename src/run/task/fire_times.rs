@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_core::trigger::CronTrigger;
 use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::fired_intervals::FiredIntervals;
 use super::jitter::{JitterKind, SeededJitter};
 use super::policy::Policy;
 use super::rule::Rule;
-use crate::define::calendar::Calendar;
 
 /// How many fire times of a cron expression are counted one by one; more are "at least" that many.
 const COUNTED_MAX: u64 = 10_000;
@@ -84,85 +82,64 @@ impl Limit {
     }
 }
 
-/// The fire times of one rule.
+/// The fire times of one rule. Those of a custom trigger come from outside: it is the user's code, and not called here.
 #[derive(Clone, Debug)]
 pub(super) struct FireTimes {
-    pub(super) kind: Kind,
-    jitter: Duration,
+    rule: Rule,
+    policy: Arc<Policy>,
     jitter_source: SeededJitter,
-    /// The days on which a cron expression has no fire times.
-    skip_days: Option<Arc<Calendar>>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Rate {
-        period: Duration,
-        initial_delay: Duration,
-        first: Tick,
-    },
-    Delay {
-        delay: Duration,
-        initial_delay: Duration,
-        number: u64,
-    },
-    Once {
-        delay: Duration,
-    },
-    /// Once, at an instant of the wall clock.
-    At(WallTime),
-    Cron(Arc<CronTrigger>),
-    /// Its fire times come from outside: it is the user's code, and may not be asked here.
-    Custom,
+    /// The first fire time of a fixed rate.
+    grid_start: Tick,
+    /// How many delays of a fixed delay have begun.
+    delays: u64,
 }
 
 impl FireTimes {
-    pub(super) fn new(rule: &Rule, policy: &Policy, jitter_source: SeededJitter) -> Self {
-        let kind = match rule {
-            Rule::Cron(trigger) => Kind::Cron(Arc::clone(trigger)),
-            Rule::FixedRate { period, initial_delay } => {
-                let initial_delay = initial_delay.unwrap_or_default();
-                Kind::Rate { period: *period, initial_delay, first: Tick::ZERO }
-            }
-            Rule::FixedDelay { delay, initial_delay } => {
-                let initial_delay = initial_delay.unwrap_or_default();
-                Kind::Delay { delay: *delay, initial_delay, number: 0 }
-            }
-            Rule::Once { delay } => Kind::Once { delay: *delay },
-            Rule::At(at) => Kind::At(*at),
-            Rule::Job | Rule::None => Kind::Once { delay: Duration::MAX },
-            Rule::Custom(_) => Kind::Custom,
-        };
-        Self { kind, jitter: policy.jitter, jitter_source, skip_days: policy.skip_days.clone() }
+    pub(super) fn new(rule: Rule, policy: Arc<Policy>, jitter_source: SeededJitter) -> Self {
+        Self { rule, policy, jitter_source, grid_start: Tick::ZERO, delays: 0 }
+    }
+
+    pub(super) fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(super) fn jitter_source(&self) -> SeededJitter {
+        self.jitter_source
+    }
+
+    /// Replaces the rule, and returns the old one: a trigger is the user's, and is dropped outside the lock.
+    pub(super) fn replace_rule(&mut self, rule: Rule) -> Rule {
+        (self.grid_start, self.delays) = (Tick::ZERO, 0);
+        std::mem::replace(&mut self.rule, rule)
     }
 
     /// Returns the first fire time of a task that begins now. That of a custom trigger is not known here.
     pub(super) fn first(&mut self, now: Now, fired: &FiredIntervals) -> Option<FireTime> {
-        match &mut self.kind {
-            Kind::Rate { initial_delay, first, .. } => {
-                *first = now.tick + *initial_delay;
-                let first = *first;
-                Some(self.on_tick(first))
+        match self.rule {
+            Rule::FixedRate { initial_delay, .. } => {
+                self.grid_start = now.tick + initial_delay.unwrap_or_default();
+                Some(self.on_tick(self.grid_start))
             }
-            Kind::Delay { initial_delay: delay, .. } | Kind::Once { delay } => {
-                let at = now.tick + *delay;
-                Some(self.on_tick(at))
+            Rule::FixedDelay { initial_delay, .. } => {
+                Some(self.on_tick(now.tick + initial_delay.unwrap_or_default()))
             }
-            Kind::At(at) => {
-                let at = *at;
-                Some(self.on_wall(at))
-            }
-            Kind::Cron(_) => self.first_unfired_after(now.wall, fired),
-            Kind::Custom => None,
+            Rule::Once { delay } => Some(self.on_tick(now.tick + delay)),
+            Rule::Job | Rule::None => Some(self.on_tick(Tick::MAX)),
+            Rule::At(at) => Some(self.on_wall(at)),
+            Rule::Cron(_) => self.first_unfired_after(now.wall, fired),
+            Rule::Custom(_) => None,
         }
     }
 
     /// Returns the fire time of a fixed delay that begins now.
     pub(super) fn after_delay(&mut self, now: Now) -> Option<FireTime> {
-        let Kind::Delay { delay, number, .. } = &mut self.kind else { return None };
-        *number += 1;
-        let at = now.tick + *delay;
-        Some(self.on_tick(at))
+        let Rule::FixedDelay { delay, .. } = self.rule else { return None };
+        self.delays += 1;
+        Some(self.on_tick(now.tick + delay))
     }
 
     /// Returns the first fire time of a cron expression after an instant that has not fired.
@@ -186,8 +163,10 @@ impl FireTimes {
         now: &Now,
         late_max: Duration,
     ) -> Option<FireTime> {
-        let (Kind::Rate { period, .. }, Due::Tick(at)) = (&self.kind, fire.at) else { return None };
-        if !self.jitter.is_zero() || now.tick < at || now.tick.since(at) > late_max {
+        let (Rule::FixedRate { period, .. }, Due::Tick(at)) = (&self.rule, fire.at) else {
+            return None;
+        };
+        if !self.policy.jitter.is_zero() || now.tick < at || now.tick.since(at) > late_max {
             return None;
         }
         let next = Due::Tick(at + *period);
@@ -202,26 +181,24 @@ impl FireTimes {
         limit: Limit,
         fired: &FiredIntervals,
     ) -> (Range, Option<FireTime>) {
-        match &self.kind {
-            Kind::Rate { .. } => self.take_on_grid(first, limit),
-            Kind::Cron(_) => self.take_by_cron(first, limit, fired),
-            Kind::Delay { .. } | Kind::Once { .. } | Kind::At(_) | Kind::Custom => {
-                (Range::one(first), None)
-            }
+        match &self.rule {
+            Rule::FixedRate { .. } => self.take_on_grid(first, limit),
+            Rule::Cron(_) => self.take_by_cron(first, limit, fired),
+            _ => (Range::one(first), None),
         }
     }
 
     /// Returns the fire time after another one of the same range.
     pub(super) fn following(&self, fire: FireTime) -> Option<FireTime> {
-        match (&self.kind, fire.at) {
-            (Kind::Rate { period, .. }, Due::Tick(at)) => Some(self.on_tick(at + *period)),
-            (Kind::Cron(_), Due::Wall(at)) => self.cron_after(at).map(|next| self.on_wall(next)),
+        match (&self.rule, fire.at) {
+            (Rule::FixedRate { period, .. }, Due::Tick(at)) => Some(self.on_tick(at + *period)),
+            (Rule::Cron(_), Due::Wall(at)) => self.cron_after(at).map(|next| self.on_wall(next)),
             _ => None,
         }
     }
 
     fn take_on_grid(&self, first: FireTime, limit: Limit) -> (Range, Option<FireTime>) {
-        let (Kind::Rate { period, .. }, Due::Tick(start)) = (&self.kind, first.at) else {
+        let (Rule::FixedRate { period, .. }, Due::Tick(start)) = (&self.rule, first.at) else {
             return (Range::one(first), None);
         };
         let (start, period) = (start.as_nanos(), nanos(*period).max(1));
@@ -297,8 +274,8 @@ impl FireTimes {
     }
 
     fn cron_after(&self, instant: WallTime) -> Option<WallTime> {
-        let Kind::Cron(trigger) = &self.kind else { return None };
-        let next = match &self.skip_days {
+        let Rule::Cron(trigger) = &self.rule else { return None };
+        let next = match &self.policy.skip_days {
             None => trigger.next_after(instant.to_utc()),
             Some(days) => days.next_after(trigger, instant.to_utc()),
         };
@@ -306,58 +283,62 @@ impl FireTimes {
     }
 
     fn on_tick(&self, at: Tick) -> FireTime {
-        let due = if self.jitter.is_zero() { at } else { at + self.jitter_at(at) };
+        let due = if self.policy.jitter.is_zero() { at } else { at + self.jitter_at(at) };
         FireTime { at: Due::Tick(at), due: Due::Tick(due) }
     }
 
     fn jitter_at(&self, at: Tick) -> Duration {
-        let number = match &self.kind {
-            Kind::Rate { period, first, .. } => {
-                nanos(at.since(*first)).checked_div(nanos(*period)).unwrap_or_default()
+        let number = match &self.rule {
+            Rule::FixedRate { period, .. } => {
+                nanos(at.since(self.grid_start)).checked_div(nanos(*period)).unwrap_or_default()
             }
-            Kind::Delay { number, .. } => *number,
-            Kind::Once { .. } | Kind::At(_) | Kind::Cron(_) | Kind::Custom => 0,
+            Rule::FixedDelay { .. } => self.delays,
+            _ => 0,
         };
-        self.jitter_source.part_of(self.jitter, JitterKind::FireTime(number, 0))
+        self.jitter_source.part_of(self.policy.jitter, JitterKind::FireTime(number, 0))
     }
 
     pub(super) fn on_wall(&self, at: WallTime) -> FireTime {
-        if self.jitter.is_zero() {
+        if self.policy.jitter.is_zero() {
             return FireTime { at: Due::Wall(at), due: Due::Wall(at) };
         }
         let nanos = at.as_nanos();
         let second = nanos.div_euclid(1_000_000_000).cast_unsigned();
         let draw = JitterKind::FireTime(second, nanos.rem_euclid(1_000_000_000) as u32);
-        let jitter = self.jitter_source.part_of(self.jitter, draw);
+        let jitter = self.jitter_source.part_of(self.policy.jitter, draw);
         FireTime { at: Due::Wall(at), due: Due::Wall(at + jitter) }
     }
 
-    /// Returns how far fire times are apart at least, for the distance of reports.
+    /// Returns the least distance between fire times, for the distance of reports.
     pub(super) fn period(&self) -> Duration {
-        match &self.kind {
-            Kind::Rate { period, .. } => *period,
+        match &self.rule {
+            Rule::FixedRate { period, .. } => *period,
             _ => Duration::from_secs(1),
         }
     }
 
     /// Returns true if fire times come by themselves, whatever becomes of those before.
     pub(super) fn goes_on_by_itself(&self) -> bool {
-        matches!(self.kind, Kind::Rate { .. } | Kind::Cron(_))
+        matches!(self.rule, Rule::FixedRate { .. } | Rule::Cron(_))
     }
 
     pub(super) fn is_once(&self) -> bool {
-        matches!(self.kind, Kind::Once { .. } | Kind::At(_))
+        matches!(self.rule, Rule::Once { .. } | Rule::At(_) | Rule::Job | Rule::None)
     }
 
     /// Returns true if fire times are known for any time that passes: a custom trigger may give one that has passed.
     pub(super) fn is_cron(&self) -> bool {
-        matches!(self.kind, Kind::Cron(_))
+        matches!(self.rule, Rule::Cron(_))
     }
 
-    /// Returns true if both are of the same cron expression in the same zone.
-    pub(super) fn has_same_calendar(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (Kind::Cron(one), Kind::Cron(other)) => {
+    pub(super) fn is_custom(&self) -> bool {
+        matches!(self.rule, Rule::Custom(_))
+    }
+
+    /// Returns true if another rule is the same cron expression in the same zone.
+    pub(super) fn has_calendar_of(&self, other: &Rule) -> bool {
+        match (&self.rule, other) {
+            (Rule::Cron(one), Rule::Cron(other)) => {
                 one.expression() == other.expression() && one.zone() == other.zone()
             }
             _ => false,
@@ -366,7 +347,7 @@ impl FireTimes {
 
     /// Returns true if fire times are instants of the wall clock.
     pub(super) fn is_by_wall(&self) -> bool {
-        matches!(self.kind, Kind::Cron(_) | Kind::Custom)
+        self.is_cron() || self.is_custom()
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use scheduler_core::{Now, Tick, WallTime};
 
+use super::lazy_box::Empty;
+
 /// How many intervals are kept; of more, the two nearest to each other become one.
 const INTERVALS_MAX: usize = 16;
 
@@ -27,6 +29,10 @@ pub(super) struct FiredIntervals {
 struct Interval {
     from: WallTime,
     to: WallTime,
+}
+
+impl Empty for FiredIntervals {
+    const EMPTY: &'static Self = &Self { intervals: Vec::new(), marked_at: Tick::ZERO };
 }
 
 impl FiredIntervals {

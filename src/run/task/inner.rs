@@ -7,7 +7,6 @@ use scheduler_core::{Due, Now, Tick};
 
 use super::gate::Permits;
 use super::planner::{Planner, Start};
-use super::rule::Rule;
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::inject::Call;
 use crate::run::one_shot::Wakers;
@@ -22,7 +21,6 @@ pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 /// timer is armed for [`TaskInner::wake`].
 pub(super) struct TaskInner {
     pub(super) facts: Arc<TaskFacts>,
-    pub(super) rule: Rule,
     /// What is called; `None` after the end of the task.
     pub(super) call: Option<Call>,
     pub(super) planner: Planner,
@@ -38,7 +36,7 @@ pub(super) struct TaskInner {
     pub(super) trigger_failure: Option<Box<Failure>>,
     pub(super) history: History,
     /// The longest poll of the last run whose future blocked its thread.
-    pub(super) longest_poll: Option<Poll>,
+    pub(super) longest_poll: Option<Box<Poll>>,
     /// Those who wait for the end of a run.
     pub(super) watchers: Wakers,
     /// For when the timer is armed.
@@ -107,10 +105,9 @@ impl TaskInner {
         Some(std::mem::take(&mut self.outbox))
     }
 
-    pub(super) fn new(facts: Arc<TaskFacts>, rule: Rule, call: Call, planner: Planner) -> Self {
+    pub(super) fn new(facts: Arc<TaskFacts>, call: Call, planner: Planner) -> Self {
         Self {
             facts,
-            rule,
             call: Some(call),
             planner,
             active: Vec::new(),
@@ -159,7 +156,9 @@ impl TaskInner {
     /// Returns how long a poll of a future of this task has held its thread at this time or later, if that is long.
     pub(super) fn blocked_since(&self, from: Tick, now: Now) -> Option<Duration> {
         let active = self.active.iter().filter_map(|run| run.run.longest_poll(now.tick));
-        let polls = active.chain(self.longest_poll).filter(|poll| poll.from + poll.took >= from);
+        let polls = active
+            .chain(self.longest_poll.as_deref().copied())
+            .filter(|poll| poll.from + poll.took >= from);
         polls.map(|poll| poll.took).filter(|took| *took >= LATE).max()
     }
 

@@ -130,7 +130,8 @@ mod claims {
                 }
             }));
             let mut locked = self.lock();
-            let is_taken = locked.state.end.is_none() && matches!(locked.state.rule, Rule::Job);
+            let is_taken =
+                locked.state.end.is_none() && matches!(locked.state.planner.rule(), Rule::Job);
             if is_taken {
                 let now = locked.now;
                 locked.state.planner.request_job(Arc::clone(job), now);

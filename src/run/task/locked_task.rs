@@ -159,7 +159,7 @@ impl<'a> LockedTask<'a> {
 
     /// Asks a custom trigger, outside the lock.
     pub(super) fn query_trigger(mut self) -> Self {
-        let Rule::Custom(trigger) = &self.state.rule else { return self };
+        let Rule::Custom(trigger) = self.state.planner.rule() else { return self };
         let trigger = Arc::clone(trigger);
         let Some((query, generation)) = self.state.planner.take_query() else { return self };
         let Self { task, state, effects, now } = self;

@@ -44,6 +44,7 @@ mod gate;
 mod inner;
 mod jitter;
 mod jobs;
+mod lazy_box;
 mod locked_task;
 mod manual;
 mod pause;

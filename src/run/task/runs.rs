@@ -100,9 +100,10 @@ impl LockedTask<'_> {
     fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> StartedAttempt {
         let (now, task, cause) = (self.now, self.task, start.cause);
         let state = &mut *self.state;
+        let timeout = state.planner.policy().timeout;
         state.runs += 1;
         let is_gated = !task.env.gates.is_empty();
-        let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
+        let limit = if is_gated { Some(GATE_LIMIT) } else { timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let job = start.request.as_ref().and_then(RunRequest::job);
         let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
@@ -165,9 +166,10 @@ impl LockedTask<'_> {
     fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> StartedAttempt {
         let (now, task) = (self.now, self.task);
         let facts = Arc::clone(&self.state.facts);
+        let timeout = self.state.planner.policy().timeout;
         let active = &mut self.state.active[index];
         let is_gated = !active.is_admitted && !task.env.gates.is_empty();
-        let limit = if is_gated { Some(GATE_LIMIT) } else { task.policy.timeout };
+        let limit = if is_gated { Some(GATE_LIMIT) } else { timeout };
         let deadline = limit.map(|limit| now.tick + limit);
         let last = &active.run;
         let due = match active.phase {
@@ -245,7 +247,7 @@ impl LockedTask<'_> {
         }
         let outcome = self.outcome_of(index);
         let active = &self.state.active[index];
-        let may_go_on = active.run.attempt() <= self.task.policy.retry.max
+        let may_go_on = active.run.attempt() <= self.state.planner.policy().retry.max
             && !active.is_cancelled
             && self.state.end.is_none();
         match outcome.failure().filter(|_| may_go_on).cloned() {
@@ -260,17 +262,14 @@ impl LockedTask<'_> {
     /// Returns what came of an attempt. A run that was asked to stop has stopped, whatever it returned.
     #[cold]
     fn outcome_of(&mut self, index: usize) -> Outcome {
+        let timeout = self.state.planner.policy().timeout;
         let active = &mut self.state.active[index];
         let failure = active.failure.take();
         match (active.run.stop_cause(), failure) {
             (Some(StopCause::Cancelled), _) => Outcome::Cancelled,
             (Some(StopCause::Lost), _) => Outcome::Lost,
             (Some(StopCause::Timeout), _) => {
-                let limit = if active.phase == Phase::Gate {
-                    Some(GATE_LIMIT)
-                } else {
-                    self.task.policy.timeout
-                };
+                let limit = if active.phase == Phase::Gate { Some(GATE_LIMIT) } else { timeout };
                 let limit = limit.unwrap_or_default();
                 let is_blocking = active.blocked(self.now.tick, limit.min(LATE)).is_some();
                 Failure::from_timeout(limit, is_blocking).into()
@@ -283,12 +282,13 @@ impl LockedTask<'_> {
 
     #[cold]
     fn wait_for_next(&mut self, index: usize, failure: Failure) {
-        let (task, now) = (self.task, self.now.tick);
-        let active = &mut self.state.active[index];
+        let now = self.now.tick;
+        let state = &mut *self.state;
+        let (planner, active) = (&state.planner, &mut state.active[index]);
         let (number, attempt) = (active.run.number(), active.run.attempt());
-        let longest = task.policy.retry.longest_wait_after(attempt);
+        let longest = planner.policy().retry.longest_wait_after(attempt);
         let next_attempt_in =
-            task.jitter_source.part_of(longest, JitterKind::Retry(number, attempt));
+            planner.jitter_source().part_of(longest, JitterKind::Retry(number, attempt));
         active.phase = Phase::Wait(now + next_attempt_in);
         active.deadline = None;
         active.failure = Some(Box::new(failure.clone()));
@@ -313,7 +313,7 @@ impl LockedTask<'_> {
     fn remove_run(&mut self, index: usize, outcome: Outcome) -> FinishedRun {
         let active = self.state.active.remove(index);
         if outcome.is_failure()
-            && self.task.policy.on_error == OnError::Stop
+            && self.state.planner.policy().on_error == OnError::Stop
             && self.state.end.is_none()
         {
             self.start_no_more(TaskState::Failed);
@@ -324,7 +324,7 @@ impl LockedTask<'_> {
         if self.state.facts.is_async
             && let Some(poll) = active.run.longest_poll(self.now.tick)
         {
-            self.state.longest_poll = Some(poll);
+            self.state.longest_poll = Some(Box::new(poll));
         }
         if self.state.planner.has_news() {
             self.report_news();

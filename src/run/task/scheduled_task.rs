@@ -9,8 +9,6 @@ use super::gate::Gates;
 use super::inner::TaskInner;
 use super::jitter::SeededJitter;
 use super::planner::Planner;
-use super::policy::Policy;
-use super::rule::Rule;
 use super::spec::TaskSpec;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
 use crate::sync::{Mutex, MutexGuard};
@@ -35,8 +33,6 @@ pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 /// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
 pub(crate) struct ScheduledTask {
     pub(super) name: Arc<str>,
-    pub(super) policy: Arc<Policy>,
-    pub(super) jitter_source: SeededJitter,
     pub(super) env: Arc<TaskEnv>,
     /// The errors in the attributes of a disabled task.
     pub(super) faults: Box<str>,
@@ -57,13 +53,11 @@ impl ScheduledTask {
         let name = Arc::clone(&facts.name);
         let jitter_source = SeededJitter::new(policy.seed, &name);
         let now = Now::read(&*env.clock);
-        let planner = Planner::new(&rule, Arc::clone(&policy), jitter_source, now);
-        let mut state = TaskInner::new(facts, rule, call, planner);
+        let planner = Planner::new(rule, policy, jitter_source, now);
+        let mut state = TaskInner::new(facts, call, planner);
         state.end = disabled.as_ref().map(|_| TaskState::Disabled);
         let task = Self {
             name: Arc::clone(&name),
-            policy,
-            jitter_source,
             env,
             faults: disabled.unwrap_or_default().into(),
             state: Mutex::new(state),
@@ -141,7 +135,7 @@ impl Drop for ScheduledTask {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let call = state.call.take();
-        let rule = std::mem::replace(&mut state.rule, Rule::None);
+        let rule = state.planner.take_rule();
         let facts = Arc::clone(&state.facts);
         for dropped in [catch(|| drop(call)), catch(|| drop(rule))] {
             if let Err(failure) = dropped {

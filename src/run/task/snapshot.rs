@@ -14,7 +14,7 @@ impl Control {
     /// Returns the task at this moment. A custom trigger is asked to describe itself.
     pub(crate) fn snapshot(&self) -> TaskSnapshot {
         let mut snapshot = self.snapshot_without_asking();
-        let rule = self.task.lock().rule.clone();
+        let rule = self.task.lock().planner.rule().clone();
         if let Rule::Custom(trigger) = &rule {
             let text = text_of(&**trigger);
             if text != *snapshot.facts.rule {
@@ -42,8 +42,8 @@ impl Control {
         let would_run_at = if is_paused { resumed() } else { None };
         TaskSnapshot {
             facts: Arc::clone(&state.facts),
-            expression: state.rule.expression(),
-            initial_delay: state.rule.initial_delay(),
+            expression: state.planner.rule().expression(),
+            initial_delay: state.planner.rule().initial_delay(),
             state: shown(&state),
             is_paused: pause.is_some(),
             paused_by: pause.and_then(|pause| pause.by.clone()),
@@ -69,7 +69,7 @@ impl Control {
     /// Returns the next fire times of the rule, at most `count`.
     pub(crate) fn next_fire_times(&self, count: usize) -> Vec<DateTime<Utc>> {
         let now = self.task.now();
-        let planner = {
+        let mut planner = {
             let state = self.task.lock();
             if state.end.is_some() {
                 return Vec::new();
@@ -77,7 +77,9 @@ impl Control {
             state.planner.clone()
         };
         let times = planner.fire_times(now, count).into_iter();
-        times.map(|at| at.as_wall(now).to_utc()).collect()
+        let times = times.map(|at| at.as_wall(now).to_utc()).collect();
+        self.task.drop_contained(planner);
+        times
     }
 
     /// Returns when the oldest run in progress began.
@@ -141,7 +143,7 @@ fn calls(state: &TaskInner, now: Now) -> Vec<Held> {
 /// The longest poll of each run in progress, and of the last one that blocked its thread.
 fn polls(state: &TaskInner, now: Now) -> Vec<Held> {
     let active = state.active.iter().filter_map(|run| run.run.longest_poll(now.tick));
-    let polls = active.chain(state.longest_poll);
+    let polls = active.chain(state.longest_poll.as_deref().copied());
     let held = polls.map(|poll| {
         let from = (now.wall - now.tick.since(poll.from)).to_utc();
         Held { from, to: from + poll.took }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Now, Tick, TriggerContext, WallTime};
 
 use super::fire_times::FireTime;
+use super::lazy_box::Empty;
 
 /// After how long a trigger that could not answer is asked again; each further time after twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -76,6 +77,10 @@ enum QueryState {
     },
 }
 
+impl Empty for TriggerQueries {
+    const EMPTY: &'static Self = &Self { state: QueryState::None, failures: 0, skipped: None };
+}
+
 impl TriggerQueries {
     pub(super) fn put(&mut self, mut query: TriggerQuery) {
         if query.floor.is_none()
@@ -105,14 +110,10 @@ impl TriggerQueries {
     }
 
     /// Takes the query out, to ask it.
-    pub(super) fn take(&mut self) -> Option<TriggerQuery> {
+    pub(super) fn begin_asking(&mut self) -> Option<TriggerQuery> {
         let QueryState::ToAsk(query) = self.state else { return None };
         self.state = QueryState::Asking;
         Some(query)
-    }
-
-    pub(super) fn answered(&mut self) {
-        *self = Self::default();
     }
 
     /// Returns after how long the query is asked again.

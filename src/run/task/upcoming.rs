@@ -49,11 +49,12 @@ fn by_rule(
         }
         other => other,
     };
-    let mut times = FireTimes::new(&rule, &policy, SeededJitter::new(0, ""));
+    let max_runs = policy.max_runs;
+    let mut times = FireTimes::new(rule, Arc::new(policy), SeededJitter::new(0, ""));
     let (fired, start) = (FiredIntervals::default(), WallTime::from(start));
     let zero = Now { tick: Tick::ZERO, wall: start };
     // What is before `from` is passed over at once, unless it counts.
-    let wall = if policy.max_runs.is_some() { start } else { start.max(from.into()) };
+    let wall = if max_runs.is_some() { start } else { start.max(from.into()) };
     let passed = Limit::Before(Now { tick: Tick::ZERO + wall.since(start), wall });
     let first = if times.is_cron() {
         times.first_unfired_after(wall - Duration::from_nanos(1), &fired)

@@ -6,7 +6,7 @@ use scheduler_core::{Due, Now};
 
 use super::{MISSED_AFTER, Planner, Waiting};
 use crate::observe::SkipReason;
-use crate::run::task::fire_times::{FireTime, Kind};
+use crate::run::task::fire_times::FireTime;
 use scheduler_expr::Misfire;
 
 impl Planner {
@@ -16,13 +16,13 @@ impl Planner {
         let last = *self.waiting.back()?;
         let is_followed = self.waiting.len() > 1 || first.range.count > 1;
         let is_missed = self.can_be_missed() && (is_followed || first.lateness(now) > MISSED_AFTER);
-        if !is_missed || self.policy.misfire == Misfire::CatchUp {
+        if !is_missed || self.policy().misfire == Misfire::CatchUp {
             return self.take_first();
         }
         let is_in_time = last.range.last.due.left(now).is_zero()
             && late(last.range.last.due, now).is_zero()
             || last.ready.is_some_and(|ready| now.tick.since(ready.tick) <= MISSED_AFTER);
-        if self.policy.misfire == Misfire::RunOnce || is_in_time {
+        if self.policy().misfire == Misfire::RunOnce || is_in_time {
             self.waiting.pop_back();
             let earlier = last.range.without_last();
             self.skip_waiting(SkipReason::Misfire);
@@ -30,14 +30,14 @@ impl Planner {
             return Some(last.range.last);
         }
         self.skip_waiting(SkipReason::Misfire);
-        if matches!(self.times.kind, Kind::Custom) {
+        if self.times.is_custom() {
             self.restart(Some((last.range.last, now)), now);
         }
         None
     }
 
     fn can_be_missed(&self) -> bool {
-        self.times.goes_on_by_itself() || matches!(self.times.kind, Kind::Custom)
+        self.times.goes_on_by_itself() || self.times.is_custom()
     }
 
     fn take_first(&mut self) -> Option<FireTime> {

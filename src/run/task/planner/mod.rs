@@ -34,9 +34,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::fire_times::{FireTime, FireTimes, Kind, Limit, Range};
+use super::fire_times::{FireTime, FireTimes, Limit, Range};
 use super::fired_intervals::FiredIntervals;
 use super::jitter::SeededJitter;
+use super::lazy_box::LazyBox;
 use super::manual::RunReply;
 use super::pause::Pause;
 use super::policy::Policy;
@@ -93,15 +94,14 @@ struct Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
     times: FireTimes,
-    policy: Arc<Policy>,
     /// The next fire time that has not come.
     next: Option<FireTime>,
     /// Fire times that have come, in their order.
-    waiting: VecDeque<Waiting>,
+    waiting: LazyBox<VecDeque<Waiting>>,
     /// The fire time that follows the run in progress (`queue_one`).
     queued: Option<FireTime>,
     /// Runs that were asked for, in their order.
-    requests: VecDeque<RunRequest>,
+    requests: LazyBox<VecDeque<RunRequest>>,
     /// How many runs are in progress.
     running: u32,
     /// The first fire time that came while no more runs were allowed, until one ends.
@@ -113,8 +113,8 @@ pub(super) struct Planner {
     /// anew, or the trigger is asked again.
     restarts: Option<SkipReason>,
     generation: u32,
-    queries: TriggerQueries,
-    fired: FiredIntervals,
+    queries: LazyBox<TriggerQueries>,
+    fired: LazyBox<FiredIntervals>,
     /// The last look at the clocks.
     last_look: Now,
     skip_reports: SkipReports,
@@ -133,26 +133,25 @@ struct SkipReports {
 
 impl Planner {
     pub(super) fn new(
-        rule: &Rule,
+        rule: Rule,
         policy: Arc<Policy>,
         jitter_source: SeededJitter,
         now: Now,
     ) -> Self {
         Self {
-            times: FireTimes::new(rule, &policy, jitter_source),
-            policy,
+            times: FireTimes::new(rule, policy, jitter_source),
             next: None,
-            waiting: VecDeque::new(),
+            waiting: LazyBox::default(),
             queued: None,
-            requests: VecDeque::new(),
+            requests: LazyBox::default(),
             running: 0,
             overrun: None,
             starts: 0,
             pause: None,
             restarts: None,
             generation: 0,
-            queries: TriggerQueries::default(),
-            fired: FiredIntervals::default(),
+            queries: LazyBox::default(),
+            fired: LazyBox::default(),
             last_look: now,
             skip_reports: SkipReports::default(),
             skips: Vec::new(),
@@ -160,16 +159,31 @@ impl Planner {
         }
     }
 
+    pub(super) fn rule(&self) -> &Rule {
+        self.times.rule()
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        self.times.policy()
+    }
+
+    pub(super) fn jitter_source(&self) -> SeededJitter {
+        self.times.jitter_source()
+    }
+
+    /// Takes the rule out: the task is dropped.
+    pub(super) fn take_rule(&mut self) -> Rule {
+        self.times.replace_rule(Rule::None)
+    }
+
     /// Begins: the first fire time counts from now. A trigger that was asked before keeps its answer.
     pub(super) fn begin(&mut self, now: Now) {
         self.last_look = now;
-        match self.times.kind {
-            Kind::Custom if self.next.is_some() || self.queries.is_open() => {}
-            Kind::Custom => self.queries.put(TriggerQuery::first()),
-            _ => {
-                let first = self.times.first(now, &self.fired);
-                self.next = self.admitted(first);
-            }
+        if !self.times.is_custom() {
+            let first = self.times.first(now, &self.fired);
+            self.next = self.admitted(first);
+        } else if self.next.is_none() && !self.queries.is_open() {
+            self.queries.put(TriggerQuery::first());
         }
     }
 
@@ -218,7 +232,9 @@ impl Planner {
         if self.is_full() {
             return None;
         }
-        if let Some(request) = self.requests.pop_front() {
+        if !self.requests.is_empty()
+            && let Some(request) = self.requests.pop_front()
+        {
             return Some(self.start(FireTime::manual(now), Some(request)));
         }
         if self.pause.is_some() || self.is_spent() {
@@ -230,7 +246,7 @@ impl Planner {
 
     /// Ends a run. One that was refused before its first attempt does not count for `max_runs`.
     pub(super) fn run_ended(&mut self, run: &Start, began: Now, now: Now, is_refused: bool) {
-        let is_queued = self.policy.overlap == Overlap::QueueOne;
+        let is_queued = self.policy().overlap == Overlap::QueueOne;
         self.settle(if is_queued { Limit::UpTo(now) } else { Limit::Before(now) }, now);
         self.running -= 1;
         self.overrun = None;
@@ -245,8 +261,8 @@ impl Planner {
         // While another run may yet be refused, nothing is given up.
         if self.is_spent() && self.running == 0 {
             (self.next, self.restarts) = (None, None);
-            self.waiting.clear();
-            self.queries = TriggerQueries::default();
+            self.waiting = LazyBox::default();
+            self.queries = LazyBox::default();
         } else if is_own || self.restarts == Some(SkipReason::Overlap) {
             let last = if is_own { Some((run.fire, began)) } else { None };
             self.restart(last, now);
@@ -281,7 +297,7 @@ impl Planner {
     /// Asks for a manual run.
     pub(super) fn run_now(&mut self, reply: RunReply, now: Now) -> Result<(), Refusal> {
         self.settle(Limit::UpTo(now), now);
-        let overlap = self.policy.overlap;
+        let overlap = self.policy().overlap;
         let with_manual = self.running as usize + self.requests.len();
         let is_refused = match overlap {
             Overlap::Allow => with_manual >= self.limit() as usize,
@@ -316,7 +332,7 @@ impl Planner {
 
     /// Takes out all requests: the task has ended.
     pub(super) fn take_requests(&mut self) -> VecDeque<RunRequest> {
-        std::mem::take(&mut self.requests)
+        self.requests.take()
     }
 
     fn request(&mut self, by: Requester, now: Now) {
@@ -324,34 +340,35 @@ impl Planner {
     }
 
     /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
-    /// jittered start is still ahead. The same cron expression in the same zone keeps its fired intervals.
-    pub(super) fn reschedule(&mut self, rule: &Rule, jitter_source: SeededJitter, now: Now) {
+    /// jittered start is still ahead. The same cron expression in the same zone keeps its fired intervals. Returns the old rule.
+    pub(super) fn reschedule(&mut self, rule: Rule, now: Now) -> Rule {
         self.settle(Limit::UpTo(now), now);
         let is_paused = self.pause.is_some() && !self.times.is_once();
         let reason = if is_paused { SkipReason::Paused } else { SkipReason::Rescheduled };
         let jittered = self.next.filter(|next| next.at.is_reached(now) && next.at != Due::NEVER);
         let jittered = jittered.filter(|_| !self.is_spent());
         let queued = self.queued.take();
-        for waiting in std::mem::take(&mut self.waiting) {
+        for waiting in self.waiting.take() {
             self.skip(reason, waiting.range);
         }
         queued.into_iter().chain(jittered).for_each(|fire| self.skip(reason, Range::one(fire)));
-        let times = FireTimes::new(rule, &self.policy, jitter_source);
-        if !self.times.has_same_calendar(&times) {
-            self.fired = FiredIntervals::default();
+        if !self.times.has_calendar_of(&rule) {
+            self.fired = LazyBox::default();
         }
-        (self.times, self.next, self.restarts) = (times, None, None);
-        self.queries = TriggerQueries::default();
+        let old = self.times.replace_rule(rule);
+        (self.next, self.restarts) = (None, None);
+        self.queries = LazyBox::default();
         self.generation += 1;
         self.begin(now);
+        old
     }
 
     /// Starts no more runs, and forgets the fire times that wait. Those that were skipped until now count.
     pub(super) fn stop(&mut self, now: Now) {
         self.settle(Limit::Before(now), now);
         (self.next, self.queued, self.pause, self.restarts) = (None, None, None, None);
-        self.waiting.clear();
-        self.queries = TriggerQueries::default();
+        self.waiting = LazyBox::default();
+        self.queries = LazyBox::default();
     }
 
     /// Applies what has come up to now, without deciding anything that needs a worker.
@@ -408,7 +425,7 @@ impl Planner {
     /// Takes out the query for the trigger. Until the [answer](Self::answer) there is no other one, unless the task gets
     /// another rule.
     pub(super) fn take_query(&mut self) -> Option<(TriggerQuery, u32)> {
-        let query = self.queries.take()?;
+        let query = self.queries.begin_asking()?;
         Some((query, self.generation))
     }
 
@@ -423,7 +440,7 @@ impl Planner {
         if generation != self.generation {
             return;
         }
-        self.queries.answered();
+        self.queries = LazyBox::default();
         let Some(next) = answer else { return };
         if let Some(end) = self.fired.end_of_interval_at(next) {
             self.queries.put(TriggerQuery::following(end));
@@ -446,14 +463,14 @@ impl Planner {
 
 impl Planner {
     fn limit(&self) -> u32 {
-        match self.policy.overlap {
+        match self.policy().overlap {
             Overlap::Skip | Overlap::QueueOne => 1,
-            Overlap::Allow => self.policy.max_concurrent.map_or(u32::MAX, std::num::NonZero::get),
+            Overlap::Allow => self.policy().max_concurrent.map_or(u32::MAX, std::num::NonZero::get),
         }
     }
 
     fn max_left(&self) -> u64 {
-        self.policy.max_runs.map_or(u64::MAX, |max| max.get().saturating_sub(self.starts))
+        self.policy().max_runs.map_or(u64::MAX, |max| max.get().saturating_sub(self.starts))
     }
 
     /// Returns true if `max_runs` is reached.
@@ -465,7 +482,7 @@ impl Planner {
     fn admitted(&self, fire: Option<FireTime>) -> Option<FireTime> {
         let fire = fire?;
         let is_over = |until: DateTime<Utc>| fire.at.as_wall(self.last_look) > until.into();
-        if self.policy.until.is_some_and(is_over) { None } else { Some(fire) }
+        if self.policy().until.is_some_and(is_over) { None } else { Some(fire) }
     }
 
     /// Takes the next fire time of a fixed rate if it starts now and nothing else is to be decided.
@@ -475,8 +492,8 @@ impl Planner {
             && self.waiting.is_empty()
             && self.requests.is_empty()
             && self.pause.is_none()
-            && self.policy.until.is_none()
-            && self.policy.max_runs.is_none();
+            && self.policy().until.is_none()
+            && self.policy().max_runs.is_none();
         let fire = self.next.filter(|_| is_plain)?;
         let next = self.times.next_on_grid(&fire, now, MISSED_AFTER)?;
         (self.next, self.last_look) = (Some(next), *now);
@@ -496,9 +513,9 @@ impl Planner {
 
     fn mark_fired(&mut self, fire: FireTime) {
         let Due::Wall(at) = fire.at else { return };
-        match self.times.kind {
-            Kind::Cron(_) => self.fired.mark_one(at),
-            Kind::Custom => return self.fired.mark_trigger_time(at, self.last_look.tick),
+        match self.rule() {
+            Rule::Cron(_) => self.fired.mark_one(at),
+            Rule::Custom(_) => return self.fired.mark_trigger_time(at, self.last_look.tick),
             _ => return,
         }
         // The clock was set back while it waited, and the next fire time is the same one.

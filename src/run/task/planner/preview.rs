@@ -13,7 +13,7 @@ impl Planner {
     pub(in crate::run::task) fn next_start(&self, now: Now) -> Option<Due> {
         let is_plain = self.waiting.is_empty() && self.requests.is_empty() && self.queued.is_none();
         // With jitter a later fire time may come before the next one.
-        let is_in_order = self.policy.jitter.is_zero() || !self.times.is_by_wall();
+        let is_in_order = self.policy().jitter.is_zero() || !self.times.is_by_wall();
         let has_left = self.max_left() > u64::from(self.is_full());
         if is_plain && is_in_order && has_left && self.pause.is_none() {
             let next = self.next?.due;
@@ -32,7 +32,7 @@ impl Planner {
     }
 
     /// Returns the next fire times that have not come, at most `count`, without jitter.
-    pub(in crate::run::task) fn fire_times(mut self, now: Now, count: usize) -> Vec<Due> {
+    pub(in crate::run::task) fn fire_times(&mut self, now: Now, count: usize) -> Vec<Due> {
         self.look(now);
         let first = self.next.filter(|next| next.at != Due::NEVER);
         let following = |fire: &FireTime| self.admitted(self.times.following(*fire));

@@ -6,7 +6,8 @@ use scheduler_core::{Due, Now, Tick};
 
 use super::{Planner, Skip, SkipReports, Waiting};
 use crate::observe::SkipReason;
-use crate::run::task::fire_times::{FireTime, Kind, Limit, Range};
+use crate::run::task::fire_times::{FireTime, Limit, Range};
+use crate::run::task::rule::Rule;
 use crate::run::task::trigger_query::TriggerQuery;
 use scheduler_expr::{Misfire, Overlap};
 
@@ -50,7 +51,7 @@ impl Planner {
             return;
         }
         self.next = None;
-        if matches!(self.times.kind, Kind::Custom) {
+        if self.times.is_custom() {
             self.queries.put(TriggerQuery::first());
         } else {
             let next = self.times.first_unfired_after(now.wall, &self.fired);
@@ -68,7 +69,8 @@ impl Planner {
             let (range, next) = self.take(first, limit);
             self.next = self.admitted(next);
             let Some(range) = range.filter(|_| !is_spent) else { continue };
-            let range = if self.policy.until.is_some() { self.cut_at_until(range) } else { range };
+            let range =
+                if self.policy().until.is_some() { self.cut_at_until(range) } else { range };
             self.take_in(range);
         }
     }
@@ -105,7 +107,7 @@ impl Planner {
     /// Decides about fire times by the present state.
     fn take_in(&mut self, range: Range) {
         let is_once = self.times.is_once();
-        let reason = match self.policy.overlap {
+        let reason = match self.policy().overlap {
             _ if is_once => return self.wait(Waiting { range, ready: None }),
             Overlap::QueueOne if self.is_full() => {
                 self.overrun.get_or_insert(range.first.at);
@@ -126,7 +128,7 @@ impl Planner {
     ///
     /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
     fn queue(&mut self, range: Range) {
-        let is_each = self.policy.misfire == Misfire::CatchUp;
+        let is_each = self.policy().misfire == Misfire::CatchUp;
         if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
             && let Some(former) = self.waiting.remove(index)
         {
@@ -164,7 +166,7 @@ impl Planner {
         if reason == SkipReason::Paused && self.times.is_once() || self.waiting.is_empty() {
             return;
         }
-        for waiting in std::mem::take(&mut self.waiting) {
+        for waiting in self.waiting.take() {
             self.skip(reason, waiting.range);
         }
         if reason == SkipReason::Paused {
@@ -201,12 +203,12 @@ impl Planner {
     /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after what was skipped.
     pub(super) fn restart(&mut self, last: Option<(FireTime, Now)>, now: Now) {
         self.restarts = None;
-        match self.times.kind {
-            Kind::Delay { .. } => {
+        match self.rule() {
+            Rule::FixedDelay { .. } => {
                 let next = self.times.after_delay(now);
                 self.next = self.admitted(next);
             }
-            Kind::Custom if self.next.is_none() => {
+            Rule::Custom(_) if self.next.is_none() => {
                 self.queries.put(match last {
                     Some((fire, began)) => TriggerQuery::after_run(fire, began, now),
                     None => TriggerQuery::after_skip(now),
@@ -218,7 +220,7 @@ impl Planner {
 
     pub(super) fn skip(&mut self, reason: SkipReason, range: Range) {
         let Range { first, last, count, at_least, .. } = range;
-        if let Kind::Custom = self.times.kind
+        if self.times.is_custom()
             && let Due::Wall(at) = last.at
         {
             self.queries.note_skipped(at);

@@ -86,7 +86,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             history,
             jitter_source,
-            planner: Planner::new(&rule, Arc::new(policy), jitter_source, now(&specification)),
+            planner: Planner::new(rule, Arc::new(policy), jitter_source, now(&specification)),
             specification,
             runs: Vec::new(),
             compared: Compared::default(),
@@ -154,7 +154,7 @@ impl<'a> World<'a> {
 
     fn reschedule(&mut self, rule: super::rules::Rule) {
         let written: Rule = rule.written();
-        self.planner.reschedule(&written, self.jitter_source, self.now());
+        drop(self.planner.reschedule(written, self.now()));
         self.specification.reschedule(rule, self.jitter_source);
     }
 

@@ -1,0 +1,47 @@
+//! Values that few tasks have: one word until they are needed.
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+
+/// A value that takes one word for as long as nobody has changed it. There may be very many tasks.
+#[derive(Clone, Debug)]
+pub(super) struct LazyBox<T>(Option<Box<T>>);
+
+/// A type with an empty value that can be shared.
+pub(super) trait Empty: Default + 'static {
+    const EMPTY: &'static Self;
+}
+
+impl<T> Empty for VecDeque<T>
+where
+    T: 'static,
+{
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<T: Empty> LazyBox<T> {
+    /// Takes the value out, and frees its memory.
+    pub(super) fn take(&mut self) -> T {
+        self.0.take().map(|value| *value).unwrap_or_default()
+    }
+}
+
+impl<T> Default for LazyBox<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Empty> Deref for LazyBox<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::EMPTY)
+    }
+}
+
+impl<T: Empty> DerefMut for LazyBox<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_default()
+    }
+}
