@@ -53,7 +53,7 @@ case "${1:-public}" in
     # Pages of items that are gone stay there.
     rm -rf "$pages"
     # A link leads to a crate whose folder is there, whichever is documented first.
-    mkdir -p "$pages"/{scheduler,scheduler_{cli,core,dashboard,expr,macros,monitors,node,postgres,sqlite,store}}
+    mkdir -p "$pages"/{scheduler,scheduler_{api,cli,core,dashboard,expr,macros,monitors,node,postgres,sqlite,store}}
     cargo doc --all-features --no-deps "${published[@]}"
     (cd "$pages" && export LC_ALL=C && check_links)
     ;;

@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/features"
 features=(tokio tracing log metrics testing serde durable)
 # These only add a store to `durable`, so that `deep` does not combine them.
 stores=(sqlite sqlite-system postgres tls)
-crates=(scheduler-expr scheduler-core scheduler-store scheduler-node)
+crates=(scheduler-api scheduler-expr scheduler-core scheduler-store scheduler-node)
 # Those with default features, without.
 bare=(scheduler-sqlite scheduler-cli scheduler-monitors)
 

@@ -50,6 +50,7 @@ fn only_the_crates_that_the_page_names_reach_the_network() {
     for folder in [
         "src",
         "scheduler-core/src",
+        "crates/api/src",
         "crates/expr/src",
         "scheduler-macros/src",
         "crates/node/src",

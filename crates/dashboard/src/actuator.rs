@@ -1,10 +1,12 @@
 //! The endpoints of Spring Boot's actuator, in its shapes: the index, `scheduledtasks`, `health`.
 //!
-//! In the shape of Boot 4: the four arrays are always there, what is absent is left out, and nothing is added, so that
-//! strict clients decode it. Disabled tasks are not there. One-time tasks, which Spring does not show, are in `custom`.
+//! The shape is that of Boot 4, so that strict clients decode it: four arrays, absent values left out, nothing added. Disabled
+//! tasks are left out. One-time tasks, which Spring does not show, are in `custom`.
+
+use std::time::Duration;
 
 use scheduler::{Outcome, RuleKind, TaskSnapshot, TaskState};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::times::instant;
@@ -25,88 +27,164 @@ pub(crate) fn content_type(accept: &str) -> &'static str {
     }
 }
 
-/// The index. `base` is the address of the actuator.
-pub(crate) fn index(base: &str) -> Value {
-    let link = |path: &str| json!({ "href": format!("{base}{path}"), "templated": false });
-    json!({ "_links": {
-        "self": link(""),
-        "health": link("/health"),
-        "prometheus": link("/prometheus"),
-        "scheduledtasks": link("/scheduledtasks"),
-    } })
+/// The index.
+#[derive(Serialize)]
+pub(crate) struct Index {
+    #[serde(rename = "_links")]
+    links: Links,
+}
+
+#[derive(Serialize)]
+struct Links {
+    #[serde(rename = "self")]
+    index: Link,
+    health: Link,
+    prometheus: Link,
+    scheduledtasks: Link,
+}
+
+#[derive(Serialize)]
+struct Link {
+    href: String,
+    templated: bool,
+}
+
+/// The index of the actuator at this address.
+pub(crate) fn index(base: &str) -> Index {
+    let link = |path: &str| Link { href: format!("{base}{path}"), templated: false };
+    Index {
+        links: Links {
+            index: link(""),
+            health: link("/health"),
+            prometheus: link("/prometheus"),
+            scheduledtasks: link("/scheduledtasks"),
+        },
+    }
 }
 
 /// All tasks, by kind.
-pub(crate) fn scheduled_tasks(app: &App) -> Value {
-    let mut lists: [Vec<Value>; 4] = Default::default();
-    for task in app.list() {
-        if task.state == TaskState::Disabled {
-            continue;
-        }
-        let (index, shown) = match task.facts.kind {
-            // It has no rule.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ScheduledTasks {
+    cron: Vec<Task>,
+    custom: Vec<Task>,
+    fixed_delay: Vec<Task>,
+    fixed_rate: Vec<Task>,
+}
+
+/// A task with the fields of its kind.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    #[serde(flatten)]
+    rule: Rule,
+    runnable: Runnable,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_execution: Option<NextExecution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_execution: Option<LastExecution>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Rule {
+    Cron {
+        expression: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Periodic {
+        initial_delay: u64,
+        interval: u64,
+    },
+    Custom {
+        trigger: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Runnable {
+    target: String,
+}
+
+#[derive(Serialize)]
+struct NextExecution {
+    time: String,
+}
+
+#[derive(Serialize)]
+struct LastExecution {
+    status: &'static str,
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exception: Option<Exception>,
+}
+
+#[derive(Serialize)]
+struct Exception {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// All tasks that have a rule and are not disabled.
+pub(crate) fn scheduled_tasks(app: &App) -> ScheduledTasks {
+    let mut tasks = ScheduledTasks::default();
+    for task in app.list().iter().filter(|task| task.state != TaskState::Disabled) {
+        let list = match task.facts.kind {
             RuleKind::None => continue,
-            RuleKind::Cron => (0, cron(&task)),
-            RuleKind::FixedDelay => (2, periodic(&task)),
-            RuleKind::FixedRate => (3, periodic(&task)),
-            _ => (1, custom(&task)),
+            RuleKind::Cron => &mut tasks.cron,
+            RuleKind::FixedDelay => &mut tasks.fixed_delay,
+            RuleKind::FixedRate => &mut tasks.fixed_rate,
+            _ => &mut tasks.custom,
         };
-        lists[index].push(with_executions(app, &task, shown));
+        let target = task.facts.function.as_deref().unwrap_or(task.name());
+        list.push(Task {
+            rule: rule(task),
+            runnable: Runnable { target: target.replace("::", ".") },
+            next_execution: task.next.map(|next| NextExecution { time: instant(next) }),
+            last_execution: last_execution(app, task),
+        });
     }
-    let [cron, custom, fixed_delay, fixed_rate] = lists;
-    json!({
-        "cron": cron, "custom": custom, "fixedDelay": fixed_delay, "fixedRate": fixed_rate,
-    })
+    tasks
 }
 
-fn cron(task: &TaskSnapshot) -> Map<String, Value> {
-    let expression = task.expression.as_deref().unwrap_or(&task.facts.rule);
-    Map::from_iter([("expression".to_owned(), expression.into())])
-}
-
-fn periodic(task: &TaskSnapshot) -> Map<String, Value> {
-    let millis = |length: Option<std::time::Duration>| {
-        Value::from(u64::try_from(length.unwrap_or_default().as_millis()).unwrap_or(u64::MAX))
+fn rule(task: &TaskSnapshot) -> Rule {
+    let millis = |length: Option<Duration>| {
+        u64::try_from(length.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
     };
-    let initial_delay = ("initialDelay".to_owned(), millis(task.initial_delay));
-    Map::from_iter([initial_delay, ("interval".to_owned(), millis(task.facts.period))])
-}
-
-fn custom(task: &TaskSnapshot) -> Map<String, Value> {
-    Map::from_iter([("trigger".to_owned(), Value::from(&*task.facts.rule))])
-}
-
-fn with_executions(app: &App, task: &TaskSnapshot, mut shown: Map<String, Value>) -> Value {
-    let target = task.facts.function.as_deref().unwrap_or(task.name());
-    shown.insert("runnable".to_owned(), json!({ "target": target.replace("::", ".") }));
-    if let Some(next) = task.next {
-        shown.insert("nextExecution".to_owned(), json!({ "time": instant(next) }));
+    match task.facts.kind {
+        RuleKind::Cron => Rule::Cron {
+            expression: task.expression.as_deref().unwrap_or(&task.facts.rule).to_owned(),
+        },
+        RuleKind::FixedDelay | RuleKind::FixedRate => Rule::Periodic {
+            initial_delay: millis(task.initial_delay),
+            interval: millis(task.facts.period),
+        },
+        _ => Rule::Custom { trigger: task.facts.rule.to_string() },
     }
-    if let Some(last) = last_execution(app, task) {
-        shown.insert("lastExecution".to_owned(), last);
-    }
-    shown.into()
 }
 
-fn last_execution(app: &App, task: &TaskSnapshot) -> Option<Value> {
+fn last_execution(app: &App, task: &TaskSnapshot) -> Option<LastExecution> {
     if let Some(since) = task.running_since {
-        return Some(json!({ "status": "STARTED", "time": instant(since) }));
+        let (status, time) = ("STARTED", instant(since));
+        return Some(LastExecution { status, time, exception: None });
     }
     let run = task.last_runs.first()?;
-    let (time, status) = (instant(run.started_at), status(&run.outcome));
-    let mut last = json!({ "status": status, "time": time });
-    if let Some(failure) = run.outcome.failure() {
-        last["exception"] = json!({ "type": failure.kind() });
-        if !failure.message().is_empty() {
-            last["exception"]["message"] = app.options.redacted(failure.message()).into();
+    let status = status(&run.outcome);
+    let exception = match run.outcome.failure() {
+        Some(failure) => {
+            let message = Some(failure.message()).filter(|message| !message.is_empty());
+            let message = message.map(|message| app.options.redacted(message));
+            Some(Exception { kind: failure.kind().to_owned(), message })
         }
-    } else if status == "ERROR" {
-        last["exception"] = json!({ "type": run.outcome.name() });
-    }
-    Some(last)
+        None => (status == "ERROR")
+            .then(|| Exception { kind: run.outcome.name().to_owned(), message: None }),
+    };
+    Some(LastExecution { status, time: instant(run.started_at), exception })
 }
 
-/// Spring knows no other ends; one that was cancelled is an error there, too.
+/// Spring has two outcomes: a cancelled run is an error.
 fn status(outcome: &Outcome) -> &'static str {
     if outcome.is_success() { "SUCCESS" } else { "ERROR" }
 }

@@ -10,13 +10,13 @@ use scheduler::{TaskSnapshot, Tasks, Zone};
 
 use crate::access::{Gatekeeper, Visitor};
 use crate::audit::{Action, Audit};
-use crate::clock::now;
 use crate::host::Hosts;
 use crate::hub::Hub;
 use crate::log::Recorder;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::store::Store;
+use crate::times::now;
 
 pub(crate) struct App {
     pub(crate) tasks: Tasks,

@@ -10,15 +10,15 @@
 //! one, whose ticks other processes may run. One that is paused, disabled or has been cancelled is never late: that was
 //! decided.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{TaskSnapshot, TaskState};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::app::App;
-use crate::clock::now;
-use crate::times::instant;
+use crate::times::{instant, now};
 
 /// The tag of tasks that count.
 const TAG: &str = "critical";
@@ -56,26 +56,57 @@ pub(crate) fn critical(app: &App) -> Vec<Critical> {
     tasks.collect()
 }
 
-/// The answer of `/readyz`. The names of tasks are for those who may see them.
-pub(crate) fn report(tasks: &[Critical], has_details: bool) -> Value {
+/// The answer of `/healthz`.
+#[derive(Serialize)]
+pub(crate) struct Status {
+    pub(crate) status: &'static str,
+}
+
+/// The answer of `/readyz`, in the shape of Spring Boot.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    components: Option<Components>,
+}
+
+#[derive(Serialize)]
+struct Components {
+    scheduler: Component,
+}
+
+#[derive(Serialize)]
+struct Component {
+    status: &'static str,
+    details: BTreeMap<String, Detail>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_success: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace_seconds: Option<u64>,
+}
+
+/// The state of the critical tasks. Their names are for visitors who may see them.
+pub(crate) fn report(tasks: &[Critical], has_details: bool) -> Report {
     let status = |is_up: bool| if is_up { "UP" } else { "DOWN" };
-    let mut report = json!({ "status": status(tasks.iter().all(|task| task.is_up)) });
-    if has_details {
-        let details = tasks.iter().map(|task| {
-            let mut detail = json!({ "status": status(task.is_up) });
-            if let Some(since) = task.since {
-                detail["lastSuccess"] = instant(since).into();
-            }
-            if let Some(grace) = task.grace {
-                detail["graceSeconds"] = grace.as_secs().into();
-            }
-            (task.name.clone(), detail)
-        });
-        report["components"] = json!({
-            "scheduler": { "status": report["status"], "details": Value::Object(details.collect()) }
-        });
-    }
-    report
+    let overall = status(tasks.iter().all(|task| task.is_up));
+    let detail = |task: &Critical| {
+        let detail = Detail {
+            status: status(task.is_up),
+            last_success: task.since.map(instant),
+            grace_seconds: task.grace.map(|grace| grace.as_secs()),
+        };
+        (task.name.clone(), detail)
+    };
+    let components = has_details.then(|| Components {
+        scheduler: Component { status: overall, details: tasks.iter().map(detail).collect() },
+    });
+    Report { status: overall, components }
 }
 
 fn is_up(

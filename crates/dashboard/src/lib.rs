@@ -118,7 +118,6 @@ mod access;
 mod actuator;
 mod app;
 mod audit;
-mod clock;
 mod dashboard;
 mod health;
 mod host;

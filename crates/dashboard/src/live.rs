@@ -15,13 +15,14 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
-use serde_json::{Value, json};
+use scheduler::TaskSnapshot;
+use scheduler_api::{Task, Tasks, Tick};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::clock::now;
 use crate::hub::MESSAGES_MAX;
-use crate::times::instant;
+use crate::times::{instant, now};
 use crate::view;
 
 const BEAT: Duration = Duration::from_millis(250);
@@ -61,7 +62,7 @@ pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response
             app.recorder.watch(true);
             watchers.updates
         };
-        let list = json!({ "now": instant(now()), "tasks": rows(app) });
+        let list = Tasks { now: instant(now()), tasks: rows(app) };
         let list = message(event, &list);
         let begun = app.hub.begin(&sender, list, (updates, tries >= TRIES_MAX));
         if let Some(is_pumping) = begun {
@@ -86,7 +87,7 @@ fn response(receiver: mpsc::Receiver<Bytes>) -> Response {
 }
 
 /// The rows of all tasks. The trigger of a task may describe itself, so no lock may be held.
-fn rows(app: &App) -> Vec<Value> {
+fn rows(app: &App) -> Vec<Task> {
     app.list().iter().map(|task| view::row(app, task)).collect()
 }
 
@@ -107,8 +108,8 @@ async fn pump(app: Arc<App>) {
         let rows = if beats >= next_update { changed(&app.0) } else { Vec::new() };
         // Many changes at once come less often, so that the pump takes a small part of a core.
         let pause = u32::try_from(rows.len() / 200).unwrap_or(u32::MAX).min(8);
-        let update = json!({ "now": instant(now()), "tasks": rows });
-        let update = (!rows.is_empty()).then(|| message("tasks", &update));
+        let update = (!rows.is_empty())
+            .then(|| message("tasks", &Update { now: instant(now()), tasks: rows }));
         let tick = beats.is_multiple_of(BEATS_PER_TICK).then(|| message("tick", &tick(&app.0)));
         next_update = beats + pause;
         let mut watchers = app.0.hub.lock();
@@ -141,38 +142,59 @@ impl Drop for Pumping {
     }
 }
 
+/// The event `tasks`.
+#[derive(Serialize)]
+struct Update {
+    now: String,
+    tasks: Vec<Change>,
+}
+
+/// A changed row, or the name of a task that is gone.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Change {
+    Row(Box<Task>),
+    #[serde(rename_all = "camelCase")]
+    Removed {
+        name: Arc<str>,
+        is_removed: bool,
+    },
+}
+
 /// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
-fn changed(app: &App) -> Vec<Value> {
+fn changed(app: &App) -> Vec<Change> {
+    let row = |task: &TaskSnapshot| Change::Row(Box::new(view::row(app, task)));
     let of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
     if !app.recorder.has_heard() {
         let since = now() - Duration::from_secs(2);
         let tasks = app.list();
-        let is_new = |task: &&scheduler::TaskSnapshot| {
+        let is_new = |task: &&TaskSnapshot| {
             let ended = task.last_runs.first().map(|run| run.started_at + run.took);
             task.running > 0
                 || ended.is_some_and(|at| at > since)
                 || task.is_paused
                 || of_store.contains(task.name())
         };
-        return tasks.iter().filter(is_new).map(|task| view::row(app, task)).collect();
+        return tasks.iter().filter(is_new).map(row).collect();
     }
     let mut names: BTreeSet<Arc<str>> = app.recorder.take_changed().into_iter().collect();
     // A schedule that has no task here has no row.
     let tasks = of_store.iter().filter_map(|name| app.tasks.get(name).ok());
     names.extend(tasks.map(|task| Arc::from(task.name())));
-    let rows = names.iter().map(|name| match app.tasks.get(name) {
-        Ok(task) if task.name() == &**name => view::row(app, &task.snapshot()),
-        _ => json!({ "name": name, "isRemoved": true }),
+    let rows = names.into_iter().map(|name| match app.tasks.get(&name) {
+        Ok(task) if task.name() == &*name => row(&task.snapshot()),
+        _ => Change::Removed { name, is_removed: true },
     });
     rows.collect()
 }
 
-fn tick(app: &App) -> Value {
-    json!({ "now": instant(now()), "count": app.list().len() })
+fn tick(app: &App) -> Tick {
+    Tick { now: instant(now()), count: app.list().len() as u64 }
 }
 
-fn message(event: &str, data: &Value) -> Bytes {
-    // JSON has no line breaks.
+fn message(event: &str, data: &impl Serialize) -> Bytes {
+    // The types of the API can always be written, and their JSON has no line breaks.
+    let data = serde_json::to_string(data).unwrap_or_default();
     Bytes::from(format!("event: {event}\ndata: {data}\n\n"))
 }
 

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use scheduler::{ControlError, JobsError};
-use serde_json::json;
+use scheduler_api::ProblemDetails;
 
 /// A request that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,13 +75,12 @@ impl From<JobsError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let title = self.status.canonical_reason().unwrap_or("refused");
-        let body = json!({
-            "type": "about:blank",
-            "title": title,
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
+        let body = ProblemDetails {
+            kind: "about:blank".to_owned(),
+            title: self.status.canonical_reason().unwrap_or("refused").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+        };
         let mut response = (self.status, Json(body)).into_response();
         let problem = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(CONTENT_TYPE, problem);

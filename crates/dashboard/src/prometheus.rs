@@ -4,7 +4,6 @@
 //! they are missing. The text of an error is never a label.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -12,8 +11,8 @@ use scheduler::store::Depth;
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
-use crate::clock::now;
 use crate::log::{Buckets, LENGTHS, Sum, Tally};
+use crate::times::now;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -28,265 +27,268 @@ const OUTCOMES: [(&str, &str); 5] = [
     ("cancelled", "UNKNOWN"),
 ];
 
-/// A page under construction: families with their lines.
+/// The text of a page: each metric with its samples.
 #[derive(Default)]
-struct Text {
-    families: Vec<Family>,
-    index: BTreeMap<&'static str, usize>,
-}
+struct Page(String);
 
-struct Family {
-    name: &'static str,
-    kind: &'static str,
-    help: &'static str,
-    lines: String,
-}
+/// Name, type and help.
+struct Metric(&'static str, &'static str, &'static str);
 
-impl Text {
-    /// Adds a line to a family. `suffix` follows its name.
-    fn put(&mut self, family: &(&'static str, &'static str, &'static str), line: &Line<'_>) {
-        let (name, kind, help) = *family;
-        let index = *self.index.entry(name).or_insert(self.families.len());
-        if index == self.families.len() {
-            self.families.push(Family { name, kind, help, lines: String::new() });
-        }
-        let lines = &mut self.families[index].lines;
-        lines.push_str(name);
-        lines.push_str(line.suffix);
-        let mut separator = '{';
-        for (label, value) in line.labels {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            // A String takes everything.
-            let _ = write!(lines, "{separator}{label}=\"{value}\"");
-            separator = ',';
-        }
-        if separator == ',' {
-            lines.push('}');
-        }
-        let _ = writeln!(lines, " {}", line.value);
-    }
-
-    fn finish(self) -> String {
-        let family = |Family { name, kind, help, lines }: Family| {
-            format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}")
-        };
-        self.families.into_iter().map(family).collect()
-    }
-
-    fn gauge(
-        &mut self,
-        family: &(&'static str, &'static str, &'static str),
-        task: &str,
-        value: f64,
-    ) {
-        let labels = &[("task", task)];
-        self.put(family, &Line { suffix: "", labels, value });
-    }
-
-    fn histogram(
-        &mut self,
-        family: &(&'static str, &'static str, &'static str),
-        task: &str,
-        buckets: &Buckets,
-    ) {
-        let mut bucket = |end: &str, count: u64| {
-            let labels = &[("task", task), ("le", end)];
-            self.put(family, &Line { suffix: "_bucket", labels, value: count as f64 });
-        };
-        for (end, count) in LENGTHS.iter().zip(buckets.at_most) {
-            bucket(&end.as_secs_f64().to_string(), count);
-        }
-        bucket("+Inf", buckets.all.count);
-        let labels = &[("task", task)];
-        self.put(family, &Line { suffix: "_sum", labels, value: buckets.all.seconds });
-        self.put(family, &Line { suffix: "_count", labels, value: buckets.all.count as f64 });
-    }
-}
-
-struct Line<'a> {
+/// A suffix of the name, labels, and a value.
+struct Sample<'a> {
     suffix: &'static str,
-    labels: &'a [(&'static str, &'a str)],
+    labels: Vec<(&'static str, &'a str)>,
     value: f64,
 }
 
-/// Name, type and help.
-type Metric = (&'static str, &'static str, &'static str);
+fn sample<'a>(labels: impl IntoIterator<Item = (&'static str, &'a str)>, value: f64) -> Sample<'a> {
+    Sample { suffix: "", labels: labels.into_iter().collect(), value }
+}
 
-const FINISHED: Metric =
-    ("scheduler_run_finished_total", "counter", "Runs that have ended, by outcome.");
-const SKIPPED: Metric =
-    ("scheduler_fire_time_skipped_total", "counter", "Fire times that started no run, by reason.");
-const DURATION: Metric = (
-    "scheduler_run_duration_seconds",
-    "histogram",
-    "From the start of a run to the end of its last attempt.",
-);
-const LATENESS: Metric =
-    ("scheduler_run_lateness_seconds", "histogram", "From the due time of a run to its start.");
-const ACTIVE: Metric = ("scheduler_run_active", "gauge", "Runs in progress.");
-const PAUSED: Metric =
-    ("scheduler_task_paused", "gauge", "1 while the task is paused, otherwise 0.");
-const STREAK: Metric = ("scheduler_task_streak", "gauge", "Failed runs since the last success.");
-const PERIOD: Metric =
-    ("scheduler_task_period_seconds", "gauge", "The fixed rate or delay of the task.");
-const LATE: Metric = (
-    "scheduler_task_late_seconds",
-    "gauge",
-    "How long a run of the task has waited for a thread, otherwise 0.",
-);
-const STUCK: Metric = (
-    "scheduler_task_stuck_seconds",
-    "gauge",
-    "Time since a run in progress has held up the first fire time, otherwise 0.",
-);
-const LAST_RUN: Metric =
-    ("scheduler_task_last_run_timestamp_seconds", "gauge", "When a run ended last.");
-const LAST_SUCCESS: Metric = (
-    "scheduler_task_last_success_timestamp_seconds",
-    "gauge",
-    "When a run succeeded last, or else when the task began.",
-);
-const NEXT_RUN: Metric =
-    ("scheduler_task_next_run_timestamp_seconds", "gauge", "When the task is due next.");
-const POOL_SIZE: Metric = ("scheduler_pool_core_threads", "gauge", "Threads that a pool may have.");
-const POOL_THREADS: Metric = ("scheduler_pool_threads", "gauge", "Threads of a pool.");
-const POOL_ACTIVE: Metric =
-    ("scheduler_pool_active_threads", "gauge", "Threads of a pool that execute a task.");
-const POOL_QUEUED: Metric =
-    ("scheduler_pool_queued_tasks", "gauge", "Tasks that wait for their due time or for a thread.");
-const STORE_UP: Metric =
-    ("scheduler_store_up", "gauge", "1 if the store of durable jobs has answered, otherwise 0.");
-const JOBS: Metric = (
-    "scheduler_jobs",
-    "gauge",
-    "Jobs of the whole cluster that are due, become due later, are running or parked.",
-);
-const OLDEST: Metric = (
-    "scheduler_jobs_oldest_due_seconds",
-    "gauge",
-    "How long the job has waited that has been due for longest, or 0.",
-);
-const BUILD: Metric = ("scheduler_build_info", "gauge", "1, with the version of the dashboard.");
-const LOST: Metric =
-    ("scheduler_dashboard_lost_events_total", "counter", "Events that came too fast to be kept.");
-const WATCHERS: Metric =
-    ("scheduler_dashboard_streams", "gauge", "Pages and programs that watch live.");
-const CRITICAL: Metric =
-    ("scheduler_task_up", "gauge", "0 if a critical task has not succeeded within its grace.");
-const SPRING: Metric = (
-    "tasks_scheduled_execution_seconds",
-    "summary",
-    "Runs, with the name and the labels that Spring gives them.",
-);
-const SPRING_MAX: Metric =
-    ("tasks_scheduled_execution_seconds_max", "gauge", "The longest run of the last two minutes.");
-const SPRING_ACTIVE: Metric = (
-    "tasks_scheduled_execution_active_seconds",
-    "summary",
-    "Runs in progress, with the name and the labels that Spring gives them.",
-);
-const EXECUTORS: [Metric; 6] = [
-    ("executor_active_threads", "gauge", "Threads that execute a task."),
-    ("executor_pool_size_threads", "gauge", "Threads of the pool."),
-    ("executor_pool_core_threads", "gauge", "Threads that the pool may have."),
-    ("executor_pool_max_threads", "gauge", "Threads that the pool may have."),
-    ("executor_queued_tasks", "gauge", "Tasks that wait, also for a time that is ahead."),
-    ("executor_completed_tasks_total", "counter", "Executions that have ended."),
-];
+impl Page {
+    /// Writes a metric, unless it has no samples.
+    fn metric<'a>(
+        &mut self,
+        Metric(name, kind, help): Metric,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_some() {
+            self.0.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        }
+        for Sample { suffix, labels, value } in samples {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(label, text)| format!("{label}=\"{}\"", escaped(text)))
+                .collect();
+            let labels = match labels.as_slice() {
+                [] => String::new(),
+                labels => format!("{{{}}}", labels.join(",")),
+            };
+            self.0.push_str(&format!("{name}{suffix}{labels} {value}\n"));
+        }
+    }
 
-/// All metrics. Of the store, if there is one, `depths` is its answer, or none if it has not answered.
+    fn gauge<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "gauge", help), samples);
+    }
+
+    fn counter<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "counter", help), samples);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// All metrics. `depths` is the answer of the store, if there is one and it has answered.
 pub(crate) fn text(app: &App, depths: Option<&[Depth]>) -> String {
-    let mut text = Text::default();
+    let mut page = Page::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
-    text.put(&BUILD, &Line { suffix: "", labels: &version, value: 1.0 });
-    tasks.iter().for_each(|task| put_task(&mut text, app, task));
-    put_spring(&mut text, app, &tasks);
-    app.tasks.pools().iter().for_each(|pool| put_pool(&mut text, pool));
-    for task in crate::health::critical(app) {
-        text.gauge(&CRITICAL, &task.name, f64::from(task.is_up));
-    }
+    page.gauge(
+        "scheduler_build_info",
+        "1, with the version of the dashboard.",
+        [sample(version, 1.0)],
+    );
+    counts_of_tasks(&mut page, &tasks);
+    states_of_tasks(&mut page, app, &tasks);
+    lengths_of_runs(&mut page, app, &tasks);
+    spring(&mut page, app, &tasks);
+    pools(&mut page, &app.tasks.pools());
+    let critical = crate::health::critical(app);
+    page.gauge(
+        "scheduler_task_up",
+        "0 if a critical task has not succeeded within its grace.",
+        critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
+    );
     if app.store().is_ok() {
-        text.put(&STORE_UP, &Line { suffix: "", labels: &[], value: f64::from(depths.is_some()) });
+        jobs(&mut page, depths);
     }
-    depths.into_iter().flatten().for_each(|depth| put_jobs(&mut text, depth));
-    let (watching, _) = app.hub.counts();
-    for (metric, value) in [(&LOST, app.recorder.lost()), (&WATCHERS, watching as u64)] {
-        text.put(metric, &Line { suffix: "", labels: &[], value: value as f64 });
-    }
-    text.finish()
+    page.counter(
+        "scheduler_dashboard_lost_events_total",
+        "Events that came too fast to be kept.",
+        [sample([], app.recorder.lost() as f64)],
+    );
+    page.gauge(
+        "scheduler_dashboard_streams",
+        "Pages and programs that watch live.",
+        [sample([], app.hub.counts().0 as f64)],
+    );
+    page.0
 }
 
-fn put_task(text: &mut Text, app: &App, task: &TaskSnapshot) {
-    let (name, counters) = (task.name(), &task.counters);
-    let by_outcome = [
-        counters.successes,
-        counters.errors,
-        counters.panics,
-        counters.timeouts,
-        counters.cancelled,
-    ];
-    for ((outcome, _), count) in OUTCOMES.into_iter().zip(by_outcome) {
-        let labels = &[("task", name), ("outcome", outcome)];
-        text.put(&FINISHED, &Line { suffix: "", labels, value: count as f64 });
-    }
-    let skipped = [
-        counters.skipped_overlap,
-        counters.skipped_paused,
-        counters.skipped_misfire,
-        counters.skipped_rescheduled,
-        counters.skipped_refused,
-    ];
-    for (reason, count) in SkipReason::ALL.into_iter().zip(skipped) {
-        let labels = &[("task", name), ("reason", reason.name())];
-        text.put(&SKIPPED, &Line { suffix: "", labels, value: count as f64 });
-    }
-    text.gauge(&ACTIVE, name, task.running as f64);
-    text.gauge(&PAUSED, name, f64::from(task.is_paused));
-    text.gauge(&STREAK, name, task.streak as f64);
-    text.gauge(&LATE, name, age(task.late_since));
-    text.gauge(&STUCK, name, age(task.stuck_since));
-    if let Some(period) = task.facts.period {
-        text.gauge(&PERIOD, name, period.as_secs_f64());
-    }
-    if let Some(run) = task.last_runs.first() {
-        text.gauge(&LAST_RUN, name, seconds(run.started_at + run.took));
-    }
-    let added_at = app.recorder.with(name, |log| log.added_at).unwrap_or(app.started_at);
-    if task.facts.kind != RuleKind::None {
-        text.gauge(&LAST_SUCCESS, name, seconds(task.last_success.unwrap_or(added_at)));
-    }
-    if let Some(next) = task.next {
-        text.gauge(&NEXT_RUN, name, seconds(next));
-    }
-    if let Some(tally) = app.recorder.with(name, |log| log.tally.clone()) {
-        text.histogram(&DURATION, name, &tally.took);
-        text.histogram(&LATENESS, name, &tally.late);
+fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
+    let finished = tasks.iter().flat_map(|task| {
+        let counters = &task.counters;
+        let counts = [
+            counters.successes,
+            counters.errors,
+            counters.panics,
+            counters.timeouts,
+            counters.cancelled,
+        ];
+        OUTCOMES.into_iter().zip(counts).map(|((outcome, _), count)| {
+            sample([("task", task.name()), ("outcome", outcome)], count as f64)
+        })
+    });
+    page.counter("scheduler_run_finished_total", "Runs that have ended, by outcome.", finished);
+    let skipped = tasks.iter().flat_map(|task| {
+        let counters = &task.counters;
+        let counts = [
+            counters.skipped_overlap,
+            counters.skipped_paused,
+            counters.skipped_misfire,
+            counters.skipped_rescheduled,
+            counters.skipped_refused,
+        ];
+        SkipReason::ALL.into_iter().zip(counts).map(|(reason, count)| {
+            sample([("task", task.name()), ("reason", reason.name())], count as f64)
+        })
+    });
+    page.counter(
+        "scheduler_fire_time_skipped_total",
+        "Fire times that started no run, by reason.",
+        skipped,
+    );
+}
+
+/// The value of a gauge of a task, if the task has it.
+type Read = fn(&App, &TaskSnapshot) -> Option<f64>;
+
+/// The gauges of tasks.
+const TASK_GAUGES: [(&str, &str, Read); 9] = [
+    ("scheduler_run_active", "Runs in progress.", |_, task| Some(task.running as f64)),
+    ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |_, task| {
+        Some(f64::from(task.is_paused))
+    }),
+    ("scheduler_task_streak", "Failed runs since the last success.", |_, task| {
+        Some(task.streak as f64)
+    }),
+    (
+        "scheduler_task_late_seconds",
+        "How long a run of the task has waited for a thread, otherwise 0.",
+        |_, task| Some(age(task.late_since)),
+    ),
+    (
+        "scheduler_task_stuck_seconds",
+        "Time since a run in progress has held up the first fire time, otherwise 0.",
+        |_, task| Some(age(task.stuck_since)),
+    ),
+    ("scheduler_task_period_seconds", "The fixed rate or delay of the task.", |_, task| {
+        Some(task.facts.period?.as_secs_f64())
+    }),
+    ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |_, task| {
+        task.last_runs.first().map(|run| seconds(run.started_at + run.took))
+    }),
+    (
+        "scheduler_task_last_success_timestamp_seconds",
+        "When a run succeeded last, or else when the task began.",
+        |app, task| {
+            let added_at = app.recorder.with(task.name(), |log| log.added_at);
+            let begun_at = added_at.unwrap_or(app.started_at);
+            (task.facts.kind != RuleKind::None)
+                .then(|| seconds(task.last_success.unwrap_or(begun_at)))
+        },
+    ),
+    ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |_, task| {
+        task.next.map(seconds)
+    }),
+];
+
+fn states_of_tasks(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+    for (name, help, read) in TASK_GAUGES {
+        let samples =
+            tasks.iter().filter_map(|task| Some(sample([("task", task.name())], read(app, task)?)));
+        page.gauge(name, help, samples);
     }
 }
 
-/// The seconds since an instant; 0 without one.
-fn age(since: Option<DateTime<Utc>>) -> f64 {
-    since.and_then(|since| (now() - since).to_std().ok()).unwrap_or_default().as_secs_f64()
+fn lengths_of_runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+    let tally = |task: &TaskSnapshot| app.recorder.with(task.name(), |log| log.tally.clone());
+    let tallies: Vec<(&str, Tally)> =
+        tasks.iter().filter_map(|task| Some((task.name(), tally(task)?))).collect();
+    let ends: Vec<String> = LENGTHS.iter().map(|end| end.as_secs_f64().to_string()).collect();
+    let mut histogram = |name, help, buckets: fn(&Tally) -> &Buckets| {
+        let samples =
+            tallies.iter().flat_map(|(task, tally)| samples_of(task, &ends, buckets(tally)));
+        page.metric(Metric(name, "histogram", help), samples);
+    };
+    histogram(
+        "scheduler_run_duration_seconds",
+        "From the start of a run to the end of its last attempt.",
+        |tally| &tally.took,
+    );
+    histogram(
+        "scheduler_run_lateness_seconds",
+        "From the due time of a run to its start.",
+        |tally| &tally.late,
+    );
 }
 
-fn put_jobs(text: &mut Text, depth: &Depth) {
-    let (queue, task) = (("queue", &*depth.queue), ("task", &*depth.task));
-    let counts = [
-        ("due", depth.due),
-        ("later", depth.later),
-        ("running", depth.running),
-        ("parked", depth.parked),
-    ];
-    for (state, count) in counts {
-        let labels = &[queue, task, ("state", state)];
-        text.put(&JOBS, &Line { suffix: "", labels, value: count as f64 });
-    }
-    let value = depth.oldest.unwrap_or_default().as_secs_f64();
-    text.put(&OLDEST, &Line { suffix: "", labels: &[queue, task], value });
+fn samples_of<'a>(task: &'a str, ends: &'a [String], buckets: &Buckets) -> Vec<Sample<'a>> {
+    let bucket = |end: &'a str, count: u64| Sample {
+        suffix: "_bucket",
+        ..sample([("task", task), ("le", end)], count as f64)
+    };
+    let all = buckets.all;
+    let mut samples: Vec<Sample<'a>> =
+        ends.iter().zip(buckets.at_most).map(|(end, count)| bucket(end, count)).collect();
+    samples.push(bucket("+Inf", all.count));
+    samples.push(Sample { suffix: "_sum", ..sample([("task", task)], all.seconds) });
+    samples.push(Sample { suffix: "_count", ..sample([("task", task)], all.count as f64) });
+    samples
 }
 
-/// What Spring shows of one method. Several tasks may have the same function.
+fn labels_of(depth: &Depth) -> [(&'static str, &str); 2] {
+    [("queue", &depth.queue), ("task", &depth.task)]
+}
+
+/// The jobs of the whole cluster.
+fn jobs(page: &mut Page, depths: Option<&[Depth]>) {
+    page.gauge(
+        "scheduler_store_up",
+        "1 if the store of durable jobs has answered, otherwise 0.",
+        [sample([], f64::from(depths.is_some()))],
+    );
+    let depths = depths.unwrap_or_default();
+    let counts = depths.iter().flat_map(|depth| {
+        let counts = [
+            ("due", depth.due),
+            ("later", depth.later),
+            ("running", depth.running),
+            ("parked", depth.parked),
+        ];
+        counts.map(|(state, count)| {
+            sample(labels_of(depth).into_iter().chain([("state", state)]), count as f64)
+        })
+    });
+    page.gauge(
+        "scheduler_jobs",
+        "Jobs of the whole cluster that are due, become due later, are running or parked.",
+        counts,
+    );
+    page.gauge(
+        "scheduler_jobs_oldest_due_seconds",
+        "How long the job has waited that has been due for longest, or 0.",
+        depths
+            .iter()
+            .map(|depth| sample(labels_of(depth), depth.oldest.unwrap_or_default().as_secs_f64())),
+    );
+}
+
+/// Spring's figures of one method. Several tasks may have the same function.
 #[derive(Clone, Copy, Default)]
 struct InSpring {
     sums: [Sum; 5],
@@ -294,7 +296,68 @@ struct InSpring {
     active: Sum,
 }
 
-fn put_spring(text: &mut Text, app: &App, tasks: &[TaskSnapshot]) {
+/// The metrics of Spring's dashboards.
+fn spring(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+    let functions = functions(app, tasks);
+    let mut runs = Vec::new();
+    let mut longest = Vec::new();
+    let mut active = Vec::new();
+    for ((namespace, function), spring) in &functions {
+        let labels = |exception, outcome| {
+            [
+                ("code_function", &**function),
+                ("code_namespace", &**namespace),
+                ("error", exception),
+                ("exception", exception),
+                ("outcome", outcome),
+            ]
+        };
+        for (index, (name, outcome)) in OUTCOMES.into_iter().enumerate() {
+            let sum = spring.sums[index];
+            if sum.count == 0 {
+                continue;
+            }
+            let labels = labels(if outcome == "ERROR" { name } else { "none" }, outcome);
+            runs.extend(count_and_sum(labels, sum));
+            longest.push(sample(labels, spring.longest[index].as_secs_f64()));
+        }
+        let [function, namespace, _, exception, outcome] = labels("none", "UNKNOWN");
+        active.extend(count_and_sum([function, namespace, exception, outcome], spring.active));
+    }
+    page.metric(
+        Metric(
+            "tasks_scheduled_execution_seconds",
+            "summary",
+            "Runs, with the name and the labels that Spring gives them.",
+        ),
+        runs,
+    );
+    page.gauge(
+        "tasks_scheduled_execution_seconds_max",
+        "The longest run of the last two minutes.",
+        longest,
+    );
+    page.metric(
+        Metric(
+            "tasks_scheduled_execution_active_seconds",
+            "summary",
+            "Runs in progress, with the name and the labels that Spring gives them.",
+        ),
+        active,
+    );
+}
+
+fn count_and_sum<'a, const LABELS: usize>(
+    labels: [(&'static str, &'a str); LABELS],
+    sum: Sum,
+) -> [Sample<'a>; 2] {
+    [
+        Sample { suffix: "_count", ..sample(labels, sum.count as f64) },
+        Sample { suffix: "_sum", ..sample(labels, sum.seconds) },
+    ]
+}
+
+fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), InSpring> {
     let mut functions: BTreeMap<(String, String), InSpring> = BTreeMap::new();
     for task in tasks {
         let entry = functions.entry(function_of(task)).or_default();
@@ -317,34 +380,7 @@ fn put_spring(text: &mut Text, app: &App, tasks: &[TaskSnapshot]) {
             entry.active.seconds += (now() - since).to_std().unwrap_or_default().as_secs_f64();
         }
     }
-    for ((namespace, function), spring) in &functions {
-        let labels = |exception, outcome| {
-            [
-                ("code_function", &**function),
-                ("code_namespace", &**namespace),
-                ("error", exception),
-                ("exception", exception),
-                ("outcome", outcome),
-            ]
-        };
-        for (index, (name, outcome)) in OUTCOMES.into_iter().enumerate() {
-            let sum = spring.sums[index];
-            if sum.count == 0 {
-                continue;
-            }
-            let exception = if outcome == "ERROR" { name } else { "none" };
-            let (labels, count) = (&labels(exception, outcome), sum.count as f64);
-            text.put(&SPRING, &Line { suffix: "_count", labels, value: count });
-            text.put(&SPRING, &Line { suffix: "_sum", labels, value: sum.seconds });
-            let longest = spring.longest[index].as_secs_f64();
-            text.put(&SPRING_MAX, &Line { suffix: "", labels, value: longest });
-        }
-        let labels = &labels("none", "UNKNOWN");
-        let labels = &[labels[0], labels[1], labels[3], labels[4]];
-        let count = spring.active.count as f64;
-        text.put(&SPRING_ACTIVE, &Line { suffix: "_count", labels, value: count });
-        text.put(&SPRING_ACTIVE, &Line { suffix: "_sum", labels, value: spring.active.seconds });
-    }
+    functions
 }
 
 impl InSpring {
@@ -366,24 +402,56 @@ fn function_of(task: &TaskSnapshot) -> (String, String) {
     }
 }
 
-fn put_pool(text: &mut Text, pool: &PoolSnapshot) {
-    let name: &str = &pool.name;
+/// A figure of a pool.
+type OfPool = fn(&PoolSnapshot) -> f64;
+
+/// The metrics of pools. Spring calls our default pool `taskScheduler`.
+fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
+    let (size, threads): (OfPool, OfPool) =
+        (|pool| pool.core_size as f64, |pool| pool.threads as f64);
+    let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
     let own = [
-        (&POOL_SIZE, pool.core_size),
-        (&POOL_THREADS, pool.threads),
-        (&POOL_ACTIVE, pool.active),
-        (&POOL_QUEUED, pool.queued),
+        ("scheduler_pool_core_threads", "Threads that a pool may have.", size),
+        ("scheduler_pool_threads", "Threads of a pool.", threads),
+        ("scheduler_pool_active_threads", "Threads of a pool that execute a task.", active),
+        (
+            "scheduler_pool_queued_tasks",
+            "Tasks that wait for their due time or for a thread.",
+            queued,
+        ),
     ];
-    for (metric, value) in own {
-        let labels = &[("pool", name)];
-        text.put(metric, &Line { suffix: "", labels, value: value as f64 });
+    for (name, help, read) in own {
+        page.gauge(
+            name,
+            help,
+            pools.iter().map(|pool| sample([("pool", &*pool.name)], read(pool))),
+        );
     }
-    let in_spring = if name == "default" { "taskScheduler" } else { name };
-    let values = [pool.active, pool.threads, pool.core_size, pool.core_size, pool.queued];
-    let values = values.into_iter().map(|value| value as f64).chain([pool.completed as f64]);
-    for (metric, value) in EXECUTORS.iter().zip(values) {
-        text.put(metric, &Line { suffix: "", labels: &[("name", in_spring)], value });
+    let in_spring = |read: OfPool| {
+        pools.iter().map(move |pool| {
+            let name = if &*pool.name == "default" { "taskScheduler" } else { &*pool.name };
+            sample([("name", name)], read(pool))
+        })
+    };
+    for (name, help, read) in [
+        ("executor_active_threads", "Threads that execute a task.", active),
+        ("executor_pool_size_threads", "Threads of the pool.", threads),
+        ("executor_pool_core_threads", "Threads that the pool may have.", size),
+        ("executor_pool_max_threads", "Threads that the pool may have.", size),
+        ("executor_queued_tasks", "Tasks that wait, also for a time that is ahead.", queued),
+    ] {
+        page.gauge(name, help, in_spring(read));
     }
+    page.counter(
+        "executor_completed_tasks_total",
+        "Executions that have ended.",
+        in_spring(|pool| pool.completed as f64),
+    );
+}
+
+/// The seconds since an instant; 0 without one.
+fn age(since: Option<DateTime<Utc>>) -> f64 {
+    since.and_then(|since| (now() - since).to_std().ok()).unwrap_or_default().as_secs_f64()
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {

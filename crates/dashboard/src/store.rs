@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
-use crate::clock::now;
 use crate::problem::Problem;
+use crate::times::now;
 
 /// How long the store may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);

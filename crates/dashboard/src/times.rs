@@ -1,10 +1,15 @@
-//! Instants and durations in the JSON, and what a zone makes of them.
+//! The present time, and instants and durations as texts and numbers of the JSON.
 
 use std::time::Duration;
 
-use scheduler::Zone;
 use scheduler::chrono::{DateTime, SecondsFormat, Utc};
-use serde_json::{Value, json};
+use scheduler::{Clock, SystemClock, Zone};
+use scheduler_api::{ClockChange, FireTime};
+
+/// The present time, by the engine's clock: nothing else reads that of the system.
+pub(crate) fn now() -> DateTime<Utc> {
+    SystemClock::new().wall()
+}
 
 /// `2026-03-30T07:00:00Z`, with as many digits of the second as it has, at most six.
 pub(crate) fn instant(at: DateTime<Utc>) -> String {
@@ -22,21 +27,18 @@ pub(crate) fn millis(length: Duration) -> f64 {
     (length.as_micros() as f64) / 1_000.0
 }
 
-/// Fire times with their local times. One that is the first after a change of the clocks has that change.
-pub(crate) fn marked(times: &[DateTime<Utc>], from: DateTime<Utc>, zone: Zone) -> Vec<Value> {
+/// Fire times with their local times. The first one after a change of the clocks has that change.
+pub(crate) fn marked(times: &[DateTime<Utc>], from: DateTime<Utc>, zone: Zone) -> Vec<FireTime> {
     let before = std::iter::once(&from).chain(times);
-    let pairs = before.zip(times);
-    let marked = pairs.map(|(before, at)| {
-        let mut time = json!({ "at": instant(*at), "local": local(*at, zone) });
-        if let Some(change) = zone.change_between(*before, *at) {
-            time["clockChange"] = json!({
-                "at": instant(change.at()),
-                "offsetBefore": change.offset_before().to_string(),
-                "offsetAfter": change.offset_after().to_string(),
-                "isForward": change.is_gap(),
-            });
-        }
-        time
+    let marked = before.zip(times).map(|(before, at)| FireTime {
+        at: instant(*at),
+        local: local(*at, zone),
+        clock_change: zone.change_between(*before, *at).map(|change| ClockChange {
+            at: instant(change.at()),
+            offset_before: change.offset_before().to_string(),
+            offset_after: change.offset_after().to_string(),
+            is_forward: change.is_gap(),
+        }),
     });
     marked.collect()
 }
@@ -52,12 +54,12 @@ mod tests {
         let times =
             [at("2026-03-27T08:00:00Z"), at("2026-03-30T07:00:00Z"), at("2026-03-31T07:00:00Z")];
         let marked = marked(&times, at("2026-03-26T12:00:00Z"), zone);
-        assert_eq!(marked[0]["local"], "Fri 2026-03-27 09:00:00 +01:00");
-        assert_eq!(marked[1]["local"], "Mon 2026-03-30 09:00:00 +02:00");
-        assert_eq!(marked[1]["clockChange"]["at"], "2026-03-29T01:00:00Z");
-        assert_eq!(marked[1]["clockChange"]["offsetAfter"], "+02:00");
-        assert_eq!(marked[1]["clockChange"]["isForward"], true);
-        assert!(marked[0].get("clockChange").is_none() && marked[2].get("clockChange").is_none());
+        assert_eq!(marked[0].local, "Fri 2026-03-27 09:00:00 +01:00");
+        assert_eq!(marked[1].local, "Mon 2026-03-30 09:00:00 +02:00");
+        let change = marked[1].clock_change.as_ref().unwrap();
+        assert_eq!(change.at, "2026-03-29T01:00:00Z");
+        assert_eq!((&*change.offset_after, change.is_forward), ("+02:00", true));
+        assert!(marked[0].clock_change.is_none() && marked[2].clock_change.is_none());
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use scheduler_api::ProblemDetails;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, RequestBuilder};
@@ -77,12 +80,13 @@ impl Api {
         &self.base
     }
 
-    pub(crate) fn get(&self, path: &str) -> Result<Value, CliError> {
+    /// Asks for something: as a type of the API, or as the `Value` that came.
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
         self.read(self.ask(path))
     }
 
     /// As [`get`](Self::get); none where the program has no such thing.
-    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, CliError> {
+    pub(crate) fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, CliError> {
         match self.ask(path) {
             Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
             result => self.read(result).map(Some),
@@ -93,10 +97,16 @@ impl Api {
         self.authorized(self.agent.get(self.address(path))).call()
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+    pub(super) fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, CliError> {
+        // The types of the API can always be written.
+        let body = serde_json::to_vec(body).unwrap_or_default();
         let request = self.authorized(self.agent.post(self.address(path)));
         let request = request.header("content-type", "application/json");
-        self.read(request.send(body.to_string().as_bytes()))
+        self.read(request.send(&body))
     }
 
     fn address(&self, path: &str) -> String {
@@ -110,17 +120,21 @@ impl Api {
         }
     }
 
-    fn read(&self, result: Answer) -> Result<Value, CliError> {
+    fn read<T: DeserializeOwned>(&self, result: Answer) -> Result<T, CliError> {
         let mut response = result.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();
         let text = text.map_err(|error| self.no_answer(&error))?;
-        let answer: Option<Value> = serde_json::from_str(&text).ok();
-        match (status.is_success(), answer) {
-            (true, Some(answer)) => Ok(answer),
-            (true, None) => Err(self.is_another(status)),
-            (false, answer) => Err(self.refusal(status, answer.as_ref())),
+        if status.is_success() {
+            serde_json::from_str(&text).map_err(|_| self.is_another(status))
+        } else {
+            Err(self.refusal(status, serde_json::from_str(&text).ok()))
         }
+    }
+
+    /// Reads a part of an answer as a type of the API.
+    pub(crate) fn typed<T: DeserializeOwned>(&self, answer: Value) -> Result<T, CliError> {
+        serde_json::from_value(answer).map_err(|_| self.is_another(StatusCode::OK))
     }
 
     fn no_answer(&self, error: &ureq::Error) -> CliError {
@@ -138,9 +152,11 @@ impl Api {
         CliError::unable(what).help("the address is that of the dashboard, without what follows it")
     }
 
-    /// What the program said, in its own words.
-    fn refusal(&self, status: StatusCode, answer: Option<&Value>) -> CliError {
-        let Some(detail) = answer.and_then(|answer| answer["detail"].as_str()) else {
+    /// The refusal in the words of the program.
+    fn refusal(&self, status: StatusCode, problem: Option<ProblemDetails>) -> CliError {
+        let Some(detail) =
+            problem.map(|problem| problem.detail).filter(|detail| !detail.is_empty())
+        else {
             return match status {
                 StatusCode::NOT_FOUND => {
                     CliError::no(format!("{} has no such thing (404)", self.base))
@@ -150,7 +166,7 @@ impl Api {
         };
         let (detail, help) = match detail.split_once("\nhelp: ") {
             Some((detail, help)) => (detail, Some(help)),
-            None => (detail, None),
+            None => (&*detail, None),
         };
         let is_passing = status.is_server_error()
             || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);

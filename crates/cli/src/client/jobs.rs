@@ -3,11 +3,13 @@
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
+use scheduler_api::{Depth, Job, NodeJob, Nodes, PauseRequest, Queues};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::api::{Api, ServerArgs, escaped, plain};
 use super::table;
-use super::tasks::{number, text, took};
+use super::tasks::{text, took};
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -107,14 +109,14 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
     }
 }
 
-fn ask(
+fn ask<T: DeserializeOwned>(
     path: &str,
     all: &CommonArgs,
-    show: fn(&Value) -> String,
+    show: fn(&T) -> String,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
-    let answer = Api::new(&all.server, ctx)?.get(path)?;
-    if all.json { ctx.say(answer) } else { ctx.write(&show(&answer)) }
+    let api = Api::new(&all.server, ctx)?;
+    if all.json { ctx.say(api.get::<Value>(path)?) } else { ctx.write(&show(&api.get(path)?)) }
 }
 
 /// Page by page, as many as are wanted.
@@ -139,7 +141,7 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
         let limit = (count - jobs.len()).min(PAGE_MAX);
         let last = jobs.last().and_then(|job: &Value| job["id"].as_str()).map(escaped);
         let after = last.map(|id| format!("&after={id}")).unwrap_or_default();
-        let mut page = api.get(&format!("/jobs?limit={limit}{query}{after}"))?;
+        let mut page: Value = api.get(&format!("/jobs?limit={limit}{query}{after}"))?;
         let found = page["jobs"].as_array_mut().map(std::mem::take).unwrap_or_default();
         // A program that says there is more, and gives nothing, is not asked for ever.
         has_more = page["hasMore"] == true && !found.is_empty();
@@ -151,63 +153,64 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     if jobs.is_empty() {
         return ctx.say("no jobs");
     }
-    let rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
+    let row = |job: Value| api.typed(job).map(|job| row(&job));
+    let rows = jobs.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
     ctx.write(&table::of(&head, &rows))?;
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
-fn row(job: &Value) -> Vec<String> {
-    let error = text(job, "error");
+fn row(job: &Job) -> Vec<String> {
     vec![
-        text(job, "id"),
-        text(job, "task"),
-        text(job, "state"),
-        text(job, "queue"),
+        plain(&job.id),
+        plain(&job.task),
+        plain(&job.state),
+        plain(&job.queue),
         when(job),
-        format!("{} of {}", number(job, "attempt"), number(job, "maxAttempts")),
-        error,
+        format!("{} of {}", job.attempt, job.max_attempts),
+        text(&job.error),
     ]
 }
 
-/// The instant that says most of a job in its state.
-fn when(job: &Value) -> String {
-    let (name, word) = match job["state"].as_str() {
-        Some("ready") => ("runAtLocal", "due"),
-        Some("running") => ("startedAtLocal", "since"),
-        _ => ("finishedAtLocal", "ended"),
+/// The instant that matters most for a job in its state.
+fn when(job: &Job) -> String {
+    let (at, word) = match &*job.state {
+        "ready" => (&job.run_at_local, "due"),
+        "running" => (&job.started_at_local, "since"),
+        _ => (&job.finished_at_local, "ended"),
     };
-    format!("{word} {}", text(job, name))
+    format!("{word} {}", text(at))
 }
 
-fn one(job: &Value) -> String {
-    let mut lines = vec![text(job, "id"), String::new()];
+fn one(job: &Job) -> String {
+    let mut lines = vec![plain(&job.id), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push(format!("  {name:<10} {value}"));
         }
     };
-    row("task", text(job, "task"));
-    row("state", text(job, "state"));
-    row("queue", format!("{}, priority {}", text(job, "queue"), text(job, "priority")));
-    row("key", text(job, "key"));
-    row("schedule", text(job, "schedule"));
-    row("tick", text(job, "tickLocal"));
-    let lost = number(job, "lost");
-    let lost = if lost == 0 { String::new() } else { format!(", lost {lost}×") };
-    row("attempts", format!("{} of {}{lost}", number(job, "attempt"), number(job, "maxAttempts")));
-    row("fence", number(job, "fence").to_string());
-    row("session", text(job, "session"));
-    row("accepted", text(job, "createdAtLocal"));
-    row("due", text(job, "runAtLocal"));
-    row("started", text(job, "startedAtLocal"));
-    row("ended", text(job, "finishedAtLocal"));
-    section(&mut lines, "error", job["error"].as_str());
-    match &job["payload"] {
-        payload if payload["isHidden"] == true => {
-            lines.push(format!("\npayload: {} bytes, hidden from you", number(payload, "bytes")));
+    row("task", plain(&job.task));
+    row("state", plain(&job.state));
+    row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
+    row("key", text(&job.key));
+    row("schedule", text(&job.schedule));
+    row("tick", text(&job.tick_local));
+    let lost = if job.lost == 0 { String::new() } else { format!(", lost {}×", job.lost) };
+    row("attempts", format!("{} of {}{lost}", job.attempt, job.max_attempts));
+    row("fence", job.fence.to_string());
+    row("session", text(&job.session));
+    row("accepted", text(&job.created_at_local));
+    row("due", text(&job.run_at_local));
+    row("started", text(&job.started_at_local));
+    row("ended", text(&job.finished_at_local));
+    section(&mut lines, "error", job.error.as_deref());
+    if let Some(payload) = &job.payload {
+        match payload.is_hidden {
+            Some(true) => {
+                lines.push(format!("\npayload: {} bytes, hidden from you", payload.bytes));
+            }
+            _ => section(&mut lines, "payload", payload.text.as_deref()),
         }
-        payload => section(&mut lines, "payload", payload["text"].as_str()),
     }
     lines.join("\n") + "\n"
 }
@@ -223,28 +226,30 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
 fn act(args: &ManyJobsArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let api = Api::new(&args.all.server, ctx)?;
     for id in &args.ids {
-        let job = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
+        let answer: Value =
+            api.post(&format!("/jobs/{}/{action}", escaped(id)), &PauseRequest::default())?;
         if args.all.json {
-            ctx.say(job)?;
+            ctx.say(answer)?;
             continue;
         }
+        let job: Job = api.typed(answer)?;
         let done = match action {
             "retry" => "is due now",
             "delete" => "is deleted",
-            _ if job["state"] == "running" => "is asked to stop",
+            _ if job.state == "running" => "is asked to stop",
             _ => "is cancelled",
         };
-        ctx.say(format!("{} of {} {done}", text(&job, "id"), text(&job, "task")))?;
+        ctx.say(format!("{} of {} {done}", plain(&job.id), plain(&job.task)))?;
     }
     Ok(())
 }
 
-fn queues(answer: &Value) -> String {
+fn queues(answer: &Queues) -> String {
     let mut rows = Vec::new();
-    for queue in answer["queues"].as_array().into_iter().flatten() {
-        rows.push(depth(text(queue, "queue"), queue));
-        let tasks = queue["tasks"].as_array().into_iter().flatten();
-        rows.extend(tasks.map(|task| depth(format!("  {}", text(task, "task")), task)));
+    for queue in &answer.queues {
+        rows.push(depth(plain(&queue.queue), &queue.depth));
+        let tasks = queue.tasks.iter();
+        rows.extend(tasks.map(|task| depth(format!("  {}", plain(&task.task)), &task.depth)));
     }
     if rows.is_empty() {
         return "no job waits, runs or is parked\n".to_owned();
@@ -252,35 +257,37 @@ fn queues(answer: &Value) -> String {
     table::of(&["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"], &rows)
 }
 
-fn depth(name: String, it: &Value) -> Vec<String> {
-    let count = |name| number(it, name).to_string();
-    let oldest = it["oldestMs"].as_f64().map_or_else(|| "-".to_owned(), took);
-    vec![name, count("due"), count("later"), count("running"), count("parked"), oldest]
+fn depth(name: String, depth: &Depth) -> Vec<String> {
+    let oldest = depth.oldest_ms.map_or_else(|| "-".to_owned(), took);
+    let counts =
+        [depth.due, depth.later, depth.running, depth.parked].map(|count| count.to_string());
+    [name].into_iter().chain(counts).chain([oldest]).collect()
 }
 
-fn nodes(answer: &Value) -> String {
-    let jobs = |list: &Value| {
-        let list = list.as_array().into_iter().flatten();
-        let jobs: Vec<String> =
-            list.map(|job| format!("{} {}", text(job, "task"), text(job, "id"))).collect();
-        if jobs.is_empty() { "-".to_owned() } else { jobs.join(", ") }
+fn nodes(answer: &Nodes) -> String {
+    let jobs = |jobs: &[NodeJob]| match jobs {
+        [] => "-".to_owned(),
+        jobs => {
+            let jobs = jobs.iter().map(|job| format!("{} {}", plain(&job.task), plain(&job.id)));
+            jobs.collect::<Vec<_>>().join(", ")
+        }
     };
-    let nodes = answer["nodes"].as_array().into_iter().flatten();
+    let nodes = answer.nodes.iter();
     let mut rows: Vec<Vec<String>> = nodes
         .map(|node| {
-            let lease = if node["hasRunOut"] == true { "has run out" } else { "holds" };
+            let lease = if node.has_run_out { "has run out" } else { "holds" };
             vec![
-                text(node, "label"),
-                text(node, "build"),
-                text(node, "openedAtLocal"),
+                plain(&node.label),
+                plain(&node.build),
+                plain(&node.opened_at_local),
                 lease.to_owned(),
-                jobs(&node["jobs"]),
+                jobs(&node.jobs),
             ]
         })
         .collect();
-    if answer["orphans"].as_array().is_some_and(|list| !list.is_empty()) {
+    if !answer.orphans.is_empty() {
         let gone = ["(gone)", "", "", "ended"].map(str::to_owned);
-        rows.push(gone.into_iter().chain([jobs(&answer["orphans"])]).collect());
+        rows.push(gone.into_iter().chain([jobs(&answer.orphans)]).collect());
     }
     if rows.is_empty() {
         return "no process uses the store\n".to_owned();

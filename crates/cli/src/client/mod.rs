@@ -1,14 +1,10 @@
 //! The tasks and jobs of a running program: `list`, `show`, `run`, `pause`, `resume`, `jobs` and `watch`.
 //!
-//! # What this room is for
+//! A client of the JSON API of `scheduler-dashboard`: it asks, and shows the answer as a table or as it came. The program's
+//! refusals are shown in its own words.
 //!
-//! A client of the JSON API of `scheduler-dashboard`: it asks, and shows the answer as a table or as it came. What the
-//! program refuses is reported in the program's own words.
-//!
-//! # What it must never do
-//!
-//! Print what a program sent without escaping what a terminal would obey. Send the token to another address than the one
-//! that was args.
+//! A terminal obeys control characters, so everything that a program sends is escaped. The token goes to no other address
+//! than the given one.
 
 mod api;
 mod jobs;
@@ -17,7 +13,8 @@ mod tasks;
 mod watch;
 
 use clap::Subcommand;
-use serde_json::json;
+use scheduler_api::{PauseRequest, Runs, Task};
+use serde_json::Value;
 
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -88,43 +85,38 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
         Command::List { server, json } => {
-            let answer = Api::new(server, ctx)?.get("/tasks")?;
+            let api = Api::new(server, ctx)?;
             match json {
-                true => ctx.say(answer),
-                false => ctx.write(&tasks::list(&answer)),
+                true => ctx.say(api.get::<Value>("/tasks")?),
+                false => ctx.write(&tasks::list(&api.get("/tasks")?)),
             }
         }
         Command::Show { task, json } => {
             let (api, name) = (Api::new(&task.server, ctx)?, escaped(&task.name));
-            let mut answer = api.get(&format!("/tasks/{name}"))?;
-            let runs = api.get(&format!("/tasks/{name}/runs?limit=10"))?;
-            answer["runs"] = runs["runs"].clone();
-            match json {
-                true => ctx.say(answer),
-                false => ctx.write(&tasks::one(&answer)),
+            let mut answer: Value = api.get(&format!("/tasks/{name}"))?;
+            let mut runs: Value = api.get(&format!("/tasks/{name}/runs?limit=10"))?;
+            if *json {
+                answer["runs"] = runs["runs"].take();
+                return ctx.say(answer);
             }
+            let (task, runs): (Task, Runs) = (api.typed(answer)?, api.typed(runs)?);
+            ctx.write(&tasks::one(&task, &runs.runs))
         }
-        Command::Run(task) => act(task, "run", &json!({}), ctx),
-        Command::Resume(task) => act(task, "resume", &json!({}), ctx),
+        Command::Run(task) => act(task, "run", &PauseRequest::default(), ctx),
+        Command::Resume(task) => act(task, "resume", &PauseRequest::default(), ctx),
         Command::Pause { task, reason, until, length } => {
-            let mut body = json!({});
-            if let Some(reason) = reason {
-                body["note"] = reason.as_str().into();
-            }
-            if let Some(until) = until {
-                let zone = context::zone(None, ctx)?.zone;
-                let until = times::instant(until, zone, ctx.now())?;
-                if until <= ctx.now() {
-                    let what = format!("the pause would end at {until}, which is past");
-                    return Err(CliError::unable(what).help("write a later instant, or --for 1h"));
-                }
-                body["until"] = times::rfc3339(until, scheduler_core::trigger::Zone::UTC).into();
-            }
-            if let Some(length) = length {
-                let millis = self::length(length)?.as_millis();
-                body["forMs"] = u64::try_from(millis).unwrap_or(u64::MAX).into();
-            }
-            act(task, "pause", &body, ctx)
+            let until = until.as_deref().map(|until| end_of_pause(until, ctx)).transpose()?;
+            let millis = |text: &String| -> Result<u64, CliError> {
+                Ok(u64::try_from(self::length(text)?.as_millis()).unwrap_or(u64::MAX))
+            };
+            let for_ms = length.as_ref().map(millis).transpose()?;
+            let note = reason.clone();
+            act(
+                task,
+                "pause",
+                &PauseRequest { note, until, for_ms, ..PauseRequest::default() },
+                ctx,
+            )
         }
         Command::Jobs(args) => jobs::run(args, ctx),
         Command::Watch { server, every, count } => {
@@ -133,15 +125,26 @@ pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliErr
     }
 }
 
+/// The instant at which a pause ends, as the API has it.
+fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
+    let zone = context::zone(None, ctx)?.zone;
+    let until = times::instant(until, zone, ctx.now())?;
+    if until <= ctx.now() {
+        let what = format!("the pause would end at {until}, which is past");
+        return Err(CliError::unable(what).help("write a later instant, or --for 1h"));
+    }
+    Ok(times::rfc3339(until, scheduler_core::trigger::Zone::UTC))
+}
+
 /// Asks for a change of a task, and says how it is then.
 fn act(
     task: &TaskArgs,
     action: &str,
-    body: &serde_json::Value,
+    body: &PauseRequest,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let name = escaped(&task.name);
-    let row = Api::new(&task.server, ctx)?.post(&format!("/tasks/{name}/{action}"), body)?;
+    let row: Task = Api::new(&task.server, ctx)?.post(&format!("/tasks/{name}/{action}"), body)?;
     ctx.say(tasks::sentence(&row, action))
 }
 

@@ -1,74 +1,65 @@
 //! Tasks as people read them.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use scheduler_api::{FireTime, Run, Task, Tasks};
 
 use super::api::plain;
 use super::table;
 use crate::times::{ahead, length};
 
 /// All tasks, those that need a look first.
-pub(super) fn list(answer: &Value) -> String {
-    let now = instant(&answer["now"]);
-    let Some(tasks) = answer["tasks"].as_array() else { return "no tasks\n".to_owned() };
-    let mut tasks: Vec<&Value> = tasks.iter().collect();
+pub(super) fn list(answer: &Tasks) -> String {
+    let now = answer.now.parse().ok();
+    let mut tasks: Vec<&Task> = answer.tasks.iter().collect();
     tasks.sort_by_key(|task| {
-        let is_well = number(task, "streak") == 0;
-        let rests = number(task, "running") == 0;
-        (is_well, rests, instant(&task["next"]).unwrap_or(DateTime::<Utc>::MAX_UTC))
+        let (is_well, rests) = (task.streak == 0, task.running == 0);
+        (is_well, rests, instant(&task.next).unwrap_or(DateTime::<Utc>::MAX_UTC))
     });
-    let rows: Vec<Vec<String>> = tasks
-        .iter()
-        .map(|task| {
-            vec![
-                text(task, "name"),
-                state(task, now),
-                next(task, now),
-                last(task, now),
-                schedule(task),
-            ]
-        })
-        .collect();
-    let counts = counts(&tasks);
+    let row = |task: &&Task| {
+        vec![plain(&task.name), state(task, now), next(task, now), last(task, now), schedule(task)]
+    };
+    let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
+    let counts = counts(&answer.tasks);
     format!("{}\n{counts}\n", table::of(&["TASK", "STATE", "NEXT", "LAST", "SCHEDULE"], &rows))
 }
 
-fn counts(tasks: &[&Value]) -> String {
-    let count = |test: &dyn Fn(&Value) -> bool| tasks.iter().filter(|task| test(task)).count();
-    let running = count(&|task| number(task, "running") > 0);
-    let paused = count(&|task| task["isPaused"] == true);
-    let failing = count(&|task| number(task, "streak") > 0);
+fn counts(tasks: &[Task]) -> String {
+    let count = |test: fn(&&Task) -> bool| tasks.iter().filter(test).count();
+    let running = count(|task| task.running > 0);
+    let paused = count(|task| task.is_paused);
+    let failing = count(|task| task.streak > 0);
     let noun = if tasks.len() == 1 { "task" } else { "tasks" };
     format!("{} {noun}, {running} running, {paused} paused, {failing} failing", tasks.len())
 }
 
 /// One task with its next fire times and its last runs.
-pub(super) fn one(task: &Value) -> String {
-    let mut lines = vec![text(task, "name"), String::new()];
+pub(super) fn one(task: &Task, runs: &[Run]) -> String {
+    let mut lines = vec![plain(&task.name), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push(format!("  {name:<10} {value}"));
         }
     };
     row("schedule", schedule(task));
-    if !text(task, "expression").is_empty() {
-        row("cron", text(task, "expression"));
-        row("zone", text(task, "zone"));
+    if let Some(expression) = &task.expression {
+        row("cron", plain(expression));
+        row("zone", plain(&task.zone));
     }
     row("state", state(task, None));
-    row("reason", plain(task["pause"]["note"].as_str().unwrap_or_default()));
-    row("until", plain(task["pause"]["untilLocal"].as_str().unwrap_or_default()));
-    row("function", text(task, "function"));
-    row("source", text(task, "source"));
-    row("pool", text(task, "pool"));
-    row("trigger", text(task, "triggerFailure"));
-    let counters = &task["counters"];
-    let (runs, failures) = (number(counters, "runs"), number(counters, "failures"));
-    row("runs", format!("{runs}, of which {failures} failed"));
-    let millis = |name: &str| task["durations"][name].as_f64().map(took);
+    let pause = task.pause.clone().unwrap_or_default();
+    row("reason", text(&pause.note));
+    row("until", text(&pause.until_local));
+    row("function", text(&task.function));
+    row("source", text(&task.source));
+    row("pool", plain(&task.pool));
+    row("trigger", text(&task.trigger_failure));
+    let counters = &task.counters;
+    row("runs", format!("{}, of which {} failed", counters.runs, counters.failures));
+    let durations = task.durations.clone().unwrap_or_default();
     if let (Some(median), Some(most), Some(longest)) =
-        (millis("p50Ms"), millis("p95Ms"), millis("maxMs"))
+        (durations.p50_ms, durations.p95_ms, durations.max_ms)
     {
+        let [median, most, longest] = [median, most, longest].map(took);
         row(
             "took",
             format!("{median} as a rule, {most} at the 95th percentile, {longest} at most"),
@@ -80,118 +71,105 @@ pub(super) fn one(task: &Value) -> String {
             lines.extend(texts.into_iter().map(|text| format!("  {text}")));
         }
     };
-    section("next", each(&task["upcoming"], upcoming));
-    section("last runs", each(&task["runs"], run));
+    section("next", task.upcoming.iter().flatten().map(upcoming).collect());
+    section("last runs", runs.iter().map(run).collect());
     lines.join("\n") + "\n"
 }
 
-fn each(list: &Value, show: fn(&Value) -> String) -> Vec<String> {
-    list.as_array().into_iter().flatten().map(show).collect()
-}
-
-fn upcoming(time: &Value) -> String {
-    let change = &time["clockChange"];
-    let remark = change["isForward"].as_bool().map(|is_forward| {
-        let way = if is_forward { "forward" } else { "back" };
-        let (before, after) = (text(change, "offsetBefore"), text(change, "offsetAfter"));
+fn upcoming(time: &FireTime) -> String {
+    let remark = time.clock_change.as_ref().map(|change| {
+        let way = if change.is_forward { "forward" } else { "back" };
+        let (before, after) = (plain(&change.offset_before), plain(&change.offset_after));
         format!("   (clocks go {way}: {before} → {after})")
     });
-    format!("{}{}", text(time, "local"), remark.unwrap_or_default())
+    format!("{}{}", plain(&time.local), remark.unwrap_or_default())
 }
 
-fn run(run: &Value) -> String {
-    let number = number(run, "number");
-    let took = run["tookMs"].as_f64().map(took).unwrap_or_default();
-    let message = plain(run["error"]["message"].as_str().unwrap_or_default());
+fn run(run: &Run) -> String {
+    let took = run.took_ms.map(took).unwrap_or_default();
+    let message = run.error.as_ref().map(|error| plain(&error.message)).unwrap_or_default();
+    let (number, outcome) = (run.number, plain(&run.outcome));
     let line = format!(
-        "#{number:<6} {}   {:<9} {took:>8}   {message}",
-        text(run, "startedAtLocal"),
-        text(run, "outcome")
+        "#{number:<6} {}   {outcome:<9} {took:>8}   {message}",
+        plain(&run.started_at_local)
     );
     line.trim_end().to_owned()
 }
 
-/// What has become of a task by a command.
-pub(super) fn sentence(row: &Value, action: &str) -> String {
-    let name = text(row, "name");
+/// The effect of a command on a task.
+pub(super) fn sentence(row: &Task, action: &str) -> String {
+    let name = plain(&row.name);
     match action {
         "run" => format!("{name}: a run was asked for"),
         "pause" => {
-            let until = plain(row["pause"]["untilLocal"].as_str().unwrap_or_default());
-            let until = if until.is_empty() { String::new() } else { format!(" until {until}") };
+            let until = row.pause.as_ref().and_then(|pause| pause.until_local.as_deref());
+            let until = until.map(|until| format!(" until {}", plain(until))).unwrap_or_default();
             format!("{name}: paused{until}; to let it go on: scheduler resume {name}")
         }
         _ => {
-            let next = text(row, "nextLocal");
-            let next = if next.is_empty() { String::new() } else { format!("; next {next}") };
-            format!("{name}: goes on{next}")
+            let next = row.next_local.as_deref().map(|next| format!("; next {}", plain(next)));
+            format!("{name}: goes on{}", next.unwrap_or_default())
         }
     }
 }
 
-pub(super) fn text(value: &Value, name: &str) -> String {
-    plain(value[name].as_str().unwrap_or_default())
+/// A text that may be absent.
+pub(super) fn text(text: &Option<String>) -> String {
+    plain(text.as_deref().unwrap_or_default())
 }
 
-pub(super) fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or(0)
+fn instant(text: &Option<String>) -> Option<DateTime<Utc>> {
+    text.as_deref()?.parse().ok()
 }
 
-fn instant(value: &Value) -> Option<DateTime<Utc>> {
-    value.as_str()?.parse().ok()
+fn schedule(task: &Task) -> String {
+    plain(task.words.as_deref().unwrap_or(&task.rule))
 }
 
-fn schedule(task: &Value) -> String {
-    let words = text(task, "words");
-    if words.is_empty() { text(task, "rule") } else { words }
-}
-
-/// What a task does, and for how long.
-fn state(task: &Value, now: Option<DateTime<Utc>>) -> String {
-    let since = |name: &str| {
-        Some(length((now? - instant(&task[name])?).num_seconds().max(0).unsigned_abs()))
+/// The state of a task, and for how long it has run.
+fn state(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let since = || {
+        let seconds = (now? - instant(&task.running_since)?).num_seconds();
+        Some(length(seconds.max(0).unsigned_abs()))
     };
-    let mut state = match number(task, "running") {
-        0 => text(task, "state"),
+    let mut state = match task.running {
+        0 => plain(&task.state),
         count => {
             let count = if count == 1 { String::new() } else { format!(" {count} times") };
-            let since = since("runningSince").map(|since| format!(", {since}")).unwrap_or_default();
+            let since = since().map(|since| format!(", {since}")).unwrap_or_default();
             format!("running{count}{since}")
         }
     };
-    if task["isPaused"] == true {
-        let is_running = number(task, "running") > 0;
-        state = if is_running { format!("{state}, paused") } else { "paused".to_owned() };
+    if task.is_paused {
+        state = if task.running > 0 { format!("{state}, paused") } else { "paused".to_owned() };
     }
-    let streak = number(task, "streak");
-    if streak > 0 { format!("{state}, failed {streak}×") } else { state }
+    if task.streak > 0 { format!("{state}, failed {}×", task.streak) } else { state }
 }
 
-/// When the next run is; never a time that has passed.
-fn next(task: &Value, now: Option<DateTime<Utc>>) -> String {
-    let shown = |at: &str, local: &str| {
-        let (now, at) = (now?, instant(&task[at])?);
+/// The time of the next run; never one that has passed.
+fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let shown = |at: &Option<String>, local: &Option<String>| {
+        let (now, at) = (now?, instant(at)?);
         Some(match at <= now {
             true => "now".to_owned(),
-            false => format!("{} ({})", text(task, local), ahead(now, at)),
+            false => format!("{} ({})", text(local), ahead(now, at)),
         })
     };
-    if task["isPaused"] == true {
-        let would = shown("wouldRunAt", "wouldRunAtLocal");
+    if task.is_paused {
+        let would = shown(&task.would_run_at, &task.would_run_at_local);
         return would.map(|at| format!("if resumed, {at}")).unwrap_or_default();
     }
-    shown("next", "nextLocal").unwrap_or_else(|| "-".to_owned())
+    shown(&task.next, &task.next_local).unwrap_or_else(|| "-".to_owned())
 }
 
-/// How the last run ended, and how long ago.
-fn last(task: &Value, now: Option<DateTime<Utc>>) -> String {
-    let last = &task["last"];
-    let Some(outcome) = last["outcome"].as_str() else { return "never ran".to_owned() };
-    let ago = now.zip(instant(&last["endedAt"])).map(|(now, at)| {
+/// The outcome of the last run, and its age.
+fn last(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let Some(last) = &task.last else { return "never ran".to_owned() };
+    let ago = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok()).map(|(now, at)| {
         format!(", {} ago", length((now - at).num_seconds().max(0).unsigned_abs()))
     });
-    let message = last["message"].as_str().map(|message| format!(": {}", plain(message)));
-    format!("{}{}{}", plain(outcome), message.unwrap_or_default(), ago.unwrap_or_default())
+    let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));
+    format!("{}{}{}", plain(&last.outcome), message.unwrap_or_default(), ago.unwrap_or_default())
 }
 
 /// A number of milliseconds, in the unit that suits it.

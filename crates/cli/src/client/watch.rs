@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{CliError, NO};
 use crate::times;
 
-/// Moves to the top, and forgets what is below.
+/// Moves to the top and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Shows the tasks at once and then again and again; without a count, until the process is ended.
@@ -34,7 +34,7 @@ pub(super) fn watch(
                 lost = None;
                 String::new()
             }
-            // What the program refuses, it refuses the next time as well.
+            // A refused request is refused the next time as well.
             Err(fault) if look == 1 || fault.code == NO => return Err(fault),
             Err(_) => {
                 let since = *lost.get_or_insert(now);

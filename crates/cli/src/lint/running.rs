@@ -1,8 +1,8 @@
 //! The lints of the tasks of a running program: those of their expressions, and one that knows how long runs take.
 
 use chrono::{DateTime, Utc};
+use scheduler_api::{Task, Tasks};
 use scheduler_expr::CronExpression;
-use serde_json::Value;
 
 use super::checks::{Finding, all};
 use crate::client::{Api, escaped, plain};
@@ -14,36 +14,34 @@ pub(super) fn findings(
     api: &Api,
     now: DateTime<Utc>,
 ) -> Result<Vec<(String, Vec<Finding>)>, CliError> {
-    let answer = api.get("/tasks")?;
+    let all: Tasks = api.get("/tasks")?;
     let mut tasks = Vec::new();
-    for name in
-        answer["tasks"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str())
-    {
-        // A task may have gone meanwhile.
-        let Some(task) = api.find(&format!("/tasks/{}", escaped(name)))? else { continue };
+    for row in &all.tasks {
+        // The task may be gone by now.
+        let Some(task) = api.find::<Task>(&format!("/tasks/{}", escaped(&row.name)))? else {
+            continue;
+        };
         let mut findings = of_expression(&task, now).unwrap_or_default();
         findings.extend(slow_runs(&task));
-        tasks.push((plain(name), findings));
+        tasks.push((plain(&row.name), findings));
     }
     Ok(tasks)
 }
 
-fn of_expression(task: &Value, now: DateTime<Utc>) -> Option<Vec<Finding>> {
-    let cron = CronExpression::parse(task["expression"].as_str()?).ok()?;
-    let zone = task["zone"].as_str()?.parse().ok()?;
-    Some(all(&cron, zone, now))
+fn of_expression(task: &Task, now: DateTime<Utc>) -> Option<Vec<Finding>> {
+    let cron = CronExpression::parse(task.expression.as_deref()?).ok()?;
+    Some(all(&cron, task.zone.parse().ok()?, now))
 }
 
 /// Runs that as a rule take longer than the time until the next one.
-fn slow_runs(task: &Value) -> Option<Finding> {
-    let kind = task["kind"].as_str()?;
-    let period = match kind {
-        "fixed_rate" => task["periodMs"].as_f64()?,
+fn slow_runs(task: &Task) -> Option<Finding> {
+    let period = match &*task.kind {
+        "fixed_rate" => task.period_ms?,
         "cron" => shortest_gap(task)?,
         // A delay begins when a run has ended.
         _ => return None,
     };
-    let took = task["durations"]["p95Ms"].as_f64()?;
+    let took = task.durations.as_ref()?.p95_ms?;
     (took > period).then(|| {
         let shown = |millis: f64| length((millis / 1_000.0).ceil() as u64);
         let what = format!(
@@ -58,9 +56,9 @@ fn slow_runs(task: &Value) -> Option<Finding> {
 }
 
 /// The shortest time between two of the next fire times, in milliseconds.
-fn shortest_gap(task: &Value) -> Option<f64> {
-    let instant = |time: &Value| time["at"].as_str()?.parse::<DateTime<Utc>>().ok();
-    let times: Vec<_> = task["upcoming"].as_array()?.iter().filter_map(instant).collect();
+fn shortest_gap(task: &Task) -> Option<f64> {
+    let times = task.upcoming.as_ref()?.iter();
+    let times: Vec<DateTime<Utc>> = times.filter_map(|time| time.at.parse().ok()).collect();
     let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]).num_milliseconds());
     gaps.min().map(|gap| gap as f64)
 }

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, TaskSnapshot};
 
-pub(crate) use self::runs::{FailedAttempt, Kept, TaskLog};
+pub(crate) use self::runs::{Kept, TaskLog};
 pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 
 /// How many tasks that have ended keep their runs.

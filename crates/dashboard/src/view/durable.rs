@@ -1,38 +1,38 @@
-//! What of a durable task only the store knows: its pause, its next tick, a rule that was set by hand.
+//! The state of a durable task in the store: its pause, its next tick, a rule that was set by hand.
 
 use std::collections::BTreeMap;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{self, Timing, utc};
-use scheduler::{Attribute, Schedule, TaskControl, Zone};
-use serde_json::{Map, Value, json};
+use scheduler::store::{self, StoredSchedule, Timing, utc};
+use scheduler::{Attribute, RuleKind, Schedule, TaskControl, Zone};
+use scheduler_api::{Pause, SkippedTicks, Task};
+use scheduler_expr::CronExpression;
 
-use super::object::put;
-use super::words::words_of;
 use crate::app::App;
 use crate::store::{Known, Store};
-use crate::times::{instant, local, millis};
+use crate::times::{instant, local, millis, now};
 
-/// Adds to the row of a task what the store says of it.
-pub(super) fn add(row: &mut Map<String, Value>, app: &App, name: &str) {
+/// Adds the state in the store to the row of a durable task.
+pub(super) fn add(row: &mut Task, app: &App) {
     let Ok(store) = app.store() else { return };
-    let Ok(control) = app.tasks.get(name) else { return };
+    let Ok(control) = app.tasks.get(&row.name) else { return };
     if !control.is_durable() {
         return;
     }
-    row.insert("isDurable".into(), true.into());
-    match store.known(name) {
+    row.is_durable = Some(true);
+    match store.known(&row.name) {
         Known::Schedule(schedule) => {
-            rule(row, &control, &schedule);
-            state(row, app, store, &schedule);
+            add_rule(row, &control, &schedule);
+            add_schedule(row, store, &schedule);
+            add_pause(row, app, &schedule);
         }
         Known::Nothing => {}
-        Known::Unknown(why) => put(row, "storeFailure", Some(why)),
+        Known::Unknown(why) => row.store_failure = Some(why),
     }
 }
 
-/// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store says
-/// nothing of it.
+/// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store has no
+/// such schedule.
 pub(super) fn upcoming(
     app: &App,
     name: &str,
@@ -48,80 +48,92 @@ pub(super) fn upcoming(
     }
 }
 
-fn rule(row: &mut Map<String, Value>, control: &TaskControl, schedule: &store::StoredSchedule) {
-    let texts = texts(&schedule.rule().text);
-    put(row, "expression", texts.get("cron").cloned());
-    put(row, "zone", texts.get("zone").cloned());
+fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
+    let mut texts = texts(&schedule.rule().text);
     if schedule.override_rule.is_some() {
-        for name in ["words", "periodMs", "initialDelayMs"] {
-            row.remove(name);
-        }
-        let period = match schedule.rule().timing {
-            Timing::Rate { period, .. } => Some(period),
-            Timing::Delay { delay, .. } => Some(delay),
+        (row.expression, row.initial_delay_ms) = (None, None);
+        row.period_ms = match schedule.rule().timing {
+            Timing::Rate { period, .. } => Some(millis(period)),
+            Timing::Delay { delay, .. } => Some(millis(delay)),
             _ => None,
         };
-        put(row, "periodMs", period.map(millis));
-        // The rule as it is written in the store, if this build does not understand it.
-        let shown = written(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
-        put(row, "kind", shown.as_ref().map(|shown| shown.kind.name()));
-        row.insert(
-            "rule".into(),
-            shown.as_ref().map_or(&*schedule.rule().text, |shown| &shown.rule).into(),
-        );
+        let preview = as_schedule(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
+        match preview {
+            Some(preview) => {
+                row.kind = preview.kind.name().to_owned();
+                row.rule = preview.rule.to_string();
+            }
+            // A newer build has written it.
+            None => row.rule.clone_from(&schedule.rule().text),
+        }
     }
-    let text =
-        |row: &Map<String, Value>, name| row.get(name).and_then(Value::as_str).map(str::to_owned);
-    if let (Some(rule), Some(expression), Some(zone)) =
-        (text(row, "rule"), text(row, "expression"), text(row, "zone"))
-    {
-        put(row, "words", words_of(&rule, &expression, &zone));
-    } else if let Some(rule) = text(row, "rule") {
-        row.insert("words".into(), rule.into());
+    if let Some(expression) = texts.remove("cron") {
+        row.expression = Some(expression);
+    }
+    if let Some(zone) = texts.remove("zone") {
+        row.zone = zone;
+    }
+    let kind = if row.expression.is_some() { RuleKind::Cron } else { RuleKind::None };
+    row.words = words(kind, row.expression.as_deref(), &row.rule);
+}
+
+/// A rule in words, without the cron expression: `09:00, Monday to Friday`.
+pub(super) fn words(kind: RuleKind, expression: Option<&str>, rule: &str) -> Option<String> {
+    match kind {
+        RuleKind::Cron => CronExpression::parse(expression?).ok().map(|cron| cron.describe()),
+        _ => Some(rule.to_owned()),
     }
 }
 
-fn state(row: &mut Map<String, Value>, app: &App, store: &Store, schedule: &store::StoredSchedule) {
-    let zone: Zone = row["zone"].as_str().and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
-    let now = store::store_time(crate::clock::now());
-    let pause = schedule.pause.as_ref().filter(|pause| pause.holds(now));
+fn zone_of(row: &Task) -> Zone {
+    row.zone.parse().unwrap_or(Zone::UTC)
+}
+
+fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
+    let zone = zone_of(row);
     let next = store.jobs().upcoming(schedule, 1).first().copied();
-    let (at, text) =
-        if pause.is_some() { ("wouldRunAt", "wouldRunAtLocal") } else { ("next", "nextLocal") };
-    put(row, at, next.map(instant));
-    put(row, text, next.map(|at| local(at, zone)));
-    let mut shown = json!({
-        "fired": schedule.fired,
-        "isOverridden": schedule.override_rule.is_some(),
-        "isWaiting": schedule.waiting.is_some(),
-        "skipped": {
-            "overlap": schedule.skips.overlap,
-            "missed": schedule.skips.missed,
-            "paused": schedule.skips.paused,
+    let (at, at_local) = (next.map(instant), next.map(|at| local(at, zone)));
+    if is_paused(schedule) {
+        (row.would_run_at, row.would_run_at_local) = (at, at_local);
+    } else {
+        (row.next, row.next_local) = (at, at_local);
+    }
+    let last_tick = schedule.last_fired.map(utc);
+    row.schedule = Some(scheduler_api::Schedule {
+        fired: schedule.fired,
+        is_overridden: schedule.override_rule.is_some(),
+        is_waiting: schedule.waiting.is_some(),
+        skipped: SkippedTicks {
+            overlap: schedule.skips.overlap,
+            missed: schedule.skips.missed,
+            paused: schedule.skips.paused,
         },
+        last_tick: last_tick.map(instant),
+        last_tick_local: last_tick.map(|at| local(at, zone)),
+        has_ended: (schedule.next == store::Next::Never).then_some(true),
     });
-    if let Some(tick) = schedule.last_fired.map(utc) {
-        shown["lastTick"] = instant(tick).into();
-        shown["lastTickLocal"] = local(tick, zone).into();
+}
+
+fn is_paused(schedule: &StoredSchedule) -> bool {
+    let now = store::store_time(now());
+    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
+}
+
+fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
+    let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) else { return };
+    row.is_paused = true;
+    if row.state == "waiting" {
+        "paused".clone_into(&mut row.state);
     }
-    if schedule.next == store::Next::Never {
-        shown["hasEnded"] = true.into();
-    }
-    row.insert("schedule".into(), shown);
-    let Some(pause) = pause else { return };
-    row.insert("isPaused".into(), true.into());
-    if row["state"] == "waiting" {
-        row.insert("state".into(), "paused".into());
-    }
-    let end = pause.until.map(utc);
-    let mut shown = Map::new();
-    put(&mut shown, "by", Some(&*pause.by).filter(|by| !by.is_empty()));
-    let note = Some(&*pause.reason).filter(|note| !note.is_empty());
-    put(&mut shown, "note", note.map(|note| app.options.redacted(note)));
-    put(&mut shown, "since", Some(instant(utc(pause.since))));
-    put(&mut shown, "until", end.map(instant));
-    put(&mut shown, "untilLocal", end.map(|at| local(at, zone)));
-    row.insert("pause".into(), shown.into());
+    let (zone, until) = (zone_of(row), pause.until.map(utc));
+    let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
+    row.pause = Some(Pause {
+        by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
+        note: reason.map(|reason| app.options.redacted(reason)),
+        since: Some(instant(utc(pause.since))),
+        until: until.map(instant),
+        until_local: until.map(|at| local(at, zone)),
+    });
 }
 
 /// The attributes of a rule, as a store keeps them.
@@ -129,8 +141,8 @@ fn texts(rule: &str) -> BTreeMap<String, String> {
     serde_json::from_str(rule).unwrap_or_default()
 }
 
-/// A schedule of these attributes; `None` if one is not known, or would be replaced by a setting of this process.
-fn written(texts: &BTreeMap<String, String>) -> Option<Schedule> {
+/// A schedule of these attributes; `None` if one is not known, or a setting of this process would replace it.
+fn as_schedule(texts: &BTreeMap<String, String>) -> Option<Schedule> {
     texts.iter().try_fold(Schedule::default(), |schedule, (name, text)| {
         let attribute = Attribute::from_name(name)?;
         (!text.contains("${")).then(|| schedule.set(attribute, text))

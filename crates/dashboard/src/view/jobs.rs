@@ -1,15 +1,14 @@
 //! Jobs, queues and the processes that share them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use scheduler::Zone;
 use scheduler::store::{
     Depth, JobState, OnLost, Priority, SessionId, SessionInfo, StoreTime, StoredJob, utc,
 };
-use serde_json::{Map, Value, json};
+use scheduler_api::{Job, Node, NodeJob, Payload, Queue, QueueTask};
+use serde_json::Value;
 
-use super::object::put;
 use crate::access::Visitor;
 use crate::app::App;
 use crate::times::{instant, local, millis};
@@ -20,78 +19,85 @@ const MESSAGE_CHARS_MAX: usize = 300;
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
-pub(crate) fn job(app: &App, job: &StoredJob) -> Value {
-    let mut row = facts(app.zone, job);
-    let error = job.error.as_deref().map(|error| app.options.redacted(error));
-    let error = error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect::<String>());
-    put(&mut row, "error", error);
-    row.into()
-}
-
-/// A job by itself, as this visitor may see it.
-pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Value {
-    let mut row = facts(app.zone, job);
-    put(&mut row, "error", job.error.as_deref().map(|error| app.options.redacted(error)));
-    put(&mut row, "payload", payload(app, visitor, job));
-    row.into()
-}
-
-fn facts(zone: Zone, job: &StoredJob) -> Map<String, Value> {
-    let mut row = Map::new();
-    row.insert("id".into(), job.id.to_string().into());
-    row.insert("task".into(), (*job.task).into());
-    row.insert("queue".into(), (*job.queue).into());
-    row.insert("state".into(), job.state.word().into());
-    row.insert("priority".into(), priority(job.priority).into());
-    row.insert("onLost".into(), on_lost(job.on_lost).into());
-    row.insert("attempt".into(), job.attempt.into());
-    row.insert("maxAttempts".into(), job.max_attempts.into());
-    row.insert("lost".into(), job.lost.into());
-    row.insert("undecoded".into(), job.undecoded.into());
-    row.insert("fence".into(), job.fence.0.into());
-    row.insert("isCancelRequested".into(), job.is_cancel_requested.into());
-    put(&mut row, "key", job.key.as_deref());
-    put(&mut row, "session", job.session.map(|session| session.to_string()));
-    if let Some(origin) = &job.origin {
-        row.insert("schedule".into(), (*origin.schedule).into());
-        row.insert("missed".into(), origin.missed.into());
-        time(&mut row, zone, "tick", origin.tick);
-    }
-    time(&mut row, zone, "runAt", Some(job.run_at));
-    time(&mut row, zone, "createdAt", Some(job.created_at));
-    time(&mut row, zone, "startedAt", job.started_at);
-    time(&mut row, zone, "finishedAt", job.finished_at);
+pub(crate) fn job(app: &App, job: &StoredJob) -> Job {
+    let mut row = row(app, job);
+    row.error = row.error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect());
     row
 }
 
-/// The argument, if the visitor may see it: as JSON, or as a text if it is none. `None` if the job has none.
-fn payload(app: &App, visitor: &Visitor, job: &StoredJob) -> Option<Value> {
-    let bytes = &job.payload.bytes;
-    if job.payload.version == 0 && bytes.is_empty() {
+/// A job by itself, as this visitor may see it.
+pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Job {
+    Job { payload: payload(app, visitor, job), ..row(app, job) }
+}
+
+fn row(app: &App, job: &StoredJob) -> Job {
+    let origin = job.origin.as_ref();
+    let (tick, tick_local) = time(app.zone, origin.and_then(|origin| origin.tick));
+    let (run_at, run_at_local) = time(app.zone, Some(job.run_at));
+    let (created_at, created_at_local) = time(app.zone, Some(job.created_at));
+    let (started_at, started_at_local) = time(app.zone, job.started_at);
+    let (finished_at, finished_at_local) = time(app.zone, job.finished_at);
+    Job {
+        id: job.id.to_string(),
+        task: job.task.to_string(),
+        queue: job.queue.to_string(),
+        state: job.state.word().to_owned(),
+        priority: priority(job.priority).to_owned(),
+        on_lost: on_lost(job.on_lost).to_owned(),
+        attempt: job.attempt,
+        max_attempts: job.max_attempts,
+        lost: job.lost,
+        undecoded: job.undecoded,
+        fence: job.fence.0,
+        is_cancel_requested: job.is_cancel_requested,
+        key: job.key.as_deref().map(str::to_owned),
+        session: job.session.map(|session| session.to_string()),
+        schedule: origin.map(|origin| origin.schedule.to_string()),
+        missed: origin.map(|origin| origin.missed),
+        error: job.error.as_deref().map(|error| app.options.redacted(error)),
+        tick,
+        tick_local,
+        run_at,
+        run_at_local,
+        created_at,
+        created_at_local,
+        started_at,
+        started_at_local,
+        finished_at,
+        finished_at_local,
+        ..Job::default()
+    }
+}
+
+/// An instant, and its text in the zone.
+fn time(zone: Zone, at: Option<StoreTime>) -> (Option<String>, Option<String>) {
+    let at = at.map(utc);
+    (at.map(instant), at.map(|at| local(at, zone)))
+}
+
+/// The argument as far as the visitor may see it, as JSON if it is that; `None` if the job has none.
+fn payload(app: &App, visitor: &Visitor, job: &StoredJob) -> Option<Payload> {
+    let (version, bytes) = (job.payload.version, &job.payload.bytes);
+    if version == 0 && bytes.is_empty() {
         return None;
     }
-    let mut shown = json!({ "version": job.payload.version, "bytes": bytes.len() });
+    let shown = Payload { version, bytes: bytes.len() as u64, ..Payload::default() };
+    let hidden = Payload { is_hidden: Some(true), ..shown.clone() };
     if !(app.options.shows_payload)(visitor, &job.task) {
-        shown["isHidden"] = true.into();
-        return Some(shown);
+        return Some(hidden);
     }
     let text = match serde_json::from_slice::<Value>(bytes) {
         Ok(mut value) => {
             hide(&mut value, &app.options.hidden_fields);
             format!("{value:#}")
         }
-        // What cannot be read has no fields that could be hidden.
-        Err(_) if !app.options.hidden_fields.is_empty() => {
-            shown["isHidden"] = true.into();
-            return Some(shown);
-        }
+        // A payload that cannot be read has no fields that could be hidden.
+        Err(_) if !app.options.hidden_fields.is_empty() => return Some(hidden),
         Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     };
     let text = app.options.redacted(&text);
     let cut: String = text.chars().take(PAYLOAD_CHARS_MAX).collect();
-    shown["isCut"] = (cut.len() < text.len()).into();
-    shown["text"] = cut.into();
-    Some(shown)
+    Some(Payload { is_cut: Some(cut.len() < text.len()), text: Some(cut), ..shown })
 }
 
 /// Takes the values of these fields away, wherever they are.
@@ -112,65 +118,59 @@ fn hide(value: &mut Value, names: &[String]) {
 }
 
 /// The queues, each with its tasks.
-pub(crate) fn queues(depths: &[Depth]) -> Vec<Value> {
-    let mut queues = BTreeMap::<&str, Vec<&Depth>>::new();
+pub(crate) fn queues(depths: &[Depth]) -> Vec<Queue> {
+    let mut queues = BTreeMap::<&str, Queue>::new();
     for depth in depths {
-        queues.entry(&depth.queue).or_default().push(depth);
-    }
-    let queue = |(name, depths): (&str, Vec<&Depth>)| {
-        let sum = |count: fn(&Depth) -> u64| depths.iter().map(|depth| count(depth)).sum::<u64>();
-        let counts =
-            [sum(|it| it.due), sum(|it| it.later), sum(|it| it.running), sum(|it| it.parked)];
-        let oldest = depths.iter().filter_map(|depth| depth.oldest).max();
-        let mut queue = depth_row(("queue", name), counts, oldest);
-        let task = |it: &&Depth| {
-            let counts = [it.due, it.later, it.running, it.parked];
-            Value::from(depth_row(("task", &it.task), counts, it.oldest))
+        let queue = queues
+            .entry(&depth.queue)
+            .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
+        let of_task = scheduler_api::Depth {
+            due: depth.due,
+            later: depth.later,
+            running: depth.running,
+            parked: depth.parked,
+            oldest_ms: depth.oldest.map(millis),
         };
-        queue.insert("tasks".into(), depths.iter().map(task).collect());
-        Value::from(queue)
-    };
-    queues.into_iter().map(queue).collect()
-}
-
-fn depth_row(
-    (kind, name): (&str, &str),
-    counts: [u64; 4],
-    oldest: Option<Duration>,
-) -> Map<String, Value> {
-    let mut row = Map::new();
-    row.insert(kind.into(), name.into());
-    for (name, count) in ["due", "later", "running", "parked"].into_iter().zip(counts) {
-        row.insert(name.into(), count.into());
+        add(&mut queue.depth, &of_task);
+        queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task });
     }
-    put(&mut row, "oldestMs", oldest.map(millis));
-    row
+    queues.into_values().collect()
 }
 
-/// The processes, each with the jobs that it has; and the jobs whose process is gone.
+fn add(sum: &mut scheduler_api::Depth, depth: &scheduler_api::Depth) {
+    sum.due += depth.due;
+    sum.later += depth.later;
+    sum.running += depth.running;
+    sum.parked += depth.parked;
+    let oldest = sum.oldest_ms.into_iter().chain(depth.oldest_ms);
+    sum.oldest_ms = oldest.reduce(f64::max);
+}
+
+/// The processes, each with the jobs that it runs; and the jobs whose process is gone.
 pub(crate) fn nodes(
     zone: Zone,
     sessions: &[SessionInfo],
     running: &[StoredJob],
-) -> (Vec<Value>, Vec<Value>) {
-    let mut held = BTreeMap::<Option<SessionId>, Vec<Value>>::new();
+) -> (Vec<Node>, Vec<NodeJob>) {
+    let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
     for job in running {
-        let mut row = Map::new();
-        row.insert("id".into(), job.id.to_string().into());
-        row.insert("task".into(), (*job.task).into());
-        row.insert("attempt".into(), job.attempt.into());
-        time(&mut row, zone, "startedAt", job.started_at);
-        held.entry(job.session).or_default().push(row.into());
+        let (started_at, started_at_local) = time(zone, job.started_at);
+        held.entry(job.session).or_default().push(NodeJob {
+            id: job.id.to_string(),
+            task: job.task.to_string(),
+            attempt: job.attempt,
+            started_at,
+            started_at_local,
+        });
     }
-    let node = |session: &SessionInfo| {
-        let mut row = Map::new();
-        row.insert("session".into(), session.id.to_string().into());
-        row.insert("label".into(), (*session.label).into());
-        row.insert("build".into(), (*session.build).into());
-        row.insert("hasRunOut".into(), session.has_run_out.into());
-        time(&mut row, zone, "openedAt", Some(session.opened_at));
-        row.insert("jobs".into(), held.remove(&Some(session.id)).unwrap_or_default().into());
-        Value::from(row)
+    let node = |session: &SessionInfo| Node {
+        session: session.id.to_string(),
+        label: session.label.to_string(),
+        build: session.build.to_string(),
+        has_run_out: session.has_run_out,
+        opened_at: instant(utc(session.opened_at)),
+        opened_at_local: local(utc(session.opened_at), zone),
+        jobs: held.remove(&Some(session.id)).unwrap_or_default(),
     };
     let nodes = sessions.iter().map(node).collect();
     (nodes, held.into_values().flatten().collect())
@@ -179,12 +179,6 @@ pub(crate) fn nodes(
 /// The word of a state, as stores have it.
 pub(crate) fn state_of(word: &str) -> Option<JobState> {
     JobState::ALL.into_iter().find(|state| state.word() == word)
-}
-
-fn time(row: &mut Map<String, Value>, zone: Zone, name: &str, at: Option<StoreTime>) {
-    let Some(at) = at.map(utc) else { return };
-    row.insert(name.to_owned(), instant(at).into());
-    row.insert(format!("{name}Local"), local(at, zone).into());
 }
 
 fn priority(priority: Priority) -> &'static str {
@@ -205,6 +199,8 @@ fn on_lost(on_lost: OnLost) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use scheduler::{Preview, RuleKind, RunRecord, TaskControl, TaskSnapshot, Zone};
-use serde_json::{Map, Value, json};
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::{RunRecord, TaskControl, TaskSnapshot, Zone};
+use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, Task};
 
 use super::durable;
-use super::object::put;
-use super::words::words_of;
 use crate::app::App;
-use crate::clock::now;
-use crate::times::{instant, local, marked, millis};
+use crate::times::{instant, local, marked, millis, now};
 
 /// How many runs the sparkline shows.
 const RECENT_MAX: usize = 60;
@@ -18,132 +16,114 @@ const RECENT_MAX: usize = 60;
 const MESSAGE_CHARS_MAX: usize = 300;
 
 /// A row of the list.
-pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Value {
+pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
     let (facts, zone) = (&task.facts, task.facts.zone);
-    let mut row = Map::new();
-    row.insert("name".into(), task.name().into());
-    row.insert("kind".into(), facts.kind.name().into());
-    row.insert("rule".into(), (*facts.rule).into());
-    row.insert("zone".into(), zone.name().into());
-    row.insert("pool".into(), (*facts.pool).into());
-    row.insert("tags".into(), facts.tags.iter().map(|tag| Value::from(&**tag)).collect());
-    row.insert("isAsync".into(), facts.is_async.into());
-    row.insert("state".into(), task.state.name().into());
-    row.insert("isEnded".into(), task.state.is_ended().into());
-    row.insert("isPaused".into(), task.is_paused.into());
-    row.insert("running".into(), task.running.into());
-    row.insert("streak".into(), task.streak.into());
-    put(&mut row, "function", facts.function.as_deref());
-    put(&mut row, "source", facts.location.map(|location| location.to_string()));
-    put(&mut row, "expression", task.expression.as_deref());
-    put(&mut row, "words", words(task));
-    put(&mut row, "periodMs", facts.period.map(millis));
-    put(&mut row, "initialDelayMs", task.initial_delay.map(millis));
-    put(&mut row, "pause", pause(app, task));
-    put(&mut row, "next", task.next.map(instant));
-    put(&mut row, "nextLocal", task.next.map(|at| local(at, zone)));
-    put(&mut row, "wouldRunAt", task.would_run_at.map(instant));
-    put(&mut row, "wouldRunAtLocal", task.would_run_at.map(|at| local(at, zone)));
-    put(&mut row, "runningSince", task.running_since.map(instant));
-    put(&mut row, "lateSince", task.late_since.map(instant));
-    put(&mut row, "stuckSince", task.stuck_since.map(instant));
-    put(&mut row, "failingSince", task.failing_since.map(instant));
-    let first = task.first_failure.as_ref();
-    put(&mut row, "firstFailure", first.map(|it| app.options.redacted(it.message())));
-    put(&mut row, "lastSuccess", task.last_success.map(instant));
-    let failure = task.trigger_failure.as_ref();
-    put(&mut row, "triggerFailure", failure.map(|it| app.options.redacted(it.message())));
-    put(&mut row, "last", task.last_runs.first().map(|run| last(app, run, task)));
-    row.insert("recent".into(), recent(app, task));
-    row.insert("counters".into(), counters(task));
-    durable::add(&mut row, app, task.name());
-    row.into()
+    let expression = task.expression.as_deref().map(str::to_owned);
+    let (first_failure, trigger_failure) =
+        (task.first_failure.as_ref(), task.trigger_failure.as_ref());
+    let mut row = Task {
+        name: task.name().to_owned(),
+        kind: facts.kind.name().to_owned(),
+        rule: facts.rule.to_string(),
+        zone: zone.name().to_owned(),
+        pool: facts.pool.to_string(),
+        tags: facts.tags.iter().map(ToString::to_string).collect(),
+        is_async: facts.is_async,
+        state: task.state.name().to_owned(),
+        is_ended: task.state.is_ended(),
+        is_paused: task.is_paused,
+        running: task.running as u64,
+        streak: task.streak,
+        recent: recent(app, task),
+        counters: counters(task),
+        function: facts.function.as_deref().map(str::to_owned),
+        source: facts.location.map(|location| location.to_string()),
+        words: durable::words(facts.kind, expression.as_deref(), &facts.rule),
+        expression,
+        period_ms: facts.period.map(millis),
+        initial_delay_ms: task.initial_delay.map(millis),
+        pause: pause(app, task),
+        next: task.next.map(instant),
+        next_local: task.next.map(|at| local(at, zone)),
+        would_run_at: task.would_run_at.map(instant),
+        would_run_at_local: task.would_run_at.map(|at| local(at, zone)),
+        running_since: task.running_since.map(instant),
+        late_since: task.late_since.map(instant),
+        stuck_since: task.stuck_since.map(instant),
+        failing_since: task.failing_since.map(instant),
+        first_failure: first_failure.map(|failure| app.options.redacted(failure.message())),
+        last_success: task.last_success.map(instant),
+        trigger_failure: trigger_failure.map(|failure| app.options.redacted(failure.message())),
+        last: task.last_runs.first().map(|run| last(app, run, task)),
+        ..Task::default()
+    };
+    durable::add(&mut row, app);
+    row
 }
 
 /// A task by itself: its row, its next fire times, and how long its runs take.
-pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Value {
+pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Task {
     let task = control.snapshot();
-    let mut detail = row(app, &task);
-    detail["upcoming"] = next(app, control, &task, count).1.into();
-    if let Some(durations) = durations(app, &task) {
-        detail["durations"] = durations;
-    }
-    detail
+    let (times, zone) = next(app, control, &task, count);
+    let upcoming = Some(marked(&times, now(), zone));
+    Task { upcoming, durations: durations(app, &task), ..row(app, &task) }
 }
 
-/// The next fire times of a task, and their zone. Where the rule does not say them, the next one at most.
+/// The next fire times of a task, and their zone. Where the rule does not give them, the next one at most.
 pub(crate) fn next(
     app: &App,
     control: &TaskControl,
     task: &TaskSnapshot,
     count: usize,
-) -> (Zone, Vec<Value>) {
+) -> (Vec<DateTime<Utc>>, Zone) {
     let stored = durable::upcoming(app, control.name(), count);
     let (mut times, zone) = stored.unwrap_or_else(|| (control.next_fire_times(count), None));
     if times.is_empty() {
         times.extend(task.next.into_iter().take(count));
     }
-    let zone = zone.unwrap_or(task.facts.zone);
-    (zone, marked(&times, now(), zone))
+    (times, zone.unwrap_or(task.facts.zone))
 }
 
 /// A rule that a task might get: in words, with its next fire times.
-pub(crate) fn preview(preview: &Preview, zone: Zone) -> Value {
-    let mut shown = Map::new();
+pub(crate) fn preview(task: &str, preview: &scheduler::Preview, zone: Zone) -> Preview {
     let zone = preview.zone.unwrap_or(zone);
-    shown.insert("kind".into(), preview.kind.name().into());
-    shown.insert("rule".into(), (*preview.rule).into());
-    shown.insert("zone".into(), zone.name().into());
-    put(&mut shown, "expression", preview.expression.as_deref());
-    let words = match preview.expression.as_deref() {
-        Some(expression) => words_of(&preview.rule, expression, zone.name()),
-        None => Some(preview.rule.to_string()),
-    };
-    put(&mut shown, "words", words);
-    shown.insert("times".into(), marked(&preview.fire_times, now(), zone).into());
-    shown.into()
+    let expression = preview.expression.as_deref().map(str::to_owned);
+    Preview {
+        task: task.to_owned(),
+        kind: preview.kind.name().to_owned(),
+        rule: preview.rule.to_string(),
+        zone: zone.name().to_owned(),
+        times: marked(&preview.fire_times, now(), zone),
+        words: durable::words(preview.kind, expression.as_deref(), &preview.rule),
+        expression,
+    }
 }
 
-/// The rule in words, without the expression: `09:00, Monday to Friday`.
-fn words(task: &TaskSnapshot) -> Option<String> {
-    if task.facts.kind != RuleKind::Cron {
-        return Some(task.facts.rule.to_string());
-    }
-    words_of(&task.facts.rule, task.expression.as_deref()?, task.facts.zone.name())
+fn pause(app: &App, task: &TaskSnapshot) -> Option<Pause> {
+    task.is_paused.then(|| Pause {
+        by: task.paused_by.as_deref().map(str::to_owned),
+        note: task.pause_note.as_deref().map(|note| app.options.redacted(note)),
+        since: task.paused_since.map(instant),
+        until: task.paused_until.map(instant),
+        until_local: task.paused_until.map(|at| local(at, task.facts.zone)),
+    })
 }
 
-fn pause(app: &App, task: &TaskSnapshot) -> Option<Value> {
-    if !task.is_paused {
-        return None;
+fn last(app: &App, run: &RunRecord, task: &TaskSnapshot) -> LastRun {
+    let message = run.outcome.failure().map(|failure| app.options.redacted(failure.message()));
+    LastRun {
+        number: run.number,
+        started_at: instant(run.started_at),
+        started_at_local: local(run.started_at, task.facts.zone),
+        ended_at: instant(run.started_at + run.took),
+        took_ms: millis(run.took),
+        outcome: run.outcome.name().to_owned(),
+        message: message.map(|message| message.chars().take(MESSAGE_CHARS_MAX).collect()),
     }
-    let mut pause = Map::new();
-    let note = task.pause_note.as_deref();
-    put(&mut pause, "by", task.paused_by.as_deref());
-    put(&mut pause, "note", note.map(|note| app.options.redacted(note)));
-    put(&mut pause, "since", task.paused_since.map(instant));
-    put(&mut pause, "until", task.paused_until.map(instant));
-    put(&mut pause, "untilLocal", task.paused_until.map(|at| local(at, task.facts.zone)));
-    Some(pause.into())
-}
-
-fn last(app: &App, run: &RunRecord, task: &TaskSnapshot) -> Value {
-    let mut last = json!({
-        "number": run.number,
-        "startedAt": instant(run.started_at),
-        "startedAtLocal": local(run.started_at, task.facts.zone),
-        "endedAt": instant(run.started_at + run.took),
-        "tookMs": millis(run.took),
-        "outcome": run.outcome.name(),
-    });
-    if let Some(failure) = run.outcome.failure() {
-        let message = app.options.redacted(failure.message());
-        last["message"] = message.chars().take(MESSAGE_CHARS_MAX).collect::<String>().into();
-    }
-    last
 }
 
 /// The last runs in short, the latest last: for a sparkline.
-fn recent(app: &App, task: &TaskSnapshot) -> Value {
+fn recent(app: &App, task: &TaskSnapshot) -> Recent {
     let short = |outcome: &str| outcome.chars().next().unwrap_or('?');
     let log = app.recorder.with(task.name(), |log| {
         let skipped = log.runs.len().saturating_sub(RECENT_MAX);
@@ -154,31 +134,31 @@ fn recent(app: &App, task: &TaskSnapshot) -> Value {
         let runs = task.last_runs.iter().rev();
         runs.map(|run| (short(run.outcome.name()), run.took)).collect()
     });
-    let outcomes: String = runs.iter().map(|(outcome, _)| *outcome).collect();
-    let took: Vec<f64> = runs.iter().map(|(_, took)| millis(*took)).collect();
-    json!({ "outcomes": outcomes, "tookMs": took })
+    let (outcomes, took_ms) =
+        runs.into_iter().map(|(outcome, took)| (outcome, millis(took))).unzip();
+    Recent { outcomes, took_ms }
 }
 
-fn counters(task: &TaskSnapshot) -> Value {
+fn counters(task: &TaskSnapshot) -> Counters {
     let counters = &task.counters;
-    json!({
-        "runs": counters.runs,
-        "successes": counters.successes,
-        "failures": counters.failures(),
-        "cancelled": counters.cancelled,
-        "attempts": counters.attempts,
-        "skipped": {
-            "overlap": counters.skipped_overlap,
-            "paused": counters.skipped_paused,
-            "misfire": counters.skipped_misfire,
-            "rescheduled": counters.skipped_rescheduled,
-            "refused": counters.skipped_refused,
+    Counters {
+        runs: counters.runs,
+        successes: counters.successes,
+        failures: counters.failures(),
+        cancelled: counters.cancelled,
+        attempts: counters.attempts,
+        skipped: Skipped {
+            overlap: counters.skipped_overlap,
+            paused: counters.skipped_paused,
+            misfire: counters.skipped_misfire,
+            rescheduled: counters.skipped_rescheduled,
+            refused: counters.skipped_refused,
         },
-    })
+    }
 }
 
 /// How long the runs that are kept took: the median, the 95th percentile, the longest.
-fn durations(app: &App, task: &TaskSnapshot) -> Option<Value> {
+fn durations(app: &App, task: &TaskSnapshot) -> Option<Durations> {
     let log = app
         .recorder
         .with(task.name(), |log| log.runs.iter().map(|run| run.took()).collect::<Vec<Duration>>());
@@ -188,11 +168,7 @@ fn durations(app: &App, task: &TaskSnapshot) -> Option<Value> {
     }
     took.sort_unstable();
     let longest = *took.last()?;
-    let at = |part: usize| took[(took.len() * part / 100).min(took.len() - 1)];
-    Some(json!({
-        "runs": took.len(),
-        "p50Ms": millis(at(50)),
-        "p95Ms": millis(at(95)),
-        "maxMs": millis(longest),
-    }))
+    let at = |part: usize| millis(took[(took.len() * part / 100).min(took.len() - 1)]);
+    let (p50_ms, p95_ms) = (Some(at(50)), Some(at(95)));
+    Some(Durations { runs: took.len() as u64, p50_ms, p95_ms, max_ms: Some(millis(longest)) })
 }

@@ -1,4 +1,4 @@
-//! What visitors do to tasks. What is durable is done in the store, for all processes.
+//! Actions of visitors on tasks. Those on a durable task happen in the store, for all processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, TaskControl};
+use scheduler_api::{Changed, PauseRequest, Preview, Task};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::api::{Answer, Done, who};
+use super::api::{Accepted, Answer, who};
 use super::guard::Caller;
 use super::rule::Written;
 use crate::app::{App, What};
-use crate::clock::now;
 use crate::problem::Problem;
+use crate::times::now;
 use crate::view;
 
 /// How many of the next fire times a preview has.
 const PREVIEWED: usize = 5;
 
-/// What is done to a task.
+/// An action on a task.
 #[derive(Clone)]
 enum Act {
     Run,
@@ -54,7 +54,7 @@ impl Act {
         }
     }
 
-    /// Whether the store does it, if the task is durable.
+    /// Returns true if the store does it for a durable task.
     fn is_for_store(&self) -> bool {
         !matches!(self, Self::Cancel | Self::Enable)
     }
@@ -99,7 +99,11 @@ impl Act {
 }
 
 /// `POST /tasks/{name}/run`
-pub(crate) async fn run(app: State<Arc<App>>, name: Path<String>, by: Extension<Caller>) -> Done {
+pub(crate) async fn run(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+) -> Accepted<Task> {
     done(app, name, by, Act::Run).await
 }
 
@@ -108,7 +112,7 @@ pub(crate) async fn resume(
     app: State<Arc<App>>,
     name: Path<String>,
     by: Extension<Caller>,
-) -> Done {
+) -> Accepted<Task> {
     done(app, name, by, Act::Resume).await
 }
 
@@ -117,7 +121,7 @@ pub(crate) async fn cancel(
     app: State<Arc<App>>,
     name: Path<String>,
     by: Extension<Caller>,
-) -> Done {
+) -> Accepted<Task> {
     done(app, name, by, Act::Cancel).await
 }
 
@@ -126,7 +130,7 @@ pub(crate) async fn enable(
     app: State<Arc<App>>,
     name: Path<String>,
     by: Extension<Caller>,
-) -> Done {
+) -> Accepted<Task> {
     done(app, name, by, Act::Enable).await
 }
 
@@ -136,8 +140,8 @@ pub(crate) async fn pause(
     name: Path<String>,
     by: Extension<Caller>,
     body: Bytes,
-) -> Done {
-    let act = read::<PauseBody>(&body)?.pause(who(&by).name())?;
+) -> Accepted<Task> {
+    let act = pause_of(&read(&body)?, who(&by).name())?;
     done(app, name, by, act).await
 }
 
@@ -146,12 +150,11 @@ pub(crate) async fn preview(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(written): Query<Written>,
-) -> Answer {
+) -> Answer<Preview> {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
-    let (_, mut shown) = written.of_task(&app, &control, PREVIEWED)?;
-    shown["task"] = control.name().into();
-    Ok(Json(shown))
+    let (_, preview) = written.of_task(&app, &control, PREVIEWED)?;
+    Ok(Json(preview))
 }
 
 /// `POST /tasks/{name}/reschedule`
@@ -160,7 +163,7 @@ pub(crate) async fn reschedule(
     name: Path<String>,
     by: Extension<Caller>,
     body: Bytes,
-) -> Done {
+) -> Accepted<Task> {
     let written: Written = read(&body)?;
     let control = app.tasks.get(&name)?;
     if written.is_reset() {
@@ -175,18 +178,6 @@ pub(crate) async fn reschedule(
     done(app, name, by, Act::Reschedule(schedule)).await
 }
 
-/// The body of a pause; all parts are optional.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PauseBody {
-    note: Option<String>,
-    until: Option<String>,
-    for_ms: Option<u64>,
-    names: Option<Vec<String>>,
-    tag: Option<String>,
-    all: Option<bool>,
-}
-
 fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem> {
     if body.is_empty() {
         return Ok(T::default());
@@ -195,41 +186,37 @@ fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem
     serde_json::from_slice(body).map_err(error)
 }
 
-impl PauseBody {
-    fn pause(&self, who: &str) -> Result<Act, Problem> {
-        let note = self.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
-        let until = match (&self.until, self.for_ms) {
-            (Some(_), Some(_)) => {
-                return Err(Problem::bad_request("`until` and `forMs` exclude each other"));
-            }
-            (Some(until), None) => {
-                let wrong = "`until` is no instant such as 2026-03-30T14:00:00Z";
-                Some(until.parse().map_err(|_| Problem::bad_request(wrong))?)
-            }
-            (None, Some(length)) => {
-                let wrong = || Problem::bad_request("`forMs` is too long");
-                let length = TimeDelta::from_std(Duration::from_millis(length));
-                let until = length.ok().and_then(|length| now().checked_add_signed(length));
-                Some(until.ok_or_else(wrong)?)
-            }
-            (None, None) => None,
-        };
-        Ok(Act::Pause { note: note.map(str::to_owned), by: who.to_owned(), until })
-    }
-
-    /// The tasks that are meant: those with the names, with the tag, or all.
-    fn tasks(&self, app: &App) -> Result<Vec<TaskControl>, Problem> {
-        match (&self.names, &self.tag, self.all) {
-            (Some(names), None, None) => {
-                names.iter().map(|name| Ok(app.tasks.get(name)?)).collect()
-            }
-            (None, Some(tag), None) => Ok(app.tasks.tagged(tag).tasks().to_vec()),
-            (None, None, Some(true)) => {
-                let tasks = app.list();
-                Ok(tasks.iter().filter_map(|task| app.tasks.get(task.name()).ok()).collect())
-            }
-            _ => Err(Problem::bad_request("say which tasks: `names`, `tag` or `all`")),
+fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
+    let note = request.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
+    let until = match (&request.until, request.for_ms) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::bad_request("`until` and `forMs` exclude each other"));
         }
+        (Some(until), None) => {
+            let wrong = "`until` is no instant such as 2026-03-30T14:00:00Z";
+            Some(until.parse().map_err(|_| Problem::bad_request(wrong))?)
+        }
+        (None, Some(length)) => {
+            let wrong = || Problem::bad_request("`forMs` is too long");
+            let length = TimeDelta::from_std(Duration::from_millis(length));
+            let until = length.ok().and_then(|length| now().checked_add_signed(length));
+            Some(until.ok_or_else(wrong)?)
+        }
+        (None, None) => None,
+    };
+    Ok(Act::Pause { note: note.map(str::to_owned), by: who.to_owned(), until })
+}
+
+/// The tasks that are meant: those with the names, with the tag, or all.
+fn tasks_of(request: &PauseRequest, app: &App) -> Result<Vec<TaskControl>, Problem> {
+    match (&request.names, &request.tag, request.all) {
+        (Some(names), None, None) => names.iter().map(|name| Ok(app.tasks.get(name)?)).collect(),
+        (None, Some(tag), None) => Ok(app.tasks.tagged(tag).tasks().to_vec()),
+        (None, None, Some(true)) => {
+            let tasks = app.list();
+            Ok(tasks.iter().filter_map(|task| app.tasks.get(task.name()).ok()).collect())
+        }
+        _ => Err(Problem::bad_request("say which tasks: `names`, `tag` or `all`")),
     }
 }
 
@@ -238,10 +225,10 @@ pub(crate) async fn pause_many(
     State(app): State<Arc<App>>,
     Extension(by): Extension<Caller>,
     body: Bytes,
-) -> Answer {
-    let body: PauseBody = read(&body)?;
-    let act = body.pause(who(&by).name())?;
-    many(&app, by, body.tasks(&app)?, act).await
+) -> Answer<Changed> {
+    let request = read(&body)?;
+    let act = pause_of(&request, who(&by).name())?;
+    many(&app, by, tasks_of(&request, &app)?, act).await
 }
 
 /// `POST /tasks:resume`
@@ -249,8 +236,8 @@ pub(crate) async fn resume_many(
     State(app): State<Arc<App>>,
     Extension(by): Extension<Caller>,
     body: Bytes,
-) -> Answer {
-    let tasks = read::<PauseBody>(&body)?.tasks(&app)?;
+) -> Answer<Changed> {
+    let tasks = tasks_of(&read(&body)?, &app)?;
     many(&app, by, tasks, Act::Resume).await
 }
 
@@ -260,7 +247,7 @@ async fn done(
     Path(name): Path<String>,
     Extension(by): Extension<Caller>,
     act: Act,
-) -> Done {
+) -> Accepted<Task> {
     let control = app.tasks.get(&name)?;
     let before = view::row(&app, &control.snapshot());
     if control.is_durable() && act.is_for_store() {
@@ -273,7 +260,7 @@ async fn done(
 }
 
 /// Does something to tasks; answers with the number of those that it changed.
-async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> Answer {
+async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> Answer<Changed> {
     let (durable, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(TaskControl::is_durable);
     let mut changed = 0;
     for task in others.iter().filter(|task| act.clone().on_task(task).is_ok()) {
@@ -283,7 +270,7 @@ async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> 
     if !durable.is_empty() {
         changed += on_schedules(app, &by, durable, &act, None).await?;
     }
-    Ok(Json(json!({ "changed": changed })))
+    Ok(Json(Changed { changed: changed as u64 }))
 }
 
 /// Does something to schedules in the store, and returns how many it changed. One by itself may be refused; of several,
@@ -293,7 +280,7 @@ async fn on_schedules(
     by: &Caller,
     tasks: Vec<TaskControl>,
     act: &Act,
-    before: Option<&Value>,
+    before: Option<&Task>,
 ) -> Result<usize, Problem> {
     let changes: Vec<(String, Option<String>)> =
         tasks.iter().map(|task| (task.name().to_owned(), change(task, act, before))).collect();
@@ -323,8 +310,8 @@ async fn on_schedules(
 }
 
 /// The note of an action: that of a pause, or the rules before and after.
-fn change(task: &TaskControl, act: &Act, before: Option<&Value>) -> Option<String> {
-    let former = || before.and_then(|row| row["rule"].as_str()).unwrap_or_default();
+fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String> {
+    let former = || before.map(|row| &*row.rule).unwrap_or_default();
     match act {
         Act::Reschedule(rule) => {
             let rule = task.preview(rule.clone(), 0).ok()?.rule;

@@ -1,4 +1,4 @@
-//! What `/api/v1` says of tasks: see the essay of the crate.
+//! The requests of `/api/v1` about tasks and the dashboard itself; the head of the crate documents them.
 
 use std::sync::Arc;
 
@@ -6,89 +6,100 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
+use scheduler::{PoolSnapshot, TaskSnapshot};
+use scheduler_api::{
+    Action, Actions, Counts, History, Info, NextTimes, Pool, Runs, Streams, Task, Tasks,
+};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
-use crate::audit::Action;
-use crate::clock::now;
+use crate::audit;
 use crate::hub::WATCHERS_MAX;
 use crate::live;
 use crate::problem::Problem;
-use crate::times::{instant, local};
+use crate::times::{instant, local, marked, now};
 use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
 const NEXT_MAX: usize = 100;
 /// How many of the next fire times a task shows.
 const UPCOMING: usize = 10;
-/// What the dashboard has; the further ones with a store.
+/// The sections of the page; all but the first need a store.
 const SECTIONS: [&str; 4] = ["tasks", "jobs", "queues", "nodes"];
 
-pub(super) type Answer = Result<Json<Value>, Problem>;
-pub(super) type Done = Result<(StatusCode, Json<Value>), Problem>;
+pub(super) type Answer<T> = Result<Json<T>, Problem>;
+/// The answer to a request that was accepted.
+pub(super) type Accepted<T> = Result<(StatusCode, Json<T>), Problem>;
 
 /// `GET /info`
 pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Json<Value> {
-    let zone = app.zone;
-    let (now, tasks) = (now(), app.list());
+) -> Json<Info> {
+    let (zone, now, visitor) = (app.zone, now(), caller.visitor.as_ref());
+    let role = visitor.map_or(Role::Viewer, Visitor::role);
+    let (open, dropped) = app.hub.counts();
+    let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
+    let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
+    Json(Info {
+        application: app.options.title.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sections: sections.iter().copied().map(str::to_owned).collect(),
+        now: instant(now),
+        now_local: local(now, zone),
+        zone: zone.name().to_owned(),
+        started_at: instant(app.started_at),
+        started_at_local: local(app.started_at, zone),
+        visitor: scheduler_api::Visitor {
+            name: visitor.map_or("", Visitor::name).to_owned(),
+            role: role.name().to_owned(),
+            may_act: role == Role::Operator && !app.options.is_read_only,
+        },
+        is_read_only: app.options.is_read_only,
+        history: History {
+            runs_per_task: runs_per_task as u64,
+            is_durable: false,
+            lost_events: app.recorder.lost(),
+        },
+        counts: counts(&app.list()),
+        pools: app.tasks.pools().iter().map(pool).collect(),
+        streams: Streams { open: open as u64, dropped },
+    })
+}
+
+fn counts(tasks: &[TaskSnapshot]) -> Counts {
     let count =
-        |test: fn(&scheduler::TaskSnapshot) -> bool| tasks.iter().filter(|task| test(task)).count();
-    let role = caller.visitor.as_ref().map_or(Role::Viewer, Visitor::role);
-    let may_act = role == Role::Operator && !app.options.is_read_only;
-    let (streams, dropped) = app.hub.counts();
-    Json(json!({
-        "application": app.options.title,
-        "version": env!("CARGO_PKG_VERSION"),
-        "sections": if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] },
-        "now": instant(now),
-        "nowLocal": local(now, zone),
-        "zone": zone.name(),
-        "startedAt": instant(app.started_at),
-        "startedAtLocal": local(app.started_at, zone),
-        "visitor": {
-            "name": caller.visitor.as_ref().map_or("", Visitor::name),
-            "role": role.name(),
-            "mayAct": may_act,
-        },
-        "isReadOnly": app.options.is_read_only,
-        "history": {
-            "runsPerTask": if app.recorder.has_heard() { app.recorder.keeps() } else { 20 },
-            "isDurable": false,
-            "lostEvents": app.recorder.lost(),
-        },
-        "counts": {
-            "tasks": tasks.len(),
-            "running": count(|task| task.running > 0),
-            "paused": count(|task| task.is_paused),
-            "failing": count(|task| task.streak > 0),
-        },
-        "pools": app.tasks.pools().iter().map(|pool| json!({
-            "name": &*pool.name,
-            "coreSize": pool.core_size,
-            "threads": pool.threads,
-            "active": pool.active,
-            "queued": pool.queued,
-            "completed": pool.completed,
-        })).collect::<Vec<_>>(),
-        "streams": { "open": streams, "dropped": dropped },
-    }))
+        |test: fn(&TaskSnapshot) -> bool| tasks.iter().filter(|task| test(task)).count() as u64;
+    Counts {
+        tasks: tasks.len() as u64,
+        running: count(|task| task.running > 0),
+        paused: count(|task| task.is_paused),
+        failing: count(|task| task.streak > 0),
+    }
+}
+
+fn pool(pool: &PoolSnapshot) -> Pool {
+    Pool {
+        name: pool.name.to_string(),
+        core_size: pool.core_size as u64,
+        threads: pool.threads as u64,
+        active: pool.active as u64,
+        queued: pool.queued as u64,
+        completed: pool.completed,
+    }
 }
 
 /// `GET /tasks`
-pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Value> {
+pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
     app.look_at_schedules().await;
-    let rows: Vec<Value> = app.list().iter().map(|task| view::row(&app, task)).collect();
-    Json(json!({ "now": instant(now()), "tasks": rows }))
+    let tasks = app.list().iter().map(|task| view::row(&app, task)).collect();
+    Json(Tasks { now: instant(now()), tasks })
 }
 
 /// `GET /tasks/{name}`
-pub(crate) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer {
+pub(crate) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer<Task> {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
     Ok(Json(view::detail(&app, &control, UPCOMING)))
@@ -105,7 +116,7 @@ pub(crate) async fn task_runs(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(query): Query<RunsQuery>,
-) -> Answer {
+) -> Answer<Runs> {
     let task = app.tasks.get(&name)?.snapshot();
     let limit = query.limit.unwrap_or(100).clamp(1, RUNS_MAX);
     let page = Page { limit, before: query.before.unwrap_or(u64::MAX) };
@@ -122,13 +133,17 @@ pub(crate) async fn task_next(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(query): Query<NextQuery>,
-) -> Answer {
+) -> Answer<NextTimes> {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
     let task = control.snapshot();
-    let (zone, times) =
-        view::next(&app, &control, &task, query.n.unwrap_or(UPCOMING).min(NEXT_MAX));
-    Ok(Json(json!({ "task": control.name(), "zone": zone.name(), "times": times })))
+    let count = query.n.unwrap_or(UPCOMING).min(NEXT_MAX);
+    let (times, zone) = view::next(&app, &control, &task, count);
+    Ok(Json(NextTimes {
+        task: control.name().to_owned(),
+        zone: zone.name().to_owned(),
+        times: marked(&times, now(), zone),
+    }))
 }
 
 #[derive(Deserialize)]
@@ -140,27 +155,18 @@ pub(crate) struct ActionsQuery {
 pub(crate) async fn actions(
     State(app): State<Arc<App>>,
     Query(query): Query<ActionsQuery>,
-) -> Json<Value> {
-    let shown = |action: &Action| {
-        let mut shown = json!({
-            "at": instant(action.at),
-            "who": &*action.who,
-            "action": action.action,
-            "task": &*action.task,
-        });
-        if let Some(job) = action.job {
-            shown["job"] = job.to_string().into();
-        }
-        if let Some(note) = &action.note {
-            shown["note"] = app.options.redacted(note).into();
-        }
-        if let Some(from) = action.from {
-            shown["from"] = from.to_string().into();
-        }
-        shown
+) -> Json<Actions> {
+    let shown = |action: &audit::Action| Action {
+        at: instant(action.at),
+        who: action.who.to_string(),
+        action: action.action.to_owned(),
+        task: action.task.to_string(),
+        job: action.job.map(|job| job.to_string()),
+        note: action.note.as_deref().map(|note| app.options.redacted(note)),
+        from: action.from.map(|address| address.to_string()),
     };
     let actions = app.audit.list(query.task.as_deref());
-    Json(json!({ "actions": actions.iter().map(shown).collect::<Vec<_>>() }))
+    Json(Actions { actions: actions.iter().map(shown).collect() })
 }
 
 /// `GET /events`, with `Last-Event-ID` to go on

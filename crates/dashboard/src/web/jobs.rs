@@ -1,4 +1,4 @@
-//! `/api/v1/jobs`, `/queues` and `/nodes`: what a store keeps. Without a store there is nothing here.
+//! `/api/v1/jobs`, `/queues` and `/nodes`. A program without a store answers 404.
 
 use std::sync::Arc;
 
@@ -7,15 +7,14 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
+use scheduler_api::{Job, Nodes, Queues};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::api::{Answer, Done, who};
+use super::api::{Accepted, Answer, who};
 use super::guard::Caller;
 use crate::app::{App, What};
-use crate::clock::now;
 use crate::problem::Problem;
-use crate::times::instant;
+use crate::times::{instant, now};
 use crate::view;
 
 const JOBS_MAX: u32 = 500;
@@ -61,14 +60,17 @@ fn id(text: &str) -> Result<JobId, Problem> {
 }
 
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&limit=50&after=…`
-pub(crate) async fn jobs(State(app): State<Arc<App>>, Query(query): Query<JobsQuery>) -> Answer {
+pub(crate) async fn jobs(
+    State(app): State<Arc<App>>,
+    Query(query): Query<JobsQuery>,
+) -> Answer<scheduler_api::Jobs> {
     let filter = query.filter()?;
     let limit = query.limit.unwrap_or(50).clamp(1, JOBS_MAX);
     let mut jobs = app.store()?.ask(move |jobs| jobs.list(&filter, limit + 1)).await?;
     let has_more = jobs.len() > limit as usize;
     jobs.truncate(limit as usize);
-    let rows: Vec<Value> = jobs.iter().map(|job| view::job(&app, job)).collect();
-    Ok(Json(json!({ "now": instant(now()), "jobs": rows, "hasMore": has_more })))
+    let jobs = jobs.iter().map(|job| view::job(&app, job)).collect();
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more }))
 }
 
 /// `GET /jobs/{id}`
@@ -76,7 +78,7 @@ pub(crate) async fn job(
     State(app): State<Arc<App>>,
     Path(text): Path<String>,
     caller: Extension<Caller>,
-) -> Answer {
+) -> Answer<Job> {
     let id = id(&text)?;
     let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
     let job = job.ok_or_else(|| none(id))?;
@@ -91,18 +93,18 @@ fn none(id: JobId) -> Problem {
 }
 
 /// `GET /queues`
-pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer {
+pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let depths = app.store()?.ask(Jobs::depths).await?;
-    Ok(Json(json!({ "now": instant(now()), "queues": view::queues(&depths) })))
+    Ok(Json(Queues { now: instant(now()), queues: view::queues(&depths) }))
 }
 
 /// `GET /nodes`
-pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer {
+pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
     let (nodes, orphans) = view::nodes(app.zone, &sessions, &running);
-    Ok(Json(json!({ "now": instant(now()), "nodes": nodes, "orphans": orphans })))
+    Ok(Json(Nodes { now: instant(now()), nodes, orphans }))
 }
 
 /// `POST /jobs/{id}/retry`
@@ -110,7 +112,7 @@ pub(crate) async fn retry(
     app: State<Arc<App>>,
     id: Path<String>,
     caller: Extension<Caller>,
-) -> Done {
+) -> Accepted<Job> {
     act(app, id, caller, ("retry", Jobs::retry)).await
 }
 
@@ -119,7 +121,7 @@ pub(crate) async fn cancel(
     app: State<Arc<App>>,
     id: Path<String>,
     caller: Extension<Caller>,
-) -> Done {
+) -> Accepted<Job> {
     act(app, id, caller, ("cancel", Jobs::cancel)).await
 }
 
@@ -128,7 +130,7 @@ pub(crate) async fn delete(
     app: State<Arc<App>>,
     id: Path<String>,
     caller: Extension<Caller>,
-) -> Done {
+) -> Accepted<Job> {
     act(app, id, caller, ("delete", Jobs::delete)).await
 }
 
@@ -140,7 +142,7 @@ async fn act(
     Path(text): Path<String>,
     Extension(caller): Extension<Caller>,
     (action, act): Act,
-) -> Done {
+) -> Accepted<Job> {
     let id = id(&text)?;
     let noted = Arc::clone(&app);
     let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
@@ -157,9 +159,6 @@ async fn act(
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
     let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    let mut row = view::job(&app, &job);
-    if is_deleted {
-        row["isDeleted"] = true.into();
-    }
+    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, &job) };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }

@@ -1,4 +1,4 @@
-//! What other programs ask for: the actuator, metrics, health.
+//! Endpoints for other programs: the actuator, metrics, health.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use scheduler::Jobs;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::guard::Caller;
 use crate::app::App;
+use crate::health::Status;
 use crate::{actuator, health, prometheus};
 
 /// `GET /actuator`
 pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
     // A proxy in front that speaks TLS says so.
-    let scheme = headers.get("x-forwarded-proto").filter(|it| it.as_bytes() == b"https");
+    let scheme = headers.get("x-forwarded-proto").filter(|scheme| scheme.as_bytes() == b"https");
     let scheme = if scheme.is_some() { "https" } else { "http" };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let base = format!("{scheme}://{host}{}", uri.path().trim_end_matches('/'));
@@ -40,8 +41,8 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 }
 
 /// `GET /healthz`
-pub(crate) async fn healthz() -> Json<Value> {
-    Json(json!({ "status": "UP" }))
+pub(crate) async fn healthz() -> Json<Status> {
+    Json(Status { status: "UP" })
 }
 
 /// `GET /readyz`, `GET /actuator/health`
@@ -64,7 +65,7 @@ pub(crate) async fn readyz(
     (status, response).into_response()
 }
 
-fn in_actuator(headers: &HeaderMap, body: &Value) -> Response {
+fn in_actuator(headers: &HeaderMap, body: &impl Serialize) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    ([(CONTENT_TYPE, actuator::content_type(accept))], body.to_string()).into_response()
+    ([(CONTENT_TYPE, actuator::content_type(accept))], Json(body)).into_response()
 }

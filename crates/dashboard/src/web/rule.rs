@@ -1,8 +1,8 @@
 //! The rule that a visitor has written.
 
-use scheduler::{Preview, Schedule, TaskControl, Zone};
+use scheduler::{Schedule, TaskControl, Zone};
+use scheduler_api::Preview;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -42,10 +42,10 @@ impl Written {
         app: &App,
         task: &TaskControl,
         count: usize,
-    ) -> Result<(Schedule, Value), Problem> {
+    ) -> Result<(Schedule, Preview), Problem> {
         let (zone, schedule) = self.schedule(app, task)?;
         let preview = seen(task, &schedule, count)?;
-        Ok((schedule, view::preview(&preview, zone)))
+        Ok((schedule, view::preview(task.name(), &preview, zone)))
     }
 
     fn schedule(self, app: &App, task: &TaskControl) -> Result<(Zone, Schedule), Problem> {
@@ -66,8 +66,7 @@ impl Written {
                 return Err(Problem::bad_request("the text is too long for a rule"));
             }
         }
-        let row = view::row(app, &task.snapshot());
-        let present = row["zone"].as_str().unwrap_or_default().to_owned();
+        let present = view::row(app, &task.snapshot()).zone;
         let zone = present.parse().unwrap_or(Zone::UTC);
         let mut schedule = match (self.cron, self.fixed_rate, self.fixed_delay, self.at) {
             (Some(cron), None, None, None) => {
@@ -90,12 +89,16 @@ impl Written {
 }
 
 /// A rule as a task would have it; or what is wrong with it, without the place, which is in this file.
-fn seen(task: &TaskControl, schedule: &Schedule, count: usize) -> Result<Preview, Problem> {
+fn seen(
+    task: &TaskControl,
+    schedule: &Schedule,
+    count: usize,
+) -> Result<scheduler::Preview, Problem> {
     let without_place = |text: &str| {
         let end = format!(": `{}`: ", task.name());
         let parts = text.split(file!()).map(|part| {
             match part.strip_prefix(':').and_then(|rest| rest.split_once(&end)) {
-                Some((line, rest)) if line.bytes().all(|it| it.is_ascii_digit()) => rest,
+                Some((line, rest)) if line.bytes().all(|byte| byte.is_ascii_digit()) => rest,
                 _ => part,
             }
         });

@@ -110,7 +110,7 @@ async fn the_program_decides_who_sees_and_who_acts() {
         (status, &*body),
         (
             StatusCode::OK,
-            r#"{"components":{"scheduler":{"details":{},"status":"UP"}},"status":"UP"}"#
+            r#"{"status":"UP","components":{"scheduler":{"status":"UP","details":{}}}}"#
         )
     );
     scheduler.shutdown_async().await.unwrap();

@@ -1,0 +1,121 @@
+//! Durable jobs, their queues, and the processes that run them.
+
+json! {
+    /// `GET /jobs`, the oldest first.
+    struct Jobs {
+        now: String,
+        jobs: Vec<Job>,
+        has_more: bool,
+    }
+
+    /// A job.
+    struct Job {
+        id: String,
+        task: String,
+        queue: String,
+        state: String,
+        priority: String,
+        on_lost: String,
+        attempt: u32,
+        max_attempts: u32,
+        /// The number of runs whose process died.
+        lost: u32,
+        /// The number of runs that could not read the payload.
+        undecoded: u32,
+        fence: u64,
+        is_cancel_requested: bool,
+    } optional {
+        key: String,
+        session: String,
+        schedule: String,
+        /// The number of missed ticks for which it stands.
+        missed: u64,
+        tick: String,
+        tick_local: String,
+        run_at: String,
+        run_at_local: String,
+        created_at: String,
+        created_at_local: String,
+        started_at: String,
+        started_at_local: String,
+        finished_at: String,
+        finished_at_local: String,
+        error: String,
+        /// Only of a job by itself.
+        payload: Payload,
+        is_deleted: bool,
+    }
+
+    /// The argument of a job, as far as the visitor may see it.
+    struct Payload {
+        version: u32,
+        /// Its length.
+        bytes: u64,
+    } optional {
+        is_hidden: bool,
+        is_cut: bool,
+        text: String,
+    }
+
+    /// `GET /queues`.
+    struct Queues {
+        now: String,
+        queues: Vec<Queue>,
+    }
+
+    /// A queue, in sum and for each of its tasks.
+    struct Queue {
+        queue: String,
+        #[serde(flatten)]
+        depth: Depth,
+        tasks: Vec<QueueTask>,
+    }
+
+    /// The jobs of a task in a queue.
+    struct QueueTask {
+        task: String,
+        #[serde(flatten)]
+        depth: Depth,
+    }
+
+    /// Numbers of unfinished jobs.
+    struct Depth {
+        due: u64,
+        later: u64,
+        running: u64,
+        parked: u64,
+    } optional {
+        /// How long the job has waited that has been due for longest.
+        oldest_ms: f64,
+    }
+
+    /// `GET /nodes`.
+    struct Nodes {
+        now: String,
+        nodes: Vec<Node>,
+        /// Jobs whose process is gone.
+        orphans: Vec<NodeJob>,
+    }
+
+    /// A process that uses the store.
+    struct Node {
+        session: String,
+        label: String,
+        build: String,
+        /// True if its lease has run out.
+        has_run_out: bool,
+        opened_at: String,
+        opened_at_local: String,
+        jobs: Vec<NodeJob>,
+    }
+
+    /// A job that a process runs.
+    struct NodeJob {
+        id: String,
+        task: String,
+        attempt: u32,
+    } optional {
+        started_at: String,
+        started_at_local: String,
+    }
+}

@@ -1,0 +1,44 @@
+//! Finished runs.
+
+json! {
+    /// `GET /tasks/{name}/runs`, the latest first.
+    struct Runs {
+        task: String,
+        runs: Vec<Run>,
+        has_more: bool,
+    }
+
+    /// A finished run.
+    struct Run {
+        number: u64,
+        cause: String,
+        fire_time: String,
+        started_at: String,
+        started_at_local: String,
+        attempts: u32,
+        outcome: String,
+    } optional {
+        took_ms: f64,
+        late_ms: f64,
+        error: RunError,
+        failed_attempts: Vec<FailedAttempt>,
+        notes: Vec<String>,
+    }
+
+    /// The failure of a run.
+    struct RunError {
+        kind: String,
+        message: String,
+    } optional {
+        causes: Vec<String>,
+        place: String,
+    }
+
+    /// An attempt that was followed by another one.
+    struct FailedAttempt {
+        attempt: u32,
+        at: String,
+    } optional {
+        message: String,
+    }
+}

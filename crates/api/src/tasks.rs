@@ -1,0 +1,202 @@
+//! Tasks: their rows, their fire times, and requests that change them.
+
+json! {
+    /// `GET /tasks`.
+    struct Tasks {
+        now: String,
+        tasks: Vec<Task>,
+    }
+
+    /// A task: a row of the list, or by itself with `upcoming` and `durations`.
+    struct Task {
+        name: String,
+        /// The kind of its rule, such as `cron`.
+        kind: String,
+        /// The rule as people read it.
+        rule: String,
+        zone: String,
+        pool: String,
+        tags: Vec<String>,
+        is_async: bool,
+        state: String,
+        is_ended: bool,
+        is_paused: bool,
+        /// The number of runs in progress.
+        running: u64,
+        /// The number of failed runs since the last success.
+        streak: u64,
+        recent: Recent,
+        counters: Counters,
+    } optional {
+        function: String,
+        source: String,
+        /// The cron expression.
+        expression: String,
+        /// The rule in words, without the expression.
+        words: String,
+        period_ms: f64,
+        initial_delay_ms: f64,
+        pause: Pause,
+        next: String,
+        next_local: String,
+        /// The next fire time without the pause.
+        would_run_at: String,
+        would_run_at_local: String,
+        running_since: String,
+        /// Since when a run has waited for a thread.
+        late_since: String,
+        /// Since when a run in progress has held up fire times.
+        stuck_since: String,
+        failing_since: String,
+        first_failure: String,
+        last_success: String,
+        trigger_failure: String,
+        last: LastRun,
+        is_durable: bool,
+        /// The schedule in the store, if the task is durable.
+        schedule: Schedule,
+        /// Why the store has not answered.
+        store_failure: String,
+        upcoming: Vec<FireTime>,
+        durations: Durations,
+    }
+
+    /// A pause of a task.
+    struct Pause {
+    } optional {
+        by: String,
+        note: String,
+        since: String,
+        until: String,
+        until_local: String,
+    }
+
+    /// The last run of a task, in short.
+    struct LastRun {
+        number: u64,
+        started_at: String,
+        started_at_local: String,
+        ended_at: String,
+        took_ms: f64,
+        outcome: String,
+    } optional {
+        message: String,
+    }
+
+    /// The last runs of a task for a sparkline, the latest last.
+    struct Recent {
+        /// One letter for each run.
+        outcomes: String,
+        took_ms: Vec<f64>,
+    }
+
+    /// Counters of a task since the start of the program.
+    struct Counters {
+        runs: u64,
+        successes: u64,
+        failures: u64,
+        cancelled: u64,
+        attempts: u64,
+        skipped: Skipped,
+    }
+
+    /// Fire times that started no run, by reason.
+    struct Skipped {
+        overlap: u64,
+        paused: u64,
+        misfire: u64,
+        rescheduled: u64,
+        refused: u64,
+    }
+
+    /// How long the runs of a task took.
+    struct Durations {
+        /// The number of runs that were measured.
+        runs: u64,
+    } optional {
+        p50_ms: f64,
+        p95_ms: f64,
+        max_ms: f64,
+    }
+
+    /// A schedule in the store.
+    struct Schedule {
+        /// The number of ticks that became jobs.
+        fired: u64,
+        /// True if its rule was set by hand.
+        is_overridden: bool,
+        /// True if a tick waits for the end of a job.
+        is_waiting: bool,
+        skipped: SkippedTicks,
+    } optional {
+        last_tick: String,
+        last_tick_local: String,
+        has_ended: bool,
+    }
+
+    /// Ticks that became no jobs, by reason.
+    struct SkippedTicks {
+        overlap: u64,
+        missed: u64,
+        paused: u64,
+    }
+
+    /// `GET /tasks/{name}/next`.
+    struct NextTimes {
+        task: String,
+        zone: String,
+        times: Vec<FireTime>,
+    }
+
+    /// A fire time to come.
+    struct FireTime {
+        at: String,
+        local: String,
+    } optional {
+        /// The change of the clocks since the fire time before.
+        clock_change: ClockChange,
+    }
+
+    /// A change of the clocks.
+    struct ClockChange {
+        at: String,
+        offset_before: String,
+        offset_after: String,
+        is_forward: bool,
+    }
+
+    /// `GET /tasks/{name}/preview`.
+    struct Preview {
+        task: String,
+        kind: String,
+        rule: String,
+        zone: String,
+        times: Vec<FireTime>,
+    } optional {
+        expression: String,
+        words: String,
+    }
+
+    /// The body of `POST /tasks/{name}/pause`, `/tasks:pause` and `/tasks:resume`.
+    #[serde(deny_unknown_fields)]
+    struct PauseRequest {
+    } optional {
+        note: String,
+        until: String,
+        for_ms: u64,
+        names: Vec<String>,
+        tag: String,
+        all: bool,
+    }
+
+    /// The answer to a request about several tasks: the number of those that changed.
+    struct Changed {
+        changed: u64,
+    }
+
+    /// The event `tick`: the time, and the number of tasks.
+    struct Tick {
+        now: String,
+        count: u64,
+    }
+}
