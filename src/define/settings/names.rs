@@ -2,19 +2,15 @@
 //!
 //! A task is called by its full name, `shop::jobs::report`, or by a tail of its path that belongs
 //! to no other task: `report`, `jobs::report`. A full name wins over a tail, and an exact spelling
-//! over one that differs in `-` and `_`.
-//!
-//! The index is one ordered map, by the names read from their ends: all names with the same tail
-//! stand beside each other. It serves the settings at the start and the running scheduler.
+//! over one that differs in `-` and `_`. It serves the settings at the start and the running scheduler.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::{SEPARATOR, Variables, either, fold, tails, word};
+use super::{SEPARATOR, Variables, either, tails, word};
 
 /// The most names that are shown.
 const SHOWN_MAX: usize = 5;
@@ -34,15 +30,10 @@ pub(crate) enum NotFound {
 /// The names of tasks, each with a number that its owner has for it.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    by_end: BTreeMap<FromEnd, usize>,
+    numbers: BTreeMap<Arc<str>, usize>,
     /// The tasks that the variables name.
     pub(super) variables: Variables,
 }
-
-/// A full name, in the order of names that are read from the end, `-` and `_` being the same; names that
-/// differ only in these in the order of their spellings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FromEnd(Arc<str>);
 
 /// A name, and its number.
 type Named<'a> = (&'a Arc<str>, usize);
@@ -50,72 +41,57 @@ type Named<'a> = (&'a Arc<str>, usize);
 impl Names {
     /// No names yet; those that come are compared with the variables.
     pub(super) fn with_variables(variables: Variables) -> Self {
-        Self { by_end: BTreeMap::new(), variables }
+        Self { numbers: BTreeMap::new(), variables }
     }
 
     /// Adds a name. Returns true if it was new.
     pub(crate) fn insert(&mut self, name: &Arc<str>, number: usize) -> bool {
-        let is_new = self.number(name).is_none();
+        let is_new = !self.numbers.contains_key(name);
         if is_new {
-            self.by_end.insert(FromEnd(Arc::clone(name)), number);
+            self.numbers.insert(Arc::clone(name), number);
             self.variables.insert(name, number);
         }
         is_new
     }
 
     pub(crate) fn remove(&mut self, name: &Arc<str>) {
-        if let Some(number) = self.by_end.remove(&FromEnd(Arc::clone(name))) {
+        if let Some(number) = self.numbers.remove(name) {
             self.variables.remove(name, number);
         }
     }
 
     /// The number of a full name in exactly this spelling.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
-        self.by_end.get(&FromEnd(name.into())).copied()
+        self.numbers.get(name).copied()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.by_end.len()
+        self.numbers.len()
     }
 
     /// The full names of all tasks, in the order of their numbers.
     pub(super) fn in_order(&self) -> impl ExactSizeIterator<Item = &str> {
         let mut names: Vec<(usize, &str)> =
-            self.by_end.iter().map(|(name, number)| (*number, &*name.0)).collect();
+            self.numbers.iter().map(|(name, number)| (*number, &**name)).collect();
         names.sort_unstable();
         names.into_iter().map(|(_, name)| name)
     }
 
     /// The tasks that have this name, at most `limit`.
     fn meant(&self, name: &str, limit: usize) -> Vec<Named<'_>> {
-        if let Some((found, number)) = self.by_end.get_key_value(&FromEnd(name.into())) {
-            return vec![(&found.0, *number)];
+        if let Some((full, number)) = self.numbers.get_key_value(name) {
+            return vec![(full, *number)];
         }
-        let tail = format!("{SEPARATOR}{name}");
-        let exact: Vec<Named<'_>> =
-            self.ending(&tail).filter(|(full, _)| full.ends_with(&tail)).take(limit).collect();
-        if !exact.is_empty() {
-            return exact;
-        }
-        let is_whole = |(full, _): &Named<'_>| full.len() == name.len();
-        let whole: Vec<Named<'_>> = self.ending(name).take_while(is_whole).take(limit).collect();
-        if !whole.is_empty() {
-            return whole;
-        }
-        self.ending(&tail).take(limit).collect()
-    }
-
-    /// All names that end so, with `-` and `_` the same; the shortest first.
-    fn ending<'a>(&'a self, end: &str) -> impl Iterator<Item = Named<'a>> + use<'a> {
-        // Of all spellings this is the first.
-        let first = FromEnd(end.replace('_', "-").into());
-        let end = fold(end);
-        let has_end = move |name: &str| {
-            let own = name.len().checked_sub(end.len()).and_then(|at| name.get(at..));
-            own.is_some_and(|own| fold(own) == end)
+        let matches: [&dyn Fn(&str) -> bool; 3] = [
+            &|full| is_tail(full, name, str::eq),
+            &|full| eq_folded(full, name),
+            &|full| is_tail(full, name, eq_folded),
+        ];
+        let all = |is_meant: &&dyn Fn(&str) -> bool| -> Vec<Named<'_>> {
+            let names = self.numbers.iter().filter(|(full, _)| is_meant(full));
+            names.map(|(full, number)| (full, *number)).take(limit).collect()
         };
-        let names = self.by_end.range(first..).map(|(name, number)| (&name.0, *number));
-        names.take_while(move |(name, _)| has_end(name))
+        matches.iter().map(all).find(|meant| !meant.is_empty()).unwrap_or_default()
     }
 
     /// Returns true if a task has this name.
@@ -183,18 +159,17 @@ impl<'a> FromIterator<&'a str> for Names {
     }
 }
 
-impl Ord for FromEnd {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let folded = |byte: u8| if byte == b'-' { b'_' } else { byte };
-        let (one, two) = (self.0.bytes().rev().map(folded), other.0.bytes().rev().map(folded));
-        one.cmp(two).then_with(|| self.0.cmp(&other.0))
-    }
+/// Returns true if the path of a task ends with these parts.
+fn is_tail(full: &str, tail: &str, is_equal: fn(&str, &str) -> bool) -> bool {
+    let start = full.len().checked_sub(tail.len());
+    let split = start.and_then(|start| full.split_at_checked(start));
+    split.is_some_and(|(path, end)| path.ends_with(SEPARATOR) && is_equal(end, tail))
 }
 
-impl PartialOrd for FromEnd {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+/// Compares two names, `-` and `_` being the same.
+fn eq_folded(one: &str, other: &str) -> bool {
+    let folded = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    one.len() == other.len() && one.bytes().map(folded).eq(other.bytes().map(folded))
 }
 
 impl fmt::Display for NotFound {
@@ -220,6 +195,7 @@ impl fmt::Display for NotFound {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fold;
     use super::*;
 
     const TASKS: [&str; 6] = [
@@ -312,8 +288,8 @@ mod tests {
         assert_eq!(names.number("PURGE"), None);
     }
 
-    /// What the index does, by looks at all names.
-    fn meant_by_looking(tasks: &[&str], name: &str) -> Vec<usize> {
+    /// The tasks that a name means, by the tails of all names.
+    fn meant_by_tails(tasks: &[&str], name: &str) -> Vec<usize> {
         let is_tail = |task: &str, name: &str, fold: fn(&str) -> String| {
             tails(task).skip(1).any(|tail| fold(tail) == fold(name))
         };
@@ -331,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_finds_what_a_look_at_all_names_finds() {
+    fn a_name_means_the_tasks_with_that_tail() {
         const PARTS: [&str; 6] = ["a", "b-c", "b_c", "-", "ab", "é_a"];
         let pick = |seed: usize| {
             let parts = (0..1 + seed % 3).map(|at| PARTS[(seed / 3 + at * (seed % 7 + 1)) % 6]);
@@ -349,7 +325,7 @@ mod tests {
                 let mut found: Vec<usize> =
                     names.meant(&name, usize::MAX).iter().map(|(_, number)| *number).collect();
                 found.sort_unstable();
-                assert_eq!(found, meant_by_looking(&tasks, &name), "{name} in {tasks:?}");
+                assert_eq!(found, meant_by_tails(&tasks, &name), "{name} in {tasks:?}");
                 asked += usize::from(!found.is_empty());
             }
         }
