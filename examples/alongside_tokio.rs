@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use scheduler::{Run, Scheduler, Shutdown, runs, scheduled};
+use scheduler::{Run, Scheduler, Shutdown, Until, scheduled};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (outbox, inbox) = unbounded_channel::<String>();
     let scheduler =
         Scheduler::builder().pool_size(1).manage(outbox).manage(Mutex::new(inbox)).spawn()?;
-    scheduler.tasks().get("produce")?.wait_for_async(runs(3)).await?;
+    scheduler.tasks().get("produce")?.wait_for_async(Until::runs(3)).await?;
     scheduler.shutdown_async().await?;
     Ok(())
 }

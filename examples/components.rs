@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use scheduler::{Scheduler, scheduled, successes};
+use scheduler::{Scheduler, Until, scheduled};
 
 struct Shop {
     city: &'static str,
@@ -59,8 +59,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .manage_named("paris", Shop::new("Paris"))
         .spawn()?;
     // An unambiguous end of a task's name is enough.
-    scheduler.wait_for("report[berlin]", successes(2), Duration::from_secs(60))?;
-    scheduler.wait_for("report[paris]", successes(2), Duration::from_secs(60))?;
+    scheduler.wait_for("report[berlin]", Until::successes(2), Duration::from_secs(60))?;
+    scheduler.wait_for("report[paris]", Until::successes(2), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
 }

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use scheduler::{Pause, Schedule, Scheduler, Tasks, runs, scheduled};
+use scheduler::{Pause, Schedule, Scheduler, Tasks, Until, scheduled};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -24,15 +24,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let import = tasks.get("import")?;
     import.run_now()?;
-    import.wait_for(runs(1), PATIENCE)?;
+    import.wait_for(Until::runs(1), PATIENCE)?;
     show(&tasks, "after `run_now`, which does not move the schedule");
 
-    import.pause_with(&Pause::new().note("migration"))?;
+    import.pause_with(&Pause::new().reason("migration"))?;
     show(&tasks, "paused");
     import.resume()?;
 
     import.reschedule(Schedule::fixed_rate("200ms"))?;
-    import.wait_for(runs(3), PATIENCE)?;
+    import.wait_for(Until::runs(3), PATIENCE)?;
     import.cancel()?;
     show(&tasks, "rescheduled, run twice more, and cancelled");
     if let Err(error) = import.run_now() {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let export = tasks.add("export", Schedule::once("10ms"), |_| println!("  export: working"))?;
-    export.wait_for(runs(1), PATIENCE)?;
+    export.wait_for(Until::runs(1), PATIENCE)?;
     show(&tasks, "with a task that was added");
     scheduler.shutdown()?;
     Ok(())

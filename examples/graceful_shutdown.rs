@@ -18,7 +18,7 @@ use scheduler::{Run, Scheduler, Shutdown, StartError, Stopped, scheduled};
 #[scheduled(fixed_delay = "1m")]
 fn import(run: Run, shutdown: Shutdown) -> Result<(), Stopped> {
     for part in 1..=100 {
-        if shutdown.is_requested() {
+        if shutdown.stop_requested() {
             println!("import: the rest comes with the next run");
             break;
         }

@@ -12,7 +12,7 @@
 use std::thread;
 use std::time::Duration;
 
-use scheduler::{Pool, Run, Scheduler, Stopped, runs, scheduled};
+use scheduler::{Pool, Run, Scheduler, Stopped, Until, scheduled};
 
 #[scheduled(fixed_rate = "100ms")]
 fn tick() {
@@ -42,7 +42,7 @@ fn thread() -> String {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheduler = Scheduler::builder().pool_size(1).pool("io", Pool::new().size(2)).spawn()?;
-    scheduler.wait_for("download", runs(1), Duration::from_secs(60))?;
+    scheduler.wait_for("download", Until::runs(1), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
 }

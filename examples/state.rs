@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use scheduler::{Run, Scheduler, runs, scheduled};
+use scheduler::{Run, Scheduler, Until, scheduled};
 
 /// Shared by all tasks, so what changes in it stands in a `Mutex`.
 struct Orders(Mutex<VecDeque<&'static str>>);
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .manage_shared(mail)
         .manage(Signature("yours faithfully"))
         .spawn()?;
-    scheduler.wait_for("confirm", runs(3), Duration::from_secs(60))?;
+    scheduler.wait_for("confirm", Until::runs(3), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
 }

@@ -56,14 +56,11 @@ fn every_exported_type_implements_the_common_traits() {
         "GateFuture",
         "NextFireTime", // aliases
         "chrono",
-        "failures",
-        "runs",
         "Payload",
         "job",
         "scheduled",
         "start",
         "start_async",
-        "successes",
     ]);
     let durable = durable();
     let listed = [errors, data, unique, sendable, others, durable].into_iter().flatten().collect();

@@ -97,14 +97,13 @@ pub use observe::{
 pub use run::JobError;
 pub use run::inject::{Extract, Managed, Resolver, State, TaskReturn};
 pub use run::runner::{
-    Builder, DryRun, Pause, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start,
-    start_async,
+    Builder, DryRun, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
 };
 pub use run::task::{
     Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
-    Permit, Until, failures, runs, successes,
+    Permit, Until,
 };
-pub use run::{Cause, Run, RunInfo, Shutdown, Stopped};
+pub use run::{Cause, Pause, Run, RunInfo, Shutdown, Stopped};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};

@@ -15,6 +15,7 @@ pub use core::{cfg, concat, file, line, module_path, stringify};
 pub use inventory::submit;
 use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
+pub use scheduler_macros::cron_schedule;
 
 pub use crate::define::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
 pub use crate::define::metadata::Location;

@@ -91,7 +91,7 @@ fn play() -> String {
     diary.chapter(&sim, "The fetch takes longer than its timeout");
 
     let end = moment("2026-03-29T17:00[Europe/Berlin]").instant();
-    let pause = Pause::new().note("migration").until(end);
+    let pause = Pause::new().reason("migration").until(end);
     sim.control("sweep").pause_with(&pause).expect("it has not ended");
     sim.advance_to("2026-03-29T18:05[Europe/Berlin]");
     diary.chapter(&sim, "The sweep is paused for a while");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use scheduler::{Builder, ManualClock, Run, Schedule, Scheduler, Tasks, runs, scheduled, tasks};
+use scheduler::{Builder, ManualClock, Run, Schedule, Scheduler, Tasks, Until, scheduled, tasks};
 
 const THREADS: usize = 2;
 
@@ -120,10 +120,10 @@ fn a_faulty_task_leaves_the_ended_one_of_its_name_in_the_list() {
     let (builder, _clock) = builder();
     let scheduler =
         builder.tasks(tasks![]).task("once", Schedule::once("0s"), |_| {}).spawn().unwrap();
-    scheduler.wait_for("once", runs(1), Duration::from_secs(60)).unwrap();
+    scheduler.wait_for("once", Until::runs(1), Duration::from_secs(60)).unwrap();
     let tasks = scheduler.tasks();
     let ended = tasks.get("once").unwrap();
-    assert!(ended.wait_for(runs(2), Duration::from_secs(60)).is_err(), "it has ended");
+    assert!(ended.wait_for(Until::runs(2), Duration::from_secs(60)).is_err(), "it has ended");
     assert!(tasks.add("once", Schedule::cron("nonsense"), |_| {}).is_err());
     assert_eq!(tasks.get("once").unwrap().snapshot().counters.runs, 1);
     assert_eq!(tasks.list().len(), 1);

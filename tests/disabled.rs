@@ -6,7 +6,7 @@ use std::time::Duration;
 use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
 use scheduler::testing::*;
 use scheduler::{
-    Attribute, ControlError, Event, EventKind, RuleKind, Schedule, Scheduler, TaskState, runs,
+    Attribute, ControlError, Event, EventKind, RuleKind, Schedule, Scheduler, TaskState, Until,
     scheduled,
 };
 
@@ -84,7 +84,7 @@ fn what_cannot_be_done_to_them_says_so() {
         purge.run_now().map(drop),
         purge.pause(),
         purge.resume(),
-        purge.wait_for(runs(1), Duration::from_secs(1)),
+        purge.wait_for(Until::runs(1), Duration::from_secs(1)),
     ];
     for refused in refusals {
         let error = refused.unwrap_err();

@@ -11,8 +11,8 @@ use scheduler::store::{
     self, EnqueueIn, Enqueued, JobFilter, JobState, Model, StoreError, StoreTime, Timing,
 };
 use scheduler::{
-    Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Priority, Schedule, Scheduler, StartError,
-    SystemClock, TaskList, job, scheduled, tasks,
+    Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Pause, Priority, Schedule, Scheduler,
+    StartError, SystemClock, TaskList, job, scheduled, tasks,
 };
 use serde_json::Value;
 
@@ -218,7 +218,7 @@ fn a_schedule_for_each_customer_is_put_changed_and_removed() -> Checked {
     assert_eq!((&*definition.queue, &*definition.payload.bytes), ("own", &b"7"[..]));
     assert!(definition.is_dynamic && definition.max_attempts == 5);
     assert_eq!(definition.rule.timing, Timing::Computed);
-    jobs.pause("customer-7", "ada", "holidays", None)?;
+    jobs.pause("customer-7", &Pause::new().by("ada").reason("holidays"))?;
     let paused = jobs.schedules()?[0].pause.clone().expect("it is paused");
     assert_eq!((&*paused.by, &*paused.reason, paused.until), ("ada", "holidays", None));
     let id = jobs.run_now("customer-7")?;
@@ -414,7 +414,10 @@ fn the_store_says_at_the_start_when_durable_schedules_fire() -> Checked {
     let (scheduler, messages) = said_by(&model, tasks![nightly]);
     let new = registered("nightly", &messages);
     assert!(new.contains("is registered in the store; next ") && new.contains(" 03:00:00 +00:00"));
-    scheduler.tasks().jobs()?.pause("nightly", "ada", "the night is long", None)?;
+    scheduler
+        .tasks()
+        .jobs()?
+        .pause("nightly", &Pause::new().by("ada").reason("the night is long"))?;
     scheduler.shutdown()?;
     let (scheduler, messages) = said_by(&model, tasks![nightly]);
     let paused = registered("nightly", &messages);
@@ -459,7 +462,7 @@ fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked 
         sweep::job(),
     )?;
     jobs.put("slow", Schedule::fixed_delay("1h").initial_delay("2h"), sweep::job())?;
-    jobs.pause("daily", "ops", "", None)?;
+    jobs.pause("daily", &Pause::new().by("ops"))?;
     let upcoming = |name: &str| -> Result<Vec<DateTime<Utc>>, Box<dyn Error>> {
         let schedules = jobs.schedules()?;
         let schedule = schedules.iter().find(|it| it.definition.name == name).ok_or("none")?;

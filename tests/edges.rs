@@ -11,7 +11,7 @@ use crate::panics::panics;
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler::testing::*;
 use scheduler::{
-    ControlError, ManualClock, Pause, Pool, Run, Schedule, Scheduler, TaskState, runs,
+    ControlError, ManualClock, Pause, Pool, Run, Schedule, Scheduler, TaskState, Until,
 };
 
 const DURATIONS: [Duration; 12] = [
@@ -243,13 +243,14 @@ fn f_ti1_waits_for_runs_at_every_edge() {
     for limit in DURATIONS {
         let (scheduler, clock) = resting();
         for count in [0, 1] {
-            scheduler.wait_for("work", runs(count), limit).unwrap();
-            scheduler.tasks().get("work").unwrap().wait_for(runs(count), limit).unwrap();
+            scheduler.wait_for("work", Until::runs(count), limit).unwrap();
+            scheduler.tasks().get("work").unwrap().wait_for(Until::runs(count), limit).unwrap();
         }
         let (tell, told) = mpsc::channel();
         let tasks = scheduler.tasks();
         let waiting = thread::Builder::new().spawn(move || {
-            let waited: Result<(), ControlError> = tasks.wait_for("work", runs(u64::MAX), limit);
+            let waited: Result<(), ControlError> =
+                tasks.wait_for("work", Until::runs(u64::MAX), limit);
             tell.send(waited).unwrap();
         });
         if !limit.is_zero() {

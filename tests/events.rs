@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scheduler::testing::sample_events;
-use scheduler::{Event, Outcome, Schedule, Scheduler, runs};
+use scheduler::{Event, Outcome, Schedule, Scheduler, Until};
 
 /// One line for each sample event; `UPDATE=1` writes the file anew.
 #[track_caller]
@@ -84,7 +84,7 @@ fn snapshots_serialize() {
         .task("once", Schedule::once("0s"), |run| run.note("17 rows"))
         .spawn()
         .unwrap();
-    scheduler.wait_for("once", runs(1), Duration::from_secs(60)).unwrap();
+    scheduler.wait_for("once", Until::runs(1), Duration::from_secs(60)).unwrap();
     let json = serde_json::to_value(scheduler.tasks().get("once").unwrap().snapshot()).unwrap();
     assert_eq!(json["facts"]["name"], "once");
     assert_eq!(json["counters"]["skipped_refused"], 0);
@@ -106,7 +106,7 @@ fn kept_events_keep_nothing_alive() {
         .task("tick", Schedule::fixed_delay("1ms"), move |_| drop(Arc::clone(&captured)))
         .spawn()
         .unwrap();
-    scheduler.wait_for("tick", runs(2), Duration::from_secs(60)).unwrap();
+    scheduler.wait_for("tick", Until::runs(2), Duration::from_secs(60)).unwrap();
     scheduler.shutdown().unwrap();
     let kept = kept.lock().unwrap();
     assert!(kept.iter().filter(|event| event.run().is_some()).count() >= 4);

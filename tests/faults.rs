@@ -6,7 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use scheduler::{Builder, Event, EventKind, ManualClock, Schedule, Scheduler};
+use scheduler::{Builder, Event, EventKind, ManualClock, Schedule, Scheduler, Until};
 
 /// How long a test waits for what happens on another thread.
 const CAP: Duration = Duration::from_secs(60);
@@ -75,7 +75,7 @@ impl Listened {
     /// Waits for all runs, though the listeners have not ended their first event.
     fn await_runs(&self, tasks: u64) {
         for number in 0..tasks {
-            self.scheduler.wait_for(&format!("task-{number}"), scheduler::runs(1), CAP).unwrap();
+            self.scheduler.wait_for(&format!("task-{number}"), Until::runs(1), CAP).unwrap();
         }
     }
 }

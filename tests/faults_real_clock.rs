@@ -7,7 +7,7 @@ use std::{fs, iter};
 
 use crate::own_process::is_in_own_process;
 use scheduler::engine::Tick;
-use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock, tasks};
+use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock, Until, tasks};
 
 /// How much memory this process has, in KiB.
 fn resident() -> u64 {
@@ -60,7 +60,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
         let name = format!("task-{number}");
         // The sleeper alone would need more than six minutes for their events.
         let left = Duration::from_secs(30).saturating_sub(clock.now().since(Tick::ZERO));
-        scheduler.wait_for(&name, scheduler::runs(1), left).unwrap();
+        scheduler.wait_for(&name, Until::runs(1), left).unwrap();
     }
 
     // The first panic's backtrace may read symbols, which stay.
@@ -68,7 +68,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
 
     let before = resident();
     let busy = scheduler.tasks().add("busy", Schedule::fixed_delay("20us"), |_| {}).unwrap();
-    busy.wait_for(scheduler::runs(LATER), LONG).unwrap();
+    busy.wait_for(Until::runs(LATER), LONG).unwrap();
     let grown = resident().saturating_sub(before);
     assert!(grown < 4 << 10, "{LATER} runs that nobody hears of keep {grown} KiB");
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use scheduler::{
-    Builder, Clock, ManualClock, Run, Schedule, Scheduler, Shutdown, State, scheduled, tasks,
+    Builder, Clock, ManualClock, Run, Schedule, Scheduler, Shutdown, State, Until, scheduled, tasks,
 };
 
 /// What the tasks have done, in order.
@@ -63,7 +63,7 @@ fn values(
     cache: Option<State<Cache>>,
 ) {
     let now = clock.wall();
-    diary.write(format!("values {} {now} {}", shutdown.is_requested(), cache.is_some()));
+    diary.write(format!("values {} {now} {}", shutdown.stop_requested(), cache.is_some()));
 }
 
 struct Reports {
@@ -310,7 +310,7 @@ fn a_value_lives_until_the_stop_also_if_no_task_takes_it() {
         .tasks(tasks![guarded])
         .spawn()
         .unwrap();
-    scheduler.wait_for("guarded", scheduler::runs(1), Duration::from_secs(60)).unwrap();
+    scheduler.wait_for("guarded", Until::runs(1), Duration::from_secs(60)).unwrap();
     let is_dropped = |diary: &Diary| diary.lines().iter().any(|line| line.ends_with("dropped"));
     assert!(!is_dropped(&diary), "{:?}", diary.lines());
     scheduler.tasks().remove("guarded").unwrap();

@@ -8,7 +8,7 @@ use scheduler::engine::{NextFireTime, Trigger, TriggerContext};
 use scheduler::testing::Sim;
 use scheduler::{
     AddError, Builder, Event, EventKind, ManualClock, Run, Schedule, Scheduler, TaskControl,
-    TaskState, Tasks, runs, tasks,
+    TaskState, Tasks, Until, tasks,
 };
 
 fn builder() -> Builder {
@@ -140,7 +140,7 @@ fn the_name_of_a_task_that_has_ended_is_free() {
     let error: AddError = tasks.add("mail", Schedule::once("1h"), |_| {}).unwrap_err();
     assert!(error.is_name_taken(), "its run is in progress: {error}");
     finish.send(()).unwrap();
-    first.wait_for(runs(1), Duration::from_secs(60)).unwrap();
+    first.wait_for(Until::runs(1), Duration::from_secs(60)).unwrap();
     let second = tasks.add("mail", Schedule::once("1h"), |_| {}).unwrap();
     assert_eq!(names(&tasks), ["mail"]);
     assert_eq!(tasks.get("mail").unwrap().snapshot().state, TaskState::Waiting);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use scheduler::chrono::{DateTime, TimeDelta, Utc, Weekday};
 use scheduler::{
     Attribute, Builder, Calendar, Clock, DstGap, ManualClock, RuleKind, Schedule, Scheduler,
-    TaskState,
+    TaskState, Until,
 };
 
 const START: &str = "2026-03-27T08:00:00Z";
@@ -74,7 +74,7 @@ fn a_task_runs_once_at_an_instant() {
     assert_eq!((snapshot.facts.kind, snapshot.next), (RuleKind::At, Some(at)));
     assert_eq!(&*snapshot.facts.rule, "once, at 2026-03-27T09:00:00Z");
     clock.advance(std::time::Duration::from_secs(3_600));
-    task.wait_for(scheduler::runs(1), std::time::Duration::from_secs(60)).unwrap();
+    task.wait_for(Until::runs(1), std::time::Duration::from_secs(60)).unwrap();
     scheduler.shutdown().unwrap();
 }
 

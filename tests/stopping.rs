@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::said::builder;
-use scheduler::{Event, EventKind, Pool, Run, Schedule, Scheduler, TaskControl, Tasks, runs};
+use scheduler::{Event, EventKind, Pool, Run, Schedule, Scheduler, TaskControl, Tasks, Until};
 
 /// Far longer than anything takes here.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ fn the_end_of_a_run_that_begins_while_its_scheduler_is_dropped_is_heard() {
     let first = scheduler.tasks().get("first").unwrap();
     let late = Mutex::new(Some(scheduler.tasks().get("late").unwrap()));
     let waker = Waker::from(Arc::new(Begins { task: late, begun: Mutex::new(begun) }));
-    let mut waiting = Box::pin(first.wait_for_async(runs(1)));
+    let mut waiting = Box::pin(first.wait_for_async(Until::runs(1)));
     assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     drop(scheduler);
     end.send(()).unwrap();

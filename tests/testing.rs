@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::panics::panics;
 use scheduler::testing::*;
 use scheduler::{
-    Attribute, Event, EventKind, Pause, Run, Schedule, Scheduler, SkipReason, StopReason, runs,
+    Attribute, Event, EventKind, Pause, Run, Schedule, Scheduler, SkipReason, StopReason, Until,
     scheduled,
 };
 
@@ -440,16 +440,17 @@ fn runs_are_waited_for_in_real_time_and_in_a_simulation() {
         .spawn()
         .expect("it starts");
     let limit = Duration::from_secs(60);
-    scheduler.wait_for("quick", runs(3), limit).expect("it runs");
-    scheduler.wait_for("once", scheduler::failures(1), limit).expect("it fails");
-    let error = scheduler.wait_for("once", runs(2), limit).expect_err("it has ended");
+    scheduler.wait_for("quick", Until::runs(3), limit).expect("it runs");
+    scheduler.wait_for("once", Until::failures(1), limit).expect("it fails");
+    let error = scheduler.wait_for("once", Until::runs(2), limit).expect_err("it has ended");
     assert!(error.is_ended(), "{error}");
-    let error = scheduler.wait_for("quick", runs(u64::MAX), Duration::ZERO).expect_err("too many");
+    let error =
+        scheduler.wait_for("quick", Until::runs(u64::MAX), Duration::ZERO).expect_err("too many");
     assert!(error.is_too_late(), "{error}");
     assert!(error.to_string().starts_with("task `quick`: within 0s, 18446744073709551615 runs"));
     scheduler.shutdown().expect("nothing hangs");
 
     let sim = closure(Schedule::fixed_rate("1h"));
-    sim.running_tasks().wait_for("work", runs(3), days(1)).expect("two hours later");
+    sim.running_tasks().wait_for("work", Until::runs(3), days(1)).expect("two hours later");
     assert_eq!(sim.elapsed(), hours(2));
 }

@@ -7,7 +7,7 @@ use crate::own_process::is_in_own_process;
 use crate::panics::panics;
 use scheduler::engine::{NextFireTime, TriggerContext};
 use scheduler::testing::*;
-use scheduler::{Event, EventKind, Run, Schedule, TaskState, scheduled};
+use scheduler::{Event, EventKind, Run, Schedule, TaskState, Until, scheduled};
 
 #[scheduled(fixed_rate = "1h")]
 fn wrong() {
@@ -56,7 +56,7 @@ fn every_way_to_let_time_pass_tells_of_it() {
             Schedule::once("0s"),
             |run| async move {
                 run.sleep_async(secs(9)).await;
-                assert!(run.is_cancelled(), "too late");
+                assert!(run.stop_requested(), "too late");
             },
         );
         sim.advance(secs(1));
@@ -68,7 +68,7 @@ fn every_way_to_let_time_pass_tells_of_it() {
 fn a_simulation_that_is_dropped_tells_of_what_nobody_was_told() {
     panics("not this one", || {
         let sim = sim();
-        let waited = sim.running_tasks().wait_for("work", scheduler::runs(4), days(1));
+        let waited = sim.running_tasks().wait_for("work", Until::runs(4), days(1));
         waited.unwrap();
     });
     panics("the test's own", || {

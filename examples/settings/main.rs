@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use scheduler::{Scheduler, runs, scheduled};
+use scheduler::{Scheduler, Until, scheduled};
 
 #[scheduled(cron = "0 0 9 * * *", zone = "${report.zone:UTC}")]
 fn report() {}
@@ -30,7 +30,7 @@ fn greet() {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheduler = Scheduler::builder().zone("UTC").spawn()?;
-    scheduler.wait_for("greet", runs(1), Duration::from_secs(60))?;
+    scheduler.wait_for("greet", Until::runs(1), Duration::from_secs(60))?;
     scheduler.shutdown()?;
     Ok(())
 }

@@ -64,6 +64,23 @@ pub fn job(
     annotate_job(options.into(), &item.into()).into()
 }
 
+/// The expansion of `scheduler::cron!`, which gives the facade and a text.
+#[doc(hidden)]
+#[proc_macro]
+pub fn cron_schedule(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    cron(input.into()).into()
+}
+
+/// The schedule of a cron expression, or the fault of its text.
+fn cron(input: TokenStream) -> TokenStream {
+    let mut tokens = input.into_iter();
+    let facade = tokens.next();
+    let mut faults = Faults::default();
+    let text = check::cron_text(tokens.collect(), &mut faults);
+    // An error alone: rustc would expect a schedule from a block.
+    if faults.is_empty() { quote!(#facade::Schedule::cron(#text)) } else { faults.to_tokens() }
+}
+
 /// The function as it was written, but for the mark of its payload, and after it what makes jobs and its entry, or else the
 /// faults.
 fn annotate_job(options: TokenStream, item: &TokenStream) -> TokenStream {

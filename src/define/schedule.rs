@@ -1,14 +1,8 @@
 //! The schedule of a task that is written in code, rather than in an annotation.
 //!
-//! # What this room is for
-//!
 //! [`Schedule`] is the same in code as the attributes of `#[scheduled]`: a rule and options. It is for tasks that are
-//! closures, and for changing the schedule of a running task.
-//!
-//! # What it must never do
-//!
-//! Check anything. It keeps the texts that an annotation keeps, so that placeholders, settings and messages are the
-//! same for both; the registrar checks them in one place.
+//! closures, and for changing the schedule of a running task. It keeps the texts that an annotation keeps, so that
+//! placeholders, settings and messages are the same for both; the registrar checks them in one place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +18,7 @@ use scheduler_expr::{
 /// Attributes with their texts, as an annotation has them.
 type Texts = Vec<(Attribute, String)>;
 
-/// When a task that is written in code runs, and its options.
+/// The rule and the options of a task that is written in code.
 ///
 /// Every text may hold placeholders, `${key:default}`, and settings can override all of it by the
 /// task's name, just as those of an annotation.
@@ -54,7 +48,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whenever the wall clock matches a cron expression.
+    /// Whenever the wall clock matches a cron expression. It is checked at the start; [`cron!`](crate::cron!) checks it while
+    /// the program compiles.
     pub fn cron(expression: impl Into<String>) -> Self {
         Self::with(Attribute::Cron, expression.into())
     }
@@ -416,6 +411,31 @@ mod sealed {
             self
         }
     }
+}
+
+/// The [schedule](Schedule) of a cron expression that is checked while the program compiles.
+///
+/// [`Schedule::cron`] checks the same at the start. An expression that never fires is an error, too. Placeholders are
+/// replaced at the start; their defaults are checked here.
+///
+/// ```rust
+/// use scheduler::{Scheduler, cron};
+///
+/// let scheduler = Scheduler::builder()
+///     .task("report", cron!("0 0 9 * * MON-FRI").zone("Europe/Berlin"), |_| println!("the report"))
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```rust,compile_fail
+/// let schedule = scheduler::cron!("0 0 25 * * *");
+/// ```
+#[macro_export]
+macro_rules! cron {
+    ($($expression:tt)*) => {
+        $crate::__private::cron_schedule!($crate $($expression)*)
+    };
 }
 
 #[cfg(test)]

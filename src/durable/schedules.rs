@@ -1,6 +1,7 @@
 //! The durable schedules of a store, and the commands that hold for all processes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{
@@ -14,8 +15,8 @@ use super::jobs::Jobs;
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
-use crate::run::instant;
 use crate::run::task::TaskSpec;
+use crate::run::{Pause, instant};
 
 /// Schedules: each command holds in all processes, and after restarts.
 impl Jobs {
@@ -68,16 +69,11 @@ impl Jobs {
     /// # Errors
     ///
     /// There is no such schedule, or the store did not answer.
-    pub fn pause(
-        &self,
-        schedule: &str,
-        by: impl Into<String>,
-        reason: impl Into<String>,
-        until: Option<DateTime<Utc>>,
-    ) -> Result<(), JobsError> {
-        let until = until.map(|until| StoreTime::from_micros(until.timestamp_micros()));
-        let (schedule, by, reason) = (schedule.to_owned(), by.into(), reason.into());
-        self.command(&Command::Pause { schedule, until, by, reason })
+    pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
+        let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().to_owned();
+        let until = pause.until.map(|until| StoreTime::from_micros(until.timestamp_micros()));
+        let (by, reason) = (text(&pause.by), text(&pause.reason));
+        self.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })
     }
 
     /// Ends the pause of a schedule. The ticks in it are not run.

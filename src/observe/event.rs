@@ -143,8 +143,8 @@ pub enum EventKind {
     /// A task was paused: no run starts by its schedule until it is resumed.
     #[non_exhaustive]
     Paused {
-        /// The note given with the pause.
-        note: Option<Arc<str>>,
+        /// The reason given with the pause.
+        reason: Option<Arc<str>>,
         /// When the pause ends by itself.
         until: Option<DateTime<Utc>>,
         /// When the next run starts; `None` without `until`.

@@ -36,7 +36,7 @@
 //! | `skipped` | `reason`, `first`, `last`, `count`, `at_least`, `blocked_seconds` | fire times got no run | first |
 //! | `task_added` | `is_disabled`, `next` | at the start, or later | late |
 //! | `task_ended` | `state` | a task will not run again | late |
-//! | `paused` | `note`, `until`, `next` | `pause` | late |
+//! | `paused` | `reason`, `until`, `next` | `pause` | late |
 //! | `resumed` | `next` | `resume`, or the end of a pause | late |
 //! | `rescheduled` | `rule`, `next` | `reschedule`; `task` has the new facts | late |
 //! | `enabled` | `next` | `enable` | late |

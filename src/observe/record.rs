@@ -122,13 +122,13 @@ impl TaskState {
 /// A finished run.
 ///
 /// ```rust
-/// use scheduler::{Schedule, Scheduler, runs};
+/// use scheduler::{Schedule, Scheduler, Until};
 /// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder()
 ///     .task("import", Schedule::once("0s"), |run| run.note("17 rows"))
 ///     .spawn()?;
-/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// scheduler.wait_for("import", Until::runs(1), Duration::from_secs(10))?;
 /// let import = scheduler.tasks().get("import")?.snapshot();
 /// let last = &import.last_runs[0];
 /// assert_eq!((last.number, last.attempts), (1, 1));
@@ -163,13 +163,13 @@ pub struct RunRecord {
 /// Counts of a task since it was added.
 ///
 /// ```rust
-/// use scheduler::{Schedule, Scheduler, runs};
+/// use scheduler::{Schedule, Scheduler, Until};
 /// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder()
 ///     .task("import", Schedule::once("0s"), |_| Err::<(), _>("disk full"))
 ///     .spawn()?;
-/// scheduler.wait_for("import", runs(1), Duration::from_secs(10))?;
+/// scheduler.wait_for("import", Until::runs(1), Duration::from_secs(10))?;
 /// let counters = scheduler.tasks().get("import")?.snapshot().counters;
 /// assert_eq!((counters.runs, counters.errors, counters.failures()), (1, 1, 1));
 /// scheduler.shutdown()?;
@@ -264,8 +264,8 @@ pub struct TaskSnapshot {
     pub is_paused: bool,
     /// Who paused it, if that was given with the pause.
     pub paused_by: Option<Arc<str>>,
-    /// The note given with the pause.
-    pub pause_note: Option<Arc<str>>,
+    /// The reason given with the pause.
+    pub pause_reason: Option<Arc<str>>,
     /// Since when it has been paused.
     pub paused_since: Option<DateTime<Utc>>,
     /// When the pause ends by itself.

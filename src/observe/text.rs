@@ -49,10 +49,10 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("added: {rule}; pool {pool}{disabled}{}", after(next))
         }
         EventKind::TaskEnded { state } => format!("ended: {}", state.name()),
-        EventKind::Paused { note, until, next } => {
+        EventKind::Paused { reason, until, next } => {
             let until = until.map_or_else(String::new, |until| format!(" until {}", time(until)));
-            let note = note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-            format!("paused{until}{note}{}", after(next))
+            let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("paused{until}{reason}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
         EventKind::Store { what } if event.task.is_some() => of_store(what, &after),

@@ -116,7 +116,7 @@ impl Run {
     /// #[scheduled(fixed_delay = "1h")]
     /// fn import(run: Run) -> Result<(), &'static str> {
     ///     for part in 0..1_000 {
-    ///         if run.is_cancelled() {
+    ///         if run.stop_requested() {
     ///             return Err("stopped half-way");
     ///         }
     ///         println!("part {part}");
@@ -126,7 +126,7 @@ impl Run {
     /// ```
     #[must_use]
     #[doc(alias = "isInterrupted")]
-    pub fn is_cancelled(&self) -> bool {
+    pub fn stop_requested(&self) -> bool {
         let execution = self.attempt.execution.as_ref();
         self.attempt.stop.is_asked()
             || execution.is_some_and(|it| it.engine().is_cancelled() || it.left().is_zero())

@@ -34,6 +34,7 @@ mod notes;
 #[cfg(feature = "durable")]
 mod of_job;
 pub(crate) mod one_shot;
+mod pause;
 mod poll;
 pub(crate) mod runner;
 mod shutdown;
@@ -52,6 +53,7 @@ pub(crate) use job::instant;
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
 pub(crate) use notes::shortened;
+pub use pause::Pause;
 pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;
 pub(crate) use stop::StopCause;

@@ -45,7 +45,7 @@ impl Run {
     }
 
     /// Whether this process has lost the job, because it could not reach the store for too long: another one may run it now.
-    /// The run is also [asked to stop](Self::is_cancelled), and what it returns counts no more.
+    /// The run is also [asked to stop](Self::stop_requested), and what it returns counts no more.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.claimed().is_some_and(|claimed| claimed.is_lost())

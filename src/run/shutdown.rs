@@ -1,4 +1,4 @@
-//! The scheduler's wish to stop, as tasks see it.
+//! The scheduler's request to stop, as tasks see it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::run::one_shot::OneShot;
 /// #[scheduled(fixed_delay = "1m")]
 /// fn import(shutdown: Shutdown) {
 ///     for part in 0..1_000 {
-///         if shutdown.is_requested() {
+///         if shutdown.stop_requested() {
 ///             return; // the rest comes with the next run
 ///         }
 ///         println!("part {part}");
@@ -27,35 +27,35 @@ use crate::run::one_shot::OneShot;
 #[derive(Clone)]
 pub struct Shutdown {
     is_requested: Arc<AtomicBool>,
-    notice: OneShot<()>,
+    requested: OneShot<()>,
 }
 
 impl Shutdown {
     pub(crate) fn new() -> Self {
-        Self { is_requested: Arc::default(), notice: OneShot::new() }
+        Self { is_requested: Arc::default(), requested: OneShot::new() }
     }
 
-    /// Whether the scheduler is stopping.
+    /// Returns true if the scheduler is stopping.
     #[must_use]
-    pub fn is_requested(&self) -> bool {
+    pub fn stop_requested(&self) -> bool {
         // ORDERING: acquire, so that a task sees what was done before the stop.
         self.is_requested.load(Ordering::Acquire)
     }
 
     /// Waits, without holding a thread, until the scheduler is stopping.
     pub async fn requested(&self) {
-        self.notice.clone().await;
+        self.requested.clone().await;
     }
 
     pub(crate) fn request(&self) {
-        // ORDERING: release, see `is_requested`.
+        // ORDERING: release, see `stop_requested`.
         self.is_requested.store(true, Ordering::Release);
-        self.notice.set(());
+        self.requested.set(());
     }
 }
 
 impl fmt::Debug for Shutdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shutdown").field("is_requested", &self.is_requested()).finish()
+        f.debug_struct("Shutdown").field("is_requested", &self.stop_requested()).finish()
     }
 }

@@ -1,10 +1,10 @@
-//! Whether a run shall stop, and why.
+//! The stop request of a run.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Why a run was asked to stop.
+/// The cause of a stop request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopCause {
     /// Its time is over.

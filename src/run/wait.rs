@@ -27,7 +27,7 @@ impl Run {
     ///
     /// [`Stopped`] when the run was asked to stop, before or during the wait.
     pub fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
-        if self.is_cancelled() {
+        if self.stop_requested() {
             return Err(Stopped);
         }
         match &self.attempt.execution {

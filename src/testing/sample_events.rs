@@ -85,7 +85,7 @@ fn of_tasks() -> [EventKind; 11] {
         EventKind::Skipped { reason, first, last, count: 3, at_least: false, blocked: None },
         EventKind::TaskAdded { is_disabled: false, next },
         EventKind::TaskEnded { state: TaskState::Completed },
-        EventKind::Paused { note: Some("maintenance".into()), until, next },
+        EventKind::Paused { reason: Some("maintenance".into()), until, next },
         EventKind::Resumed { next },
         EventKind::Rescheduled { rule: "every 1m".into(), next },
         EventKind::Enabled { next },

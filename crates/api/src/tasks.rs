@@ -65,7 +65,7 @@ json! {
     struct Pause {
     } optional {
         by: String,
-        note: String,
+        reason: String,
         since: String,
         until: String,
         until_local: String,
@@ -181,7 +181,7 @@ json! {
     #[serde(deny_unknown_fields)]
     struct PauseRequest {
     } optional {
-        note: String,
+        reason: String,
         until: String,
         for_ms: u64,
         names: Vec<String>,

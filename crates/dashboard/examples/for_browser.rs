@@ -23,7 +23,7 @@ fn hourly() -> Schedule {
 /// Runs until it is cancelled, for at most a minute.
 fn slow(run: &Run) {
     for _ in 0..6_000 {
-        if run.is_cancelled() {
+        if run.stop_requested() {
             return;
         }
         std::thread::park_timeout(Duration::from_millis(10));

@@ -116,7 +116,7 @@
   };
   const badges = (row) => [...row.tags, ...(row.isDurable ? ["durable"] : []), ...(row.schedule && row.schedule.isOverridden ? ["overridden"] : [])];
   const schedule = (row) => row.expression ? [row.words || row.expression, row.words ? row.expression + " · " + row.zone : row.zone] : [row.words || row.rule, ""];
-  const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.note ? ": “" + row.pause.note + "”" : "");
+  const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.reason ? ": “" + row.pause.reason + "”" : "");
   const nextText = (row) => {
     if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
     if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
@@ -202,7 +202,7 @@
     if (tag && !row.tags.includes(tag)) return false;
     if (state && !{ failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
     if (!text) return true;
-    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.pause && row.pause.note].some((it) => it && it.toLowerCase().includes(text));
+    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.pause && row.pause.reason].some((it) => it && it.toLowerCase().includes(text));
   };
   let shownOrder = "";
   const list = () => {
@@ -246,14 +246,14 @@
   const pause = (names) => {
     pausing = names;
     set($("dialog-title"), names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
-    $("note").value = ""; $("length").value = "";
+    $("reason").value = ""; $("length").value = "";
     $("dialog").showModal();
-    $("note").focus();
+    $("reason").focus();
   };
   $("dialog-cancel").addEventListener("click", () => $("dialog").close());
   $("dialog-form").addEventListener("submit", () => {
     const body = {};
-    if ($("note").value.trim()) body.note = $("note").value.trim();
+    if ($("reason").value.trim()) body.reason = $("reason").value.trim();
     if ($("length").value) body.forMs = Number($("length").value);
     pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
   });

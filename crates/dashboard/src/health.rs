@@ -147,7 +147,7 @@ fn longest_run(app: &App, task: &TaskSnapshot) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scheduler::{Schedule, Scheduler, Tasks, failures, successes};
+    use scheduler::{Schedule, Scheduler, Tasks, Until};
 
     const LIMIT: Duration = Duration::from_secs(30);
 
@@ -180,7 +180,7 @@ mod tests {
     fn a_task_is_down_when_it_has_not_succeeded_within_its_grace() {
         let rate = || Schedule::fixed_rate("1ms");
         let (scheduler, tasks) = snapshot(rate(), || Err("no"));
-        scheduler.wait_for("t", failures(1), LIMIT).unwrap();
+        scheduler.wait_for("t", Until::failures(1), LIMIT).unwrap();
         let (task, control) = (tasks.get("t").unwrap().snapshot(), tasks.get("t").unwrap());
         let (start, minute) = (now(), Some(GRACE_MIN));
         assert!(is_up(&task, start, minute, start + GRACE_MIN));
@@ -191,7 +191,7 @@ mod tests {
         scheduler.shutdown().unwrap();
 
         let (scheduler, tasks) = snapshot(rate(), || Ok(()));
-        scheduler.wait_for("t", successes(1), LIMIT).unwrap();
+        scheduler.wait_for("t", Until::successes(1), LIMIT).unwrap();
         let task = tasks.get("t").unwrap().snapshot();
         assert!(is_up(&task, start, None, start));
         scheduler.shutdown().unwrap();

@@ -47,7 +47,7 @@
 //! | `GET /actions?task=…` | `actions`: who did what, the latest first |
 //! | `GET /events` | server-sent events, see below |
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
-//! | `POST /tasks/{name}/pause` | body: `note`, and `until` (an instant) or `forMs`, all optional |
+//! | `POST /tasks/{name}/pause` | body: `reason`, and `until` (an instant) or `forMs`, all optional |
 //! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
@@ -64,7 +64,7 @@
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
-//! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `note`, `since`, `until`), `next`, `wouldRunAt`, `running`,
+//! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `reason`, `since`, `until`), `next`, `wouldRunAt`, `running`,
 //! `runningSince`, `lateSince`, `stuckSince`, `failingSince`, `firstFailure`; `last` (`number`, `startedAt`, `endedAt`, `tookMs`, `outcome`, `message`), `lastSuccess`, `streak`,
 //! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
 //! `counters`.

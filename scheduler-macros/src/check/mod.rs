@@ -36,6 +36,7 @@ pub(crate) use form::Argument;
 pub(crate) use function::{function, not_a_function};
 pub(crate) use job::{Job, check_one_job, take_payload_mark};
 use shown::{Wanted, object, shown};
+pub(crate) use words::cron_text;
 
 /// An annotation that was found to be right.
 pub(crate) struct Plan {

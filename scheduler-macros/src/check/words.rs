@@ -3,7 +3,10 @@
 //! The names of zones are a list in `scheduler-expr`, because `chrono-tz` would be compiled a second time for the
 //! compiler, in every fresh build of every user. A test of the engine compares the two.
 
+use proc_macro2::TokenStream;
 use scheduler_expr::{Attribute, AttributeError, DurationUnit, Template, check_name};
+use syn::parse::{ParseStream, Parser};
+use syn::{LitStr, Token};
 
 use crate::args::{Args, Key, Value};
 use crate::diagnostic::{Faults, remedy};
@@ -46,6 +49,28 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
         texts.push(Text { attribute, written, resolved });
     }
     texts
+}
+
+/// Checks the argument of `cron!`. Returns it.
+pub(crate) fn cron_text(argument: TokenStream, faults: &mut Faults) -> TokenStream {
+    let parse = |input: ParseStream<'_>| -> syn::Result<LitStr> {
+        let text = input.parse()?;
+        input.parse::<Option<Token![,]>>()?;
+        input.is_empty().then_some(text).ok_or_else(|| input.error(""))
+    };
+    match parse.parse2(argument.clone()) {
+        Err(_) => faults.push(
+            &argument,
+            "`cron!` takes one text\nwrite for example `cron!(\"0 0 9 * * MON-FRI\")`; options \
+             follow it: `.zone(\"Europe/Berlin\")`",
+        ),
+        Ok(text) => {
+            if let Err(message) = resolve(Attribute::Cron, &text.value(), None) {
+                faults.push(&text, message);
+            }
+        }
+    }
+    argument
 }
 
 /// The unit of the bare numbers.

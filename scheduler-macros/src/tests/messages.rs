@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use crate::{annotate, annotate_job};
+use crate::{annotate, annotate_job, cron};
 
 /// The programs of a folder, each with its name and the messages of rustc.
 fn mistakes(folder: &str) -> Vec<(String, TokenStream, String)> {
@@ -74,6 +74,13 @@ fn expand(tokens: &TokenStream, found: &mut BTreeSet<String>) {
                 } else {
                     at += 2;
                 }
+            }
+            [TokenTree::Ident(name), TokenTree::Punct(mark), TokenTree::Group(text), ..]
+                if name == "cron" && mark.as_char() == '!' =>
+            {
+                let facade = quote::quote!(scheduler).into_iter();
+                let expanded = cron(facade.chain(text.stream()).collect());
+                tokens.splice(at..at + 3, expanded);
             }
             [TokenTree::Ident(name), _, TokenTree::Group(text), ..] if name == "compile_error" => {
                 let text = syn::parse2::<syn::LitStr>(text.stream()).expect("a text");

@@ -5,12 +5,13 @@
 //! over one that differs in `-` and `_`. It serves the settings at the start and the running scheduler.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::{SEPARATOR, Variables, either, tails, word};
+use super::{SEPARATOR, Variables, either, fold, tails, word};
 
 /// The most names that are shown.
 const SHOWN_MAX: usize = 5;
@@ -31,6 +32,8 @@ pub(crate) enum NotFound {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     numbers: BTreeMap<Arc<str>, usize>,
+    /// The full names by the last parts of their paths, with `-` and `_` made the same.
+    by_last_part: BTreeMap<String, Vec<Arc<str>>>,
     /// The tasks that the variables name.
     pub(super) variables: Variables,
 }
@@ -41,7 +44,7 @@ type Named<'a> = (&'a Arc<str>, usize);
 impl Names {
     /// No names yet; those that come are compared with the variables.
     pub(super) fn with_variables(variables: Variables) -> Self {
-        Self { numbers: BTreeMap::new(), variables }
+        Self { variables, ..Self::default() }
     }
 
     /// Adds a name. Returns true if it was new.
@@ -49,6 +52,7 @@ impl Names {
         let is_new = !self.numbers.contains_key(name);
         if is_new {
             self.numbers.insert(Arc::clone(name), number);
+            self.by_last_part.entry(last_part(name)).or_default().push(Arc::clone(name));
             self.variables.insert(name, number);
         }
         is_new
@@ -56,6 +60,12 @@ impl Names {
 
     pub(crate) fn remove(&mut self, name: &Arc<str>) {
         if let Some(number) = self.numbers.remove(name) {
+            if let Entry::Occupied(mut names) = self.by_last_part.entry(last_part(name)) {
+                names.get_mut().retain(|known| known != name);
+                if names.get().is_empty() {
+                    names.remove();
+                }
+            }
             self.variables.remove(name, number);
         }
     }
@@ -82,14 +92,14 @@ impl Names {
         if let Some((full, number)) = self.numbers.get_key_value(name) {
             return vec![(full, *number)];
         }
-        let matches: [&dyn Fn(&str) -> bool; 3] = [
-            &|full| is_tail(full, name, str::eq),
-            &|full| eq_folded(full, name),
-            &|full| is_tail(full, name, eq_folded),
-        ];
+        let matches: [&dyn Fn(&str) -> bool; 3] =
+            [&|full| is_tail(full, name, str::eq), &|full| eq_folded(full, name), &|full| {
+                is_tail(full, name, eq_folded)
+            }];
+        let candidates = self.by_last_part.get(&last_part(name)).map_or(&[][..], Vec::as_slice);
         let all = |is_meant: &&dyn Fn(&str) -> bool| -> Vec<Named<'_>> {
-            let names = self.numbers.iter().filter(|(full, _)| is_meant(full));
-            names.map(|(full, number)| (full, *number)).take(limit).collect()
+            let names = candidates.iter().filter(|full| is_meant(full));
+            names.map(|full| (full, self.numbers[full])).take(limit).collect()
         };
         matches.iter().map(all).find(|meant| !meant.is_empty()).unwrap_or_default()
     }
@@ -159,6 +169,11 @@ impl<'a> FromIterator<&'a str> for Names {
     }
 }
 
+/// The last part of a path, with `-` and `_` made the same.
+fn last_part(path: &str) -> String {
+    fold(path.rsplit(SEPARATOR).next().unwrap_or(path))
+}
+
 /// Returns true if the path of a task ends with these parts.
 fn is_tail(full: &str, tail: &str, is_equal: fn(&str, &str) -> bool) -> bool {
     let start = full.len().checked_sub(tail.len());
@@ -195,7 +210,6 @@ impl fmt::Display for NotFound {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold;
     use super::*;
 
     const TASKS: [&str; 6] = [

@@ -148,7 +148,7 @@ fn message(event: &Event) -> Option<Message> {
             }
             message
                 .note("it holds its thread until it returns")
-                .note("help: let it ask `run.is_cancelled()` now and then")
+                .note("help: let it ask `run.stop_requested()` now and then")
         }
         _ => return None,
     };

@@ -66,7 +66,7 @@ impl NotStopped<'_> {
         Message::error(format!("not stopped within {limit}: {tasks}"))
             .note("asked to stop without effect; what still runs ends with the process")
             .note(
-                "help: ask `run.is_cancelled()` in long tasks, or wait longer: .await_termination(…)",
+                "help: ask `run.stop_requested()` in long tasks, or wait longer: .await_termination(…)",
             )
     }
 }

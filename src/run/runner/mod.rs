@@ -38,5 +38,5 @@ pub use scheduler::Scheduler;
 #[cfg(feature = "testing")]
 pub(crate) use simulation::{SimulatedNode, Simulation};
 pub use start::{start, start_async};
-pub use task_control::{Pause, Preview, Tagged, TaskControl};
+pub use task_control::{Preview, Tagged, TaskControl};
 pub use tasks::Tasks;

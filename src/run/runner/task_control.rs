@@ -10,7 +10,7 @@ use scheduler_core::trigger::Zone;
 use super::task_table::TaskTable;
 use crate::define::schedule::Schedule;
 use crate::observe::{RuleKind, TaskSnapshot};
-use crate::run::shortened;
+use crate::run::Pause;
 use crate::run::task::{Control, ControlError, ManualRun, Until};
 
 /// One task of a running scheduler: see [`Tasks::get`](super::Tasks::get).
@@ -22,7 +22,7 @@ use crate::run::task::{Control, ControlError, ManualRun, Until};
 ///     .task("import", Schedule::fixed_rate("1h").initial_delay("1h"), |_| {})
 ///     .spawn()?;
 /// let import = scheduler.tasks().get("import")?;
-/// import.pause_with(&Pause::new().note("migration"))?;
+/// import.pause_with(&Pause::new().reason("migration"))?;
 /// assert_eq!(import.snapshot().next, None);
 /// import.resume()?;
 /// import.reschedule(Schedule::fixed_rate("5m"))?;
@@ -101,13 +101,13 @@ impl TaskControl {
         self.pause_with(&Pause::new())
     }
 
-    /// As [`pause`](Self::pause), with a note, or until an instant.
+    /// As [`pause`](Self::pause), with a reason, or until an instant.
     ///
     /// # Errors
     ///
     /// When the task has ended or is disabled.
     pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
-        self.control.pause_by(pause.note_text(), pause.by_text(), pause.end())
+        self.control.pause(pause)
     }
 
     /// Ends a pause. The task continues with its next fire time.
@@ -216,7 +216,7 @@ impl TaskControl {
     }
 
     /// Ends the task, and asks runs in progress to stop: a future is dropped at its next await, a plain
-    /// function sees [`Run::is_cancelled`](crate::Run::is_cancelled).
+    /// function sees [`Run::stop_requested`](crate::Run::stop_requested).
     ///
     /// # Errors
     ///
@@ -253,13 +253,13 @@ impl TaskControl {
     /// program in real time. It does not poll.
     ///
     /// ```
-    /// use scheduler::{Schedule, Scheduler, runs};
+    /// use scheduler::{Schedule, Scheduler, Until};
     /// use std::time::Duration;
     ///
     /// let scheduler = Scheduler::builder()
     ///     .task("purge", Schedule::fixed_rate("1ms"), |_| {})
     ///     .spawn()?;
-    /// scheduler.tasks().get("purge")?.wait_for(runs(3), Duration::from_secs(10))?;
+    /// scheduler.tasks().get("purge")?.wait_for(Until::runs(3), Duration::from_secs(10))?;
     /// assert!(scheduler.tasks().get("purge")?.snapshot().counters.runs >= 3);
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -353,80 +353,5 @@ impl Tagged {
 
     fn each<T>(&self, operation: impl Fn(&TaskControl) -> Result<T, ControlError>) -> usize {
         self.tasks.iter().filter(|task| operation(task).is_ok()).count()
-    }
-}
-
-/// A pause of a task, with a note and an end.
-///
-/// ```
-/// use scheduler::Pause;
-/// use std::time::Duration;
-///
-/// let pause = Pause::new().note("migration").by("ops").until("2026-03-30T14:00:00Z".parse()?);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pause {
-    note: Option<String>,
-    by: Option<String>,
-    until: Option<DateTime<Utc>>,
-}
-
-impl Pause {
-    /// A pause without an end.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A note for people. At most 1,024 bytes are kept.
-    #[must_use]
-    pub fn note(self, note: impl Into<String>) -> Self {
-        let mut note = note.into();
-        note.truncate(shortened(&note).len());
-        Self { note: Some(note), ..self }
-    }
-
-    /// Who pauses: a user, a script. At most 1,024 bytes are kept.
-    #[must_use]
-    pub fn by(self, who: impl Into<String>) -> Self {
-        let mut who = who.into();
-        who.truncate(shortened(&who).len());
-        Self { by: Some(who), ..self }
-    }
-
-    /// The end of the pause, after which the task continues.
-    #[must_use]
-    pub fn until(self, instant: DateTime<Utc>) -> Self {
-        Self { until: Some(instant), ..self }
-    }
-
-    pub(super) fn note_text(&self) -> Option<&str> {
-        self.note.as_deref()
-    }
-
-    pub(super) fn by_text(&self) -> Option<&str> {
-        self.by.as_deref()
-    }
-
-    pub(super) fn end(&self) -> Option<DateTime<Utc>> {
-        self.until
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_is_cut_at_a_whole_character() {
-        let kept = |text: String| Pause::new().note(text).note_text().map(str::to_owned);
-        assert_eq!(kept("ü".repeat(600)), Some("ü".repeat(512)));
-        assert_eq!(kept("ü".repeat(600) + "!"), Some("ü".repeat(512)));
-        assert_eq!(
-            kept("!".to_owned() + &"ü".repeat(600)),
-            Some("!".to_owned() + &"ü".repeat(511))
-        );
-        assert_eq!(kept("brief".to_owned()), Some("brief".to_owned()));
     }
 }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use scheduler_core::trigger::Zone;
 
-use super::task_control::{Pause, Tagged, TaskControl};
+use super::task_control::{Tagged, TaskControl};
 use super::task_table::TaskTable;
 use crate::define::definition::Definition;
 use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::error::AddError;
 use crate::observe::{PoolSnapshot, TaskSnapshot};
-use crate::run::Run;
 use crate::run::inject::{Call, Extract, Resolver, TaskReturn};
 use crate::run::task::{Control, ControlError, Until};
+use crate::run::{Pause, Run};
 
 /// The tasks of a running scheduler.
 ///
@@ -126,7 +126,7 @@ impl Tasks {
     pub fn pause_all(&self, pause: &Pause) {
         for control in self.table.all() {
             // A task that has ended meanwhile needs no pause.
-            let _ = control.pause_by(pause.note_text(), pause.by_text(), pause.end());
+            let _ = control.pause(pause);
         }
     }
 

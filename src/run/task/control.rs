@@ -17,6 +17,7 @@ use super::rule::Rule;
 use super::scheduled_task::{ScheduledTask, TaskEnv};
 use super::spec::TaskSpec;
 use crate::observe::{EventKind, LATE, SharedTotals, StopReason, TaskFacts, TaskState};
+use crate::run::Pause;
 
 /// A task, to be looked at and controlled. Clones are the same task.
 #[derive(Clone, Debug)]
@@ -176,36 +177,20 @@ impl Control {
         refused.map(|()| run)
     }
 
-    /// As [`pause_by`](Self::pause_by), without a name.
-    #[cfg(test)]
-    pub(crate) fn pause(
-        &self,
-        note: Option<&str>,
-        until: Option<DateTime<Utc>>,
-    ) -> Result<(), ControlError> {
-        self.pause_by(note, None, until)
-    }
-
     /// Starts no run of the schedule until the task is resumed; a run in progress goes on. A task that is paused already
-    /// takes the new note, name and end.
+    /// takes the new reason, name and end.
     ///
     /// # Errors
     ///
     /// The task has ended.
-    pub(crate) fn pause_by(
-        &self,
-        note: Option<&str>,
-        by: Option<&str>,
-        until: Option<DateTime<Utc>>,
-    ) -> Result<(), ControlError> {
+    pub(crate) fn pause(&self, pause: &Pause) -> Result<(), ControlError> {
         let mut locked = self.living()?;
-        let (now, note) = (locked.now, note.map(Arc::from));
+        let now = locked.now;
         locked.state.planner.look(now);
         locked.report_news();
-        locked.state.planner.pause(Option::clone(&note), until, now);
-        locked.state.planner.set_paused_by(by.map(Arc::from));
-        let next = locked.next_start();
-        locked.report(EventKind::Paused { note, until, next });
+        locked.state.planner.pause(pause, now);
+        let (reason, until, next) = (pause.reason.clone(), pause.until, locked.next_start());
+        locked.report(EventKind::Paused { reason, until, next });
         locked.commit();
         Ok(())
     }

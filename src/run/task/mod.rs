@@ -76,4 +76,4 @@ pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
 pub(crate) use spec::{DurableOptions, TaskSpec};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
-pub use wait::{Until, failures, runs, successes};
+pub use wait::Until;

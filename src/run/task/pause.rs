@@ -1,25 +1,26 @@
-//! Why and until when the schedule starts no run.
-
-use std::sync::Arc;
+//! The pause of a task that is paused.
 
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
-/// A pause of a task.
+use crate::run::Pause;
+
+/// The pause of a task that is paused.
 #[derive(Clone, Debug)]
-pub(super) struct Pause {
-    pub(super) note: Option<Arc<str>>,
-    /// Who paused it.
-    pub(super) by: Option<Arc<str>>,
+pub(super) struct ActivePause {
+    pub(super) pause: Pause,
     pub(super) since: DateTime<Utc>,
-    pub(super) until: Option<DateTime<Utc>>,
     /// When its end was set.
     pub(super) set_at: Now,
 }
 
-impl Pause {
+impl ActivePause {
+    pub(super) fn until(&self) -> Option<DateTime<Utc>> {
+        self.pause.until
+    }
+
     pub(super) fn end(&self) -> Due {
-        self.until.map_or(Due::NEVER, |until| Due::Wall(until.into()))
+        self.until().map_or(Due::NEVER, |until| Due::Wall(until.into()))
     }
 
     /// Returns what both clocks showed when the pause was over; `None` while it goes on, as it did at the last look.
@@ -27,7 +28,7 @@ impl Pause {
     /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
     /// that the monotonic clock allows. What came in a pause is never replayed.
     pub(super) fn over_at(&self, last: Now, now: Now) -> Option<Now> {
-        let until = self.until.filter(|_| self.end().is_reached(now))?;
+        let until = self.until().filter(|_| self.end().is_reached(now))?;
         // One that is over when it begins is a pause nevertheless.
         let wall = WallTime::from(until).max(self.set_at.wall);
         let from_set = self.set_at.tick + wall.since(self.set_at.wall);

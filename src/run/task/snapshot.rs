@@ -7,6 +7,7 @@ use scheduler_core::{Due, Now, Tick, WallTime};
 
 use super::control::Control;
 use super::inner::{Phase, TaskInner};
+use super::pause::ActivePause;
 use super::rule::{Rule, text_of};
 use crate::observe::{Held, TaskFacts, TaskSnapshot, TaskState, ThreadUse, Totals};
 
@@ -46,10 +47,10 @@ impl Control {
             initial_delay: state.planner.rule().initial_delay(),
             state: shown(&state),
             is_paused: pause.is_some(),
-            paused_by: pause.and_then(|pause| pause.by.clone()),
-            pause_note: pause.and_then(|pause| pause.note.clone()),
+            paused_by: pause.and_then(|pause| pause.pause.by.clone()),
+            pause_reason: pause.and_then(|pause| pause.pause.reason.clone()),
             paused_since: pause.map(|pause| pause.since),
-            paused_until: pause.and_then(|pause| pause.until),
+            paused_until: pause.and_then(ActivePause::until),
             next: as_wall(next),
             trigger_failure: state.trigger_failure.as_deref().cloned(),
             would_run_at: as_wall(would_run_at),
@@ -123,7 +124,7 @@ fn retry(state: &TaskInner, now: Now) -> Option<Due> {
     let until = waits_until(state)?;
     match state.planner.paused() {
         None => Some(Due::Tick(until.max(now.tick))),
-        Some(pause) => pause.until.map(|end| {
+        Some(pause) => pause.until().map(|end| {
             let end = Due::Wall(WallTime::from(end));
             if end.as_tick(now) > until { end } else { Due::Tick(until.max(now.tick)) }
         }),

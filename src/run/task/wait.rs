@@ -12,79 +12,56 @@ use super::inner::TaskInner;
 use crate::observe::{Counters, TaskState};
 use crate::run::one_shot::block_on;
 
-/// What is waited for: see [`runs`], [`successes`] and [`failures`].
+/// A number of runs to wait for: for [`TaskControl::wait_for`](crate::TaskControl::wait_for).
+///
+/// Runs count since the task was added.
+///
+/// ```rust
+/// use scheduler::{Schedule, Scheduler, Until};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
+///     .spawn()?;
+/// scheduler.wait_for("import", Until::successes(3), Duration::from_secs(10))?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it is to be waited for"]
 pub struct Until {
-    what: What,
+    counted: Counted,
     count: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Counted {
     Runs,
     Successes,
     Failures,
 }
 
-/// Waits for this many runs of a task, since it was added, to be over: for
-/// [`TaskControl::wait_for`](crate::TaskControl::wait_for).
-///
-/// ```rust
-/// use scheduler::{Schedule, Scheduler, runs};
-/// use std::time::Duration;
-///
-/// let scheduler = Scheduler::builder()
-///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
-///     .spawn()?;
-/// scheduler.wait_for("import", runs(3), Duration::from_secs(10))?;
-/// scheduler.shutdown()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub const fn runs(count: u64) -> Until {
-    Until { what: What::Runs, count }
-}
-
-/// Waits for this many runs to have succeeded since the task was added.
-///
-/// ```rust
-/// use scheduler::{Schedule, Scheduler, successes};
-/// use std::time::Duration;
-///
-/// let scheduler = Scheduler::builder()
-///     .task("import", Schedule::fixed_rate("1ms"), |_| {})
-///     .spawn()?;
-/// scheduler.wait_for("import", successes(3), Duration::from_secs(10))?;
-/// scheduler.shutdown()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub const fn successes(count: u64) -> Until {
-    Until { what: What::Successes, count }
-}
-
-/// Waits for this many runs to have failed — by an error, a panic or a timeout — since the task was added.
-///
-/// ```rust
-/// use scheduler::{Schedule, Scheduler, failures};
-/// use std::time::Duration;
-///
-/// let scheduler = Scheduler::builder()
-///     .task("import", Schedule::fixed_rate("1ms"), |_| Err::<(), _>("no"))
-///     .spawn()?;
-/// scheduler.wait_for("import", failures(3), Duration::from_secs(10))?;
-/// scheduler.shutdown()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub const fn failures(count: u64) -> Until {
-    Until { what: What::Failures, count }
-}
-
 impl Until {
+    /// This many runs are over.
+    pub const fn runs(count: u64) -> Self {
+        Self { counted: Counted::Runs, count }
+    }
+
+    /// This many runs have succeeded.
+    pub const fn successes(count: u64) -> Self {
+        Self { counted: Counted::Successes, count }
+    }
+
+    /// This many runs have failed: by an error, a panic or a timeout.
+    pub const fn failures(count: u64) -> Self {
+        Self { counted: Counted::Failures, count }
+    }
+
     fn is_reached(self, counters: &Counters) -> bool {
-        let had = match self.what {
-            What::Runs => counters.runs,
-            What::Successes => counters.successes,
-            What::Failures => counters.failures(),
+        let had = match self.counted {
+            Counted::Runs => counters.runs,
+            Counted::Successes => counters.successes,
+            Counted::Failures => counters.failures(),
         };
         had >= self.count
     }
@@ -93,10 +70,10 @@ impl Until {
 /// `3 runs`
 impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (one, many) = match self.what {
-            What::Runs => ("run", "runs"),
-            What::Successes => ("successful run", "successful runs"),
-            What::Failures => ("failed run", "failed runs"),
+        let (one, many) = match self.counted {
+            Counted::Runs => ("run", "runs"),
+            Counted::Successes => ("successful run", "successful runs"),
+            Counted::Failures => ("failed run", "failed runs"),
         };
         write!(f, "{} {}", self.count, if self.count == 1 { one } else { many })
     }

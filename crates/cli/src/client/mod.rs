@@ -110,11 +110,11 @@ pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliErr
                 Ok(u64::try_from(self::length(text)?.as_millis()).unwrap_or(u64::MAX))
             };
             let for_ms = length.as_ref().map(millis).transpose()?;
-            let note = reason.clone();
+            let reason = reason.clone();
             act(
                 task,
                 "pause",
-                &PauseRequest { note, until, for_ms, ..PauseRequest::default() },
+                &PauseRequest { reason, until, for_ms, ..PauseRequest::default() },
                 ctx,
             )
         }

@@ -47,7 +47,7 @@ pub(super) fn one(task: &Task, runs: &[Run]) -> String {
     }
     row("state", state(task, None));
     let pause = task.pause.clone().unwrap_or_default();
-    row("reason", text(&pause.note));
+    row("reason", text(&pause.reason));
     row("until", text(&pause.until_local));
     row("function", text(&task.function));
     row("source", text(&task.source));

@@ -35,7 +35,7 @@ fn purge() -> Value {
     json!({
         "name": "purge", "kind": "fixed_delay", "rule": "5m after each run", "zone": "UTC", "state": "waiting",
         "isPaused": true, "running": 0, "streak": 0, "counters": {},
-        "pause": { "by": "ops", "note": "migration", "until": "2026-03-27T13:00:00Z", "untilLocal": "Fri 2026-03-27 13:00 +00:00" },
+        "pause": { "by": "ops", "reason": "migration", "until": "2026-03-27T13:00:00Z", "untilLocal": "Fri 2026-03-27 13:00 +00:00" },
         "wouldRunAt": "2026-03-27T12:04:00Z", "wouldRunAtLocal": "Fri 2026-03-27 12:04 +00:00",
         "last": { "endedAt": "2026-03-27T11:00:00Z", "outcome": "success" },
     })
@@ -160,7 +160,7 @@ fn a_task_is_run_paused_and_resumed() {
     );
     let expected = [
         "POST /api/v1/tasks/purge/run Bearer secret {}",
-        "POST /api/v1/tasks/purge/pause Bearer secret {\"note\":\"migration\",\"until\":\"2026-03-27T13:00:00+00:00\"}",
+        "POST /api/v1/tasks/purge/pause Bearer secret {\"reason\":\"migration\",\"until\":\"2026-03-27T13:00:00+00:00\"}",
         "POST /api/v1/tasks/purge/pause Bearer secret {\"forMs\":3600000}",
         "POST /api/v1/tasks/purge/resume Bearer secret {}",
     ];

@@ -129,7 +129,7 @@ fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
     let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
     row.pause = Some(Pause {
         by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
-        note: reason.map(|reason| app.options.redacted(reason)),
+        reason: reason.map(|reason| app.options.redacted(reason)),
         since: Some(instant(utc(pause.since))),
         until: until.map(instant),
         until_local: until.map(|at| local(at, zone)),

@@ -102,7 +102,7 @@ pub(crate) fn preview(task: &str, preview: &scheduler::Preview, zone: Zone) -> P
 fn pause(app: &App, task: &TaskSnapshot) -> Option<Pause> {
     task.is_paused.then(|| Pause {
         by: task.paused_by.as_deref().map(str::to_owned),
-        note: task.pause_note.as_deref().map(|note| app.options.redacted(note)),
+        reason: task.pause_reason.as_deref().map(|reason| app.options.redacted(reason)),
         since: task.paused_since.map(instant),
         until: task.paused_until.map(instant),
         until_local: task.paused_until.map(|at| local(at, task.facts.zone)),

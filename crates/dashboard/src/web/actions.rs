@@ -27,11 +27,7 @@ const PREVIEWED: usize = 5;
 #[derive(Clone)]
 enum Act {
     Run,
-    Pause {
-        note: Option<String>,
-        by: String,
-        until: Option<DateTime<Utc>>,
-    },
+    Pause(Pause),
     Resume,
     /// Asks the runs in progress to stop.
     Cancel,
@@ -45,7 +41,7 @@ impl Act {
     fn name(&self) -> &'static str {
         match self {
             Self::Run => "run",
-            Self::Pause { .. } => "pause",
+            Self::Pause(_) => "pause",
             Self::Resume => "resume",
             Self::Cancel => "cancel",
             Self::Enable => "enable",
@@ -59,9 +55,9 @@ impl Act {
         !matches!(self, Self::Cancel | Self::Enable)
     }
 
-    fn note(&self) -> Option<&str> {
+    fn reason(&self) -> Option<&str> {
         match self {
-            Self::Pause { note, .. } => note.as_deref(),
+            Self::Pause(pause) => pause.reason.as_deref(),
             _ => None,
         }
     }
@@ -70,11 +66,7 @@ impl Act {
     fn on_task(self, task: &TaskControl) -> Result<(), ControlError> {
         match self {
             Self::Run => task.run_now().map(drop),
-            Self::Pause { note, by, until } => {
-                let pause = Pause::new().by(by);
-                let pause = note.into_iter().fold(pause, Pause::note);
-                task.pause_with(&until.into_iter().fold(pause, Pause::until))
-            }
+            Self::Pause(pause) => task.pause_with(&pause),
             Self::Resume => task.resume(),
             Self::Cancel => task.cancel_run(),
             Self::Enable => task.enable(),
@@ -87,9 +79,7 @@ impl Act {
     fn on_schedule(self, jobs: &Jobs, schedule: &str) -> Result<(), JobsError> {
         match self {
             Self::Run => jobs.run_now(schedule).map(drop),
-            Self::Pause { note, by, until } => {
-                jobs.pause(schedule, by, note.unwrap_or_default(), until)
-            }
+            Self::Pause(pause) => jobs.pause(schedule, &pause),
             Self::Resume => jobs.resume(schedule),
             Self::Reschedule(rule) => jobs.reschedule(schedule, rule),
             Self::Reset => jobs.reset(schedule),
@@ -187,8 +177,8 @@ fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem
 }
 
 fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
-    let note = request.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
-    let until = match (&request.until, request.for_ms) {
+    let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {
             return Err(Problem::bad_request("`until` and `forMs` exclude each other"));
         }
@@ -204,7 +194,8 @@ fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
         }
         (None, None) => None,
     };
-    Ok(Act::Pause { note: note.map(str::to_owned), by: who.to_owned(), until })
+    let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
+    Ok(Act::Pause(until.into_iter().fold(pause, Pause::until)))
 }
 
 /// The tasks that are meant: those with the names, with the tag, or all.
@@ -264,7 +255,7 @@ async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> 
     let (durable, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(TaskControl::is_durable);
     let mut changed = 0;
     for task in others.iter().filter(|task| act.clone().on_task(task).is_ok()) {
-        note(app, &by, task.name(), &act, act.note());
+        note(app, &by, task.name(), &act, act.reason());
         changed += 1;
     }
     if !durable.is_empty() {
@@ -309,7 +300,7 @@ async fn on_schedules(
     Ok(changed)
 }
 
-/// The note of an action: that of a pause, or the rules before and after.
+/// The note of an action: the reason of a pause, or the rules before and after.
 fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String> {
     let former = || before.map(|row| &*row.rule).unwrap_or_default();
     match act {
@@ -318,7 +309,7 @@ fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String
             Some(format!("{} → {rule}", former()))
         }
         Act::Reset => Some(format!("{} → as in the code", former())),
-        _ => act.note().map(str::to_owned),
+        _ => act.reason().map(str::to_owned),
     }
 }
 

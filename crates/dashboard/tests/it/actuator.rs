@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use scheduler::{NextFireTime, Run, Schedule, Trigger, TriggerContext, failures, runs};
+use scheduler::{NextFireTime, Run, Schedule, Trigger, TriggerContext, Until};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -187,7 +187,7 @@ fn running_ok_failed_without_a_message_panicked_and_cancelled_have_their_shapes(
     let (started, starts) = mpsc::channel();
     let wait = move |run: &Run| {
         started.send(()).unwrap();
-        while !run.is_cancelled() {
+        while !run.stop_requested() {
             std::thread::yield_now();
         }
     };
@@ -201,9 +201,9 @@ fn running_ok_failed_without_a_message_panicked_and_cancelled_have_their_shapes(
         .task("cancelled", hourly(), |_| {});
     let served = serve(&dashboard(), builder);
     for name in ["silent", "failed", "panics"] {
-        served.scheduler.wait_for(name, failures(1), LIMIT).unwrap();
+        served.scheduler.wait_for(name, Until::failures(1), LIMIT).unwrap();
     }
-    served.scheduler.wait_for("ok", runs(1), LIMIT).unwrap();
+    served.scheduler.wait_for("ok", Until::runs(1), LIMIT).unwrap();
     starts.recv_timeout(LIMIT).unwrap();
     served.task("cancelled").cancel().unwrap();
     let tasks = decode(&served).fixed_rate;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use scheduler::{Run, Schedule, failures, runs};
+use scheduler::{Run, Schedule, Until};
 
 use crate::support::*;
 
@@ -49,7 +49,7 @@ fn a_run_is_shown_with_its_error_its_causes_its_attempts_and_notes() {
     };
     let schedule = Schedule::fixed_rate("1h").retry(2, "1ms", "1ms");
     let served = serve(&dashboard(), builder().task("import", schedule, body));
-    served.scheduler.wait_for("import", failures(1), LIMIT).unwrap();
+    served.scheduler.wait_for("import", Until::failures(1), LIMIT).unwrap();
     let run = eventually(|| {
         let page = served.get("/api/v1/tasks/import/runs").json();
         let run = page["runs"][0].clone();
@@ -74,7 +74,7 @@ fn more_runs_are_kept_than_a_snapshot_has_and_come_in_pages() {
     let schedule = schedule.misfire(scheduler::Misfire::CatchUp);
     let body = |run: &Run| if run.number().is_multiple_of(10) { Err("tenth") } else { Ok(()) };
     let served = serve(&dashboard(), builder().task("tick", schedule, body));
-    served.scheduler.wait_for("tick", runs(150), LIMIT).unwrap();
+    served.scheduler.wait_for("tick", Until::runs(150), LIMIT).unwrap();
     let page = eventually(|| {
         let page = served.get("/api/v1/tasks/tick/runs?limit=70").json();
         let all = served.get("/api/v1/tasks/tick/runs?limit=1000").json();
@@ -100,7 +100,7 @@ fn tasks_are_run_paused_resumed_and_cancelled() {
     let (started, starts) = mpsc::channel();
     let body = move |run: &Run| {
         started.send(()).unwrap();
-        while !run.is_cancelled() {
+        while !run.stop_requested() {
             std::thread::yield_now();
         }
         Err::<(), _>("stopped")
@@ -115,13 +115,16 @@ fn tasks_are_run_paused_resumed_and_cancelled() {
     assert_eq!(refused.header("content-type"), Some("application/problem+json"));
     assert!(refused.json()["detail"].as_str().unwrap().contains("running"), "{refused:?}");
     assert_eq!(served.post("/api/v1/tasks/import/cancel", "").status, 202);
-    served.scheduler.wait_for("import", runs(1), LIMIT).unwrap();
+    served.scheduler.wait_for("import", Until::runs(1), LIMIT).unwrap();
 
-    let row = served.post("/api/v1/tasks/import/pause", r#"{"note":"migration"}"#).json();
-    assert_eq!((&row["pause"]["by"], &row["pause"]["note"]), (&"ops".into(), &"migration".into()));
+    let row = served.post("/api/v1/tasks/import/pause", r#"{"reason":"migration"}"#).json();
+    assert_eq!(
+        (&row["pause"]["by"], &row["pause"]["reason"]),
+        (&"ops".into(), &"migration".into())
+    );
     assert!(row.get("next").is_none() && row.get("wouldRunAt").is_some());
     let row = served.post("/api/v1/tasks/import/pause", r#"{"forMs":60000}"#).json();
-    assert!(row["pause"].get("until").is_some() && row["pause"].get("note").is_none());
+    assert!(row["pause"].get("until").is_some() && row["pause"].get("reason").is_none());
     assert_eq!(served.post("/api/v1/tasks/import/resume", "").json()["isPaused"], false);
     assert_eq!(served.post("/api/v1/tasks/import/resume", "").status, 409);
     let actions = served.get("/api/v1/actions?task=import").json();
@@ -140,8 +143,8 @@ fn several_tasks_are_paused_by_name_by_tag_or_all() {
     let changed = |path: &str, body: &str| served.post(path, body).json()["changed"].clone();
     assert_eq!(changed("/api/v1/tasks:pause", r#"{"names":["a","c"]}"#), 2);
     assert_eq!(changed("/api/v1/tasks:resume", r#"{"tag":"billing"}"#), 1);
-    assert_eq!(changed("/api/v1/tasks:pause", r#"{"all":true,"note":"night"}"#), 3);
-    assert_eq!(served.task("b").snapshot().pause_note.as_deref(), Some("night"));
+    assert_eq!(changed("/api/v1/tasks:pause", r#"{"all":true,"reason":"night"}"#), 3);
+    assert_eq!(served.task("b").snapshot().pause_reason.as_deref(), Some("night"));
     for wrong in ["", "{}", r#"{"all":false}"#, r#"{"tag":"a","all":true}"#, "[", r#"{"x":1}"#] {
         assert_eq!(served.post("/api/v1/tasks:pause", wrong).status, 400, "{wrong}");
     }
@@ -167,8 +170,8 @@ fn texts_are_redacted_wherever_they_are_shown() {
     let secret = |_: &Run| Err::<(), _>("password=hunter2");
     let dashboard = dashboard().redact(|text| text.replace("hunter2", "…"));
     let served = serve(&dashboard, builder().task("t", Schedule::fixed_rate("1h"), secret));
-    served.scheduler.wait_for("t", failures(1), LIMIT).unwrap();
-    served.post("/api/v1/tasks/t/pause", r#"{"note":"hunter2"}"#);
+    served.scheduler.wait_for("t", Until::failures(1), LIMIT).unwrap();
+    served.post("/api/v1/tasks/t/pause", r#"{"reason":"hunter2"}"#);
     let paths =
         ["/tasks", "/tasks/t", "/tasks/t/runs", "/actions"].map(|path| format!("/api/v1{path}"));
     for path in paths.iter().map(|path| &**path).chain(["/actuator/scheduledtasks", "/metrics"]) {
@@ -192,7 +195,7 @@ fn the_program_hears_of_actions_and_info_says_who_asks() {
     };
     let served = serve(&dashboard, builder().pool_size(3).task("t", hourly(), body));
     served.post("/api/v1/tasks/t/run", "");
-    served.scheduler.wait_for("t", runs(1), LIMIT).unwrap();
+    served.scheduler.wait_for("t", Until::runs(1), LIMIT).unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
     assert_eq!(*heard.lock().unwrap(), [("ops".to_owned(), "run", "t".to_owned())]);
     let info = served.get("/api/v1/info").json();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock, failures};
+use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock, Until};
 
 use crate::away::Moody;
 use crate::jobs::with_store;
@@ -65,7 +65,7 @@ fn a_durable_task_may_run_elsewhere_and_is_late_when_it_has_failed_here() {
     let served = with_store(&dashboard, &Moody::new(), |builder| {
         builder.task("here", critical("100ms"), |_| Err::<(), _>("no"))
     });
-    served.scheduler.wait_for("here", failures(1), LIMIT).unwrap();
+    served.scheduler.wait_for("here", Until::failures(1), LIMIT).unwrap();
     assert_eq!(served.get("/readyz").status, 503);
     served.stop();
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState};
-use scheduler::{Builder, Jobs, NodeOptions, Schedule, job, tasks};
+use scheduler::{Builder, Jobs, NodeOptions, Pause, Schedule, Until, job, tasks};
 use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
 
@@ -198,7 +198,7 @@ fn queues_have_their_depths_and_nodes_the_jobs_they_have() {
     let (begin, begun) = std::sync::mpsc::channel();
     let body = move |run: &scheduler::Run| {
         begin.send(()).unwrap();
-        while !run.is_cancelled() {
+        while !run.stop_requested() {
             std::thread::yield_now();
         }
     };
@@ -280,11 +280,11 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
     assert!(row["nextLocal"].as_str().unwrap().contains(" 09:00:00 +0"), "{row}");
 
     let paused =
-        served.post("/api/v1/tasks/report/pause", r#"{"note":"migration","forMs":3600000}"#);
+        served.post("/api/v1/tasks/report/pause", r#"{"reason":"migration","forMs":3600000}"#);
     assert_eq!(paused.status, 202, "{paused:?}");
     let paused = paused.json();
     assert_eq!(
-        (&paused["pause"]["by"], &paused["pause"]["note"]),
+        (&paused["pause"]["by"], &paused["pause"]["reason"]),
         (&"ops".into(), &"migration".into())
     );
     assert!(
@@ -295,7 +295,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
     let schedule = jobs(&served).schedules().unwrap().remove(0);
     assert_eq!(schedule.pause.expect("a pause").by, "ops", "it holds for all processes");
     assert_eq!(served.post("/api/v1/tasks/report/run", "").status, 202, "also while it is paused");
-    served.scheduler.wait_for("report", scheduler::runs(1), LIMIT).unwrap();
+    served.scheduler.wait_for("report", Until::runs(1), LIMIT).unwrap();
     let resumed = served.post("/api/v1/tasks/report/resume", "").json();
     assert!(resumed["isPaused"] == false && resumed["next"].is_string(), "{resumed}");
     assert_eq!(served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json()["changed"], 1);
@@ -414,7 +414,7 @@ fn faulty_rules_are_refused_in_words_and_change_nothing() {
 fn a_task_that_runs_already_is_not_run_beside_itself() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| {
         builder.task("slow", durable(), |run| {
-            while !run.is_cancelled() {
+            while !run.stop_requested() {
                 std::thread::yield_now();
             }
         })
@@ -476,7 +476,7 @@ fn what_the_store_says_comes_live_also_that_a_pause_is_over() {
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
     let mut stream = Stream::open(&served);
     // As another process does it.
-    jobs(&served).pause("report", "other", "by hand", None).unwrap();
+    jobs(&served).pause("report", &Pause::new().by("other").reason("by hand")).unwrap();
     let row = stream.row("report", |row| row["isPaused"] == true);
     assert_eq!((&row["pause"]["by"], &row["state"]), (&"other".into(), &"paused".into()));
     served.post("/api/v1/tasks/report/pause", r#"{"forMs":500}"#);

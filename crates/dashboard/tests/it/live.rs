@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use scheduler::Schedule;
+use scheduler::{Schedule, Until};
 use serde_json::Value;
 
 use crate::api::eventually;
@@ -205,7 +205,7 @@ fn a_stream_that_comes_again_goes_on_after_the_last_event_it_has_seen() {
     // Without a stream, what changes is kept all the same.
     eventually(|| (served.get("/api/v1/info").json()["streams"]["open"] == 0).then_some(()));
     served.task("b").run_now().unwrap();
-    served.scheduler.wait_for("b", scheduler::runs(1), LIMIT).unwrap();
+    served.scheduler.wait_for("b", Until::runs(1), LIMIT).unwrap();
     served.task("a").pause().unwrap();
     let mut again = Stream::open_after(&served, &seen);
     let (mut is_paused, mut has_run) = (false, false);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use scheduler::{Run, Schedule, failures, successes};
+use scheduler::{Run, Schedule, Until};
 
 use crate::api::eventually;
 use crate::away::{Mood, Moody};
@@ -29,7 +29,7 @@ fn each_task_has_its_counts_its_state_and_its_histograms() {
     let schedule = Schedule::fixed_delay("1ms").max_runs(3);
     let served =
         serve(&dashboard(), builder().task(name, schedule, body).task("idle", hourly(), |_| {}));
-    served.scheduler.wait_for(name, successes(2), LIMIT).unwrap();
+    served.scheduler.wait_for(name, Until::successes(2), LIMIT).unwrap();
     let label = r#"task="odd \"name\"""#;
     let found = eventually(|| {
         let found = samples(&served.get("/metrics").body);
@@ -73,7 +73,7 @@ fn promtool_has_nothing_to_say() {
         |_| {},
     );
     let served = serve(&dashboard(), builder);
-    served.scheduler.wait_for("t", failures(2), LIMIT).unwrap();
+    served.scheduler.wait_for("t", Until::failures(2), LIMIT).unwrap();
     let text = served.get("/metrics").body;
     served.stop();
     let mut command = Command::new("promtool");
@@ -97,7 +97,7 @@ fn a_critical_task_that_does_not_succeed_makes_the_program_unready() {
     let builder =
         builder.task("worse", Schedule::fixed_rate("1ms"), |_| Err::<(), _>("not critical"));
     let served = serve(&dashboard().critical_grace(Duration::ZERO), builder);
-    served.scheduler.wait_for("bad", failures(1), LIMIT).unwrap();
+    served.scheduler.wait_for("bad", Until::failures(1), LIMIT).unwrap();
     let ask = |path: &str| served.send("GET", path, &[], "");
     let down = ask("/readyz");
     assert_eq!(down.status, 503);
@@ -170,7 +170,7 @@ fn what_grafana_and_the_alerts_ask_for_exists() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| {
         builder.task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {})
     });
-    served.scheduler.wait_for("t", failures(3), LIMIT).unwrap();
+    served.scheduler.wait_for("t", Until::failures(3), LIMIT).unwrap();
     parked(&served);
     let known = eventually(|| {
         let text = served.get("/metrics").body;

@@ -118,8 +118,8 @@ fn a_count_that_is_the_least_says_so_and_names_the_first_and_the_last() {
 fn control_of_a_task_is_printed() {
     let console = Console::new("tick");
     let (note, until) = (Some("maintenance".into()), Some(at(3_600_000)));
-    console.emit(EventKind::Paused { note, until, next: None });
-    console.emit(EventKind::Paused { note: None, until: None, next: None });
+    console.emit(EventKind::Paused { reason: note, until, next: None });
+    console.emit(EventKind::Paused { reason: None, until: None, next: None });
     console.emit(EventKind::Resumed { next: None });
     let (rule, next) = ("every 5s".into(), Some(at(5_000)));
     let new = Arc::new(TaskFacts { zone: Zone::UTC, ..TaskFacts::clone(&facts("tick")) });
@@ -139,7 +139,7 @@ INFO  task `tick`: rescheduled: every 5s; next Fri 2026-03-27 08:00:05 +00:00
 WARN  task `tick`: run 1 is asked to stop: its time is over
       it runs longer than its `timeout`
       it holds its thread until it returns
-      help: let it ask `run.is_cancelled()` now and then
+      help: let it ask `run.stop_requested()` now and then
 INFO  task `tick`: run 1 was cancelled after 12ms; next Fri 2026-03-27 10:00:00 +01:00
 ERROR task `tick`: ended: failed
       by `on_error = \"stop\"`; with `on_error = \"continue\"` it runs on

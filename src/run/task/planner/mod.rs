@@ -39,12 +39,13 @@ use super::fired_intervals::FiredIntervals;
 use super::jitter::SeededJitter;
 use super::lazy_box::LazyBox;
 use super::manual::RunReply;
-use super::pause::Pause;
+use super::pause::ActivePause;
 use super::policy::Policy;
 use super::request::{Requester, RunRequest};
 use super::rule::Rule;
 use super::trigger_query::{TriggerQueries, TriggerQuery};
 use crate::observe::SkipReason;
+use crate::run::Pause;
 use crate::run::{Cause, ClaimedJob};
 use scheduler_expr::Overlap;
 
@@ -108,7 +109,7 @@ pub(super) struct Planner {
     overrun: Option<Due>,
     /// How many runs of the schedule have started, for `max_runs`.
     starts: u64,
-    pause: Option<Box<Pause>>,
+    pause: Option<Box<ActivePause>>,
     /// Set if there is no next fire time because one was skipped for this reason. When the reason is over, the delay begins
     /// anew, or the trigger is asked again.
     restarts: Option<SkipReason>,
@@ -194,7 +195,7 @@ impl Planner {
             return Some(Due::Tick(request.asked_at));
         }
         if let Some(pause) = &self.pause {
-            return pause.until.map(|_| pause.end());
+            return pause.until().map(|_| pause.end());
         }
         if self.is_spent() {
             return None;
@@ -269,19 +270,13 @@ impl Planner {
         }
     }
 
-    /// Pauses, or changes the note and the end of a pause. Fire times that wait for a worker are skipped.
-    pub(super) fn pause(&mut self, note: Option<Arc<str>>, until: Option<DateTime<Utc>>, now: Now) {
+    /// Pauses, or replaces the reason and the end of a pause. Fire times that wait for a worker are skipped.
+    pub(super) fn pause(&mut self, pause: &Pause, now: Now) {
         self.settle(Limit::UpTo(now), now);
         let since = self.pause.as_ref().map_or(now.wall.to_utc(), |pause| pause.since);
-        self.pause = Some(Box::new(Pause { note, by: None, since, until, set_at: now }));
+        let pause = ActivePause { pause: pause.clone(), since, set_at: now };
+        self.pause = Some(Box::new(pause));
         self.skip_waiting(SkipReason::Paused);
-    }
-
-    /// Sets who paused the task, if it is paused.
-    pub(super) fn set_paused_by(&mut self, by: Option<Arc<str>>) {
-        if let Some(pause) = &mut self.pause {
-            pause.by = by;
-        }
     }
 
     /// Ends a pause; returns false if there is none, or it has expired.
@@ -386,8 +381,8 @@ impl Planner {
         is_over && self.running == 0 && self.queued.is_none() && self.requests.is_empty()
     }
 
-    /// Returns how the pause of the task is, if it is paused.
-    pub(super) fn paused(&self) -> Option<&Pause> {
+    /// Returns the pause of the task, if it is paused.
+    pub(super) fn paused(&self) -> Option<&ActivePause> {
         self.pause.as_deref()
     }
 

@@ -102,7 +102,7 @@ fn a_task_completes_after_the_last_attempt_of_a_run_beside_its_last_one() {
     stage.until(1_600);
     assert_eq!(stage.heard(), "manual 0.5 | start 1");
     assert_eq!(control.snapshot().state, TaskState::Retrying);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.until(60_000);
     control.resume().unwrap();
     stage.until(120_000);
@@ -196,9 +196,9 @@ fn an_attempt_times_out_also_when_no_thread_is_free() {
     });
     stage.until(499);
     let run = seen.lock().unwrap().clone().unwrap();
-    assert!(!run.is_cancelled());
+    assert!(!run.stop_requested());
     stage.until(500);
-    assert!(run.is_cancelled() && run.sleep(s(1)).is_err());
+    assert!(run.stop_requested() && run.sleep(s(1)).is_err());
     stage.until(1_000);
     assert_eq!(stage.heard(), "start 0 | timeout 0.8");
 }

@@ -193,7 +193,7 @@ fn what_a_pause_skipped_does_not_come_again_when_the_clock_is_set_back() {
     let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
     let control = stage.task(cron("*/10 * * * * *"), policy, long);
     stage.until(22_000);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.until(29_000);
     stage.step_wall(-60);
     stage.until(31_000);

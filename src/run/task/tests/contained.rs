@@ -17,7 +17,7 @@ use crate::observe::TaskState;
 #[cfg(feature = "tracing")]
 use crate::run::inject::Call;
 use crate::run::one_shot::tests::Bell;
-use crate::run::task::{Policy, Rule, runs};
+use crate::run::task::{Policy, Rule, Until};
 
 /// A trigger of every second that panics when it is dropped.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ fn a_waker_that_panics_does_not_keep_others_waiting_and_does_not_end_the_task() 
     let bells = [true, false, true, false].map(|panics| {
         let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
         let waker = Waker::from(Arc::clone(&bell));
-        let mut future = Box::pin(control.wait_for_async(runs(1)));
+        let mut future = Box::pin(control.wait_for_async(Until::runs(1)));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         (bell, future)
     });

@@ -98,7 +98,7 @@ fn perform(stage: &mut Stage, control: &Control, act: Act) {
             stage.clock.suspend(s(seconds));
             stage.settle();
         }
-        Act::Pause => drop(control.pause(None, None)),
+        Act::Pause => drop(control.pause(&Pause::new())),
         Act::Resume => drop(control.resume()),
         Act::RunNow => drop(control.run_now()),
         Act::CancelRun => drop(control.cancel_run()),
@@ -229,7 +229,7 @@ fn story(
     let (plays, log) = (plays.to_vec(), Arc::clone(&noted));
     let control = stage.task(rule.clone(), policy, move |run| {
         let mut log = log.lock().unwrap();
-        let what = (run.number(), run.attempt(), run.cause(), run.is_cancelled());
+        let what = (run.number(), run.attempt(), run.cause(), run.stop_requested());
         log.push(format!("{what:?} {} {} {}", run.fire_time(), run.due(), run.started_at()));
         let step = log.len();
         // Some leave notes, and some are kept beyond their end.

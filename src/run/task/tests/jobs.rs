@@ -242,7 +242,7 @@ fn a_lost_run_is_asked_to_stop_and_is_neither_a_success_nor_a_failure() {
     stage.until(1_000);
     job.set_lost();
     let run = seen.lock().unwrap().clone().unwrap();
-    assert!(run.is_lost() && run.is_cancelled());
+    assert!(run.is_lost() && run.stop_requested());
     stage.until(3_000);
     assert!(reason(node.sole_end()).starts_with("lost: its process could not renew its lease"));
     assert_eq!(stage.heard(), "again 0 #3 | stop 1 | lost 2");
@@ -309,7 +309,7 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
     let control = stage.task(Rule::Job, policy(), |_| ok(0));
     let errors = [
         control.run_now().map(drop).unwrap_err(),
-        control.pause(None, None).unwrap_err(),
+        control.pause(&Pause::new()).unwrap_err(),
         control.resume().unwrap_err(),
         control.reschedule(rate(1_000)).unwrap_err(),
     ];

@@ -172,7 +172,7 @@ fn what_a_trigger_gives_from_a_pause_is_not_replayed() {
         let mut stage = Stage::new();
         let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(5_000_500);
         control.resume().unwrap();
         stage.until(5_001_500);

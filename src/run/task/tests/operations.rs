@@ -23,7 +23,7 @@ fn fire_times_of_a_pause_are_skipped_and_never_replayed() {
             let policy = Policy { overlap: how, misfire, ..Policy::default() };
             let control = stage.task(rate(1_000), policy, |_| ok(0));
             stage.until(1_500);
-            control.pause(Some("maintenance"), None).unwrap();
+            control.pause(&Pause::new().reason("maintenance")).unwrap();
             stage.until(4_500);
             control.resume().unwrap();
             stage.until(5_500);
@@ -40,7 +40,7 @@ fn a_fixed_delay_begins_anew_after_a_pause_and_a_one_time_task_waits() {
     let mut stage = Stage::new();
     let control = stage.task(delay(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.until(4_500);
     control.resume().unwrap();
     stage.until(5_600);
@@ -48,7 +48,7 @@ fn a_fixed_delay_begins_anew_after_a_pause_and_a_one_time_task_waits() {
 
     let mut stage = Stage::new();
     let control = stage.task(once(1_000), Policy::default(), |_| ok(0));
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.until(4_500);
     control.resume().unwrap();
     stage.until(5_600);
@@ -60,10 +60,10 @@ fn a_pause_until_an_instant_ends_by_itself() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
-    control.pause(Some("backup"), Some(start() + s(3))).unwrap();
+    control.pause(&Pause::new().reason("backup").until(start() + s(3))).unwrap();
     let snapshot = control.snapshot();
     assert_eq!(snapshot.state, TaskState::Paused);
-    assert_eq!(snapshot.pause_note.as_deref(), Some("backup"));
+    assert_eq!(snapshot.pause_reason.as_deref(), Some("backup"));
     assert_eq!(snapshot.next.map(seconds), Some(3.0));
     assert_eq!(snapshot.would_run_at.map(seconds), Some(1.0));
     stage.until(4_500);
@@ -76,7 +76,7 @@ fn a_run_in_progress_goes_on_through_a_pause_and_what_was_queued_is_skipped() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), |_| ok(2_500));
     stage.until(1_500);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     assert_eq!(control.snapshot().state, TaskState::Running);
     stage.until(3_500);
     assert_eq!(control.snapshot().state, TaskState::Paused);
@@ -104,7 +104,7 @@ fn a_manual_run_does_not_move_the_schedule_and_is_allowed_in_a_pause() {
             control.run_now().unwrap();
             stage.until(1_500);
             assert_eq!(stage.heard(), expected, "{rule} {how:?}");
-            control.pause(None, None).unwrap();
+            control.pause(&Pause::new()).unwrap();
             stage.heard();
             control.run_now().unwrap();
             stage.until(1_600);
@@ -249,7 +249,7 @@ fn a_task_that_is_cancelled_ends_with_its_run() {
         assert_eq!(control.snapshot().next, None);
         assert_eq!(control.snapshot().counters.cancelled, 1);
         assert!(control.run_now().unwrap_err().is_ended());
-        assert!(control.pause(None, None).unwrap_err().is_ended());
+        assert!(control.pause(&Pause::new()).unwrap_err().is_ended());
     }
 }
 
@@ -275,7 +275,7 @@ fn the_wait_between_two_attempts_can_be_paused_and_cancelled() {
         let control = stage.task(rate(60_000), policy, |_| fails(0));
         stage.until(1);
         assert_eq!(control.snapshot().state, TaskState::Retrying);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(20_000);
         assert_eq!(stage.heard(), "start 0 | paused 0.001", "{how:?}");
         control.resume().unwrap();

@@ -24,7 +24,7 @@ fn what_a_pause_skipped_is_not_replayed_when_it_ends_during_a_manual_run() {
             let policy = Policy { misfire, ..overlap(how) };
             let control = stage.task(rate(1_000), policy, manual_takes(1_000));
             stage.until(1_500);
-            control.pause(None, None).unwrap();
+            control.pause(&Pause::new()).unwrap();
             stage.until(3_500);
             control.run_now().unwrap();
             stage.until(3_800);
@@ -49,7 +49,7 @@ fn a_delay_that_a_pause_skipped_begins_anew_when_it_ends_during_a_manual_run() {
         let mut stage = Stage::new();
         let control = stage.task(delay(1_000), overlap(how), manual_takes(2_000));
         stage.until(500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(1_500);
         control.run_now().unwrap();
         stage.until(2_000);
@@ -70,7 +70,7 @@ fn what_was_to_follow_a_run_when_a_pause_ends_during_it_is_skipped() {
         let long = |run: &Run| ok(if run.number() == 1 { 5_500 } else { 0 });
         let control = stage.task(rate(1_000), overlap(how), long);
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(3_500);
         control.resume().unwrap();
         stage.until(6_500);
@@ -114,7 +114,7 @@ fn a_pause_whose_time_is_over_during_a_run_skips_nothing_after_that() {
         let control = stage
             .task(rate(1_000), overlap(how), |run| ok(if run.number() == 1 { 4_500 } else { 0 }));
         stage.until(500);
-        control.pause(None, Some(start() + ms(2_500))).unwrap();
+        control.pause(&Pause::new().until(start() + ms(2_500))).unwrap();
         stage.until(5_500);
         assert_eq!(stage.heard(), format!("start 0 | paused 0.5 | {expected}"), "{how:?}");
     };
@@ -132,7 +132,7 @@ fn a_pause_whose_time_is_over_while_nothing_can_start_leaves_what_came_later_to_
         let policy = Policy { misfire, ..Policy::default() };
         let control = stage.task(rate(1_000), policy, |_| ok(0));
         stage.until(500);
-        control.pause(None, Some(start() + ms(2_500))).unwrap();
+        control.pause(&Pause::new().until(start() + ms(2_500))).unwrap();
         stage.stall_until(4_500);
         stage.until(5_000);
         let begin = "start 0 | paused 0.5 | resumed 4.5 | paused 2 x2 |";
@@ -148,7 +148,7 @@ fn a_pause_that_ends_by_a_clock_that_is_set_has_skipped_all_before() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
-    control.pause(None, Some(start() + s(1_800))).unwrap();
+    control.pause(&Pause::new().until(start() + s(1_800))).unwrap();
     stage.until(3_500);
     stage.step_wall(3_600);
     stage.until(4_500);
@@ -164,7 +164,7 @@ fn a_wait_for_the_next_attempt_ends_with_the_time_of_a_pause() {
         let mut stage = Stage::new();
         let control = stage.task(rate(60_000), policy, |_| fails(0));
         stage.until(1);
-        control.pause(None, Some(start() + s(20))).unwrap();
+        control.pause(&Pause::new().until(start() + s(20))).unwrap();
         stage.until(21_000);
         let failed = |event: &&Event| matches!(event.kind, EventKind::AttemptFailed { .. });
         assert_eq!(stage.log.events.lock().unwrap().iter().filter(failed).count(), 1, "{how:?}");
@@ -183,7 +183,7 @@ fn an_attempt_is_not_early_when_a_pause_ends_before_it_is_due() {
         let mut stage = Stage::new();
         let control = stage.task(rate(100_000), policy, |_| fails(0));
         stage.until(1);
-        control.pause(None, Some(start() + s(20))).unwrap();
+        control.pause(&Pause::new().until(start() + s(20))).unwrap();
         stage.until(30_000);
         assert_eq!(stage.heard(), "start 0 | paused 0.001 | resumed 20", "{how:?}");
         stage.until(60_000);
@@ -204,7 +204,7 @@ fn an_attempt_beside_waits_for_the_time_of_a_pause_and_for_nothing_else() {
     stage.until(1);
     control.run_now().unwrap();
     stage.until(2);
-    control.pause(None, Some(start() + s(20))).unwrap();
+    control.pause(&Pause::new().until(start() + s(20))).unwrap();
     stage.until(21_000);
     let expected = "start 0 | manual 0.001 | paused 0.002 | resumed 20 | again 20 #2 | error 20";
     assert_eq!(stage.heard(), expected);
@@ -222,7 +222,7 @@ fn a_wait_for_the_next_attempt_ends_with_the_task_although_it_is_paused() {
     stage.until(2_000);
     control.run_now().unwrap();
     stage.settle();
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.until(30_000);
     let heard = stage.heard();
     assert_eq!((heard.matches("error").count(), control.snapshot().running), (2, 0), "{heard}");
@@ -236,9 +236,9 @@ fn a_pause_that_replaces_one_whose_time_is_over_begins_anew() {
         ok(if run.number() == 1 { 4_500 } else { 0 })
     });
     stage.until(500);
-    control.pause(None, Some(start() + ms(2_500))).unwrap();
+    control.pause(&Pause::new().until(start() + ms(2_500))).unwrap();
     stage.until(3_500);
-    control.pause(Some("again"), None).unwrap();
+    control.pause(&Pause::new().reason("again")).unwrap();
     assert_eq!(control.snapshot().paused_since.map(seconds), Some(3.5));
     stage.until(6_500);
     control.resume().unwrap();
@@ -276,7 +276,7 @@ fn a_one_time_task_that_was_paused_during_its_run_ends_with_it() {
         let mut stage = Stage::new();
         let control = stage.task(once(1_000), overlap(how), |_| ok(1_000));
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(3_000);
         assert_eq!(stage.heard(), "start 1 | paused 1.5 | completed 2", "{how:?}");
     }
@@ -287,7 +287,7 @@ fn a_pause_that_ends_at_once_is_reported_before_its_end() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
-    control.pause(None, Some(start() + ms(500))).unwrap();
+    control.pause(&Pause::new().until(start() + ms(500))).unwrap();
     stage.until(1_500);
     assert_eq!(stage.heard(), "start 0 | paused 0.5 | resumed 0.5 | start 1");
     assert!(!control.snapshot().is_paused);
@@ -301,7 +301,7 @@ fn what_waits_for_a_worker_is_skipped_when_a_pause_begins() {
             let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
             let control = stage.task(rate(1_000), Policy { misfire, ..overlap(how) }, |_| ok(0));
             stage.until(2_500);
-            control.pause(None, None).unwrap();
+            control.pause(&Pause::new()).unwrap();
             assert_eq!(control.snapshot().counters.skipped_paused, 2);
             stage.until(6_500);
             control.resume().unwrap();
@@ -319,10 +319,10 @@ fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it()
     let _other = stage.task(once(500), Policy::default(), |_| ok(5_000));
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(600);
-    control.pause(None, Some(start() + ms(2_500))).unwrap();
+    control.pause(&Pause::new().until(start() + ms(2_500))).unwrap();
     stage.until(4_500);
     // It is applied at its own instant when anybody looks.
-    control.pause(Some("again"), None).unwrap();
+    control.pause(&Pause::new().reason("again")).unwrap();
     let counters = control.snapshot().counters;
     assert_eq!((counters.skipped_paused, counters.skipped()), (4, 4));
     assert_eq!(control.snapshot().paused_since.map(seconds), Some(4.5));
@@ -338,7 +338,7 @@ fn what_follows_a_run_is_skipped_when_the_run_or_the_pause_ends() {
         let long = |run: &Run| ok(if run.number() == 1 { 2_500 } else { 0 });
         let control = stage.task(rate(2_000), overlap(Overlap::QueueOne), long);
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(resumed_at);
         control.resume().unwrap();
         stage.until(4_500);

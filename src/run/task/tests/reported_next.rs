@@ -66,7 +66,7 @@ fn the_end_of_a_run_in_a_pause_reports_what_starts_after_the_pause() {
             let control = stage.task(rule.clone(), overlap(how), |_| ok(1_000));
             stage.until(2_500);
             stage.log.events.lock().unwrap().clear();
-            control.pause(None, until).unwrap();
+            control.pause(&Pause { until, ..Pause::new() }).unwrap();
             stage.until(3_500);
             assert_eq!(reported(&stage), [expected], "{rule} {how:?}");
         };
@@ -84,7 +84,7 @@ fn a_new_rule_in_a_pause_reports_what_starts_after_the_pause() {
         let mut stage = Stage::new();
         let control = stage.task(rate(10_000), Policy::default(), |_| ok(0));
         stage.until(500);
-        control.pause(None, until).unwrap();
+        control.pause(&Pause { until, ..Pause::new() }).unwrap();
         control.reschedule(rate(2_000)).unwrap();
         let events = stage.log.events.lock().unwrap();
         let reported = events.iter().find_map(|event| match &event.kind {
@@ -115,13 +115,13 @@ fn a_pause_and_its_end_report_when_the_next_run_starts() {
         stage.until(500);
         let mut shown = Vec::new();
         let mut look = || shown.push(control.snapshot().next.map(seconds));
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         look();
         stage.until(7_000);
         control.resume().unwrap();
         look();
         stage.until(8_500);
-        control.pause(None, Some(start() + ms(10_500))).unwrap();
+        control.pause(&Pause::new().until(start() + ms(10_500))).unwrap();
         look();
         stage.until(10_500);
         look();

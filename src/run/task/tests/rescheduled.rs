@@ -118,7 +118,7 @@ fn what_came_in_a_pause_is_reported_as_paused() {
         let mut stage = Stage::new();
         let control = stage.task(rate(1_000), overlap(how), |_| ok(0));
         stage.until(500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(3_500);
         control.reschedule(rate(10_000)).unwrap();
         stage.until(4_000);
@@ -142,7 +142,7 @@ fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
 fn what_followed_a_run_when_its_pause_ended_is_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(2_500);
         control.resume().unwrap();
         stage.until(4_500);
@@ -172,7 +172,7 @@ fn each_of_two_new_rules_during_a_run_is_in_force_at_once() {
 fn what_came_in_a_pause_that_ends_just_before_the_call_is_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(3_500);
         control.resume().unwrap();
         control.reschedule(rate(10_000)).unwrap();
@@ -186,7 +186,7 @@ fn what_came_in_a_pause_that_ends_just_before_the_call_is_reported_as_paused() {
 fn a_pause_whose_time_is_over_has_ended_before_the_call() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
-        control.pause(None, Some(start() + s(3))).unwrap();
+        control.pause(&Pause::new().until(start() + s(3))).unwrap();
         stage.until(4_500);
         control.reschedule(rate(10_000)).unwrap();
     });
@@ -203,7 +203,7 @@ fn what_a_trigger_gave_during_a_manual_run_overlaps_that_also_in_a_pause() {
         let control = stage.task(Rule::Custom(trigger), Policy::default(), first_takes(5_500));
         stage.until(500);
         control.run_now().unwrap();
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         stage.until(2_500);
         control.resume().unwrap();
         control.reschedule(rate(10_000)).unwrap();
@@ -220,7 +220,7 @@ fn a_pause_after_the_call_changes_nothing_about_what_had_come_before() {
     let heard = heard_of(|stage, control| {
         stage.until(3_500);
         control.reschedule(rate(10_000)).unwrap();
-        control.pause(None, None).unwrap();
+        control.pause(&Pause::new()).unwrap();
         control.resume().unwrap();
     });
     let expected = "start 0 | overlap 1 | overlap 2 | rescheduled 3 | rule 3.5 | paused 3.5 | resumed 3.5 \
@@ -275,7 +275,7 @@ fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_was_served() {
     let mut stage = Stage::new();
     let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(2_000));
     stage.until(21_000);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     control.reschedule(cron("*/10 * * * * *")).unwrap();
     stage.step_wall(-15);
     control.resume().unwrap();

@@ -50,7 +50,7 @@ fn a_resumed_task_would_not_run_at_what_the_pause_has_skipped() {
             let mut stage = Stage::new();
             let control = stage.task(rule.clone(), overlap(how), |_| ok(0));
             stage.until(1_800_000);
-            control.pause(None, None).unwrap();
+            control.pause(&Pause::new()).unwrap();
             stage.until(4_200_000);
             stage.heard();
             assert_eq!((next(&control), would_run_at(&control)), (None, Some(expected)), "{rule}");
@@ -73,7 +73,7 @@ fn a_resumed_task_would_run_at_what_a_clock_that_was_set_back_shows_again() {
     let mut stage = Stage::new();
     let control = stage.task(cron("0 0 * * * *"), Policy::default(), |_| ok(0));
     stage.until(1_800_000);
-    control.pause(None, None).unwrap();
+    control.pause(&Pause::new()).unwrap();
     stage.step_wall(-7_200);
     assert_eq!(would_run_at(&control), Some(-3_600.0));
     control.resume().unwrap();
@@ -88,7 +88,7 @@ fn in_a_pause_with_an_end_what_starts_behind_it_is_shown() {
             let mut stage = Stage::new();
             let control = stage.task(rule.clone(), overlap(how), |_| ok(0));
             stage.until(500);
-            control.pause(None, Some(start() + ms(4_500))).unwrap();
+            control.pause(&Pause::new().until(start() + ms(4_500))).unwrap();
             for at in [700, 2_700] {
                 stage.until(at);
                 assert_eq!(next(&control), Some(expected), "{rule} {how:?} {at}");
@@ -141,7 +141,7 @@ fn nothing_is_shown_behind_a_pause_that_ends_with_the_last_instant() {
             let mut stage = Stage::new();
             let control = stage.task(rule.clone(), Policy::default(), |_| ok(0));
             stage.until(500);
-            control.pause(None, Some(until)).unwrap();
+            control.pause(&Pause::new().until(until)).unwrap();
             stage.until(1_500);
             let shown = control.snapshot();
             assert!(shown.next.is_none_or(|next| next > start() + s(9_000_000)), "{rule}");
@@ -156,7 +156,7 @@ fn a_pause_that_was_over_when_it_began_is_none() {
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(0));
     stage.until(500);
     for until in [start() - s(9_000_000), DateTime::<Utc>::MIN_UTC, start() + ms(500)] {
-        control.pause(None, Some(until)).unwrap();
+        control.pause(&Pause::new().until(until)).unwrap();
         assert_eq!(next(&control), Some(1.0));
     }
 }
@@ -168,7 +168,7 @@ fn what_a_trigger_gives_behind_a_pause_is_not_known_and_not_asked() {
     let rule = Rule::Custom(Arc::clone(&trigger) as _);
     let control = stage.task(rule, Policy::default(), |_| ok(0));
     stage.until(500);
-    control.pause(None, Some(start() + ms(4_500))).unwrap();
+    control.pause(&Pause::new().until(start() + ms(4_500))).unwrap();
     assert_eq!((next(&control), would_run_at(&control)), (None, Some(1.0)));
     stage.until(1_500);
     assert_eq!((next(&control), would_run_at(&control)), (None, None));
@@ -315,7 +315,7 @@ fn the_next_fire_times_are_those_of_the_rule_also_in_a_pause() {
     assert_eq!(times(&after_runs, 3), [1.0], "the others depend on the ends of runs");
     assert_eq!(times(&bounded, 10), [1.0, 2.0, 3.0]);
     assert_eq!(times(&two, 10), [1.0], "one of two has run");
-    every_second.pause(None, None).unwrap();
+    every_second.pause(&Pause::new()).unwrap();
     assert_eq!(times(&every_second, 2), [1.0, 2.0]);
     every_second.cancel().unwrap();
     assert_eq!(times(&every_second, 2), [0.0; 0]);
@@ -329,12 +329,12 @@ fn a_snapshot_has_the_parts_of_the_rule_and_who_paused_the_task() {
     stage.until(500);
     assert_eq!(hourly.snapshot().expression.as_deref(), Some("0 0 * * * *"));
     assert_eq!(once.snapshot().initial_delay, Some(ms(1_000)));
-    hourly.pause_by(Some("migration"), Some("ops"), None).unwrap();
+    hourly.pause(&Pause::new().reason("migration").by("ops")).unwrap();
     let by = |control: &Control| control.snapshot().paused_by;
     assert_eq!(by(&hourly).as_deref(), Some("ops"));
-    hourly.pause(None, None).unwrap();
+    hourly.pause(&Pause::new()).unwrap();
     assert_eq!(by(&hourly), None, "the new pause says nothing of it");
-    hourly.pause_by(None, Some("ops"), None).unwrap();
+    hourly.pause(&Pause::new().by("ops")).unwrap();
     hourly.resume().unwrap();
     assert_eq!(by(&hourly), None);
 }

@@ -13,6 +13,7 @@ use scheduler_core::{
 };
 
 use crate::observe::{Bus, BusBuilder, Event, EventKind, RuleKind, TaskFacts};
+pub(super) use crate::run::Pause;
 use crate::run::inject::Call;
 use crate::run::task::{Control, Gates, NotBegun, OnEnd, Policy, Rule, TaskEnv, TaskSpec};
 use crate::run::{Cause, Run, TaskError, TaskResult};

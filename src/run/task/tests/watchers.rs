@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use super::stage::*;
-use crate::run::task::{Control, Policy, runs};
+use crate::run::task::{Control, Policy, Until};
 
 #[derive(Default)]
 struct Count(AtomicU64);
@@ -29,7 +29,7 @@ fn a_future_that_is_dropped_leaves_no_waker_behind() {
     let control = stage.task(once(1_000), Policy::default(), |_| ok(0));
     for _ in 0..3 {
         let waker = Waker::from(Arc::<Count>::default());
-        let mut future = Box::pin(control.wait_for_async(runs(1)));
+        let mut future = Box::pin(control.wait_for_async(Until::runs(1)));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert!(is_watched(&control));
         drop(future);
@@ -41,7 +41,7 @@ fn a_future_that_is_dropped_leaves_no_waker_behind() {
 fn a_thread_whose_time_is_over_leaves_no_waker_behind() {
     let stage = Stage::new();
     let control = stage.task(once(1_000), Policy::default(), |_| ok(0));
-    let waited = control.wait_for(runs(1), Duration::ZERO);
+    let waited = control.wait_for(Until::runs(1), Duration::ZERO);
     assert!(waited.unwrap_err().is_too_late());
     assert!(!is_watched(&control));
 }
@@ -51,7 +51,7 @@ fn a_future_that_moves_to_another_waker_wakes_that_one_only() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(100));
     let (old, new) = (Arc::<Count>::default(), Arc::<Count>::default());
-    let mut future = Box::pin(control.wait_for_async(runs(2)));
+    let mut future = Box::pin(control.wait_for_async(Until::runs(2)));
     for count in [&old, &new, &new] {
         let waker = Waker::from(Arc::clone(count));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

@@ -102,7 +102,7 @@ fn take_time(work: &Work, run: &Run, fence: u64) -> bool {
             note("lost", &fence.to_string());
             noted = true;
         }
-        if run.is_cancelled() && !work.stubborn {
+        if run.stop_requested() && !work.stubborn {
             return true;
         }
         if let Some(register) = REGISTER.get() {

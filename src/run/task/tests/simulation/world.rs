@@ -22,7 +22,7 @@ use super::runs::{Act, End};
 use crate::observe::{BusBuilder, Event, TaskSnapshot};
 use crate::run::inject::Call;
 use crate::run::task::{Control, Policy, Rule};
-use crate::run::{Run, TaskError, TaskResult};
+use crate::run::{Pause, Run, TaskError, TaskResult};
 
 pub(super) struct World {
     pub(super) clock: ManualClock,
@@ -314,9 +314,9 @@ impl Subject {
         let checker = || lock(&self.checker);
         checker().announced.forget();
         match op {
-            _ if has_ended => assert!(control.pause(None, None).unwrap_err().is_ended()),
-            Op::Pause(_) => drop(control.pause(None, None)),
-            Op::PauseFor(_, length) => drop(control.pause(None, Some(wall + *length))),
+            _ if has_ended => assert!(control.pause(&Pause::new()).unwrap_err().is_ended()),
+            Op::Pause(_) => drop(control.pause(&Pause::new())),
+            Op::PauseFor(_, length) => drop(control.pause(&Pause::new().until(wall + *length))),
             Op::Resume(_) => {
                 let mut shown = control.snapshot();
                 (self.shown)(&mut shown);

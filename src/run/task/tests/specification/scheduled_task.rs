@@ -12,7 +12,7 @@ use crate::observe::EventKind;
 use crate::run::task::Control;
 use crate::run::task::jitter::SeededJitter;
 use crate::run::task::tests::stage::{Goes, Stage};
-use crate::run::{Cause, Run};
+use crate::run::{Cause, Pause, Run};
 
 struct Pair<'a> {
     history: &'a History,
@@ -77,7 +77,8 @@ impl<'a> Pair<'a> {
     }
 
     fn pause(&mut self, until: Option<Nanos>) -> Answer {
-        self.control.pause(None, until.map(wall_of)).map_err(|error| error.to_string())?;
+        let pause = Pause { until: until.map(wall_of), ..Pause::new() };
+        self.control.pause(&pause).map_err(|error| error.to_string())?;
         self.specification.look();
         self.note_skips();
         self.specification.pause(until);

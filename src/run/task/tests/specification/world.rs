@@ -10,11 +10,11 @@ use super::model::{Nanos, Specification, Started};
 use super::planted::Bug;
 use super::{nanos_of, wall_of};
 use crate::observe::SkipReason;
-use crate::run::Cause;
 use crate::run::task::jitter::SeededJitter;
 use crate::run::task::manual::RunReply;
 use crate::run::task::planner::{Planner, Skip, Start};
 use crate::run::task::rule::Rule;
+use crate::run::{Cause, Pause};
 
 /// How many steps a preview is compared for.
 const AHEAD: u32 = 40;
@@ -148,7 +148,8 @@ impl<'a> World<'a> {
     }
 
     fn pause(&mut self, until: Option<Nanos>) {
-        self.planner.pause(None, until.map(wall_of), self.now());
+        let pause = Pause { until: until.map(wall_of), ..Pause::new() };
+        self.planner.pause(&pause, self.now());
         self.specification.pause(until);
     }
 
