@@ -32,7 +32,7 @@ const take = async (page, path) => {
 const pause = async (page, task, reason) => {
   const row = page.row(task);
   await row.getByRole("button", { name: /^Pause/ }).click();
-  await page.fill("#note", reason);
+  await page.fill("#reason", reason);
   await page.keyboard.press("Enter");
   await row.getByText("paused by").waitFor();
 };

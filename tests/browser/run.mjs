@@ -64,8 +64,8 @@ test("a task that runs cannot be run, and can be asked to stop", "basic", async 
 test("a pause has a reason and a name, and ends", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
   await page.row("import").getByRole("button", { name: "Pause import" }).click();
-  equal(await page.evaluate(() => document.activeElement.id), "note", "focus");
-  await page.fill("#note", "migration <b>");
+  equal(await page.evaluate(() => document.activeElement.id), "reason", "focus");
+  await page.fill("#reason", "migration <b>");
   await page.selectOption("#length", "3600000");
   await page.keyboard.press("Enter");
   await page.row("import").getByText("paused by ops: “migration <b>”").waitFor();
@@ -355,7 +355,7 @@ test("a durable task is paused, run and rescheduled for all processes", "jobs", 
   await page.row("nightly").getByText("durable").waitFor();
   await page.row("nightly").getByText("03:00, every day").waitFor();
   await page.row("nightly").getByRole("button", { name: "Pause nightly" }).click();
-  await page.fill("#note", "inventory");
+  await page.fill("#reason", "inventory");
   await page.keyboard.press("Enter");
   await page.row("nightly").getByText("paused by ops: “inventory”").waitFor();
   await page.row("nightly").getByRole("button", { name: "Run nightly now" }).click();
