@@ -49,7 +49,7 @@ impl EnqueueError {
     pub(super) fn of(jobs: Vec<Job>, error: &StoreError) -> Self {
         let unsent = Unsent { jobs, reason: error.to_string() };
         match error {
-            StoreError::Refused(_) => Self::NotAccepted(unsent),
+            StoreError::Refused(_) | StoreError::NotExecuted(_) => Self::NotAccepted(unsent),
             _ => Self::Unknown(unsent),
         }
     }
@@ -113,7 +113,7 @@ impl JobsError {
     /// The store did not answer. It may have done it all the same.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self.0, Kind::Store(StoreError::Unavailable(_)))
+        matches!(self.0, Kind::Store(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
 
     /// There is no such job or schedule.

@@ -1,6 +1,7 @@
 //! A job as code makes it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -44,7 +45,21 @@ pub struct Job {
     given: Given,
     /// Why it cannot be enqueued.
     fault: Option<Arc<str>>,
+    sent: Sent,
 }
+
+/// True once the job or a clone of it was sent: a store that gets it again looks for it among finished jobs, too.
+#[derive(Clone, Debug, Default)]
+struct Sent(Arc<AtomicBool>);
+
+/// Two jobs are the same whether they were sent or not.
+impl PartialEq for Sent {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Sent {}
 
 /// Which options the code has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +73,8 @@ impl Job {
     /// A job without a payload.
     pub(crate) fn of(entry: &'static Entry) -> Self {
         let new = NewJob::new(new_id(), entry.name());
-        let (given, key, fault) = <_>::default();
-        let mut job = Self { new, key, replaces: false, given, fault };
+        let (given, key, fault, sent) = <_>::default();
+        let mut job = Self { new, key, replaces: false, given, fault, sent };
         job.take_options(&JobOptions::of_entry(entry));
         job
     }
@@ -171,8 +186,10 @@ impl Job {
         if key.is_none() && self.replaces {
             return Err("it replaces none, because it has no key: add `.key(…)`".to_owned());
         }
-        let new = NewJob { key, ..self.new.clone() };
+        let mut new = NewJob { key, ..self.new.clone() };
         new.check().map_err(|refusal| refusal.to_string())?;
+        // ORDERING: relaxed; nothing else is read.
+        new.is_resent = self.sent.0.swap(true, Ordering::Relaxed);
         Ok(new)
     }
 

@@ -57,7 +57,7 @@ impl From<ConnectError> for StoreError {
             ConnectError::Refused(reason) | ConnectError::Unavailable(reason) => reason,
             error => error.to_string(),
         };
-        Self::Unavailable(reason.replace('\n', "; "))
+        Self::NotExecuted(reason.replace('\n', "; "))
     }
 }
 

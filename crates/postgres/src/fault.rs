@@ -30,12 +30,25 @@ pub(crate) fn is_rolled_back(error: &Error) -> bool {
     })
 }
 
+/// Another transaction has locked a row for longer than the statement waits.
+pub(crate) fn is_locked(error: &Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+/// The server refuses a value: its encoding, its range, or a constraint of the table.
+pub(crate) fn is_about_data(error: &Error) -> bool {
+    let is_data = |code: &SqlState| code.code().starts_with("22") || code.code().starts_with("23");
+    error.code().is_some_and(is_data) && !is_rolled_back(error)
+}
+
 /// The error code that the functions of the schema raise for a request that came too late.
 const TOO_LATE: &str = "SCH01";
 
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
+        // The server may end a connection after the commit.
+        Some(db) if !is_fatal(error) => StoreError::NotExecuted(answer(db).replace('\n', "; ")),
         Some(db) => unavailable(&answer(db).replace('\n', "; ")),
         None => unavailable(&with_causes(error)),
     }

@@ -129,6 +129,7 @@ pub(crate) struct Batch {
     replaces: Vec<bool>,
     max_attempts: Vec<i64>,
     abandoned: Vec<bool>,
+    resent: Vec<bool>,
 }
 
 impl Batch {
@@ -170,6 +171,12 @@ impl Batch {
         self.replaces.push(key.is_some_and(|key| key.on_conflict == OnConflict::Replace));
         self.max_attempts.push(i64::from(job.max_attempts));
         self.abandoned.push(job.on_lost == OnLost::Abandon);
+        self.resent.push(job.is_resent);
+    }
+
+    /// From now on the batch may have been sent before.
+    pub(crate) fn is_resent(&mut self) {
+        self.resent.fill(true);
     }
 
     /// Enqueues the batch, and adds one answer for each job.
@@ -181,7 +188,7 @@ impl Batch {
         nudge: bool,
         answers: &mut Vec<Enqueued>,
     ) -> Result<(), Error> {
-        let params: [(&(dyn ToSql + Sync), Type); 15] = [
+        let params: [(&(dyn ToSql + Sync), Type); 16] = [
             (&self.ids, Type::UUID_ARRAY),
             (&self.tasks, Type::TEXT_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
@@ -195,6 +202,7 @@ impl Batch {
             (&self.replaces, Type::BOOL_ARRAY),
             (&self.max_attempts, Type::INT8_ARRAY),
             (&self.abandoned, Type::BOOL_ARRAY),
+            (&self.resent, Type::BOOL_ARRAY),
             (&At(not_after), Type::TIMESTAMPTZ),
             (&nudge, Type::BOOL),
         ];
@@ -212,4 +220,4 @@ impl Batch {
 
 /// The statement that [`Batch::send`] sends.
 pub(crate) const ENQUEUE: &str = "select outcome, other from {s}.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-     $12, $13, $14, $15)";
+     $12, $13, $14, $15, $16)";

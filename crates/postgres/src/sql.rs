@@ -1,6 +1,6 @@
 //! The statements, with the name of the schema in them. No other text is ever joined into a statement.
 
-use scheduler_store::{NAME_MAX, PAYLOAD_MAX};
+use scheduler_store::{CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
 
 /// How long the name of a schema may be: PostgreSQL cuts names at 63 bytes, and a channel adds some.
 const SCHEMA_MAX: usize = 50;
@@ -33,29 +33,122 @@ const JOB: [(&str, &str); 24] = [
     ("error", "text"),
 ];
 
-/// The conditions of the ranges from which jobs `j` are claimed, each of which one index answers: a line `l` of all queues and
-/// one of one queue, of plain jobs and of others. They are written as the conditions of those indexes are.
-const RANGES: [(&str, &str); 4] = [
-    (
-        "{plain}",
-        "j.state = 'ready' and j.lost = 0 and not j.is_abandoned and j.task = l.task and j.priority = l.priority",
-    ),
-    (
-        "{plain_of_queue}",
-        "j.state = 'ready' and j.lost < 1 and not j.is_abandoned and j.task = l.task and j.queue = l.queue \
-         and j.priority = l.priority",
-    ),
-    (
-        "{special}",
-        "j.state = 'ready' and (j.lost >= 1 or j.is_abandoned) and j.task = l.task and j.priority = l.priority \
-         and j.is_abandoned::integer + 2 * (j.lost > 0)::integer = l.kind",
-    ),
-    (
-        "{special_of_queue}",
-        "j.state = 'ready' and (j.lost > 0 or j.is_abandoned) and j.task = l.task and j.queue = l.queue \
-         and j.priority = l.priority and j.is_abandoned::integer + 2 * (j.lost > 0)::integer = l.kind",
-    ),
+/// How a column of finished jobs is written once for all jobs of a row.
+#[derive(Clone, Copy)]
+enum Pack {
+    /// If all values are the same.
+    Same,
+    /// If all booleans are the same.
+    SameBool,
+    /// If all are empty.
+    Empty,
+    /// Never.
+    Each,
+}
+
+/// The columns of jobs that the table `done` has as arrays, beside the identity.
+const DONE: [(&str, &str, Pack); 22] = [
+    ("fence", "bigint", Pack::Each),
+    ("run_at", "timestamptz", Pack::Same),
+    ("created_at", "timestamptz", Pack::Same),
+    ("started_at", "timestamptz", Pack::Same),
+    ("attempt", "integer", Pack::Same),
+    ("lost", "integer", Pack::Same),
+    ("undecoded", "integer", Pack::Same),
+    ("priority", "smallint", Pack::Same),
+    ("is_abandoned", "boolean", Pack::SameBool),
+    ("is_exclusive", "boolean", Pack::SameBool),
+    ("is_key_until_start", "boolean", Pack::SameBool),
+    ("max_attempts", "bigint", Pack::Same),
+    ("payload_version", "bigint", Pack::Same),
+    ("state", "text", Pack::Same),
+    ("task", "text", Pack::Same),
+    ("queue", "text", Pack::Same),
+    ("key", "text", Pack::Same),
+    ("schedule", "text", Pack::Same),
+    ("tick", "timestamptz", Pack::Same),
+    ("missed", "bigint", Pack::Same),
+    ("payload", "bytea", Pack::Empty),
+    ("error", "text", Pack::Same),
 ];
+
+/// The columns of the table `job`, in its order.
+const TABLE: [&str; 27] = [
+    "id",
+    "fence",
+    "session",
+    "run_at",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "attempt",
+    "lost",
+    "undecoded",
+    "priority",
+    "kind",
+    "is_abandoned",
+    "is_exclusive",
+    "is_cancel_requested",
+    "is_key_until_start",
+    "max_attempts",
+    "payload_version",
+    "state",
+    "task",
+    "queue",
+    "key",
+    "schedule",
+    "tick",
+    "missed",
+    "payload",
+    "error",
+];
+
+/// How the functions that a program calls plan their statements: once for each connection, and never with a walk over a whole
+/// table, however empty it was when they were planned.
+const PLANS: &str = "set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off \
+     set enable_hashjoin = off set enable_mergejoin = off";
+
+/// Joins a text for each column of `done`.
+fn each_done(separator: &str, text: impl Fn(&str, &str, Pack) -> String) -> String {
+    let texts: Vec<_> = DONE.iter().map(|(name, kind, pack)| text(name, kind, *pack)).collect();
+    texts.join(separator)
+}
+
+/// The arrays of a row of `done`, from jobs `j`.
+fn packed() -> String {
+    let columns = each_done(", ", |name, _, pack| {
+        let all = format!("array_agg(j.{name})");
+        let is_one = match pack {
+            Pack::Each => return all,
+            Pack::Same => format!(
+                "count(j.{name}) in (0, count(*)) and min(j.{name}) is not distinct from max(j.{name})"
+            ),
+            Pack::SameBool => format!("bool_and(j.{name}) = bool_or(j.{name})"),
+            Pack::Empty => format!("max(octet_length(j.{name})) = 0"),
+        };
+        format!("case when {is_one} then ({all})[1:1] else {all} end")
+    });
+    format!("array_agg(j.id), {columns}")
+}
+
+/// A row of `job` for each element `u` of a row `d` of `done`, whose first elements are in `c`.
+fn unpacked() -> String {
+    let value =
+        |name: &str| format!("case when c.is_one_{name} then c.one_{name} else u.{name} end");
+    let columns = TABLE.iter().map(|name| match *name {
+        "id" => "u.id".to_owned(),
+        "session" => "d.session".to_owned(),
+        "finished_at" => "d.ended_at".to_owned(),
+        "is_cancel_requested" => "false".to_owned(),
+        "kind" => format!(
+            "(({})::integer + 2 * (({}) > 0)::integer)::smallint",
+            value("is_abandoned"),
+            value("lost")
+        ),
+        name => value(name),
+    });
+    columns.collect::<Vec<_>>().join(", ")
+}
 
 /// A schema: a checked identifier.
 #[derive(Clone, Debug)]
@@ -86,17 +179,43 @@ impl Schema {
         let columns: Vec<_> = JOB.iter().map(|(name, _)| format!("job.{name}")).collect();
         let types: Vec<_> = JOB.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
-        let ranges = RANGES.iter().fold(template.to_owned(), |text, (name, range)| {
-            if text.contains(name) { text.replace(name, range) } else { text }
-        });
-        ranges
-            .replace("{s}", &format!("\"{}\"", self.0))
+        let mut text = template.to_owned();
+        if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
+            let is_ended = |name: &str| !["state", "attempt", "undecoded", "error"].contains(&name);
+            let ended: Vec<_> =
+                DONE.iter().map(|(name, ..)| *name).filter(|name| is_ended(name)).collect();
+            let ended: Vec<_> = ended.iter().map(|name| format!("e.{name}")).collect();
+            let collated = |kind: &str| if kind == "text" { " collate \"C\"" } else { "" };
+            text = text
+                .replace(
+                    "{done_columns}",
+                    &each_done(",\n  ", |name, kind, _| {
+                        format!("{name} {kind}[]{} not null", collated(kind))
+                    }),
+                )
+                .replace("{done_names}", &each_done(", ", |name, _, _| format!("d.{name}")))
+                .replace("{done_names_plain}", &each_done(", ", |name, _, _| name.to_owned()))
+                .replace(
+                    "{done_firsts}",
+                    &each_done(", ", |name, _, _| {
+                        format!(
+                            "cardinality(d.{name}) = 1 as is_one_{name}, d.{name}[1] as one_{name}"
+                        )
+                    }),
+                )
+                .replace("{done_unpacked}", &unpacked())
+                .replace("{packed}", &packed())
+                .replace("{ended_columns}", &ended.join(", "));
+        }
+        text.replace("{s}", &format!("\"{}\"", self.0))
             .replace("{channel}", &self.channel())
+            .replace("{plans}", PLANS)
             .replace("{job_columns}", &columns.join(", "))
             .replace("{job_types}", &types.join(", "))
             .replace("{job_names}", &names.join(", "))
             .replace("{name_max}", &NAME_MAX.to_string())
             .replace("{payload_max}", &PAYLOAD_MAX.to_string())
+            .replace("{claim_bytes_max}", &CLAIM_BYTES_MAX.to_string())
     }
 }
 

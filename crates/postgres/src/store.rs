@@ -2,33 +2,34 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use postgres::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, OnBusy, Open, Opened,
-    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros,
-    reap_wait, storable,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, Open, Opened, Poll,
+    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo,
+    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros, reap_wait,
+    storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
-use crate::ends::Ends;
+use crate::filter::Selected;
+use crate::finish::{FINISH, Finisher};
+use crate::fire::{FIRE, fire, schedule_sql};
 use crate::job::{self, Batch, ENQUEUE, held};
 use crate::lane::{Again, Lane};
 use crate::options::{Options, Wakeup};
-use crate::polled::read_poll;
+use crate::poll::read_poll;
 use crate::schedule;
 use crate::schedules::change_locked;
-use crate::selected::Selected;
 use crate::session::{Run, Session};
 use crate::sql::Schema;
 use crate::transaction::InTransaction;
-use crate::value::{At, Params, count, long};
+use crate::value::{At, Params, count};
 use crate::watch::Listener;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -53,6 +54,9 @@ struct Shared {
     /// What callers enqueue and ask.
     callers: Vec<Lane>,
     next_caller: AtomicUsize,
+    finisher: Arc<Finisher>,
+    /// How many jobs a poll claims at most: half as many after each poll that failed.
+    claim_limit: AtomicU32,
     /// Damaged rows that were reported.
     reported: Mutex<HashSet<String>>,
 }
@@ -78,9 +82,23 @@ impl Postgres {
         let callers = (0..options.callers).map(|_| lane("callers")).collect();
         let (claims, leases) = (lane(CLAIMS), lane("leases"));
         let next_caller = AtomicUsize::new(0);
-        let reported = Mutex::default();
+        let finisher = Arc::new(Finisher {
+            sql: options.schema.sql(FINISH),
+            is_relaxed: options.relaxed_finishes,
+            careful: AtomicU32::new(0),
+        });
+        let (claim_limit, reported) = (AtomicU32::new(u32::MAX), Mutex::default());
         Self {
-            shared: Arc::new(Shared { options, claims, leases, callers, next_caller, reported }),
+            shared: Arc::new(Shared {
+                options,
+                claims,
+                leases,
+                callers,
+                next_caller,
+                finisher,
+                claim_limit,
+                reported,
+            }),
         }
     }
 
@@ -278,7 +296,10 @@ impl Store for Postgres {
         let is_relaxed = self.shared.options.is_relaxed;
         let Poll { session, limit, abandon_limit, lost_limit, with_leases, not_after, .. } =
             *request;
-        let (mut polled, due) = self.shared.claims.call(Again::Never, move |connection| {
+        // ORDERING: relaxed; it is a hint.
+        let claim_limit = self.shared.claim_limit.load(Ordering::Relaxed);
+        let limit = limit.min(claim_limit);
+        let answer = self.shared.claims.call(Again::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
                 (&tasks, Type::TEXT_ARRAY),
@@ -292,7 +313,14 @@ impl Store for Postgres {
                 (&with_leases, Type::BOOL),
             ];
             read_poll(&connection.rows(&sql, params)?)
-        })?;
+        });
+        let next_limit = match &answer {
+            Ok(_) => claim_limit.saturating_mul(2),
+            Err(StoreError::Refused(_)) => claim_limit,
+            Err(_) => (limit / 2).max(1),
+        };
+        self.shared.claim_limit.store(next_limit, Ordering::Relaxed);
+        let (mut polled, due) = answer?;
         // What is due is read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
             (polled.due, polled.damaged) = self.due(due)?;
@@ -301,83 +329,18 @@ impl Store for Postgres {
     }
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
-        let sql = self.sql(
-            "select * from {s}.fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
-        );
-        let row_sql =
-            self.sql(&format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS));
+        let (sql, schedule_sql) = (self.sql(FIRE), self.sql(&schedule_sql()));
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |connection| {
-            let (next, next_at) = schedule::next_words(request.next);
-            let tick = request.job.as_ref();
-            let on_busy = match request.on_busy {
-                OnBusy::Skip => "skip",
-                OnBusy::Queue => "queue",
-                OnBusy::Wait => "wait",
-            };
-            let params: Params<'_> = &[
-                (&request.session.as_uuid(), Type::UUID),
-                (&request.schedule, Type::TEXT),
-                (&request.rule, Type::TEXT),
-                (&At(request.seen), Type::TIMESTAMPTZ),
-                (&request.pause.map(|pause| At(pause.since)), Type::TIMESTAMPTZ),
-                (&request.pause.and_then(|pause| pause.until).map(At), Type::TIMESTAMPTZ),
-                (&At(request.cursor), Type::TIMESTAMPTZ),
-                (&next, Type::TEXT),
-                (&next_at, Type::TIMESTAMPTZ),
-                (&tick.map(|tick| tick.id.as_uuid()), Type::UUID),
-                (&tick.map(|tick| At(tick.tick)), Type::TIMESTAMPTZ),
-                (&tick.map(|tick| long(tick.missed)), Type::INT8),
-                (&tick.map(|tick| At(tick.run_at)), Type::TIMESTAMPTZ),
-                (&on_busy, Type::TEXT),
-                (&long(request.skips.overlap), Type::INT8),
-                (&long(request.skips.missed), Type::INT8),
-                (&long(request.skips.paused), Type::INT8),
-                (&request.claim, Type::BOOL),
-                (&At(request.not_after), Type::TIMESTAMPTZ),
-            ];
-            let rows = connection.rows(&sql, params)?;
-            let Some(row) = rows.first() else { return Ok(Fired::Ended) };
-            Ok(match row.try_get(0)? {
-                "moved" => {
-                    let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
-                    let job = is_claimed.then(|| job::read(row, 1)).transpose()?;
-                    Fired::Moved(job.map(Box::new))
-                }
-                "skipped" => Fired::Skipped,
-                "queued" => Fired::Queued,
-                "busy" => Fired::Busy,
-                "too_early" => Fired::TooEarly,
-                "ended" => Fired::Ended,
-                _ => {
-                    let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
-                    let row = connection.query_typed_opt(&row_sql, params)?;
-                    let schedule = row.and_then(|row| schedule::read(&row).ok());
-                    Fired::Refused(schedule.map(Box::new))
-                }
-            })
-        })
+        self.shared
+            .claims
+            .call(Again::Never, move |connection| fire(connection, &sql, &schedule_sql, &request))
     }
 
     fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
-        let sql = self.sql(
-            "select f.was_stored, f.state
-             from (select case when $8 then set_config('synchronous_commit', 'off', true) end) c,
-               {s}.finish($1, $2, $3, $4, $5, $6, $7) f",
-        );
-        let is_relaxed = self.shared.options.relaxed_finishes;
-        let batches = Ends::split(requests);
-        self.shared.claims.call(Again::Once, move |connection| match &*batches {
-            [] => Ok(Vec::new()),
-            [one] => one.send(connection, &sql, is_relaxed),
-            several => connection.transact(|tx| {
-                let mut answers = Vec::new();
-                for batch in several {
-                    answers.extend(batch.send(tx, &sql, is_relaxed)?);
-                }
-                Ok(answers)
-            }),
-        })
+        let (finisher, requests) = (Arc::clone(&self.shared.finisher), requests.to_vec());
+        self.shared
+            .claims
+            .call(Again::Once, move |connection| finisher.finish(connection, &requests))
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
@@ -442,9 +405,13 @@ impl Store for Postgres {
         request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
         let sql = self.sql(ENQUEUE);
         let nudge = self.shared.options.wakeup == Wakeup::Notify;
-        let batches = Batch::split(&request.jobs);
+        let mut batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
+        let mut is_first = true;
         self.caller().call(Again::Once, move |connection| {
+            if !std::mem::take(&mut is_first) {
+                batches.iter_mut().for_each(Batch::is_resent);
+            }
             let mut answers = Vec::new();
             match &*batches {
                 [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,
@@ -513,7 +480,10 @@ impl Store for Postgres {
     }
 
     fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.ask("select {job_names} from {s}.job where id = $1", move |client, sql| {
+        let template = "select {job_names} from {s}.job where id = $1
+             union all select {job_names} from {s}.done_job($1, {s}.clock())
+               where not exists (select from {s}.job where id = $1) limit 1";
+        self.ask(template, move |client, sql| {
             let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
             row.map(|row| job::read(&row, 0)).transpose()
         })

@@ -2,7 +2,9 @@
 
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
-use scheduler_store::{JobId, NewJob, OnLost, Poll, Priority, Store, StoreTime, TaskRoom, When};
+use scheduler_store::{
+    End, Finish, JobId, NewJob, OnLost, Poll, Priority, Store, StoreTime, StoredJob, TaskRoom, When,
+};
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server, uuid};
 
@@ -132,28 +134,16 @@ fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
 
 /// What a poll takes of jobs that are due.
 fn expected(jobs: &[NewJob], poll: &Poll) -> Vec<JobId> {
-    let mut all: Vec<&NewJob> = jobs.iter().collect();
-    all.sort_by_key(|job| {
+    let is_served = |job: &&NewJob| {
+        let queues = poll.queues.as_ref();
+        queues.is_none_or(|queues| queues.iter().any(|each| **each == *job.queue))
+    };
+    let stored = jobs.iter().filter(is_served).map(|job| {
         let When::At(at) = job.when else { panic!("{job:?}") };
-        (std::cmp::Reverse(job.priority), at, job.id)
+        StoredJob::new(job, at, at)
     });
-    let (mut left, mut rooms) = (poll.abandon_limit, poll.tasks.to_vec());
-    let mut taken = Vec::new();
-    for job in all {
-        let is_served = poll
-            .queues
-            .as_ref()
-            .is_none_or(|queues| queues.iter().any(|each| **each == *job.queue));
-        let room = rooms.iter_mut().find(|room| *room.task == *job.task && room.room > 0);
-        let is_abandon = job.on_lost == OnLost::Abandon;
-        let Some(room) = room.filter(|_| is_served && (left > 0 || !is_abandon)) else { continue };
-        if taken.len() < poll.limit as usize {
-            room.room -= 1;
-            left -= u32::from(is_abandon);
-            taken.push(job.id);
-        }
-    }
-    taken
+    let chosen = poll.choose(stored.collect(), |job: &StoredJob| job);
+    chosen.into_iter().map(|job| job.id).collect()
 }
 
 #[test]
@@ -179,24 +169,29 @@ fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
     }
 }
 
-/// A store with so many jobs of a schedule that are done.
-fn finished(client: &mut Client, store: &Postgres, count: u32) {
-    let fill = format!(
-        "insert into {}.job (id, run_at, created_at, finished_at, priority, is_abandoned, max_attempts, payload_version, state,
-           task, queue, payload, schedule)
-         select md5(n::text)::uuid, now(), now(), now(), 1, false, 1, 0, 'done', 'tick', 'default', '', 's' || n % 2000
-         from generate_series(1, {count}) n",
-        store.schema()
+/// A store with so many jobs that are done.
+fn finished(store: &Postgres, count: u128) {
+    let me = open(store, 9);
+    enqueue(
+        store,
+        (100_000..100_000 + count).map(|number| NewJob::new(id(number), "old")).collect(),
     );
-    client.batch_execute(&fill).expect("jobs");
-    client.batch_execute(&format!("vacuum analyze {}.job", store.schema())).expect("a vacuum");
+    loop {
+        let jobs = store.poll(&poll_of(me, "old", 500)).expect("a poll").jobs;
+        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
+        if jobs.is_empty() {
+            return;
+        }
+        store.finish(&jobs.iter().map(end).collect::<Vec<_>>()).expect("ends");
+    }
 }
 
 #[test]
 fn depths_do_not_read_what_is_done() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
-    finished(&mut client, &store, 20_000);
+    finished(&store, 20_000);
+    client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
     let me = open(&store, 1);
     let new = |number, on_lost| NewJob { on_lost, ..NewJob::new(id(number), "a") };
     enqueue(&store, (1..=3).map(|number| new(number, OnLost::Rerun)).collect());
@@ -216,7 +211,8 @@ fn depths_do_not_read_what_is_done() {
 fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
-    finished(&mut client, &store, 20_000);
+    finished(&store, 20_000);
+    client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
     let of = |schedule: &str| {
         format!(
             "select * from {}.command_all('cancel', p_schedule => '{schedule}')",

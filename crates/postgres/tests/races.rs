@@ -86,8 +86,11 @@ fn r9_a_reap_never_takes_a_job_that_another_has_taken_over() {
     let mut race = race(server);
     orphan(&mut race);
     race.begin(&take_over());
-    let reaped = race.against(|store| store.reap(&reap(Vec::new()))).expect("an answer");
-    assert_eq!(reaped.jobs, []);
+    // Before the commit the job is locked, and after it the job is another's.
+    for end in ["", "commit"] {
+        race.one.batch_execute(end).expect("a commit");
+        assert_eq!(race.store.reap(&reap(Vec::new())).expect("an answer").jobs, []);
+    }
     let job = race.store.job(id(1)).expect("an answer").expect("the job");
     assert_eq!((job.state, job.session, job.lost), (JobState::Running, Some(session(2)), 0));
 }
@@ -166,7 +169,10 @@ fn r6_of_two_that_fire_one_tick_one_moves() {
         cursor.as_micros() + 1
     );
     race.begin(&format!("update {{s}}.schedule set cursor_at = {at}"));
-    let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 1, OnBusy::Skip)));
+    let fire = fire_of(me, "s", cursor, 1, OnBusy::Skip);
+    assert_eq!(race.store.fire(&fire), Ok(Fired::Locked));
+    race.one.batch_execute("commit").expect("a commit");
+    let fired = race.store.fire(&fire);
     assert!(matches!(fired, Ok(Fired::Refused(Some(_)))), "{fired:?}");
     assert_eq!(race.store.job(id(1)), Ok(None));
 }
@@ -223,10 +229,12 @@ fn ending(race: &mut Race) -> (scheduler_store::SessionId, scheduler_store::Stor
     let Fired::Moved(Some(job)) = fired else { panic!("{fired:?}") };
     race.begin(&format!(
         "select * from {{s}}.finish(array[{}], array[{}], array[{}::bigint], array['done'], array[0::bigint], array[null::text],
-           array[0::bigint])",
+           array[0::bigint], {}, {}, false)",
         uuid(1),
         uuid(1),
-        job.fence.0
+        job.fence.0,
+        uuid(1),
+        uuid(1)
     ));
     let schedule = race.store.schedules().expect("schedules").remove(0);
     (me, schedule.cursor)
@@ -237,8 +245,10 @@ fn r12_a_tick_that_fires_while_the_job_ends_is_not_forgotten() {
     let Some(server) = server() else { return };
     let mut race = race(server);
     let (me, cursor) = ending(&mut race);
-    let fired = race.against(move |store| store.fire(&fire_of(me, "s", cursor, 2, OnBusy::Queue)));
-    assert_eq!(fired, Ok(Fired::Moved(None)));
+    let fire = fire_of(me, "s", cursor, 2, OnBusy::Queue);
+    assert_eq!(race.store.fire(&fire), Ok(Fired::Locked));
+    race.one.batch_execute("commit").expect("a commit");
+    assert_eq!(race.store.fire(&fire), Ok(Fired::Moved(None)));
     assert_eq!(race.state(2), JobState::Ready);
 }
 
@@ -275,7 +285,8 @@ fn parked(race: &mut Race) {
     };
     let first = with(1, "'parked'", "now()").replace("{s}", &race.schema);
     race.look.batch_execute(&first).expect("a parked job");
-    race.begin(&with(2, "'ready'", "null"));
+    let key = format!("insert into {{s}}.key (task, key, job) values ('a', 'k', {})", uuid(2));
+    race.begin(&format!("{}; {key}", with(2, "'ready'", "null")));
     let _ = me;
 }
 
@@ -294,8 +305,8 @@ fn r13_a_look_and_an_update_would_fail() {
     let Some(server) = server() else { return };
     let mut race = race(server);
     parked(&mut race);
-    let naive = "update {s}.job set state = 'ready' where state = 'parked' and not exists (
-        select from {s}.job o where o.key = job.key and o.state in ('ready', 'running'))";
+    let naive = "insert into {s}.key (task, key, job) select j.task, j.key, j.id from {s}.job j
+        where j.state = 'parked' and not exists (select from {s}.key k where k.task = j.task and k.key = j.key)";
     let failed = race.against_sql(server, naive);
     assert!(failed.is_err(), "it did not fail: this test sees nothing");
 }
@@ -308,13 +319,13 @@ fn a_command_by_filter_leaves_a_job_alone_that_is_another_by_then() {
     race.look
         .batch_execute(&format!("update \"{}\".job set state = 'parked'", race.schema))
         .expect("an update");
-    // It was retried by hand, and has succeeded.
-    race.begin("update {s}.job set state = 'done', finished_at = now() where state = 'parked'");
+    // It was retried by hand, and waits for a worker.
+    race.begin(&format!("select {{s}}.retry({})", uuid(1)));
     let filter = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
     let retry = CommandAll { action: JobAction::Retry, filter, limit: 10, not_after: END };
     let answer = race.against(move |store| store.command_all(&retry));
     assert_eq!(answer, Ok(CommandedAll { done: 0, last: None }));
-    assert_eq!(race.state(1), JobState::Done);
+    assert_eq!(race.state(1), JobState::Ready);
 }
 
 #[test]

@@ -159,9 +159,13 @@ pub(crate) fn uuid(number: u128) -> String {
 /// Waits until a backend of this schema's statements waits for a lock: then the race is on.
 pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
     let sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
-    while client.query_one(sql, &[&schema]).expect("a count").get::<_, i64>(0) == 0 {
-        std::thread::yield_now();
+    for _ in 0..3_000 {
+        if client.query_one(sql, &[&schema]).expect("a count").get::<_, i64>(0) > 0 {
+            return;
+        }
+        client.batch_execute("select pg_sleep(0.01)").expect("a pause");
     }
+    panic!("nobody waits for a lock");
 }
 
 /// A definition of a schedule whose ticks are computed.

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, StoredSchedule, TickJob,
+    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Origin, StoredSchedule, TickJob,
 };
 
 use crate::job_row::JobRow;
@@ -21,9 +21,9 @@ impl Tx<'_> {
                 let sql = "DELETE FROM scheduler_schedule WHERE name = ?1";
                 Ok(done_if(self.execute(sql, params![schedule])? > 0))
             }
-            Command::Cancel { job } => self.with_job(*job, |row| self.cancel(row)),
-            Command::Retry { job } => self.with_job(*job, |row| self.retry(row)),
-            Command::Delete { job } => self.with_job(*job, |row| self.delete(row)),
+            Command::Cancel { job } => self.cancel(*job),
+            Command::Retry { job } => self.retry(*job),
+            Command::Delete { job } => self.delete(*job),
         }
     }
 
@@ -44,20 +44,9 @@ impl Tx<'_> {
         self.on_row(name, |row, is_busy| StoredSchedule::execute(row, command, self.now, is_busy))
     }
 
-    fn with_job(
-        &self,
-        id: JobId,
-        step: impl FnOnce(&mut JobRow) -> rusqlite::Result<Commanded>,
-    ) -> rusqlite::Result<Commanded> {
-        match self.find(id)? {
-            Some(mut row) => step(&mut row),
-            None => Ok(Commanded::NotFound),
-        }
-    }
-
     fn run_now(&self, name: &str, id: JobId) -> rusqlite::Result<Commanded> {
         let Some(schedule) = self.schedule(name)? else { return Ok(Commanded::NotFound) };
-        if self.has(id)? {
+        if self.has(id)? || self.find_done(id)?.is_some() {
             return Ok(Commanded::Done);
         }
         if schedule.is_exclusive()
@@ -70,7 +59,11 @@ impl Tx<'_> {
         Ok(Commanded::Done)
     }
 
-    fn cancel(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
+    fn cancel(&self, id: JobId) -> rusqlite::Result<Commanded> {
+        let Some(mut row) = self.find(id)? else {
+            let done = self.find_done(id)?;
+            return Ok(done.map_or(Commanded::NotFound, |row| Commanded::State(row.job.state)));
+        };
         match row.job.state {
             JobState::Running => row.job.is_cancel_requested = true,
             JobState::Ready => {
@@ -78,26 +71,34 @@ impl Tx<'_> {
             }
             state => return Ok(Commanded::State(state)),
         }
-        self.update(row)?;
-        if row.job.state == JobState::Cancelled {
-            self.has_ended(row)?;
-        }
+        let origin = row.job.origin.clone().filter(|_| row.job.state == JobState::Cancelled);
+        self.store(row)?;
+        self.has_ended(origin.as_ref())?;
         Ok(Commanded::Done)
     }
 
     /// Row by row, as another job may be in the way (R13).
-    fn retry(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
+    fn retry(&self, id: JobId) -> rusqlite::Result<Commanded> {
+        let unfinished = self.find(id)?;
+        let is_done = unfinished.is_none();
+        let row = if is_done { self.find_done(id)? } else { unfinished };
+        let Some(mut row) = row else { return Ok(Commanded::NotFound) };
         let state = row.job.state;
         if state == JobState::Running {
             return Ok(Commanded::State(state));
         }
         if !state.is_unfinished()
-            && let Some(other) = self.rival(row)?
+            && let Some(other) = self.rival(&row)?
         {
             return Ok(Commanded::Conflict(other));
         }
         row.job.retry(self.now);
-        self.update(row)?;
+        if is_done {
+            self.take_done(id)?;
+            self.insert(&row)?;
+            row.seq = self.find(id)?.map_or(0, |row| row.seq);
+        }
+        self.update(&row)?;
         Ok(Commanded::Done)
     }
 
@@ -113,17 +114,26 @@ impl Tx<'_> {
         }
     }
 
-    fn delete(&self, row: &mut JobRow) -> rusqlite::Result<Commanded> {
-        if row.job.state == JobState::Running {
-            return Ok(Commanded::State(JobState::Running));
-        }
-        self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;
-        self.has_ended(row)?;
+    fn delete(&self, id: JobId) -> rusqlite::Result<Commanded> {
+        let row = match self.find(id)? {
+            Some(row) if row.job.state == JobState::Running => {
+                return Ok(Commanded::State(JobState::Running));
+            }
+            Some(row) => {
+                self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;
+                row
+            }
+            None => match self.take_done(id)? {
+                Some(row) => row,
+                None => return Ok(Commanded::NotFound),
+            },
+        };
+        self.has_ended(row.job.origin.as_ref())?;
         Ok(Commanded::Done)
     }
 
-    fn has_ended(&self, row: &JobRow) -> rusqlite::Result<()> {
-        row.job.origin.as_ref().map_or(Ok(()), |origin| self.after_job(&origin.schedule))
+    fn has_ended(&self, origin: Option<&Origin>) -> rusqlite::Result<()> {
+        origin.map_or(Ok(()), |origin| self.after_job(&origin.schedule))
     }
 }
 

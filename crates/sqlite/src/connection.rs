@@ -118,6 +118,7 @@ impl Shared {
             return Ok(Err(refusal.into()));
         }
         let answer = step(&tx)?;
+        tx.write_done()?;
         tx.write_fence()?;
         db.prepare_cached("COMMIT")?.execute([])?;
         Ok(Ok(answer))

@@ -17,6 +17,9 @@ impl Tx<'_> {
             When::After(wait) => self.now.after(wait),
             When::At(at) => at,
         };
+        if new.is_resent && self.find_done(new.id)?.is_some() {
+            return Ok(Enqueued::Accepted);
+        }
         if let Some(key) = &new.key {
             // The identity comes before the key (R3).
             if self.has(new.id)? {

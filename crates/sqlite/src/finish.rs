@@ -1,9 +1,9 @@
-//! The end of a claim, and of what is kept.
+//! Finishes claims and prunes old rows.
 
 use rusqlite::params;
 use scheduler_store::{End, Finish, Finished, Held, JobState, Prune, SessionId, StoreTime, micros};
 
-use crate::job_row::capped;
+use crate::job_row::{JobRow, capped, job_columns};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -43,66 +43,74 @@ impl Tx<'_> {
         held: Held,
         end: &End,
     ) -> rusqlite::Result<Finished> {
-        if *end == End::Done && self.succeed(session, held)? {
+        if *end == End::Done
+            && let Some(mut row) = self.take_running(session, held)?
+        {
+            row.job.end(end, self.now);
+            let schedule = row.job.origin.as_ref().map(|origin| origin.schedule.clone());
+            self.ended.borrow_mut().push(row);
+            schedule.map_or(Ok(()), |schedule| self.after_job(&schedule))?;
             return Ok(Finished::Stored(JobState::Done));
         }
-        let row = self.find(held.job)?;
+        let row = match self.find(held.job)? {
+            Some(row) => Some(row),
+            None => self.find_done(held.job)?,
+        };
         let row = row.filter(|row| row.job.session == Some(session) && row.job.fence == held.fence);
         let Some(mut row) = row else { return Ok(Finished::Lost) };
         if row.job.state != JobState::Running {
             return Ok(Finished::AlreadyMine(row.job.state));
         }
         row.job.end(end, self.now);
-        self.update(&row)?;
-        let state = row.job.state;
+        let (state, origin) = (row.job.state, row.job.origin.clone());
+        self.store(row)?;
         if !state.is_unfinished()
-            && let Some(origin) = &row.job.origin
+            && let Some(origin) = &origin
         {
             self.after_job(&origin.schedule)?;
         }
         Ok(Finished::Stored(state))
     }
 
-    /// The usual end in one statement: as [`StoredJob::end`](scheduler_store::StoredJob::end) does with [`End::Done`].
-    fn succeed(&self, session: SessionId, held: Held) -> rusqlite::Result<bool> {
-        let schedule = self.first(
-            "UPDATE scheduler_job SET state = 'done', error = NULL, undecoded = 0, is_cancel_requested = 0, \
-             finished_at = ?4 WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING schedule",
+    /// Writes a job whose state may be another one now.
+    pub(crate) fn store(&self, row: JobRow) -> rusqlite::Result<()> {
+        match row.job.state {
+            JobState::Done | JobState::Cancelled => self.leave(row),
+            JobState::Ready | JobState::Running | JobState::Parked => self.update(&row),
+        }
+    }
+
+    /// Deletes a running job, which is the usual end, and returns it.
+    fn take_running(&self, session: SessionId, held: Held) -> rusqlite::Result<Option<JobRow>> {
+        self.first(
+            concat!(
+                "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING ",
+                job_columns!()
+            ),
             params![
                 held.job.as_uuid().into_bytes(),
                 session.as_uuid().into_bytes(),
                 capped(held.fence.0),
-                self.now.as_micros(),
             ],
-            |row| row.get::<_, Option<String>>(0),
-        )?;
-        if let Some(Some(schedule)) = &schedule {
-            self.after_job(schedule)?;
-        }
-        Ok(schedule.is_some())
+            JobRow::read,
+        )
     }
 
     pub(crate) fn prune(&self, request: &Prune) -> rusqlite::Result<u64> {
-        // Two walks from the oldest, each to its own age.
-        let done = "SELECT finished_at, id, seq FROM scheduler_job INDEXED BY scheduler_job_ended \
-                    WHERE state IN ('done', 'cancelled') AND finished_at <= ?1 ORDER BY finished_at, id LIMIT ?2";
-        let parked = "SELECT finished_at, id, seq FROM scheduler_job INDEXED BY scheduler_job_parked \
-                      WHERE state = 'parked' AND finished_at <= ?1 ORDER BY finished_at, id LIMIT ?2";
-        let mut old = Vec::new();
-        for (sql, keep) in [(done, request.keep_done), (parked, request.keep_parked)] {
-            let until = match self.now {
-                StoreTime::MAX => i64::MAX,
-                now => now.as_micros().saturating_sub(micros(keep)),
-            };
-            old.extend(self.all(sql, params![until, request.limit], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, i64>(2)?))
-            })?);
-        }
-        old.sort_unstable();
-        old.truncate(request.limit as usize);
-        for (_, _, seq) in &old {
-            self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![seq])?;
-        }
+        let until = |keep| match self.now {
+            StoreTime::MAX => StoreTime::MAX,
+            now => StoreTime::from_micros(now.as_micros().saturating_sub(micros(keep))),
+        };
+        let parked = self.execute(
+            "DELETE FROM scheduler_job WHERE seq IN (\
+               SELECT seq FROM scheduler_job INDEXED BY scheduler_job_parked \
+               WHERE state = 'parked' AND finished_at <= ?1 ORDER BY finished_at, id LIMIT ?2)",
+            params![until(request.keep_parked).as_micros(), request.limit],
+        )?;
+        let done = match request.limit {
+            0 => 0,
+            limit => self.prune_done(until(request.keep_done), limit)?,
+        };
         let over = self.execute(
             "DELETE FROM scheduler_schedule WHERE name IN (\
                SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_over \
@@ -110,6 +118,6 @@ impl Tx<'_> {
                  AND cursor <= ?1 ORDER BY cursor, name LIMIT ?2)",
             params![self.now.before(request.keep_over).as_micros(), request.limit],
         )?;
-        Ok((old.len() + over) as u64)
+        Ok((parked + over) as u64 + done)
     }
 }

@@ -1,6 +1,6 @@
-//! A tick that fires.
+//! Fires a tick.
 
-use scheduler_store::{Fire, Fired, OnBusy};
+use scheduler_store::{Fire, FireStep, Fired};
 
 use crate::tx::Tx;
 
@@ -12,35 +12,16 @@ impl Tx<'_> {
         let Some(mut schedule) = self.schedule(&request.schedule)? else {
             return Ok(Fired::Refused(None));
         };
-        let tick = request.job.as_ref();
-        if !request.has_seen(&schedule) {
-            return Ok(Fired::Refused(Some(Box::new(schedule))));
-        }
-        if self.now < request.cursor || tick.is_some_and(|job| self.now < job.tick) {
-            return Ok(Fired::TooEarly);
-        }
-        let is_blocked =
-            tick.is_some() && schedule.is_exclusive() && self.busy(&request.schedule)?.is_some();
-        if is_blocked && request.on_busy == OnBusy::Wait {
-            return Ok(Fired::Busy);
-        }
-        (schedule.cursor, schedule.next) = (request.cursor, request.next);
-        schedule.skips = schedule.skips.plus(request.skips);
-        let fired = match tick {
-            None => Fired::Moved(None),
-            Some(tick) if is_blocked => {
-                let skipped = match request.on_busy {
-                    OnBusy::Queue => schedule.waiting.replace(tick.clone()),
-                    _ => Some(tick.clone()),
-                };
-                schedule.skips.overlap += u64::from(skipped.is_some());
-                if request.on_busy == OnBusy::Queue { Fired::Queued } else { Fired::Skipped }
+        let is_busy = self.busy(&request.schedule)?.is_some();
+        let fired = match schedule.fire(request, self.now, is_busy) {
+            FireStep::Answer(unchanged @ (Fired::Refused(_) | Fired::TooEarly | Fired::Busy)) => {
+                return Ok(unchanged);
             }
-            Some(tick) => {
-                let is_new = self.insert_of(&schedule, tick, false)?;
+            FireStep::Answer(fired) => fired,
+            FireStep::Insert(tick) => {
+                let is_new = self.insert_of(&schedule, &tick, false)?;
                 if is_new {
-                    schedule.fired += 1;
-                    schedule.last_fired = Some(tick.tick);
+                    schedule.has_fired(tick.tick);
                 }
                 let is_claimed = is_new && request.claim && tick.run_at <= self.now;
                 let row = if is_claimed { self.find(tick.id)? } else { None };

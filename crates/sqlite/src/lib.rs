@@ -31,16 +31,18 @@
 // changed. Stop because a row is damaged.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod claim;
 mod clock;
 mod commands;
 mod connection;
+mod done;
 mod enqueue;
 mod error;
 mod fields;
 mod finish;
 mod fire;
 mod job_row;
-mod lines;
+mod job_table;
 mod poll;
 mod read;
 mod schedule_row;

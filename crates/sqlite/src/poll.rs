@@ -1,13 +1,13 @@
-//! A poll: repairs, claims, what is due.
+//! Polls: repairs, claims, and what is due.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rusqlite::params;
 use scheduler_store::{Damage, DueSchedule, JobState, Poll, Polled, StoreTime};
 
 use crate::connection::Shared;
 use crate::job_row::{JobRow, job_columns};
-use crate::lines::Lines;
 use crate::schedule_row::{self, schedule_columns};
 use crate::schema::damaged;
 use crate::sessions::held_at;
@@ -25,20 +25,11 @@ impl Tx<'_> {
         }
         self.park_damaged(&mut polled.damaged)?;
         self.repair()?;
-        let rooms: BTreeMap<&str, u32> =
-            request.tasks.iter().map(|each| (&*each.task, each.room)).collect();
-        let mut lines = Lines::find(self, request, &rooms)?;
-        polled.next_job = lines.next_job(self)?;
-        while let Some(row) = lines.next(self)? {
-            match row.damage() {
-                Some(_) => polled.damaged.push(self.park(row)?),
-                None => {
-                    lines.has_taken(&row);
-                    polled.jobs.push(self.claim(row, request.session)?);
-                }
-            }
-        }
-        for task in rooms.keys() {
+        let lines = self.lines(request)?;
+        polled.next_job = self.next_job(&lines)?;
+        polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
+        let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
+        for task in tasks {
             self.due(task, shared, &mut polled)?;
         }
         polled.due.sort_by(|a, b| a.schedule.definition.name.cmp(&b.schedule.definition.name));
@@ -117,7 +108,7 @@ impl Tx<'_> {
     }
 
     /// Puts a damaged row right; one that waits, or whose state is unknown, is parked. Its payload stays as it is.
-    fn park(&self, mut row: JobRow) -> rusqlite::Result<Damage> {
+    pub(crate) fn park(&self, mut row: JobRow) -> rusqlite::Result<Damage> {
         let reason = row.damage().unwrap_or_default();
         let job = &mut row.job;
         let is_parked = matches!(job.state, JobState::Ready | JobState::Parked);

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Read-only queries.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,21 @@ use crate::tx::Tx;
 impl Tx<'_> {
     pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
         let sql = concat!("SELECT ", job_columns!(), " FROM scheduler_job WHERE id = ?1");
-        self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)
+        match self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)? {
+            Some(job) => Ok(Some(job)),
+            None => Ok(self.find_done(id)?.map(|row| row.job)),
+        }
     }
 
     pub(crate) fn jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
+        let mut jobs = self.unfinished_jobs(filter, limit)?;
+        jobs.extend(self.done_jobs(filter, limit as usize)?);
+        jobs.sort_by_key(|job| job.id);
+        jobs.truncate(limit as usize);
+        Ok(jobs)
+    }
+
+    fn unfinished_jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
         self.all(
             concat!(
                 "SELECT ",

@@ -277,6 +277,9 @@ impl Tx<'_> {
         tick: &TickJob,
         is_by_hand: bool,
     ) -> rusqlite::Result<bool> {
+        if self.find_done(tick.id)?.is_some() {
+            return Ok(false);
+        }
         let definition = &schedule.definition;
         let new = NewJob {
             payload: definition.payload.clone(),
@@ -319,8 +322,7 @@ impl Tx<'_> {
             None => schedule.job_ended(self.now),
             Some(waiting) => {
                 if self.insert_of(&schedule, &waiting, false)? {
-                    schedule.fired += 1;
-                    schedule.last_fired = Some(waiting.tick);
+                    schedule.has_fired(waiting.tick);
                 }
             }
         }

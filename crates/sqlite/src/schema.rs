@@ -13,7 +13,7 @@ use crate::tables::Tables;
 /// rows costs nothing.
 macro_rules! damaged {
     () => {
-        "(state NOT IN ('ready', 'running', 'done', 'parked', 'cancelled') \
+        "(state NOT IN ('ready', 'running', 'parked') \
           OR run_at NOT BETWEEN -62135596800000000 AND 253402300799999999 \
           OR attempt NOT BETWEEN 0 AND 2147483647 OR lost NOT BETWEEN 0 AND 2147483647 \
           OR undecoded NOT BETWEEN 0 AND 2147483647 OR max_attempts NOT BETWEEN 1 AND 4294967295 \
@@ -108,7 +108,7 @@ CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
   WHERE waiting_id IS NOT NULL OR next = 'after_job';
 
--- One row is one piece of work. `band` is the priority with the highest first; `care` is 1 if the job is parked when its
+-- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `care` is 1 if the job is parked when its
 -- process dies, plus 2 if one has died.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
@@ -148,8 +148,6 @@ CREATE INDEX scheduler_job_running ON scheduler_job (session, id) WHERE state = 
 
 CREATE INDEX scheduler_job_cancel ON scheduler_job (session, id) WHERE state = 'running' AND is_cancel_requested <> 0;
 
-CREATE INDEX scheduler_job_ended ON scheduler_job (finished_at, id) WHERE state IN ('done', 'cancelled');
-
 CREATE INDEX scheduler_job_parked ON scheduler_job (finished_at, id) WHERE state = 'parked';
 
 -- At most one unfinished job has a key.
@@ -159,6 +157,21 @@ CREATE UNIQUE INDEX scheduler_job_key ON scheduler_job (task, key)
 -- At most one unfinished job of a schedule whose jobs keep each other out.
 CREATE UNIQUE INDEX scheduler_job_exclusive ON scheduler_job (schedule)
   WHERE is_exclusive <> 0 AND state IN ('ready', 'running');
+
+-- One row is the jobs that one transaction has ended, done or cancelled: their number, the bounds of their identities, and all else of
+-- them in a form of this library.
+CREATE TABLE scheduler_done (
+  seq INTEGER PRIMARY KEY,
+  ended_at INTEGER NOT NULL,
+  least_id BLOB NOT NULL,
+  greatest_id BLOB NOT NULL,
+  count INTEGER NOT NULL,
+  jobs BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX scheduler_done_ended ON scheduler_done (ended_at, count);
+
+CREATE INDEX scheduler_done_least ON scheduler_done (least_id);
 
 -- Rows that cannot be right.
 CREATE INDEX scheduler_job_damaged ON scheduler_job (seq)

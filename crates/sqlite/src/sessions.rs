@@ -2,9 +2,8 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Close, Definition, End, Held, JobState, Lease, OnLost, Open, Opened, Reap, Reaped, Register,
-    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, micros, reap_wait,
-    storable,
+    Close, Definition, End, Held, JobState, Lease, Open, Opened, Reap, Reaped, Register,
+    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, micros, storable,
 };
 
 use crate::fields::Fields;
@@ -128,34 +127,15 @@ impl Tx<'_> {
             JobRow::read,
         )?;
         for mut row in orphans {
-            self.lose(&mut row, request);
-            self.update(&row)?;
-            let ended = row.job.origin.as_ref().filter(|_| row.job.state != JobState::Ready);
-            if let Some(origin) = ended {
+            row.job.lose(request, self.next_fence(), self.now);
+            let job = row.job.clone();
+            self.store(row)?;
+            if let Some(origin) = job.origin.as_ref().filter(|_| job.state != JobState::Ready) {
                 self.after_job(&origin.schedule)?;
             }
-            reaped.jobs.push(row.job);
+            reaped.jobs.push(job);
         }
         Ok(reaped)
-    }
-
-    /// The session of a job has died.
-    fn lose(&self, row: &mut JobRow, request: &Reap) {
-        let job = &mut row.job;
-        job.lost += 1;
-        (job.fence, job.session) = (self.next_fence(), None);
-        let is_over = job.on_lost == OnLost::Abandon || job.lost >= request.max_lost;
-        job.state = match (job.is_cancel_requested, is_over) {
-            (true, _) => JobState::Cancelled,
-            (_, true) => JobState::Parked,
-            _ => JobState::Ready,
-        };
-        job.error = Some(job.lost_error());
-        job.is_cancel_requested = false;
-        match job.state {
-            JobState::Ready => job.run_at = self.now.after(reap_wait(job.id, request)),
-            _ => job.finished_at = Some(self.now),
-        }
     }
 
     pub(crate) fn held(&self, session: SessionId) -> rusqlite::Result<Vec<Held>> {

@@ -1,13 +1,14 @@
 //! A transaction: the connection, the instant, and the fences that it gives out.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row, params};
 use scheduler_store::{Fence, Refusal, StoreTime, micros};
 
 use crate::error::newer_schema;
+use crate::job_row::JobRow;
 use crate::schema::{self, MIGRATIONS};
 use crate::tables::Tables;
 
@@ -24,6 +25,8 @@ pub(crate) struct Tx<'a> {
     /// The last fence given out, as it was when the transaction began, and as it is.
     fence_before: i64,
     fence: Cell<i64>,
+    /// Jobs that ended in this transaction, and are not in the table of finished jobs yet.
+    pub(crate) ended: RefCell<Vec<JobRow>>,
 }
 
 impl<'a> Tx<'a> {
@@ -40,7 +43,8 @@ impl<'a> Tx<'a> {
             db.prepare_cached(&sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let (fence_before, fence) = (fence, Cell::new(fence));
         let since_boot = micros(since_boot);
-        Ok(Self { db, tables, now, boot_id, since_boot, min_reader, fence_before, fence })
+        let ended = RefCell::default();
+        Ok(Self { db, tables, now, boot_id, since_boot, min_reader, fence_before, fence, ended })
     }
 
     /// Why this program must not use the tables.

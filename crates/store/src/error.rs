@@ -5,13 +5,14 @@ use std::fmt;
 
 /// Why a store did not answer a request.
 ///
-/// Except for [`Refused`](Self::Refused), the request may have been executed, or may be executed later, until its
-/// `not_after`.
+/// After [`Unavailable`](Self::Unavailable) the request may have been executed, or may be executed later, until its `not_after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The store cannot be reached, or has failed. It may answer later.
     Unavailable(String),
+    /// The store has answered with an error, or could not be asked, and has not changed. It may answer later.
+    NotExecuted(String),
     /// The store has refused the request, and has not changed.
     Refused(Refusal),
 }
@@ -36,7 +37,9 @@ pub enum Refusal {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unavailable(reason) => write!(f, "the store is unavailable: {reason}"),
+            Self::Unavailable(reason) | Self::NotExecuted(reason) => {
+                write!(f, "the store is unavailable: {reason}")
+            }
             Self::Refused(refusal) => refusal.fmt(f),
         }
     }

@@ -107,6 +107,8 @@ pub struct NewJob {
     pub max_attempts: u32,
     /// What becomes of it if its process dies.
     pub on_lost: OnLost,
+    /// True if it may have been sent before: then a store looks for it among finished jobs, too (R3).
+    pub is_resent: bool,
 }
 
 /// The name of the queue of jobs that name none.
@@ -126,6 +128,7 @@ impl NewJob {
             key: None,
             max_attempts: 1,
             on_lost: OnLost::default(),
+            is_resent: false,
         }
     }
 }

@@ -30,7 +30,9 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod change;
 mod check;
+mod decide;
 mod error;
 mod id;
 mod job;
@@ -41,6 +43,7 @@ mod store;
 mod text;
 mod time;
 
+pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
@@ -50,10 +53,10 @@ pub use job::{
 };
 pub use model::{Model, State};
 pub use request::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth, DueSchedule, End, Enqueue,
-    Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew, Renewed,
-    SessionInfo, TaskRoom, reap_wait,
+    CLAIM_BYTES_MAX, Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth,
+    DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy,
+    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, RegisteredSchedule,
+    Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
 };
 pub use schedule::{
     Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob,

@@ -148,7 +148,8 @@ pub struct Poll {
     pub tasks: Arc<[TaskRoom]>,
     /// The queues that the process serves; none for all.
     pub queues: Option<Arc<[Arc<str>]>>,
-    /// How many jobs to claim at most. They are taken in the order of priority, due time, identity.
+    /// How many jobs to claim at most. They are taken in the order of priority, due time, identity: see
+    /// [`choose`](Self::choose).
     pub limit: u32,
     /// How many of them may be [`OnLost::Abandon`](crate::OnLost::Abandon): no more than begin at once.
     pub abandon_limit: u32,
@@ -160,6 +161,9 @@ pub struct Poll {
     /// When the request expires.
     pub not_after: StoreTime,
 }
+
+/// How many bytes of payload one poll claims at most; one job at least.
+pub const CLAIM_BYTES_MAX: usize = 4 << 20;
 
 /// The answer to a [`Poll`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -275,6 +279,8 @@ pub enum Fired {
     Refused(Option<Box<StoredSchedule>>),
     /// Nothing has changed: the session has ended.
     Ended,
+    /// Nothing has changed: another transaction has locked the schedule.
+    Locked,
 }
 
 /// How a claimed job goes on.
@@ -335,6 +341,8 @@ pub enum Finished {
     AlreadyMine(JobState),
     /// The job is no longer this session's, and nothing has changed.
     Lost,
+    /// Another transaction has locked the job or its schedule. Nothing has changed: ask again later.
+    Locked,
 }
 
 /// Ends sessions that were seen dead, and gives their jobs back.
@@ -522,7 +530,9 @@ pub struct Prune {
     pub keep_parked: Duration,
     /// How long dynamic schedules are kept that are over, after their last tick: [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
     pub keep_over: Duration,
-    /// How many jobs, and how many schedules, are deleted at most: those that ended first.
+    /// How many parked jobs, and how many schedules, are deleted at most: those that ended first. Jobs that are done or
+    /// cancelled are deleted in the order in which they ended, until so many or more are deleted: those that ended at the same
+    /// instant go together.
     pub limit: u32,
     /// When the request expires.
     pub not_after: StoreTime,

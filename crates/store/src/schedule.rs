@@ -358,3 +358,32 @@ impl StoredSchedule {
         self.override_rule.as_ref().unwrap_or(&self.definition.rule)
     }
 }
+
+impl StoredSchedule {
+    /// Returns true if a process has to decide something now.
+    #[must_use]
+    pub fn is_due(&self, now: StoreTime) -> bool {
+        let is_paused = self.pause.as_ref().is_some_and(|pause| pause.holds(now));
+        !is_paused
+            && match self.next {
+                Next::At(tick) => tick <= now,
+                Next::Unknown => true,
+                Next::AfterJob | Next::Never => false,
+            }
+    }
+
+    /// When a process has to decide something next that it need not decide now.
+    #[must_use]
+    pub fn decides_after(&self, now: StoreTime) -> Option<StoreTime> {
+        let paused = self.pause.as_ref().filter(|pause| pause.holds(now));
+        let tick = match self.next {
+            Next::At(tick) => tick,
+            Next::Unknown => now,
+            Next::AfterJob | Next::Never => return None,
+        };
+        match paused {
+            Some(pause) => Some(pause.until?.max(tick)),
+            None => Some(tick).filter(|tick| now < *tick),
+        }
+    }
+}

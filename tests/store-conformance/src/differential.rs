@@ -32,10 +32,10 @@ impl Differential {
     pub fn run<T: TestStore>(self) {
         for seed in self.seed..self.seed.saturating_add(self.seeds) {
             let found = run_seed::<T>(seed, self.steps, self.every);
-            let Some((last, _)) = found else { continue };
+            let Some((last, first)) = found else { continue };
             // Again, with a look at all rows after each step: the difference may be older than where it was seen.
             let (step, difference) = run_seed::<T>(seed, last + 1, 1)
-                .unwrap_or((last, "none the second time".to_owned()));
+                .unwrap_or_else(|| (last, format!("{first}\n(no difference the second time)")));
             panic!("seed {seed}, step {step}:\n{}\n{difference}", told(seed, step));
         }
     }

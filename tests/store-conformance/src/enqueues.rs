@@ -20,7 +20,8 @@ pub fn r3_the_same_job_sent_twice_is_accepted_once<T: TestStore>() {
     assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
-    assert_eq!(given.enqueue(new), Enqueued::Accepted);
+    let resent = NewJob { is_resent: true, ..new };
+    assert_eq!(given.enqueue(resent), Enqueued::Accepted);
     assert_eq!(given.state(job(1)), JobState::Done);
     assert_eq!(given.ask().jobs(&JobFilter::default(), 10).unwrap().len(), 1);
 }

@@ -74,7 +74,7 @@ impl Generator {
             55..=66 => Operation::Finish(self.finishes(model)),
             67 => Operation::Held(self.session(model)),
             68..=70 => Operation::Reap(self.reap(model)),
-            71..=83 => Operation::Enqueue(self.enqueue(now)),
+            71..=83 => Operation::Enqueue(self.enqueue(model)),
             84..=92 => Operation::Command(self.command(model), self.not_after(now)),
             93..=94 => Operation::CommandAll(CommandAll {
                 action: self.random.pick(&[JobAction::Cancel, JobAction::Retry, JobAction::Delete]),
@@ -388,9 +388,13 @@ impl Generator {
         }
     }
 
-    fn enqueue(&mut self, now: StoreTime) -> Enqueue {
+    fn enqueue(&mut self, model: &Model) -> Enqueue {
+        let now = model.now();
         let count = self.random.below(4);
         let mut jobs: Vec<_> = (0..count).map(|_| self.job_to_enqueue(now)).collect();
+        for job in &mut jobs {
+            job.is_resent = model.job(job.id).is_ok_and(|known| known.is_some());
+        }
         if let Some(job) = jobs.last_mut().filter(|_| self.random.once_in(20)) {
             job.queue = "x".repeat(251);
         }

@@ -34,7 +34,7 @@ impl Node {
                 self.store_answers(now, effects);
                 self.refused(&flight, refusal, now, effects);
             }
-            Err(StoreError::Unavailable(reason)) => {
+            Err(StoreError::Unavailable(reason) | StoreError::NotExecuted(reason)) => {
                 self.unknown(&flight, Some(reason), now, effects);
             }
             Err(error) => self.unknown(&flight, Some(error.to_string()), now, effects),

@@ -41,6 +41,7 @@ impl Node {
             && self.store.is_none()
             && self.hand.is_empty()
             && self.finishes.is_empty()
+            && self.locked.is_empty()
         {
             self.stopped(effects);
         }
@@ -61,7 +62,9 @@ impl Node {
     fn without_session(&mut self, now: Tick) -> Option<Request> {
         match self.finish_request() {
             Some(finish) => Some(finish),
-            None if self.phase == Phase::Working => Some(self.open_request(now)),
+            None if self.phase == Phase::Working && self.locked.is_empty() => {
+                Some(self.open_request(now))
+            }
             None => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scheduler_store::{End, Finish, Finished, Held, JobState, SessionId, StoredJob};
 
@@ -9,6 +10,9 @@ use super::state::Node;
 use crate::clock::surely;
 use crate::effect::{Effect, NodeEvent};
 use crate::tick::Tick;
+
+/// After that time a request is sent again that met a lock of another transaction.
+pub(super) const LOCKED: Duration = Duration::from_millis(250);
 
 impl Node {
     /// A job was claimed. It is given back if its session has ended by now, or if it is beyond the limit of its task: a store
@@ -65,6 +69,9 @@ impl Node {
         if self.finishes.is_empty() && std::mem::take(&mut self.is_followed) {
             self.at.poll = now;
         }
+        if finished.contains(&Finished::Locked) {
+            self.at.unlock = now.after(LOCKED);
+        }
         for (finish, outcome) in finishes.iter().zip(finished) {
             let held = finish.held;
             match outcome {
@@ -75,6 +82,7 @@ impl Node {
                 Finished::Lost => {
                     effects.push(Effect::Event(NodeEvent::FinishRefused { held }));
                 }
+                Finished::Locked => self.locked.push(finish.clone()),
             }
         }
     }
@@ -112,8 +120,12 @@ impl Node {
             return;
         }
         // R1: each one by its fence, never "all but these".
-        let ending: BTreeSet<_> =
-            self.finishes.iter().map(|finish| (finish.held.job, finish.held.fence)).collect();
+        let ending: BTreeSet<_> = self
+            .finishes
+            .iter()
+            .chain(&self.locked)
+            .map(|finish| (finish.held.job, finish.held.fence))
+            .collect();
         for held in stored {
             let is_known = self.hand.contains(*held) || ending.contains(&(held.job, held.fence));
             if !is_known {

@@ -8,6 +8,7 @@ use scheduler_store::{
     StoredSchedule, TickJob, Timing,
 };
 
+use super::ended::LOCKED;
 use super::state::Node;
 use crate::effect::{Effect, NodeEvent};
 use crate::firing::{Plan, plan};
@@ -198,6 +199,7 @@ impl Node {
                         self.at.poll = self.at.poll.min(now.after(BEATEN));
                     }
                 }
+                Fired::Locked => self.at.poll = self.at.poll.min(now.after(LOCKED)),
                 Fired::Ended => self.ended(fire.session, now, effects),
             }
         }

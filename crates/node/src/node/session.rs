@@ -150,7 +150,10 @@ impl Node {
 
     /// The session ends when each of its runs has its outcome; then the node has stopped.
     pub(super) fn close_request(&self, session: SessionId, now: Tick) -> Option<Request> {
-        let is_over = self.hand.is_empty() && self.finishes.is_empty() && self.doubt.is_none()
+        let is_over = self.hand.is_empty()
+            && self.finishes.is_empty()
+            && self.locked.is_empty()
+            && self.doubt.is_none()
             || !self.config.safeguards.hold(Safeguard::R7);
         let not_after = self.not_after(now).filter(|_| is_over)?;
         Some(Request::Close(Close { session, not_after }))

@@ -37,6 +37,8 @@ pub struct Node {
     pub(super) hand: Hand,
     /// The ends of claims that the store does not know yet.
     pub(super) finishes: Vec<Finish>,
+    /// Those of them whose jobs another transaction has locked. They are sent again a little later.
+    pub(super) locked: Vec<Finish>,
     /// A claim whose answer is unknown may be executed until then (R1).
     pub(super) doubt: Option<StoreTime>,
     /// Schedules of which something is to be decided.
@@ -83,6 +85,8 @@ pub(super) struct Times {
     pub(super) compare: Tick,
     /// Give back what has waited for too long.
     pub(super) stale: Tick,
+    /// Send again what was locked.
+    pub(super) unlock: Tick,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +128,7 @@ impl Node {
                 false => Tick::MAX,
             },
             stale: Tick::MAX,
+            unlock: Tick::MAX,
         };
         Self {
             is_registered: config.definitions.is_empty(),
@@ -139,6 +144,7 @@ impl Node {
             first_opened: None,
             hand: Hand::default(),
             finishes: Vec::new(),
+            locked: Vec::new(),
             doubt: None,
             due: Vec::new(),
             follows: BTreeMap::new(),
@@ -196,7 +202,8 @@ impl Node {
     #[doc(hidden)]
     pub fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
-        let work = (&self.hand, &self.finishes, self.doubt, &self.due, &self.follows);
+        let ends = (&self.finishes, &self.locked);
+        let work = (&self.hand, ends, self.doubt, &self.due, &self.follows);
         let wants = (self.was_finish, self.was_fire, self.is_hungry, &self.short, self.is_nudged);
         let limited = (self.wants_abandon, self.wants_lost);
         let asked = (&self.store, &self.lease, wants, limited);

@@ -27,6 +27,10 @@ impl Node {
         if self.at.stale <= now {
             self.give_back_stale(now, effects);
         }
+        if self.at.unlock <= now {
+            self.at.unlock = Tick::MAX;
+            self.finishes.append(&mut self.locked);
+        }
         self.ask_for_lease(now, effects);
         self.ask_for_store(now, effects);
     }
@@ -81,7 +85,7 @@ impl Node {
             (Some(_), _) if self.hand.is_empty() => self.at.compare.max(ready),
             (Some(_), _) => self.at.compare.min(self.at.poll).max(ready).min(heartbeat),
         };
-        Some(work.min(heartbeat))
+        Some(work.min(self.at.unlock.max(ready)).min(heartbeat))
     }
 
     fn wake_lease(&self) -> Option<Tick> {

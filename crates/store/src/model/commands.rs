@@ -109,14 +109,3 @@ impl State {
         Commanded::Done
     }
 }
-
-impl StoredJob {
-    /// Makes a job ready at once that waits or has ended, by hand.
-    pub fn retry(&mut self, now: StoreTime) {
-        if self.state != JobState::Ready {
-            self.max_attempts = self.max_attempts.max(self.attempt.saturating_add(1));
-            (self.lost, self.undecoded) = (0, 0);
-        }
-        (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
-    }
-}

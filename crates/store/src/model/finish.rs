@@ -1,12 +1,11 @@
-//! The end of a claim, and of what is kept.
+//! Finishes claims and prunes old rows.
 
 use std::time::Duration;
 
 use super::state::State;
 use crate::id::SessionId;
-use crate::job::{Held, JobState, StoredJob};
+use crate::job::{Held, JobState};
 use crate::request::{End, Finish, Finished, Prune};
-use crate::text::storable;
 use crate::time::StoreTime;
 
 impl State {
@@ -40,19 +39,25 @@ impl State {
     }
 
     pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {
-        let is_old = |job: &StoredJob| {
-            let keep = match job.state {
-                JobState::Done | JobState::Cancelled => request.keep_done,
-                JobState::Parked => request.keep_parked,
-                JobState::Ready | JobState::Running => return None,
-            };
-            job.finished_at.filter(|finished| finished.after(keep) <= now)
+        let ended = |is_meant: fn(&JobState) -> bool, keep: Duration| {
+            let jobs = self.jobs.values().map(|row| &row.job);
+            let old = jobs.filter(|job| is_meant(&job.state)).filter_map(|job| {
+                Some((job.finished_at.filter(|at| at.after(keep) <= now)?, job.id))
+            });
+            let mut old: Vec<_> = old.collect();
+            old.sort_unstable();
+            old
         };
-        let mut old: Vec<_> =
-            self.jobs.values().filter_map(|row| Some((is_old(&row.job)?, row.job.id))).collect();
-        old.sort_unstable();
-        old.truncate(request.limit as usize);
-        for (_, id) in &old {
+        let limit = request.limit as usize;
+        let mut parked = ended(|state| *state == JobState::Parked, request.keep_parked);
+        parked.truncate(limit);
+        let is_done = |state: &JobState| matches!(state, JobState::Done | JobState::Cancelled);
+        let mut done = ended(is_done, request.keep_done);
+        // Jobs that ended at the same instant go together.
+        let last = done.get(limit.saturating_sub(1)).filter(|_| limit > 0).map(|(at, _)| *at);
+        done.retain(|(at, _)| limit > 0 && last.is_none_or(|last| *at <= last));
+        let jobs = [parked, done].concat();
+        for (_, id) in &jobs {
             self.jobs.remove(id);
         }
         let over = now.before(request.keep_over);
@@ -63,52 +68,6 @@ impl State {
         for (_, name) in &over {
             self.schedules.remove(name);
         }
-        (old.len() + over.len()) as u64
-    }
-}
-
-impl StoredJob {
-    /// Ends the claim of a running job.
-    pub fn end(&mut self, end: &End, now: StoreTime) {
-        let was_no_attempt =
-            matches!(end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
-        if was_no_attempt {
-            self.attempt = self.attempt.saturating_sub(1);
-        }
-        match end {
-            End::Failed { error, .. } | End::Park { error } | End::Undecodable { error, .. } => {
-                self.error = Some(storable(error));
-            }
-            End::Done => self.error = None,
-            End::Cancelled | End::Snooze { .. } | End::GiveBack => {}
-        }
-        match end {
-            End::Undecodable { .. } => self.undecoded += 1,
-            End::GiveBack => {}
-            _ => self.undecoded = 0,
-        }
-        let wait = match *end {
-            End::Failed { after, .. } if self.attempt < self.max_attempts => Some(after),
-            End::Snooze { after } => Some(after),
-            End::Undecodable { after, limit, .. } if self.undecoded < limit => Some(after),
-            End::GiveBack => Some(Duration::ZERO),
-            _ => None,
-        };
-        self.state = match (end, wait) {
-            (End::Done, _) => JobState::Done,
-            (End::Cancelled, _) => JobState::Cancelled,
-            (End::Park { .. }, _) => JobState::Parked,
-            _ if self.is_cancel_requested => JobState::Cancelled,
-            (_, Some(_)) => JobState::Ready,
-            (_, None) => JobState::Parked,
-        };
-        match (self.state, end, wait) {
-            (JobState::Ready, End::GiveBack, _) => {}
-            (JobState::Ready, _, Some(wait)) => self.run_at = now.after(wait),
-            _ => {
-                self.finished_at = Some(now);
-                self.is_cancel_requested = false;
-            }
-        }
+        (jobs.len() + over.len()) as u64
     }
 }

@@ -9,7 +9,6 @@
 //!
 //! Be fast at the price of being plain. Read a clock of its own: the caller sets it, or gives one.
 
-mod change;
 mod claim;
 mod commands;
 mod enqueue;

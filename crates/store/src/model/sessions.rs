@@ -2,10 +2,10 @@
 
 use super::state::{SessionRow, State};
 use crate::id::SessionId;
-use crate::job::{Held, JobState, OnLost, StoredJob};
+use crate::job::{Held, JobState, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionInfo, reap_wait,
+    SessionInfo,
 };
 use crate::schedule::{Definition, StoredSchedule};
 use crate::text::storable;
@@ -87,21 +87,7 @@ impl State {
         for id in orphans {
             let fence = self.next_fence();
             let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else { continue };
-            job.lost += 1;
-            (job.fence, job.session) = (fence, None);
-            // A loss is no failure: a job whose attempts are used up has not failed them.
-            let is_over = job.on_lost == OnLost::Abandon || job.lost >= request.max_lost;
-            job.state = match (job.is_cancel_requested, is_over) {
-                (true, _) => JobState::Cancelled,
-                (_, true) => JobState::Parked,
-                _ => JobState::Ready,
-            };
-            job.error = Some(job.lost_error());
-            job.is_cancel_requested = false;
-            match job.state {
-                JobState::Ready => job.run_at = now.after(reap_wait(id, request)),
-                _ => job.finished_at = Some(now),
-            }
+            job.lose(request, fence, now);
             let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
             reaped.jobs.push(job.clone());
             if let Some(origin) = ended {

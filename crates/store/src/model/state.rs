@@ -120,18 +120,10 @@ impl State {
         // A delay counts from the end of the tick that waits, if there is one.
         let Some(waiting) = row.waiting.take() else { return row.job_ended(now) };
         let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
-        if self.insert_of(&definition, is_exclusive, &waiting, false, now) {
-            self.has_fired(schedule, waiting.tick);
-        }
-    }
-}
-
-impl State {
-    /// Counts a tick that has become a job.
-    pub(super) fn has_fired(&mut self, schedule: &str, tick: StoreTime) {
-        if let Some(row) = self.schedules.get_mut(schedule) {
-            row.fired += 1;
-            row.last_fired = Some(tick);
+        if self.insert_of(&definition, is_exclusive, &waiting, false, now)
+            && let Some(row) = self.schedules.get_mut(schedule)
+        {
+            row.has_fired(waiting.tick);
         }
     }
 }

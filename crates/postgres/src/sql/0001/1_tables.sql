@@ -67,6 +67,7 @@ create index schedule_repair on {s}.schedule (name) where waiting_id is not null
 
 create sequence {s}.fence as bigint;
 
+-- Jobs that are unfinished or parked. Finished ones leave for the table `done`.
 create table {s}.job (
   id uuid primary key,
   fence bigint not null default 0,
@@ -79,13 +80,15 @@ create table {s}.job (
   lost integer not null default 0 check (lost >= 0),
   undecoded integer not null default 0 check (undecoded >= 0),
   priority smallint not null check (priority between 0 and 3),
+  -- 0 plain, +1 if the job must not run twice, +2 if it was lost before.
+  kind smallint not null generated always as ((is_abandoned::integer + 2 * (lost > 0)::integer)::smallint) stored,
   is_abandoned boolean not null,
   is_exclusive boolean not null default false,
   is_cancel_requested boolean not null default false,
   is_key_until_start boolean not null default false,
   max_attempts bigint not null,
   payload_version bigint not null,
-  state text collate "C" not null default 'ready' check (state in ('ready', 'running', 'done', 'parked', 'cancelled')),
+  state text collate "C" not null default 'ready' check (state in ('ready', 'running', 'parked')),
   task text collate "C" not null,
   queue text collate "C" not null,
   key text collate "C",
@@ -96,26 +99,36 @@ create table {s}.job (
   error text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
--- What is claimed, so that jobs of others and jobs of the future are never walked: by task and priority for processes that
--- serve all queues, and by task, queue and priority for those that serve some. The few that were lost before, or must not run
--- twice, are counted one by one, and stand in indexes of their own. The conditions of the two of a kind are written differently,
--- so that PostgreSQL cannot choose the wrong one.
-create index job_ready on {s}.job (task, priority, run_at, id)
-  where state = 'ready' and lost = 0 and not is_abandoned;
-create index job_ready_of_queue on {s}.job (task, queue, priority, run_at, id)
-  where state = 'ready' and lost < 1 and not is_abandoned;
-create index job_special on {s}.job (task, priority, (is_abandoned::integer + 2 * (lost > 0)::integer), run_at, id)
-  where state = 'ready' and (lost >= 1 or is_abandoned);
-create index job_special_of_queue on {s}.job
-  (task, queue, priority, (is_abandoned::integer + 2 * (lost > 0)::integer), run_at, id)
-  where state = 'ready' and (lost > 0 or is_abandoned);
-create index job_running on {s}.job (session) where state = 'running';
-create index job_cancels on {s}.job (session) where state = 'running' and is_cancel_requested;
-create index job_at_most_once on {s}.job (session) where state = 'running' and is_abandoned;
--- INVARIANT: at most one unfinished job has a key, and at most one unfinished job of a schedule keeps others out (R11).
-create unique index job_key on {s}.job (task, key) where key is not null and state in ('ready', 'running');
-create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
-create index job_ended on {s}.job (finished_at, id) where state in ('done', 'cancelled');
+-- A *line* is the ready jobs of one queue, task, priority and kind, by due time: a range of this index. A poll goes from line to
+-- line, and never walks jobs of other tasks, of other queues, or of the future.
+create index job_ready on {s}.job (queue, task, priority, kind, run_at, id) where state = 'ready';
+create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
--- For people who look at the jobs of a schedule. A key has no such index: each job with a key would pay for it three times.
+-- INVARIANT: at most one unfinished job of a schedule keeps others out (R11).
+create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
+-- For people who look at the jobs of a schedule.
 create index job_schedule on {s}.job (schedule, id) where schedule is not null;
+
+-- INVARIANT: an unfinished job with a key has a row here, and no other job has.
+create table {s}.key (
+  task text collate "C" not null,
+  key text collate "C" not null,
+  job uuid not null,
+  primary key (task, key)
+);
+
+create type {s}.line as (queue text, task text, priority smallint, kind smallint);
+
+-- Jobs that are done or cancelled: a row for those that one statement has ended, column by column. An array of one element holds
+-- for all jobs of the row. Every identity of a row lies between `least_id` and `greatest_id`.
+create table {s}.done (
+  ended_at timestamptz not null,
+  session uuid,
+  least_id uuid not null,
+  greatest_id uuid not null,
+  id uuid[] not null,
+  {done_columns}
+) with (autovacuum_vacuum_insert_scale_factor = 0.1);
+
+create index done_ended on {s}.done (ended_at);
+create index done_least on {s}.done (least_id);

@@ -1,5 +1,5 @@
--- What the other functions share. They are in PL/pgSQL, which plans a statement once for each
--- connection; those that are called often forbid it to plan again for the values of each call. A function that writes locks the rows of schedules first, by name, then those of jobs:
+-- Functions that others call. Most are in PL/pgSQL, which plans a statement once for each connection; the functions that a
+-- program calls set how, for all that they call. A function that writes locks the rows of schedules first, by name, then those of jobs:
 -- two transactions never wait for each other (R12). Each statement of a function sees what was committed before it began,
 -- so that a look after a lock sees what the lock has waited for.
 
@@ -35,11 +35,95 @@ begin
   return exists (select from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running'));
 end $$;
 
+-- An identity of version 7, so that jobs which are made together are stored together.
+create function {s}.new_id() returns uuid language sql volatile as $$
+  select encode(set_byte(b.bytes, 6, get_byte(b.bytes, 6) | 48), 'hex')::uuid
+  from (select overlay(uuid_send(gen_random_uuid()) placing
+    substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6) as bytes) b
+$$;
+
+-- A job has not ended before this: the time in an identity of version 7, less a minute for clocks that differ.
+create function {s}.not_before(p_id uuid, p_now timestamptz) returns timestamptz language sql stable as $$
+  select case when get_byte(uuid_send(p_id), 6) >> 4 = 7 and m.made <= p_now + '1 hour'::interval
+    then m.made - '1 minute'::interval else '-infinity' end
+  from (select to_timestamp((('x' || encode(substring(uuid_send(p_id) from 1 for 6), 'hex'))::bit(48)::bigint) / 1000.0) as made) m
+$$;
+
+-- A job that is sent again has not ended before this, whatever the clock of its sender says.
+create function {s}.sent_since(p_id uuid, p_now timestamptz) returns timestamptz language sql stable as $$
+  select least({s}.not_before(p_id, p_now), p_now - '1 hour'::interval)
+$$;
+
+-- The jobs of a row of `done`.
+create function {s}.done_jobs(d {s}.done) returns setof {s}.job language sql stable as $$
+  select {done_unpacked}
+  from (select {done_firsts} offset 0) c cross join unnest(d.id, {done_names}) u(id, {done_names_plain})
+$$;
+
+-- A job that is done or cancelled. Jobs that ended after the identity was made are looked at first.
+create function {s}.done_job(p_id uuid, p_now timestamptz) returns setof {s}.job language plpgsql stable as $$
+declare
+  v_since timestamptz := {s}.not_before(p_id, p_now);
+begin
+  return query
+  select j.* from {s}.done d cross join lateral {s}.done_jobs(d) j
+  where d.ended_at >= v_since and d.least_id <= p_id and d.greatest_id >= p_id and j.id = p_id limit 1;
+  if not found then
+    return query
+    select j.* from {s}.done d cross join lateral {s}.done_jobs(d) j
+    where d.ended_at < v_since and d.least_id <= p_id and d.greatest_id >= p_id and j.id = p_id limit 1;
+  end if;
+end $$;
+
+-- Returns true if the job has ended since then.
+create function {s}.has_ended(p_id uuid, p_since timestamptz) returns boolean language plpgsql stable as $$
+begin
+  return exists (
+    select from {s}.done d
+    where d.ended_at >= p_since and d.least_id <= p_id and d.greatest_id >= p_id and p_id = any(d.id));
+end $$;
+
+-- Takes a job out of `done`, and returns it.
+create function {s}.take_done(p_id uuid) returns {s}.job language plpgsql volatile as $$
+declare
+  v_job {s}.job;
+  v_at tid;
+  d {s}.done;
+begin
+  loop
+    select done.ctid into v_at from {s}.done
+    where least_id <= p_id and greatest_id >= p_id and p_id = any(id) limit 1 for update;
+    -- RACE: another job of the row may have been taken meanwhile, which makes it another row.
+    exit when found or not {s}.has_ended(p_id, '-infinity');
+  end loop;
+  select * into d from {s}.done where ctid = v_at;
+  select j.* into v_job from {s}.done_jobs(d) j where j.id = p_id;
+  if v_job.id is not null then
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select d.ended_at, d.session, d.least_id, d.greatest_id, {packed}
+    from {s}.done_jobs(d) j where j.id <> p_id having count(*) > 0;
+    delete from {s}.done where ctid = v_at;
+  end if;
+  return v_job;
+end $$;
+
+-- A job that was cancelled leaves for `done`. Its columns are as they shall be.
+create function {s}.keep(p_job {s}.job) returns void language plpgsql volatile as $$
+begin
+  delete from {s}.job where id = p_job.id;
+  delete from {s}.key k where k.task = p_job.task and k.key = p_job.key and k.job = p_job.id;
+  insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+  select p_job.finished_at, p_job.session, p_job.id, p_job.id, {packed} from (select (p_job).*) j;
+end $$;
+
 -- Makes a job of a schedule, unless there is one of this identity (R3), or another is in the way (R11).
 create function {s}.insert_of(
   p_of {s}.schedule, p_id uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_now timestamptz)
 returns boolean language plpgsql volatile as $$
 begin
+  if {s}.has_ended(p_id, {s}.not_before(p_id, p_now)) then
+    return false;
+  end if;
   insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
     is_exclusive, schedule, tick, missed, created_at)
   values (p_id, p_of.task, p_of.payload, p_of.payload_version, p_of.queue, p_of.priority, p_run_at,
@@ -53,12 +137,13 @@ begin
   perform pg_catalog.pg_notify('{channel}', '');
 end $$;
 
--- A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
+-- A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins. If another transaction
+-- has locked the schedule, a later poll does it.
 create function {s}.after_job(p_schedule text, p_now timestamptz) returns void language plpgsql volatile as $$
 declare
   v {s}.schedule;
 begin
-  select * into v from {s}.schedule where name = p_schedule for update;
+  select * into v from {s}.schedule where name = p_schedule for update skip locked;
   if not found or {s}.is_busy(p_schedule) then
     return;
   end if;
@@ -81,6 +166,15 @@ end $$;
 create function {s}.lock_schedules(p_names text[]) returns void language plpgsql volatile as $$
 begin
   perform from {s}.schedule where name = any(p_names) order by name for update;
+end $$;
+
+-- Locks those of the schedules that no other transaction has locked. Returns the others.
+create function {s}.lock_free_schedules(p_names text[]) returns text[] language plpgsql volatile as $$
+declare
+  v_free text[] := array(
+    select f.name from (select name from {s}.schedule where name = any(p_names) order by name for update skip locked) f);
+begin
+  return array(select name from {s}.schedule where name = any(p_names) and name <> all(v_free));
 end $$;
 
 -- After a crash of the server, commits that were not flushed are gone, and with them fences that were given out, by this process

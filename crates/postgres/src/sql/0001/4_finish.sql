@@ -1,87 +1,127 @@
 -- Ends of claims.
 
--- The state in which an end leaves a job.
-create function {s}.end_state(
-  p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_limit bigint, p_is_cancel_requested boolean)
+-- The state in which an end leaves a job that has no request to be cancelled.
+create function {s}.end_state(p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_limit bigint)
 returns text language sql immutable parallel safe as $$
   select case
-    when p_end = 'done' then 'done'
-    when p_end = 'cancelled' then 'cancelled'
-    when p_end = 'park' then 'parked'
-    when p_is_cancel_requested then 'cancelled'
     when p_end in ('snooze', 'give_back') then 'ready'
     when p_end = 'failed' and p_attempt < p_max_attempts then 'ready'
     when p_end = 'undecodable' and p_undecoded + 1 < p_limit then 'ready'
     else 'parked' end
 $$;
 
--- READ COMMITTED suffices: the update names session, fence and state, and compares them again after it has waited for a row
--- (R4). No job stands in the batch twice.
-create function {s}.finish(
-  p_sessions uuid[], p_jobs uuid[], p_fences bigint[], p_ends text[], p_waits bigint[], p_errors text[], p_limits bigint[])
-returns table (was_stored boolean, state text) language plpgsql volatile
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
+-- The state in which this session has left the job before; none if the job is not the session's.
+create function {s}.end_before(p_session uuid, p_job uuid, p_fence bigint) returns text language plpgsql volatile as $$
 declare
-  v_schedules text[];
-  v_states text[];
-  v_numbers bigint[];
-  v_at integer;
+  v_state text;
+begin
+  select j.state into v_state from {s}.job j join {s}.session s on s.id = j.session
+  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state <> 'running';
+  if not found then
+    select j.state into v_state
+    from {s}.session s join {s}.done d on d.session = s.id
+    cross join lateral {s}.done_jobs(d) j
+    where s.id = p_session and d.least_id <= p_job and d.greatest_id >= p_job and j.id = p_job and j.fence = p_fence limit 1;
+  end if;
+  return v_state;
+end $$;
+
+-- Ends claims. Returns a word for each: the state that was stored; the state that was stored before, after a `=`; `locked`; or
+-- null if the job is no longer the session's. `p_least` and `p_greatest` are the bounds of the identities.
+--
+-- READ COMMITTED suffices: each statement names session, fence and state, and compares them again after it has waited for a row
+-- (R4). No job stands in the batch twice. With `p_skip_locked` jobs and schedules that another transaction has locked are left
+-- alone; without, a lock is an error after a moment.
+create function {s}.finish(
+  p_sessions uuid[], p_jobs uuid[], p_fences bigint[], p_ends text[], p_waits bigint[], p_errors text[], p_limits bigint[],
+  p_least uuid, p_greatest uuid, p_skip_locked boolean)
+returns text[] language plpgsql volatile {plans} set lock_timeout = '100ms' as $$
+declare
+  v_open uuid[] := array(select s.id from {s}.session s where s.id = any(p_sessions));
+  v_schedules text[] := array(
+    select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null);
+  v_held text[];
+  v_locked uuid[] := '{}';
   v_now timestamptz;
+  v_numbers bigint[];
+  v_states text[];
+  v_ended text[];
+  v_parked text[];
   v_schedule text;
 begin
-  v_schedules := array(
-    select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null);
-  if cardinality(v_schedules) > 0 then
+  if p_skip_locked then
+    v_held := {s}.lock_free_schedules(v_schedules);
+    v_locked := array(select f.id from (
+      select j.id, j.schedule from {s}.job j where j.id = any(p_jobs) order by j.id for update skip locked) f
+      where f.schedule is null or f.schedule <> all(v_held));
+    v_locked := array(select j.id from {s}.job j where j.id = any(p_jobs) and j.id <> all(v_locked));
+  elsif cardinality(v_schedules) > 0 then
     perform {s}.lock_schedules(v_schedules);
+  end if;
+  if exists (select from unnest(p_ends) w(word) where w.word <> 'done') then
+    -- RACE: a job may be asked to stop between the two statements below.
+    perform from {s}.job j where j.id = any(p_jobs) and j.id <> all(v_locked) order by j.id for update;
   end if;
   v_now := {s}.clock();
   with f as materialized (
-    select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
-      f(session, job, fence, word, wait, error, max, n)),
+    select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
+    where f.session = any(v_open) and f.job <> all(v_locked)),
   ended as (
-    update {s}.job j set
-      state = {s}.end_state(f.word, j.attempt, j.max_attempts, j.undecoded, f.max, j.is_cancel_requested),
-      attempt = case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0)
-        else j.attempt end,
-      undecoded = case f.word when 'undecodable' then j.undecoded + 1 when 'give_back' then j.undecoded else 0 end,
-      error = case when f.word = 'done' then null when f.word in ('failed', 'park', 'undecodable') then f.error
-        else j.error end,
-      run_at = case when f.word not in ('done', 'give_back') and 'ready' =
-          {s}.end_state(f.word, j.attempt, j.max_attempts, j.undecoded, f.max, j.is_cancel_requested)
-        then {s}.after(v_now, f.wait) else j.run_at end,
-      finished_at = case when 'ready' =
-          {s}.end_state(f.word, j.attempt, j.max_attempts, j.undecoded, f.max, j.is_cancel_requested)
-        then j.finished_at else v_now end,
-      is_cancel_requested = false
-    from f join {s}.session s on s.id = f.session
+    delete from {s}.job j using f
     -- The state is compared so that no index of running jobs is walked for each of the batch.
     where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
-    returning f.n, j.state, j.schedule)
-  select coalesce(array_agg(e.n), '{}'), coalesce(array_agg(e.state), '{}'),
-    array_agg(distinct e.schedule) filter (where e.state <> 'ready' and e.schedule is not null)
-  into v_numbers, v_states, v_schedules from ended e;
-  if v_schedules is not null then
-    foreach v_schedule in array v_schedules loop
-      perform {s}.after_job(v_schedule, v_now);
-    end loop;
+      and (f.word in ('done', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
+    returning f.n, f.word, f.end_error, j.*),
+  gone as materialized (
+    select e.n, e.id, e.session, {ended_columns},
+      case when e.word = 'done' then 'done' else 'cancelled' end as state,
+      case when e.word in ('snooze', 'give_back', 'undecodable') then greatest(e.attempt - 1, 0) else e.attempt end as attempt,
+      case e.word when 'undecodable' then e.undecoded + 1 when 'give_back' then e.undecoded else 0 end as undecoded,
+      case when e.word = 'done' then null when e.word in ('failed', 'undecodable') then e.end_error else e.error end as error
+    from ended e),
+  freed as (
+    delete from {s}.key k using gone g where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id),
+  kept as (
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select v_now, j.session, p_least, p_greatest, {packed} from gone j group by j.session)
+  select array_agg(g.n order by g.n), array_agg(g.state order by g.n),
+    array_agg(distinct g.schedule) filter (where g.schedule is not null)
+  into v_numbers, v_states, v_ended from gone g;
+  if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
+    with f as materialized (
+      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
+        f(session, job, fence, word, wait, end_error, max, n)
+      where f.session = any(v_open) and f.job <> all(v_locked) and f.word not in ('done', 'cancelled')),
+    again as (
+      update {s}.job j set
+        state = x.state,
+        attempt = case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0) else j.attempt end,
+        undecoded = case f.word when 'undecodable' then j.undecoded + 1 when 'give_back' then j.undecoded else 0 end,
+        error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error else j.error end,
+        run_at = case when x.state = 'ready' and f.word <> 'give_back' then {s}.after(v_now, f.wait) else j.run_at end,
+        finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
+        is_cancel_requested = false
+      from f join {s}.job y on y.id = f.job
+      cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, f.max) x(state)
+      where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
+      returning f.n, j.id, j.state, j.task, j.key, j.schedule),
+    freed as (
+      delete from {s}.key k using again a
+      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id)
+    select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
+      array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null)
+    into v_numbers, v_states, v_parked from again a;
   end if;
-  if cardinality(v_numbers) = cardinality(p_jobs) then
-    return query select true, u.state from unnest(v_numbers, v_states) u(n, state) order by u.n;
-    return;
-  end if;
-  -- A finished row keeps its session and fence: a second look tells whether it was this request that finished it.
-  for v_n in 1..cardinality(p_jobs) loop
-    v_at := array_position(v_numbers, v_n::bigint);
-    was_stored := v_at is not null;
-    if was_stored then
-      state := v_states[v_at];
-    else
-      select j.state into finish.state from {s}.job j join {s}.session s on s.id = j.session
-      where j.id = p_jobs[v_n] and j.session = p_sessions[v_n] and j.fence = p_fences[v_n] and j.state <> 'running';
-    end if;
-    return next;
+  foreach v_schedule in array coalesce(v_ended, '{}') || coalesce(v_parked, '{}') loop
+    perform {s}.after_job(v_schedule, v_now);
   end loop;
+  if cardinality(v_numbers) = cardinality(p_jobs) then
+    return array(select u.state from unnest(v_numbers, v_states) u(n, state) order by u.n);
+  end if;
+  return array(
+    select coalesce(u.state, case when f.job = any(v_locked) then 'locked' else '=' || {s}.end_before(f.session, f.job, f.fence) end)
+    from unnest(p_sessions, p_jobs, p_fences) with ordinality f(session, job, fence, n)
+    left join unnest(v_numbers, v_states) u(n, state) on u.n = f.n order by f.n);
 end $$;
 
 -- Gives back what the session holds: none of that began (R7).
@@ -98,7 +138,8 @@ begin
   if v_count > 0 then
     perform {s}.finish(
       array_fill(p_session, array[v_count]), v_jobs, v_fences, array_fill('give_back'::text, array[v_count]),
-      array_fill(0::bigint, array[v_count]), array_fill(null::text, array[v_count]), array_fill(0::bigint, array[v_count]));
+      array_fill(0::bigint, array[v_count]), array_fill(null::text, array[v_count]), array_fill(0::bigint, array[v_count]),
+      '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', false);
     perform {s}.nudge();
   end if;
   delete from {s}.session where id = p_session;
@@ -122,36 +163,48 @@ begin
   return next;
 end $$;
 
--- Gives back the jobs that were named. READ COMMITTED suffices: session and fence are compared again (R9).
+-- Gives back the jobs that were named. READ COMMITTED suffices: session and fence are compared again (R9). A later reap takes
+-- the jobs that another transaction has locked.
 create function {s}.reap_jobs(
   p_jobs uuid[], p_sessions uuid[], p_fences bigint[], p_waits bigint[], p_max_lost bigint)
 returns setof {s}.job language plpgsql volatile as $$
 declare
-  v_now timestamptz;
-  v_job {s}.job;
+  v_held text[] := {s}.lock_free_schedules(array(
+    select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null));
+  v_now timestamptz := {s}.clock();
+  v {s}.job;
   r record;
 begin
-  perform {s}.lock_schedules(array(
-    select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null));
-  v_now := {s}.clock();
   for r in select * from unnest(p_jobs, p_sessions, p_fences, p_waits) u(job, session, fence, wait) loop
-    update {s}.job j set
-      state = x.state, lost = j.lost + 1, fence = nextval('{s}.fence'), session = null, is_cancel_requested = false,
-      error = 'lost: the session of attempt ' || j.attempt || ' ended before its outcome was stored',
-      run_at = case when x.state = 'ready' then {s}.after(v_now, r.wait) else j.run_at end,
-      finished_at = case when x.state = 'ready' then j.finished_at else v_now end
-    from (
-      select y.id, case when y.is_cancel_requested then 'cancelled'
-        when y.is_abandoned or y.lost + 1 >= p_max_lost then 'parked'
-        else 'ready' end as state
-      from {s}.job y where y.id = r.job for update) x
-    where j.id = x.id and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence
-    returning j.* into v_job;
-    if found then
-      return next v_job;
-      if v_job.state <> 'ready' and v_job.schedule is not null then
-        perform {s}.after_job(v_job.schedule, v_now);
+    select * into v from {s}.job j
+    where j.id = r.job and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence
+    for update skip locked;
+    continue when not found or v.schedule = any(v_held);
+    v.state := case when v.is_cancel_requested then 'cancelled' when v.is_abandoned or v.lost + 1 >= p_max_lost then 'parked'
+      else 'ready' end;
+    v.error := 'lost: the session of attempt ' || v.attempt || ' ended before its outcome was stored';
+    v.lost := v.lost + 1;
+    v.fence := nextval('{s}.fence');
+    v.session := null;
+    v.is_cancel_requested := false;
+    if v.state = 'ready' then
+      v.run_at := {s}.after(v_now, r.wait);
+    else
+      v.finished_at := v_now;
+    end if;
+    if v.state = 'cancelled' then
+      perform {s}.keep(v);
+    else
+      update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = null,
+        is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at
+      where j.id = v.id;
+      if v.state = 'parked' then
+        delete from {s}.key k where k.task = v.task and k.key = v.key and k.job = v.id;
       end if;
+    end if;
+    return next v;
+    if v.state <> 'ready' and v.schedule is not null then
+      perform {s}.after_job(v.schedule, v_now);
     end if;
   end loop;
 end $$;

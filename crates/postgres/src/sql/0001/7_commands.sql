@@ -13,7 +13,7 @@ begin
     return 'not_found';
   end if;
   for v_attempt in 1..3 loop
-    if exists (select from {s}.job where id = p_job) then
+    if exists (select from {s}.job where id = p_job) or {s}.has_ended(p_job, '-infinity') then
       return 'ok';
     end if;
     if v.is_exclusive then
@@ -30,7 +30,7 @@ begin
   raise exception 'the schedule changed too often' using errcode = '40001';
 end $$;
 
--- Locks the row of a job, after that of its schedule, and returns it.
+-- Locks the row of an unfinished or parked job, after that of its schedule, and returns it.
 create function {s}.lock_job(p_job uuid) returns {s}.job language plpgsql volatile as $$
 declare
   v {s}.job;
@@ -50,11 +50,13 @@ declare
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
   if v.id is null then
-    return 'not_found';
+    return coalesce((select d.state from {s}.done_job(p_job, v_now) d), 'not_found');
   elsif v.state = 'running' then
     update {s}.job set is_cancel_requested = true where id = p_job;
   elsif v.state = 'ready' then
-    update {s}.job set state = 'cancelled', finished_at = v_now where id = p_job;
+    v.state := 'cancelled';
+    v.finished_at := v_now;
+    perform {s}.keep(v);
     if v.schedule is not null then
       perform {s}.after_job(v.schedule, v_now);
     end if;
@@ -73,32 +75,55 @@ declare
   v_other uuid;
 begin
   if v.id is null then
+    select * into v from {s}.done_job(p_job, v_now);
+    if v.schedule is not null then
+      perform {s}.lock_schedules(array[v.schedule]);
+    end if;
+  end if;
+  if v.id is null then
     return 'not_found';
   elsif v.state = 'running' then
     return v.state;
+  elsif v.state = 'ready' then
+    update {s}.job set run_at = v_now, finished_at = null where id = p_job;
+    perform {s}.nudge();
+    return 'ok';
   end if;
   for v_attempt in 1..3 loop
-    if v.state <> 'ready' then
-      select id into v_other from {s}.job where task = v.task and key = v.key and state in ('ready', 'running');
-      if not found and v.is_exclusive then
-        select id into v_other from {s}.job
-        where schedule = v.schedule and is_exclusive and state in ('ready', 'running');
+    if v.key is not null then
+      insert into {s}.key (task, key, job) values (v.task, v.key, p_job) on conflict do nothing;
+      if not found then
+        select job into v_other from {s}.key where task = v.task and key = v.key;
+        -- RACE: the other may have ended between two statements; then the key is free.
+        continue when not found;
+        return v_other::text;
       end if;
-      if v_other is not null then
+    end if;
+    if v.is_exclusive then
+      select id into v_other from {s}.job where schedule = v.schedule and is_exclusive and state in ('ready', 'running');
+      if found then
+        delete from {s}.key where task = v.task and key = v.key and job = p_job;
         return v_other::text;
       end if;
     end if;
     begin
-      update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
-        max_attempts = case when v.state = 'ready' then max_attempts else greatest(max_attempts, attempt + 1) end,
-        lost = case when v.state = 'ready' then lost else 0 end,
-        undecoded = case when v.state = 'ready' then undecoded else 0 end
-      where id = p_job;
+      if v.state = 'parked' then
+        update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
+          max_attempts = greatest(max_attempts, attempt + 1), lost = 0, undecoded = 0
+        where id = p_job;
+      else
+        v := {s}.take_done(p_job);
+        insert into {s}.job (id, task, payload, payload_version, queue, priority, key, run_at, attempt, max_attempts,
+          is_abandoned, fence, session, schedule, tick, missed, created_at, started_at, error, is_exclusive, is_key_until_start)
+        select v.id, v.task, v.payload, v.payload_version, v.queue, v.priority, v.key, v_now, v.attempt,
+          greatest(v.max_attempts, v.attempt + 1), v.is_abandoned, v.fence, v.session, v.schedule, v.tick, v.missed, v.created_at,
+          v.started_at, v.error, v.is_exclusive, v.is_key_until_start;
+      end if;
       perform {s}.nudge();
       return 'ok';
     exception when unique_violation then
-      -- RACE: another job took the key since the look.
-      null;
+      -- RACE: another job of the schedule came since the look.
+      delete from {s}.key where task = v.task and key = v.key and job = p_job;
     end;
   end loop;
   raise exception 'the jobs of the key changed too often' using errcode = '40001';
@@ -111,15 +136,60 @@ declare
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
   if v.id is null then
-    return 'not_found';
+    v := {s}.take_done(p_job);
+    if v.id is null then
+      return 'not_found';
+    end if;
   elsif v.state = 'running' then
     return v.state;
   end if;
   delete from {s}.job where id = p_job;
+  delete from {s}.key where task = v.task and key = v.key and job = p_job;
   if v.schedule is not null then
     perform {s}.after_job(v.schedule, v_now);
   end if;
   return 'ok';
+end $$;
+
+-- Jobs that meet all conditions, in the order of their identities. Of `done` rows are read in the order of their least identity,
+-- until no later one can have a job of the page.
+create function {s}.list(
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+returns setof {s}.job language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+declare
+  v_found {s}.job[] := '{}';
+  d {s}.done;
+begin
+  if p_state is null or p_state in ('done', 'cancelled') then
+    for d in
+      select * from {s}.done
+      where (p_after is null or greatest_id > p_after) and (p_task is null or p_task = any(task))
+        and (p_queue is null or p_queue = any(queue)) and (p_state is null or p_state = any(state))
+        and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule))
+      order by least_id
+    loop
+      exit when cardinality(v_found) >= p_limit and v_found[p_limit].id <= d.least_id;
+      v_found := array(
+        select f::{s}.job from (
+          select f.* from unnest(v_found) f
+          union all
+          select j.* from {s}.done_jobs(d) j
+          where (p_after is null or j.id > p_after) and (p_task is null or j.task = p_task)
+            and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
+            and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)) f
+        order by f.id limit p_limit);
+    end loop;
+  end if;
+  return query
+  select x.* from (
+    select f.* from unnest(v_found) f
+    union all
+    (select j.* from {s}.job j
+     where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
+       and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key)
+       and (p_schedule is null or j.schedule = p_schedule) and (p_after is null or j.id > p_after)
+     order by j.id limit p_limit)) x
+  order by x.id limit p_limit;
 end $$;
 
 -- Cancels, retries or removes up to so many jobs, in the order of their identities. Returns with how many that was done, and
@@ -133,20 +203,17 @@ declare
   v_ids uuid[];
   v_schedules text[];
   v_id uuid;
+  v_now timestamptz := {s}.in_time(p_not_after);
 begin
-  perform {s}.in_time(p_not_after);
   select array_agg(f.id order by f.id), array_agg(f.schedule) into v_ids, v_schedules from (
-    select id, schedule from {s}.job
-    where (p_task is null or task = p_task) and (p_queue is null or queue = p_queue)
-      and (p_state is null or state = p_state) and (p_key is null or key = p_key)
-      and (p_schedule is null or schedule = p_schedule) and (p_after is null or id > p_after)
-    order by id limit p_limit) f;
+    select l.id, l.schedule from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
   perform {s}.lock_schedules(v_schedules);
   done := 0;
   foreach v_id in array coalesce(v_ids, array[]::uuid[]) loop
     -- RACE: the state and the key may have changed since the look; nothing else does.
-    perform from {s}.job
-    where id = v_id and (p_state is null or state = p_state) and (p_key is null or key = p_key) for update;
+    perform from {s}.job where id = v_id for update;
+    perform from (select state, key from {s}.job where id = v_id union all select state, key from {s}.done_job(v_id, v_now)) j
+    where (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key);
     if found and 'ok' = (case p_action
       when 'cancel' then {s}.cancel(v_id, p_not_after)
       when 'retry' then {s}.retry(v_id, p_not_after)
@@ -160,11 +227,11 @@ begin
   end if;
 end $$;
 
--- How many jobs wait, run and are parked: each state is read from an index of its own, and what is done not at all.
+-- How many jobs wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
 returns table (
   queue text, task text, due bigint, later bigint, running bigint, parked bigint, oldest timestamptz, now timestamptz)
-language plpgsql volatile set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql volatile set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := {s}.clock();
@@ -175,11 +242,7 @@ begin
   from (
     select j.queue, j.task, count(*) filter (where j.run_at <= v_now) as due, count(*) filter (where j.run_at > v_now) as later,
       0 as running, 0 as parked, min(j.run_at) filter (where j.run_at <= v_now) as oldest
-    from {s}.job j where j.state = 'ready' and j.lost < 1 and not j.is_abandoned group by j.queue, j.task
-    union all
-    select j.queue, j.task, count(*) filter (where j.run_at <= v_now), count(*) filter (where j.run_at > v_now),
-      0, 0, min(j.run_at) filter (where j.run_at <= v_now)
-    from {s}.job j where j.state = 'ready' and (j.lost > 0 or j.is_abandoned) group by j.queue, j.task
+    from {s}.job j where j.state = 'ready' group by j.queue, j.task
     union all
     select j.queue, j.task, 0, 0, count(*), 0, null from {s}.job j where j.state = 'running' group by j.queue, j.task
     union all
@@ -194,6 +257,7 @@ declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_count bigint;
   v_over bigint;
+  v_until timestamptz;
 begin
   -- One that is locked is being changed, or deleted by another process.
   with over as materialized (
@@ -204,18 +268,21 @@ begin
   gone as (delete from {s}.schedule s using over where s.name = over.name returning 1)
   select count(*) into v_over from gone;
   with old as materialized (
-    select o.id from (
-      (select id, finished_at from {s}.job
-       where state in ('done', 'cancelled') and finished_at <= {s}.before(v_now, p_keep_done)
-       order by finished_at, id limit p_limit)
-      union all
-      (select id, finished_at from {s}.job
-       where state = 'parked' and finished_at <= {s}.before(v_now, p_keep_parked)
-       order by finished_at, id limit p_limit)) o
-    order by o.finished_at, o.id limit p_limit),
-  gone as (
-    delete from {s}.job j using old where j.id = old.id and j.state in ('done', 'cancelled', 'parked') returning 1)
+    select id from {s}.job
+    where state = 'parked' and finished_at <= {s}.before(v_now, p_keep_parked)
+    order by finished_at, id limit p_limit for update skip locked),
+  gone as (delete from {s}.job j using old where j.id = old.id returning 1)
   select count(*) into v_count from gone;
+  -- Whole rows go. Those of one instant go together.
+  select min(d.ended_at) into v_until from (
+    select ended_at, sum(cardinality(id)) over (order by ended_at) as total from {s}.done
+    where ended_at <= {s}.before(v_now, p_keep_done) order by ended_at limit p_limit) d
+  where d.total >= p_limit;
+  with old as materialized (
+    select ctid, cardinality(id) as jobs from {s}.done
+    where p_limit > 0 and ended_at <= coalesce(v_until, {s}.before(v_now, p_keep_done)) for update skip locked),
+  gone as (delete from {s}.done d using old where d.ctid = old.ctid returning old.jobs)
+  select v_count + coalesce(sum(jobs), 0) into v_count from gone;
   return v_over + v_count;
 end $$;
 

@@ -1,10 +1,55 @@
-//! What a registration or a command makes of a schedule: the same in each store.
+//! How registrations and commands change a schedule, in every store.
 
-use crate::request::{Command, Commanded, RegisteredSchedule, Registration};
-use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule};
+use crate::request::{Command, Commanded, Fire, Fired, OnBusy, RegisteredSchedule, Registration};
+use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
+/// How a store goes on with a [`Fire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FireStep {
+    /// The request is answered.
+    Answer(Fired),
+    /// The tick becomes a job. If it is a new one, [`StoredSchedule::has_fired`] counts it.
+    Insert(TickJob),
+}
+
 impl StoredSchedule {
+    /// Fires a tick of a session that is alive. The schedule is busy if a job keeps others out.
+    pub fn fire(&mut self, request: &Fire, now: StoreTime, is_busy: bool) -> FireStep {
+        let tick = request.job.as_ref();
+        if !request.has_seen(self) {
+            return FireStep::Answer(Fired::Refused(Some(Box::new(self.clone()))));
+        }
+        if now < request.cursor || tick.is_some_and(|job| now < job.tick) {
+            return FireStep::Answer(Fired::TooEarly);
+        }
+        let is_blocked = tick.is_some() && is_busy && self.is_exclusive();
+        if is_blocked && request.on_busy == OnBusy::Wait {
+            return FireStep::Answer(Fired::Busy);
+        }
+        (self.cursor, self.next) = (request.cursor, request.next);
+        self.skips = self.skips.plus(request.skips);
+        match (tick, is_blocked, request.on_busy) {
+            (None, ..) => FireStep::Answer(Fired::Moved(None)),
+            (Some(tick), false, _) => FireStep::Insert(tick.clone()),
+            (Some(tick), true, OnBusy::Queue) => {
+                let skipped = self.waiting.replace(tick.clone());
+                self.skips.overlap += u64::from(skipped.is_some());
+                FireStep::Answer(Fired::Queued)
+            }
+            (Some(_), true, _) => {
+                self.skips.overlap += 1;
+                FireStep::Answer(Fired::Skipped)
+            }
+        }
+    }
+
+    /// Counts a tick that has become a job.
+    pub fn has_fired(&mut self, tick: StoreTime) {
+        self.fired += 1;
+        self.last_fired = Some(tick);
+    }
+
     /// Registers a definition. The row is what a store has of the schedule, and is to be written as it is then; `opened` is
     /// when the process first opened a session, and the schedule is busy if a job keeps others out.
     pub fn register_as(

@@ -16,11 +16,8 @@ pub(crate) struct Selected(pub(crate) JobFilter);
 type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Selected {
-    pub(crate) const JOBS: &'static str = "select {job_names} from {s}.job
-             where ($1::text is null or task = $1) and ($2::text is null or queue = $2)
-               and ($3::text is null or state = $3) and ($4::text is null or key = $4)
-               and ($5::text is null or schedule = $5) and ($6::uuid is null or id > $6)
-             order by id limit $7";
+    pub(crate) const JOBS: &'static str =
+        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7)";
     pub(crate) const COMMAND: &'static str =
         "select done, last from {s}.command_all($8, $1, $2, $3, $4, $5, $6, $7, $9)";
 

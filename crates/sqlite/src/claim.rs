@@ -1,0 +1,195 @@
+//! Claims jobs.
+//!
+//! A *line* is the ready jobs of one task, queue, priority and kind: a range of one index, in the order in which they are claimed.
+//! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, and jobs that are due later are
+//! behind the end of their line.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rusqlite::{Row, params};
+use scheduler_store::{CLAIM_BYTES_MAX, Damage, Poll, SessionId, StoreTime, StoredJob};
+
+use crate::job_row::{JobRow, job_columns};
+use crate::tx::Tx;
+
+/// The bits of the column `care`.
+const ABANDON: i64 = 1;
+const LOST: i64 = 2;
+
+/// The jobs of one task, queue, priority and kind.
+#[derive(Debug)]
+pub(crate) struct Line {
+    task: String,
+    queue: String,
+    /// The place of the priority: 0 for the highest.
+    band: i64,
+    care: i64,
+}
+
+/// Queue, band and care of a line.
+type Place = (String, i64, i64);
+
+/// The first line of a task from a place on. It is `>=` and not `>`: SQLite looks for the first row that is not smaller in both
+/// cases, and with `>` would walk over all rows of the line that was named.
+const NEXT: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+                    AND task = ?1 AND (queue, band, care) >= (?2, ?3, ?4) ORDER BY queue, band, care LIMIT 1";
+
+/// The same in one queue.
+const NEXT_OF_QUEUE: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND (band, care) >= (?3, ?4) ORDER BY band, care LIMIT 1";
+
+const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND band = ?3 AND care = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+
+const DUE: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+     AND band = ?3 AND care = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
+);
+
+impl Tx<'_> {
+    /// The lines that have jobs, of the tasks and queues of a poll: a step from line to line in the index.
+    pub(crate) fn lines(&self, request: &Poll) -> rusqlite::Result<Vec<Line>> {
+        let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
+        let mut lines = Vec::new();
+        for task in tasks {
+            match &request.queues {
+                None => self.add_all(task, &mut lines)?,
+                Some(queues) => {
+                    for queue in queues.iter().collect::<BTreeSet<_>>() {
+                        self.add_of_queue(task, queue, &mut lines)?;
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    fn add_all(&self, task: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+        let (mut queue, mut from) = (String::new(), (i64::MIN, 0));
+        while let Some(place) = self.first(NEXT, params![task, queue, from.0, from.1], place_at)? {
+            let (task, (band, care)) = (task.to_owned(), (place.1, place.2));
+            lines.push(Line { task, queue: place.0.clone(), band, care });
+            (queue, from) = (place.0, (band, care + 1));
+        }
+        Ok(())
+    }
+
+    fn add_of_queue(&self, task: &str, queue: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+        let mut from = (i64::MIN, 0);
+        while let Some((_, band, care)) =
+            self.first(NEXT_OF_QUEUE, params![task, queue, from.0, from.1], place_at)?
+        {
+            lines.push(Line { task: task.to_owned(), queue: queue.to_owned(), band, care });
+            from = (band, care + 1);
+        }
+        Ok(())
+    }
+
+    /// When the next job becomes due that is not now.
+    pub(crate) fn next_job(&self, lines: &[Line]) -> rusqlite::Result<Option<StoreTime>> {
+        let mut next = None;
+        for line in lines {
+            let first = self.first(
+                FIRST_LATER,
+                params![line.task, line.queue, line.band, line.care, self.now.as_micros()],
+                |row| Ok(StoreTime::from_micros(row.get(0)?)),
+            )?;
+            next = [next, first].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    /// Claims jobs of these lines. Damaged ones are parked.
+    pub(crate) fn claim_of(
+        &self,
+        lines: &[Line],
+        request: &Poll,
+        damaged: &mut Vec<Damage>,
+    ) -> rusqlite::Result<Vec<StoredJob>> {
+        let mut due = Vec::new();
+        for line in lines {
+            self.read_due(line, request, &mut due)?;
+        }
+        let (good, bad): (Vec<_>, Vec<_>) = due.into_iter().partition(|row| row.damage().is_none());
+        for row in bad {
+            damaged.push(self.park(row)?);
+        }
+        let chosen = request.choose(good, |row: &JobRow| &row.job);
+        chosen.into_iter().map(|row| self.claim(row, request.session)).collect()
+    }
+
+    /// Reads of a line what may be claimed of it.
+    fn read_due(&self, line: &Line, request: &Poll, due: &mut Vec<JobRow>) -> rusqlite::Result<()> {
+        let is = |bit| line.care & bit != 0;
+        let limit = request.line_limit(&line.task, is(ABANDON), is(LOST));
+        let now = self.now.as_micros();
+        let mut statement = self.statement(DUE)?;
+        let mut rows =
+            statement.query(params![line.task, line.queue, line.band, line.care, now, limit])?;
+        let mut bytes = 0;
+        while bytes <= CLAIM_BYTES_MAX
+            && let Some(row) = rows.next()?
+        {
+            let row = JobRow::read(row)?;
+            bytes += row.job.payload.bytes.len();
+            due.push(row);
+        }
+        Ok(())
+    }
+
+    /// Gives a job to a session.
+    pub(crate) fn claim(&self, row: JobRow, session: SessionId) -> rusqlite::Result<StoredJob> {
+        let (seq, key_until, mut job) = (row.seq, row.key_until, row.job);
+        job.claim(session, self.next_fence(), key_until, self.now);
+        self.execute(
+            "UPDATE scheduler_job SET state = 'running', session = ?2, fence = ?3, attempt = ?4, started_at = ?5, \
+             key = ?6 WHERE seq = ?1",
+            params![
+                seq,
+                session.as_uuid().into_bytes(),
+                crate::job_row::capped(job.fence.0),
+                job.attempt,
+                self.now.as_micros(),
+                job.key,
+            ],
+        )?;
+        Ok(job)
+    }
+}
+
+fn place_at(row: &Row<'_>) -> rusqlite::Result<Place> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{self, MIGRATIONS};
+    use crate::tables::Tables;
+
+    /// What costs nothing by these plans: jobs of other tasks, and those that are due later.
+    #[test]
+    fn each_statement_is_a_range_of_one_index() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        assert!(schema::migrate(&db, &Tables::DEFAULT, MIGRATIONS).is_ok());
+        let line = "task=? AND queue=? AND band=? AND care=?";
+        for (sql, range) in [
+            (NEXT, "task=? AND (queue,band,care)>(?,?,?)".to_owned()),
+            (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,care)>(?,?)".to_owned()),
+            (FIRST_LATER, format!("{line} AND run_at>?")),
+            (DUE, format!("{line} AND run_at<?")),
+        ] {
+            let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            for number in 1..=plan.parameter_count() {
+                plan.raw_bind_parameter(number, 1).unwrap();
+            }
+            let mut rows = plan.raw_query();
+            let text: String = rows.next().unwrap().expect("a plan").get(3).unwrap();
+            assert!(text.ends_with(&format!("INDEX scheduler_job_ready ({range})")), "{text}");
+            assert!(rows.next().unwrap().is_none(), "a second step: {sql}");
+        }
+    }
+}

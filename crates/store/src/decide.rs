@@ -1,0 +1,159 @@
+//! How requests change a job, in every store.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::id::{Fence, SessionId};
+use crate::job::{JobState, KeyUntil, OnLost, StoredJob};
+use crate::request::{CLAIM_BYTES_MAX, End, Poll, Reap, reap_wait};
+use crate::text::storable;
+use crate::time::StoreTime;
+
+impl Poll {
+    /// How many jobs may be claimed of a task, all kinds and queues together.
+    #[must_use]
+    pub fn room(&self, task: &str) -> u32 {
+        let rooms = self.tasks.iter().rev().find(|room| &*room.task == task);
+        rooms.map_or(0, |room| room.room)
+    }
+
+    /// How many jobs may be claimed of one task and one kind, whatever else is claimed. A store reads no more of the jobs
+    /// of one task, queue, priority and kind.
+    #[must_use]
+    pub fn line_limit(&self, task: &str, is_abandon: bool, is_lost: bool) -> u32 {
+        let abandon = if is_abandon { self.abandon_limit } else { u32::MAX };
+        let lost = if is_lost { self.lost_limit } else { u32::MAX };
+        self.limit.min(self.room(task)).min(abandon).min(lost)
+    }
+
+    /// The jobs that are claimed of those that are due, in their order. The limits count one after the other: the kinds of jobs
+    /// over all tasks, the room of each task, the limit of the poll, and [`CLAIM_BYTES_MAX`].
+    #[must_use]
+    pub fn choose<T>(&self, mut due: Vec<T>, job: impl Fn(&T) -> &StoredJob) -> Vec<T> {
+        due.sort_by_key(|each| {
+            let job = job(each);
+            (Reverse(job.priority), job.run_at, job.id)
+        });
+        let mut lines = BTreeMap::new();
+        due.retain(|each| {
+            let job = job(each);
+            let (is_abandon, is_lost) = (job.on_lost == OnLost::Abandon, job.lost > 0);
+            let line = (job.queue.clone(), job.task.clone(), job.priority, is_abandon, is_lost);
+            up_to(lines.entry(line).or_default(), self.line_limit(&job.task, is_abandon, is_lost))
+        });
+        let (mut abandon, mut lost) = (0, 0);
+        due.retain(|each| {
+            let job = job(each);
+            let is_in_abandon =
+                job.on_lost != OnLost::Abandon || up_to(&mut abandon, self.abandon_limit);
+            let is_in_lost = job.lost == 0 || up_to(&mut lost, self.lost_limit);
+            is_in_abandon && is_in_lost
+        });
+        let mut rooms = BTreeMap::new();
+        due.retain(|each| {
+            let task = &job(each).task;
+            up_to(rooms.entry(task.clone()).or_default(), self.room(task))
+        });
+        due.truncate(self.limit as usize);
+        let mut bytes = 0;
+        let fits = |each: &T| {
+            let is_first = bytes == 0;
+            bytes += job(each).payload.bytes.len();
+            is_first || bytes <= CLAIM_BYTES_MAX
+        };
+        let count = due.iter().map(fits).take_while(|fits| *fits).count();
+        due.truncate(count);
+        due
+    }
+}
+
+/// Counts one, and returns true while there are no more than the limit.
+fn up_to(count: &mut u32, limit: u32) -> bool {
+    *count = count.saturating_add(1);
+    *count <= limit
+}
+
+impl StoredJob {
+    /// The job belongs to a session from now on.
+    pub fn claim(&mut self, session: SessionId, fence: Fence, key_until: KeyUntil, now: StoreTime) {
+        (self.state, self.session, self.fence) = (JobState::Running, Some(session), fence);
+        self.attempt += 1;
+        self.started_at = Some(now);
+        if key_until == KeyUntil::Start {
+            self.key = None;
+        }
+    }
+
+    /// The session of a running job has died.
+    pub fn lose(&mut self, reap: &Reap, fence: Fence, now: StoreTime) {
+        self.lost += 1;
+        (self.fence, self.session) = (fence, None);
+        // A loss is no failure: a job whose attempts are used up has not failed them.
+        let is_over = self.on_lost == OnLost::Abandon || self.lost >= reap.max_lost;
+        self.state = match (self.is_cancel_requested, is_over) {
+            (true, _) => JobState::Cancelled,
+            (_, true) => JobState::Parked,
+            _ => JobState::Ready,
+        };
+        self.error = Some(self.lost_error());
+        self.is_cancel_requested = false;
+        match self.state {
+            JobState::Ready => self.run_at = now.after(reap_wait(self.id, reap)),
+            _ => self.finished_at = Some(now),
+        }
+    }
+
+    /// Ends the claim of a running job.
+    pub fn end(&mut self, end: &End, now: StoreTime) {
+        let was_no_attempt =
+            matches!(end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
+        if was_no_attempt {
+            self.attempt = self.attempt.saturating_sub(1);
+        }
+        match end {
+            End::Failed { error, .. } | End::Park { error } | End::Undecodable { error, .. } => {
+                self.error = Some(storable(error));
+            }
+            End::Done => self.error = None,
+            End::Cancelled | End::Snooze { .. } | End::GiveBack => {}
+        }
+        match end {
+            End::Undecodable { .. } => self.undecoded += 1,
+            End::GiveBack => {}
+            _ => self.undecoded = 0,
+        }
+        let wait = match *end {
+            End::Failed { after, .. } if self.attempt < self.max_attempts => Some(after),
+            End::Snooze { after } => Some(after),
+            End::Undecodable { after, limit, .. } if self.undecoded < limit => Some(after),
+            End::GiveBack => Some(Duration::ZERO),
+            _ => None,
+        };
+        self.state = match (end, wait) {
+            (End::Done, _) => JobState::Done,
+            (End::Cancelled, _) => JobState::Cancelled,
+            (End::Park { .. }, _) => JobState::Parked,
+            _ if self.is_cancel_requested => JobState::Cancelled,
+            (_, Some(_)) => JobState::Ready,
+            (_, None) => JobState::Parked,
+        };
+        match (self.state, end, wait) {
+            (JobState::Ready, End::GiveBack, _) => {}
+            (JobState::Ready, _, Some(wait)) => self.run_at = now.after(wait),
+            _ => {
+                self.finished_at = Some(now);
+                self.is_cancel_requested = false;
+            }
+        }
+    }
+
+    /// Makes a job ready at once that waits or has ended, by hand.
+    pub fn retry(&mut self, now: StoreTime) {
+        if self.state != JobState::Ready {
+            self.max_attempts = self.max_attempts.max(self.attempt.saturating_add(1));
+            (self.lost, self.undecoded) = (0, 0);
+        }
+        (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
+    }
+}
