@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-steps=(loom shuttle simulation planner lives soak scenarios clock clients cluster churn queue bounds fuzz asan tsan mutants)
+steps=(loom shuttle simulation planner lives clock clients cluster churn queue bounds fuzz asan tsan mutants)
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
 # The first in the deep tier, the second with `--brief`.
@@ -55,26 +55,14 @@ step_simulation() {
   ci/simulation.sh "$(size 10000000 100000)"
 }
 
-# What is planned, and what a scheduled task does, against the naive specification.
+# The planner, and a scheduled task, against the specification.
 step_planner() {
   TEST_SIM_SEEDS="$(size 2000000 20000)" named_tests -p scheduler-rs --lib specification:: -- --nocapture
 }
 
 # Whole lives of tasks, against what must hold in each of them.
 step_lives() {
-  TEST_SIM_SEEDS="$(size 100000 3000)" \
-    named_tests -p scheduler-rs --lib simulation:: -- --skip soak --nocapture
-}
-
-# Few tasks and very many fire times, over simulated years.
-step_soak() {
-  TEST_SOAK_FIRINGS="$(size 1000000000 1000000)" named_tests -p scheduler-rs --lib soak -- --nocapture
-}
-
-# The same scenarios on the real clock and simulated.
-step_scenarios() {
-  TEST_SCENARIOS="$(size 10000 200)" \
-    named_tests -p tests --test facade as_simulated -- --nocapture
+  TEST_SIM_SEEDS="$(size 100000 3000)" named_tests -p scheduler-rs --lib simulation:: -- --nocapture
 }
 
 # The whole scheduler by the system's clock.

@@ -11,7 +11,7 @@ cluster() {
   done
 }
 # More of what a machine of one's own does a little of.
-export TEST_ROUNDS=all TEST_NODE_SEEDS=10000 TEST_SOAK_FIRINGS=30000 TEST_DIFFERENTIAL_STEPS=5000
+export TEST_ROUNDS=all TEST_NODE_SEEDS=10000 TEST_DIFFERENTIAL_STEPS=5000
 cargo test --workspace --all-features --no-run
 log=$(mktemp)
 cluster >"$log" 2>&1 &

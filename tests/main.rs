@@ -5,7 +5,6 @@
 //! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
 //! process has once, is a module of `annotations.rs`.
 
-mod as_simulated_real_clock;
 mod bounded;
 mod bounded_messages;
 mod changed_while_running;

@@ -12,10 +12,11 @@ pub(super) trait Empty: Default + 'static {
     const EMPTY: &'static Self;
 }
 
-impl<T> Empty for VecDeque<T>
-where
-    T: 'static,
-{
+impl<T: 'static> Empty for Vec<T> {
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<T: 'static> Empty for VecDeque<T> {
     const EMPTY: &'static Self = &Self::new();
 }
 

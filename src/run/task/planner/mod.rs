@@ -37,7 +37,7 @@ use scheduler_core::{Due, Now, Tick, WallTime};
 use super::fire_times::{FireTime, FireTimes, Limit, Range};
 use super::fired_intervals::FiredIntervals;
 use super::jitter::SeededJitter;
-use super::lazy_box::LazyBox;
+use super::lazy_box::{Empty, LazyBox};
 use super::manual::RunReply;
 use super::pause::ActivePause;
 use super::policy::Policy;
@@ -118,8 +118,8 @@ pub(super) struct Planner {
     fired: LazyBox<FiredIntervals>,
     /// The last look at the clocks.
     last_look: Now,
-    skip_reports: SkipReports,
-    skips: Vec<Skip>,
+    skip_reports: LazyBox<SkipReports>,
+    skips: LazyBox<Vec<Skip>>,
     /// Whether a pause has ended by its time, which is not reported yet.
     has_resumed: bool,
 }
@@ -130,6 +130,10 @@ struct SkipReports {
     /// How long until the next but one; it grows.
     gap: Duration,
     next_at: Tick,
+}
+
+impl Empty for SkipReports {
+    const EMPTY: &'static Self = &Self { gap: Duration::ZERO, next_at: Tick::ZERO };
 }
 
 impl Planner {
@@ -154,8 +158,8 @@ impl Planner {
             queries: LazyBox::default(),
             fired: LazyBox::default(),
             last_look: now,
-            skip_reports: SkipReports::default(),
-            skips: Vec::new(),
+            skip_reports: LazyBox::default(),
+            skips: LazyBox::default(),
             has_resumed: false,
         }
     }
@@ -251,7 +255,7 @@ impl Planner {
         self.settle(if is_queued { Limit::UpTo(now) } else { Limit::Before(now) }, now);
         self.running -= 1;
         self.overrun = None;
-        self.skip_reports = SkipReports::default();
+        self.skip_reports = LazyBox::default();
         if is_refused && run.cause == Cause::Schedule {
             self.starts -= 1;
         }
@@ -388,7 +392,7 @@ impl Planner {
 
     /// Takes out the skips since the last call.
     pub(super) fn take_skips(&mut self) -> Vec<Skip> {
-        std::mem::take(&mut self.skips)
+        self.skips.take()
     }
 
     /// Returns true if fire times were missed, and not reported, that are at least so old.
@@ -498,7 +502,7 @@ impl Planner {
     fn start(&mut self, fire: FireTime, request: Option<RunRequest>) -> Start {
         let cause = if request.is_some() { Cause::Manual } else { Cause::Schedule };
         self.running += 1;
-        self.skip_reports = SkipReports::default();
+        self.skip_reports = LazyBox::default();
         if cause == Cause::Schedule {
             self.starts += 1;
             self.mark_fired(fire);
@@ -518,21 +522,5 @@ impl Planner {
             let next = self.times.first_unfired_after(at, &self.fired);
             self.next = self.admitted(next);
         }
-    }
-}
-
-#[cfg(test)]
-impl Planner {
-    /// Returns how many fire times before an instant have come and are not decided.
-    pub(super) fn undecided_before(&self, instant: WallTime) -> u64 {
-        let now = self.last_look;
-        let is_before = |fire: &FireTime| fire.at.as_wall(now) < instant;
-        let waiting = self.waiting.iter().flat_map(|waiting| {
-            let Range { first, last, .. } = waiting.range;
-            std::iter::successors(Some(first), move |fire| {
-                self.times.following(*fire).filter(|_| *fire != last)
-            })
-        });
-        waiting.chain(self.queued).filter(is_before).count() as u64
     }
 }

@@ -16,7 +16,6 @@ mod contained;
 mod dropped;
 mod ends;
 mod gates;
-mod histories;
 #[cfg(feature = "durable")]
 mod jobs;
 mod limits;

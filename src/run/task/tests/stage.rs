@@ -164,10 +164,6 @@ impl Stage {
         }
     }
 
-    pub(super) fn now(&self) -> Duration {
-        self.clock.now().since(Tick::ZERO)
-    }
-
     /// Lets time pass up to a time since the start, in milliseconds, and whatever is due happen.
     pub(super) fn until(&mut self, at_ms: u64) {
         let end = Tick::ZERO + ms(at_ms);

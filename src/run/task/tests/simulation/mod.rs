@@ -29,7 +29,6 @@
 //! | `runs` | what holds for its runs in progress |
 //! | `world` | clock, workers, tasks: goes through a plan |
 //! | `random_lives` | many seeds, and bugs that are planted to be found |
-//! | `soak` | few tasks and very many fire times |
 //!
 //! # What it must never do
 //!
@@ -46,6 +45,5 @@ mod checker;
 mod plan;
 mod random_lives;
 mod runs;
-mod soak;
 mod times;
 mod world;
