@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::WallTime;
 
 use super::{Counters, Failure, Outcome, RunRecord, SharedTotals, SkipReason, Totals};
-use crate::run::{Cause, Run};
+use crate::run::Run;
 
 /// How many runs are kept.
 pub(crate) const RUNS_KEPT: usize = 20;
@@ -21,7 +21,7 @@ pub(crate) struct History(
 #[derive(Clone, Debug, Default)]
 struct Past {
     /// A ring: a new record replaces the oldest.
-    runs: Vec<Kept>,
+    runs: Vec<RunRecord>,
     /// Where the next record goes.
     next: usize,
     counters: Counters,
@@ -34,34 +34,6 @@ struct Past {
     totals: Option<SharedTotals>,
 }
 
-/// A record with its instants as numbers: most are never read.
-#[derive(Clone, Debug)]
-struct Kept {
-    number: u64,
-    cause: Cause,
-    fire_time: WallTime,
-    started_at: WallTime,
-    took: Duration,
-    attempts: u32,
-    outcome: Outcome,
-    notes: Vec<Box<str>>,
-}
-
-impl Kept {
-    fn record(&self) -> RunRecord {
-        RunRecord {
-            number: self.number,
-            cause: self.cause,
-            fire_time: self.fire_time.to_utc(),
-            started_at: self.started_at.to_utc(),
-            took: self.took,
-            attempts: self.attempts,
-            outcome: self.outcome.clone(),
-            notes: self.notes.clone(),
-        }
-    }
-}
-
 /// What a finished run changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
@@ -72,7 +44,7 @@ pub(crate) struct Recorded {
 }
 
 impl Past {
-    fn latest_first(&self) -> impl Iterator<Item = &Kept> {
+    fn latest_first(&self) -> impl Iterator<Item = &RunRecord> {
         let (newer, older) = self.runs.split_at(self.next);
         newer.iter().rev().chain(older.iter().rev())
     }
@@ -117,19 +89,19 @@ impl History {
             past.streak += 1;
             past.first_failure.get_or_insert_with(|| Box::new((began, failure.clone())));
         }
-        let kept = Kept {
+        let record = RunRecord {
             number: run.number(),
             cause: run.cause(),
-            fire_time: run.planned_for(),
-            started_at: began,
+            fire_time: run.fire_time(),
+            started_at: began.to_utc(),
             took,
             attempts: run.attempts(),
             outcome: outcome.clone(),
             notes: run.take_notes(),
         };
         match past.runs.get_mut(past.next) {
-            Some(oldest) => *oldest = kept,
-            None => past.runs.push(kept),
+            Some(oldest) => *oldest = record,
+            None => past.runs.push(record),
         }
         past.next = (past.next + 1) % RUNS_KEPT;
         if let Some(totals) = &past.totals {
@@ -168,11 +140,11 @@ impl History {
 
     /// The last runs, the latest first.
     pub(crate) fn runs(&self) -> impl Iterator<Item = RunRecord> {
-        self.0.iter().flat_map(|past| past.latest_first().map(Kept::record))
+        self.0.iter().flat_map(|past| past.latest_first().cloned())
     }
 
     /// When the last run ended.
-    pub(crate) fn last_end(&self) -> Option<WallTime> {
+    pub(crate) fn last_end(&self) -> Option<DateTime<Utc>> {
         let run = self.0.as_ref()?.latest_first().next()?;
         Some(run.started_at + run.took)
     }
@@ -208,7 +180,7 @@ impl History {
 mod tests {
     use super::*;
     use crate::observe::{Failure, sample};
-    use crate::run::RunInfo;
+    use crate::run::{Cause, RunInfo};
 
     fn record(history: &mut History, number: u64, attempt: u32, outcome: &Outcome) -> Recorded {
         let began = WallTime::from_nanos(0) + Duration::from_secs(number);

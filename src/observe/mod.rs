@@ -71,7 +71,7 @@ mod format;
 mod history;
 mod listener;
 mod log;
-#[cfg_attr(not(feature = "metrics"), path = "metrics_off.rs")]
+#[cfg(feature = "metrics")]
 mod metrics;
 mod pool_events;
 mod queue;
@@ -87,7 +87,7 @@ mod store_event;
 mod tests;
 mod text;
 mod totals;
-#[cfg_attr(not(feature = "tracing"), path = "tracing_off.rs")]
+#[cfg(feature = "tracing")]
 mod tracing;
 
 pub use scheduler_expr::RuleKind;
@@ -107,7 +107,8 @@ pub(crate) use fields::Fields;
 pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
 pub(crate) use history::History;
 pub(crate) use log::{Level, Log};
-pub(crate) use metrics::meter;
+#[cfg(feature = "metrics")]
+pub(crate) use metrics::Meter;
 pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
@@ -116,4 +117,9 @@ pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
 pub(crate) use text::what;
 pub(crate) use totals::{SharedTotals, Totals};
+#[cfg(feature = "tracing")]
 pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};
+
+/// Without the feature `tracing` no run has a span.
+#[cfg(not(feature = "tracing"))]
+pub(crate) type Span = std::convert::Infallible;

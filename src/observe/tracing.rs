@@ -1,4 +1,4 @@
-//! The bridge to `tracing`: a span for each attempt. `tracing_off` replaces it without the feature.
+//! The bridge to `tracing`: a span for each attempt.
 
 use std::cell::Cell;
 use std::mem;

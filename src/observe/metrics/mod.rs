@@ -24,11 +24,6 @@ pub(crate) struct Meter {
     running: Running,
 }
 
-/// The listener for the recorder of the program.
-pub(crate) fn meter() -> Option<Arc<dyn Listener>> {
-    Some(Arc::new(Meter::default()))
-}
-
 impl Listener for Meter {
     fn on_event(&self, event: &Event) {
         if matches!(event.kind, EventKind::SchedulerStarted { .. }) {
@@ -325,7 +320,7 @@ mod tests {
     }
 
     fn bus() -> Bus {
-        let builder = meter().into_iter().fold(BusBuilder::new(), BusBuilder::in_place);
+        let builder = BusBuilder::new().in_place(Arc::new(Meter::default()));
         builder.build(Arc::new(ManualClock::new())).unwrap()
     }
 

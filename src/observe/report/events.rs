@@ -51,7 +51,7 @@ impl Shown {
     ) -> Option<Message> {
         let kind = (event.kind.name(), which);
         let index = self.0.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.0.push((kind, Limit::new(in_full(event))));
+            self.0.push((kind, Limit::new(in_full(event), 1)));
             self.0.len() - 1
         });
         match self.0[index].1.ask(event.at, count) {

@@ -71,8 +71,8 @@ impl Failures {
     }
 
     /// Whether failures were hidden that may be reported now.
-    pub(super) fn has_hidden(&self, at: DateTime<Utc>) -> bool {
-        self.errors.iter().any(|known| known.limit.has_hidden(at))
+    pub(super) fn has_hidden(&mut self, at: DateTime<Utc>) -> bool {
+        self.errors.iter_mut().any(|known| known.limit.has_hidden(at))
     }
 
     /// The note about hidden failures, once; empty if there are none.
@@ -99,7 +99,7 @@ impl Failures {
         let index = index.unwrap_or_else(|| {
             let in_full =
                 if is_without_tokio(failed.failure) { IN_FULL_FOR_A_BUILD } else { IN_FULL };
-            self.errors.push(Known { is_run, signature, limit: Limit::new(in_full) });
+            self.errors.push(Known { is_run, signature, limit: Limit::new(in_full, 1) });
             self.errors.len() - 1
         });
         &mut self.errors[index]
@@ -118,8 +118,8 @@ impl Failures {
         if kept.len() < ERRORS_KEPT {
             return true;
         }
-        let oldest = kept.into_iter().min_by_key(|index| self.errors[*index].limit.last());
-        let oldest = oldest.filter(|index| !self.errors[*index].limit.is_quiet(at));
+        let oldest = kept.into_iter().min_by_key(|index| self.errors[*index].limit.shown_at());
+        let oldest = oldest.filter(|index| !self.errors[*index].limit.was_shown_lately(at));
         if let Some(oldest) = oldest {
             let mut oldest = self.errors.remove(oldest);
             self.removed.add(&mut oldest);
@@ -131,7 +131,8 @@ impl Failures {
 impl Hidden {
     fn add(&mut self, known: &mut Known) {
         let sum = if known.is_run { &mut self.runs } else { &mut self.attempts };
-        *sum = sum.saturating_add(known.limit.take_hidden().number);
+        let hidden = known.limit.take_hidden().map_or(0, |hidden| hidden.count.number);
+        *sum = sum.saturating_add(hidden);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Limits repeated messages: some in full, then a summary once a minute.
+//! Limits messages by a token bucket: a burst in full, then so many a minute, and a count of the others.
 //!
 //! Time is that of the events, so that a simulated day is reported as a real one.
 
@@ -9,8 +9,8 @@ use scheduler_core::trigger::Zone;
 
 use crate::observe::instant;
 
-/// How long repeated messages are hidden.
-const QUIET: TimeDelta = TimeDelta::minutes(1);
+/// The time after which the bucket gets new tokens.
+const MINUTE: TimeDelta = TimeDelta::minutes(1);
 
 /// How many messages, or fire times that a message is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub(super) struct Count {
     pub(super) at_least: bool,
 }
 
-/// Whether a message is shown.
+/// The decision about one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Show {
-    /// In full. `is_last` is true for the last one before summaries; `hidden` is what was hidden before it.
+    /// In full. `is_last` is true if it took the last token; `hidden` counts those that were hidden before it.
     InFull { is_last: bool, hidden: Option<Hidden> },
     /// As one of `count` since the last one shown, including this one.
     Summed { count: Count, since: DateTime<Utc> },
@@ -31,72 +31,95 @@ pub(super) enum Show {
     Nothing,
 }
 
-/// What was hidden, and not summed up in time.
+/// Messages that were hidden, and the time of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hidden {
     pub(super) count: Count,
     pub(super) last: DateTime<Utc>,
 }
 
-/// Counts a repeated message, and decides when it is shown.
+/// A token bucket: each message that is shown takes a token, and those without one are counted.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
-    in_full: u32,
-    shown: u32,
+    burst: u32,
+    per_minute: u32,
+    tokens: u32,
+    refilled_at: DateTime<Utc>,
+    /// When a message was shown last.
+    shown_at: DateTime<Utc>,
     hidden: Count,
-    last: DateTime<Utc>,
-    last_hidden: DateTime<Utc>,
+    hidden_at: DateTime<Utc>,
 }
 
 impl Limit {
-    /// A limit that shows this many in full first.
-    pub(super) fn new(in_full: u32) -> Self {
+    /// A limit of `burst` messages at once, and `per_minute` after them.
+    pub(super) fn new(burst: u32, per_minute: u32) -> Self {
         let never = DateTime::UNIX_EPOCH;
-        Self { in_full, shown: 0, hidden: Count::default(), last: never, last_hidden: never }
+        let (tokens, hidden) = (burst, Count::default());
+        let (refilled_at, shown_at, hidden_at) = (never, never, never);
+        Self { burst, per_minute, tokens, refilled_at, shown_at, hidden, hidden_at }
     }
 
-    /// When one was shown last.
-    pub(super) fn last(&self) -> DateTime<Utc> {
-        self.last
+    /// Returns when a message was shown last.
+    pub(super) fn shown_at(&self) -> DateTime<Utc> {
+        self.shown_at
+    }
+
+    /// Returns true if a message was shown less than a minute ago.
+    pub(super) fn was_shown_lately(&self, at: DateTime<Utc>) -> bool {
+        at >= self.shown_at && at - self.shown_at < MINUTE
+    }
+
+    /// Takes a token, or counts the message as hidden. Returns true if the message is to be shown.
+    pub(super) fn take(&mut self, at: DateTime<Utc>, count: Count) -> bool {
+        self.refill(at);
+        if self.tokens == 0 {
+            self.hidden = self.hidden.plus(count);
+            self.hidden_at = at;
+            return false;
+        }
+        self.tokens -= 1;
+        self.shown_at = at;
+        true
     }
 
     /// Decides for a message of now that stands for `count`.
     pub(super) fn ask(&mut self, at: DateTime<Utc>, count: Count) -> Show {
-        if self.shown < self.in_full {
-            self.shown += 1;
-            self.last = at;
-            return Show::InFull { is_last: self.shown == self.in_full, hidden: None };
-        }
-        if self.is_quiet(at) {
-            self.hidden = self.hidden.plus(count);
-            self.last_hidden = at;
+        let since = self.shown_at;
+        if !self.take(at, count) {
             return Show::Nothing;
         }
-        let since = std::mem::replace(&mut self.last, at);
         match self.take_hidden() {
-            Count { number: 0, .. } => Show::InFull { is_last: false, hidden: None },
+            None => Show::InFull { is_last: self.tokens == 0, hidden: None },
             // It begins anew: a summary would spread the old ones over the time between.
-            count if at - self.last_hidden >= QUIET => {
-                let hidden = Some(Hidden { count, last: self.last_hidden });
-                Show::InFull { is_last: false, hidden }
+            Some(hidden) if at - hidden.last >= MINUTE => {
+                Show::InFull { is_last: false, hidden: Some(hidden) }
             }
-            hidden => Show::Summed { count: hidden.plus(count), since: since.min(at) },
+            Some(hidden) => Show::Summed { count: hidden.count.plus(count), since: since.min(at) },
         }
     }
 
-    /// Whether a message is hidden now. A clock that was set back ends that.
-    pub(super) fn is_quiet(&self, at: DateTime<Utc>) -> bool {
-        at >= self.last && at - self.last < QUIET
+    /// A clock that was set back brings new tokens, too.
+    fn refill(&mut self, at: DateTime<Utc>) {
+        let passed = at - self.refilled_at;
+        if passed < TimeDelta::zero() || passed >= MINUTE {
+            let minutes = u32::try_from(passed.num_minutes().max(1)).unwrap_or(u32::MAX);
+            let new = self.per_minute.saturating_mul(minutes);
+            self.tokens = self.tokens.saturating_add(new).min(self.burst);
+            self.refilled_at = at;
+        }
     }
 
-    /// Whether something was hidden that may be shown now.
-    pub(super) fn has_hidden(&self, at: DateTime<Utc>) -> bool {
-        self.hidden.number > 0 && !self.is_quiet(at)
+    /// Returns true if messages were hidden, and one may be shown now.
+    pub(super) fn has_hidden(&mut self, at: DateTime<Utc>) -> bool {
+        self.refill(at);
+        self.hidden.number > 0 && self.tokens > 0
     }
 
-    /// The number of hidden messages, which the caller reports.
-    pub(super) fn take_hidden(&mut self) -> Count {
-        std::mem::take(&mut self.hidden)
+    /// Takes out the count of hidden messages, which the caller reports.
+    pub(super) fn take_hidden(&mut self) -> Option<Hidden> {
+        let count = std::mem::take(&mut self.hidden);
+        (count.number > 0).then_some(Hidden { count, last: self.hidden_at })
     }
 }
 
@@ -146,30 +169,39 @@ mod tests {
 
     #[test]
     fn after_some_in_full_there_is_one_summary_a_minute() {
-        let mut limit = Limit::new(2);
+        let mut limit = Limit::new(2, 1);
         let shown: Vec<String> = (0..=122).map(|second| show(&mut limit, second)).collect();
         assert_eq!(shown[..3], ["full", "last", "-"]);
-        assert!(shown[2..61].iter().all(|shown| shown == "-"));
-        assert_eq!(shown[61], "60 since 1");
-        assert!(shown[62..121].iter().all(|shown| shown == "-"));
-        assert_eq!(shown[121..], ["60 since 61", "-"]);
+        assert!(shown[2..60].iter().all(|shown| shown == "-"));
+        assert_eq!(shown[60], "59 since 1");
+        assert!(shown[61..120].iter().all(|shown| shown == "-"));
+        assert_eq!(shown[120..], ["60 since 60", "-", "-"]);
     }
 
     #[test]
     fn what_is_rare_is_shown_in_full() {
-        let mut limit = Limit::new(1);
+        let mut limit = Limit::new(2, 1);
         let shown: Vec<String> = (0..5).map(|day| show(&mut limit, day * 86_400)).collect();
-        assert_eq!(shown, ["last", "full", "full", "full", "full"]);
+        assert_eq!(shown, ["full"; 5]);
+    }
+
+    #[test]
+    fn a_bucket_is_filled_once_a_minute() {
+        let mut limit = Limit::new(1_000, 1_000);
+        let mut shown = |second| (0..1_500).filter(|_| limit.take(at(second), Count::ONE)).count();
+        assert_eq!([0, 59, 60, 61, 240].map(&mut shown), [1_000, 0, 1_000, 0, 1_000]);
+        assert_eq!(limit.take_hidden().map(|hidden| hidden.count.number), Some(4_500));
+        assert_eq!(limit.take_hidden(), None, "only once");
     }
 
     #[test]
     fn what_begins_anew_is_not_summed_up_with_what_was_over() {
-        let mut limit = Limit::new(1);
+        let mut limit = Limit::new(1, 1);
         let shown: Vec<String> =
             [0, 10, 20, 79, 139, 200].map(|second| show(&mut limit, second)).into();
-        let expected = ["last", "-", "-", "3 since 0", "full", "full"];
+        let expected = ["last", "-", "-", "3 since 0", "last", "last"];
         assert_eq!(shown, expected);
-        let mut limit = Limit::new(1);
+        let mut limit = Limit::new(1, 1);
         let shown: Vec<String> =
             [0, 10, 20, 80, 81, 86_400].map(|second| show(&mut limit, second)).into();
         let expected =
@@ -179,18 +211,18 @@ mod tests {
 
     #[test]
     fn what_the_caller_reports_is_not_summed_up() {
-        let mut limit = Limit::new(1);
+        let mut limit = Limit::new(1, 1);
         let shown = [0, 10, 20].map(|second| show(&mut limit, second));
         assert_eq!(shown, ["last", "-", "-"]);
         assert!(!limit.has_hidden(at(59)) && limit.has_hidden(at(60)));
-        assert_eq!(limit.take_hidden().number, 2);
+        assert_eq!(limit.take_hidden().map(|hidden| hidden.count.number), Some(2));
         assert!(!limit.has_hidden(at(60)));
-        assert_eq!(show(&mut limit, 70), "full");
+        assert_eq!(show(&mut limit, 70), "last");
     }
 
     #[test]
     fn a_clock_that_is_set_back_does_not_silence_it() {
-        let mut limit = Limit::new(1);
+        let mut limit = Limit::new(1, 1);
         assert_eq!(show(&mut limit, 1_000), "last");
         assert_eq!(show(&mut limit, 1_001), "-");
         assert_eq!(show(&mut limit, 10), "2 since 10");

@@ -2,7 +2,7 @@
 
 use std::{fmt, mem};
 
-use crate::observe::{Event, Fields, Level, on_one_line, was_logged_in_span};
+use crate::observe::{Event, Fields, Level, on_one_line};
 
 /// A message. Each of its lines stays one line, whatever it contains.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,10 @@ impl Message {
     pub(super) fn with_fields(mut self, event: &Event) -> Self {
         if cfg!(any(feature = "tracing", feature = "log")) {
             self.fields = Fields::of(event);
-            self.is_in_span = was_logged_in_span(event);
+        }
+        #[cfg(feature = "tracing")]
+        {
+            self.is_in_span = crate::observe::was_logged_in_span(event);
         }
         self
     }

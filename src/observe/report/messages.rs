@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Message, Sink};
-use crate::observe::{Delivery, Level, Next, Priority, Subscriber, catch, plural};
+use crate::observe::{Delivery, Level, Next, Priority, catch, plural};
 
 /// How long a start and a stop wait for the sink, in real time.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -30,7 +30,8 @@ enum Output {
 /// Prints to the sink.
 struct Printer {
     sink: Sink,
-    subscriber: Subscriber,
+    #[cfg(feature = "tracing")]
+    subscriber: crate::observe::Subscriber,
     is_debug_wanted: Arc<AtomicBool>,
 }
 
@@ -89,7 +90,12 @@ impl Messages {
 impl Printer {
     /// Called on the thread that starts the scheduler: the subscriber may be that thread's alone.
     fn new(sink: Sink) -> Self {
-        Self { sink, subscriber: Subscriber::current(), is_debug_wanted: Arc::default() }
+        Self {
+            sink,
+            #[cfg(feature = "tracing")]
+            subscriber: crate::observe::Subscriber::current(),
+            is_debug_wanted: Arc::default(),
+        }
     }
 
     /// A panic of the sink is left to its panic hook.
@@ -106,7 +112,9 @@ impl Printer {
                 Next::Lost(count) => self.sink.print(&lost(count)),
             }
         };
-        drop(catch(|| self.subscriber.within(print)));
+        #[cfg(feature = "tracing")]
+        let print = || self.subscriber.within(print);
+        drop(catch(print));
     }
 }
 

@@ -10,14 +10,13 @@
 //!
 //! Decide anything, or fail: if stderr is closed or the sink panics, the text is lost. Make a task or a stop wait for a
 //! [`Sink`], which may block. Let a text of a task forge a line: a [`Message`] escapes control characters. Flood: repeated
-//! messages are summed up once a minute by task and kind (`limit`), and all tasks together have a bound (`budget`).
+//! messages are summed up once a minute by task and kind, and all tasks together have a bound (`limit`).
 //!
 //! # How a neighbour uses it
 //!
 //! The runner passes the [`Banner`] and the messages of the stop to [`Messages`], and gives the bus a reporter.
 
 mod banner;
-mod budget;
 mod events;
 mod failures;
 mod limit;

@@ -7,17 +7,21 @@ use std::sync::{Arc, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::budget::Budget;
 use super::events::{self, Shown};
 use super::failures::{self, Failures};
+use super::limit::{Count, Hidden, Limit};
 use super::{Message, Messages};
 use crate::observe::{
     EXPLAIN_PAUSE, Event, EventKind, Level, Listener, Longest, Outcome, RuleKind, duration,
+    instant, plural,
 };
 use crate::sync::Mutex;
 
 /// For how long a holder of threads is named: until late starts are explained again.
 const HOLDER_AGE_MAX: TimeDelta = TimeDelta::seconds(EXPLAIN_PAUSE);
+
+/// The most messages in a minute, of all tasks together.
+const MESSAGES_MAX: u32 = 1_000;
 
 /// Reports failures and warnings, and the first success of each task.
 ///
@@ -31,7 +35,7 @@ pub(crate) struct Reporter {
     state: Mutex<ReporterInner>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ReporterInner {
     /// By the name in the events of the present task, which differs by its pointer from that of a removed one. Boxed:
     /// very many tasks may wait for their first message.
@@ -40,7 +44,8 @@ struct ReporterInner {
     places: BTreeMap<Box<str>, Shown>,
     /// Who held the threads of each pool when that was last explained.
     holders: BTreeMap<Arc<str>, (DateTime<Utc>, Longest)>,
-    budget: Budget,
+    /// The limit of all messages together, for many tasks that fail at once.
+    all: Limit,
     is_started: bool,
     is_stopping: bool,
 }
@@ -59,7 +64,15 @@ struct TaskLog {
 impl Reporter {
     pub(crate) fn new(messages: Messages) -> Self {
         let is_debug_wanted = messages.is_debug_wanted();
-        Self { messages, is_debug_wanted, state: Mutex::default() }
+        let state = ReporterInner {
+            tasks: BTreeMap::new(),
+            places: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            all: Limit::new(MESSAGES_MAX, MESSAGES_MAX),
+            is_started: false,
+            is_stopping: false,
+        };
+        Self { messages, is_debug_wanted, state: Mutex::new(state) }
     }
 
     /// The messages about an event, with one about messages that were not printed before.
@@ -68,7 +81,7 @@ impl Reporter {
         let is_debug_wanted = self.is_debug_wanted.load(Ordering::Relaxed);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let message = state.message(event, is_debug_wanted);
-        state.within_budget(event, message)
+        state.limited(event, message)
     }
 }
 
@@ -126,18 +139,27 @@ impl ReporterInner {
         Some(events::ended(event)?.note(log.failures.hidden()))
     }
 
-    /// Keeps to the bound of all tasks together; what was beyond it comes first.
-    fn within_budget(&mut self, event: &Event, message: Option<Message>) -> [Option<Message>; 2] {
-        let kind = &event.kind;
-        if matches!(kind, EventKind::SchedulerStopping {} | EventKind::SchedulerStopped { .. }) {
-            return [self.budget.take_hidden(), message];
+    /// Shows a message unless there are too many of all tasks together; those that were hidden are counted before it.
+    fn limited(&mut self, event: &Event, message: Option<Message>) -> [Option<Message>; 2] {
+        let is_stop = matches!(
+            event.kind,
+            EventKind::SchedulerStopping {} | EventKind::SchedulerStopped { .. }
+        );
+        // A log that takes debug messages was configured for each success.
+        let is_limited = message.as_ref().is_some_and(|message| message.level() != Level::Debug);
+        if is_limited && !is_stop && !self.all.take(event.at, Count::ONE) {
+            return [None, None];
         }
-        let Some(message) = message else { return [None, None] };
-        let hidden = self.budget.begin(event.at);
-        let at = (event.at, event.zone());
-        let has_room = self.budget.has_room(at, message.level(), event.task_name());
-        [hidden, has_room.then_some(message)]
+        let hidden = if is_limited || is_stop { self.all.take_hidden() } else { None };
+        [hidden.map(|hidden| not_printed(hidden, event)), message]
     }
+}
+
+fn not_printed(hidden: Hidden, event: &Event) -> Message {
+    let count = plural(hidden.count.number, "further message");
+    let last = instant(hidden.last, event.zone());
+    Message::warn(format!("{count} not printed, the last of {last}"))
+        .note(format!("no more than {MESSAGES_MAX} are in a minute; a listener gets each event"))
 }
 
 impl TaskLog {

@@ -20,7 +20,7 @@ use super::task_factory::TaskFactory;
 use crate::error::StartError;
 use crate::observe::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::observe::{
-    Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, meter, watch_panics,
+    Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, watch_panics,
 };
 use crate::run::task::{Control, Gates, TaskEnv, TaskSpec};
 use crate::sync::Mutex;
@@ -156,7 +156,8 @@ fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus
         Some(simulation) => bus.in_place(simulation.listener()).synchronous(),
         None => bus,
     };
-    let bus = meter().into_iter().fold(bus, BusBuilder::in_place);
+    #[cfg(feature = "metrics")]
+    let bus = bus.in_place(Arc::new(crate::observe::Meter::default()));
     let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
     let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
     bus.map_err(|error| StartError::refused("no thread can be started for listeners", &error))

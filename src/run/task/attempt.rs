@@ -76,15 +76,24 @@ fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {
     });
 }
 
+#[cfg(feature = "tracing")]
 fn span_of(run: &Run) -> Option<Span> {
-    cfg!(feature = "tracing").then(|| Span::of_run(run, run.facts()))
+    Some(Span::of_run(run, run.facts()))
+}
+
+#[cfg(not(feature = "tracing"))]
+fn span_of(_: &Run) -> Option<Span> {
+    None
 }
 
 /// Calls user code inside the span.
 fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failure> {
     match span {
         None => catch(call),
+        #[cfg(feature = "tracing")]
         Some(span) => span.in_scope(|| catch(call)),
+        #[cfg(not(feature = "tracing"))]
+        Some(span) => match *span {},
     }
 }
 
@@ -99,7 +108,10 @@ fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure
 /// Stores the failure of an attempt until it ends.
 #[cold]
 fn fail(task: &ScheduledTask, run: &Run, span: Option<&Span>, failure: Failure) {
+    #[cfg(feature = "tracing")]
     span.iter().for_each(|span| span.fail(&failure));
+    #[cfg(not(feature = "tracing"))]
+    let _ = span;
     let mut state = task.lock();
     if let Some(index) = state.find(run) {
         state.active[index].failure = Some(Box::new(failure));

@@ -93,7 +93,7 @@ impl Control {
         let now = self.task.now();
         let state = self.task.lock();
         let task = Arc::clone(&state.facts);
-        let was_busy = state.history.last_end().is_some_and(|end| end >= instant.into());
+        let was_busy = state.history.last_end().is_some_and(|end| end >= instant);
         if !was_busy && state.active.is_empty() {
             return None;
         }

@@ -90,9 +90,9 @@ fn an_error_that_repeats_itself_is_summed_up_once_a_minute() {
     assert_eq!(
         lines[10..],
         [
-            "ERROR task `poll` failed 60 times within 1m (70th failure in a row), always: order 69 not found",
-            "ERROR task `poll` failed 60 times within 1m (130th failure in a row), always: order 129 not found",
-            "ERROR task `poll` failed 60 times within 1m (190th failure in a row), always: order 189 not found",
+            "ERROR task `poll` failed 51 times within 51s (61st failure in a row), always: order 60 not found",
+            "ERROR task `poll` failed 60 times within 1m (121st failure in a row), always: order 120 not found",
+            "ERROR task `poll` failed 60 times within 1m (181st failure in a row), always: order 180 not found",
         ]
     );
     console.finish(192, error("no connection").into(), 192, 190_500);

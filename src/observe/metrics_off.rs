@@ -1,9 +1,0 @@
-//! Replaces the bridge to `metrics` without that feature.
-
-use std::sync::Arc;
-
-use super::Listener;
-
-pub(crate) fn meter() -> Option<Arc<dyn Listener>> {
-    None
-}
