@@ -20,7 +20,7 @@ fn tick() {
 }
 
 /// Blocks its thread, as files and many drivers of databases do.
-#[scheduled(fixed_delay = "1s", scheduler = "io")]
+#[scheduled(fixed_delay = "1s", pool = "io")]
 fn upload(run: Run) -> Result<(), Stopped> {
     println!("upload begins on {}", thread());
     run.sleep(Duration::from_millis(1500))?;
@@ -28,7 +28,7 @@ fn upload(run: Run) -> Result<(), Stopped> {
     Ok(())
 }
 
-#[scheduled(fixed_delay = "1s", scheduler = "io")]
+#[scheduled(fixed_delay = "1s", pool = "io")]
 fn download(run: Run) -> Result<(), Stopped> {
     println!("download begins on {}", thread());
     run.sleep(Duration::from_millis(1500))?;

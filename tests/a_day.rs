@@ -19,11 +19,11 @@ fn report() -> Result<(), String> {
 }
 
 /// Takes longer than its period, in a pool of one.
-#[scheduled(cron = "0 0 10-12 * * *", zone = "Europe/Berlin", scheduler = "io")]
+#[scheduled(cron = "0 0 10-12 * * *", zone = "Europe/Berlin", pool = "io")]
 fn import() {}
 
 /// Waits behind the import.
-#[scheduled(cron = "0 30 10 * * *", zone = "Europe/Berlin", scheduler = "io")]
+#[scheduled(cron = "0 30 10 * * *", zone = "Europe/Berlin", pool = "io")]
 fn export() {}
 
 #[scheduled(cron = "0 0 13 * * *", zone = "Europe/Berlin", timeout = "5m")]

@@ -20,7 +20,7 @@ fn nightly(runs: &Runs) {
     runs.note();
 }
 
-#[scheduled(fixed_delay = "5s", scheduler = "io", enabled = "${import.enabled:true}")]
+#[scheduled(fixed_delay = "5s", pool = "io", enabled = "${import.enabled:true}")]
 fn import(runs: &Runs) {
     runs.note();
 }
@@ -108,20 +108,20 @@ fn a_pool_that_nobody_configures_is_refused() {
 
 #[test]
 fn the_settings_of_a_pool_that_is_not_there_can_be_pasted() {
-    let toml = "[scheduler.tasks.import]\nscheduler = \"disk & net\"\n";
+    let toml = "[scheduler.tasks.import]\npool = \"disk & net\"\n";
     let (builder, ..) = builder();
     let builder = builder.tasks(tasks![import]).settings("app.toml", toml);
     fault_of(builder, &["[scheduler.pools.\"disk & net\"]\n"]);
 
     let (builder, ..) = self::builder();
     let long = "x".repeat(10 << 10);
-    let builder = builder.tasks(tasks![import]).set("tasks.import.scheduler", &long);
+    let builder = builder.tasks(tasks![import]).set("tasks.import.pool", &long);
     let text = builder.spawn().expect_err("it is refused").to_string();
     assert!(text.contains("help: write the name of one of them"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
 }
 
-#[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", scheduler = "ledger")]
+#[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", pool = "ledger")]
 fn audit(_books: &Books) {}
 
 /// A value that nobody manages.
@@ -145,7 +145,7 @@ fn one_fault_of_a_task_does_not_hide_the_others() {
 
 #[test]
 fn settings_of_a_task_that_misses_its_state_are_judged() {
-    let toml = "[scheduler.tasks.audit]\nscheduler = \"default\"\nmisfire = \"never\"\n";
+    let toml = "[scheduler.tasks.audit]\npool = \"default\"\nmisfire = \"never\"\n";
     let builder = builder().0.tasks(tasks![audit]).settings("app.toml", toml);
     let error = builder.spawn().expect_err("it is refused");
     assert_eq!(error.faults().len(), 2, "{error}");

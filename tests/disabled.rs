@@ -134,7 +134,7 @@ fn one_without_a_rule_needs_one_first() {
 
 #[test]
 fn one_whose_attributes_are_faulty_starts_nowhere_and_says_why_when_it_is_enabled() {
-    let faulty = || off(Schedule::fixed_rate("5 parsecs").on_pool("none"));
+    let faulty = || off(Schedule::fixed_rate("5 parsecs").pool("none"));
     let sim = sim().define("faulty", faulty(), |_| {});
     let state = sim.snapshot("faulty").state;
     assert_eq!(state, TaskState::Disabled);

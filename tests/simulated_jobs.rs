@@ -37,7 +37,7 @@ fn later() -> Result<(), JobError> {
     Err(JobError::snooze(minutes(10)))
 }
 
-#[job(name = "slow", scheduler = "slow")]
+#[job(name = "slow", pool = "slow")]
 fn slow() {}
 
 /// Fails in a way of its own by the payload.

@@ -68,7 +68,7 @@ fn f_rg1_with_bad_tasks_among_good_ones_nothing_runs_and_all_are_told() {
     let three = [
         ("bad", Schedule::cron("0 0 25 * * *")),
         ("worse", Schedule::fixed_rate("0s")),
-        ("worst", Schedule::once("1s").on_pool("nowhere")),
+        ("worst", Schedule::once("1s").pool("nowhere")),
     ];
     let error = hundred(&three, &runs).spawn().unwrap_err();
     assert_eq!(error.faults().len(), 3, "{error}");

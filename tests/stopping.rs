@@ -110,7 +110,7 @@ fn the_end_of_a_run_that_begins_while_its_scheduler_is_dropped_is_heard() {
     let (builder, _said) = builder();
     let ((begin, begun), (end, ending)) = (mpsc::channel(), mpsc::channel());
     let (events, heard) = mpsc::channel();
-    let hourly = |pool| Schedule::fixed_rate("1h").initial_delay("1h").on_pool(pool);
+    let hourly = |pool| Schedule::fixed_rate("1h").initial_delay("1h").pool(pool);
     let scheduler = builder
         .pool("a", Pool::new().size(1))
         .pool("z", Pool::new().size(1))

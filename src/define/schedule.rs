@@ -275,8 +275,8 @@ impl Schedule {
     }
 
     /// The pool that runs the task, by its name.
-    pub fn on_pool(self, name: impl Into<String>) -> Self {
-        self.set(Attribute::Scheduler, name)
+    pub fn pool(self, name: impl Into<String>) -> Self {
+        self.set(Attribute::Pool, name)
     }
 
     /// Any attribute, by the text that an annotation would have for it.

@@ -254,7 +254,7 @@ fn resolve_alone(
     let attributes = settings.apply_to(task, &names).map_err(texts)?;
     // Only a whole scheduler has pools and calendars: those that are named count as there, without days.
     let named = |attribute| attributes.get(attribute).map(|valued| valued.text.as_str());
-    let pool = named(Attribute::Scheduler);
+    let pool = named(Attribute::Pool);
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
     let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));
     let (calendars, crons) = (calendar.into_iter().collect(), Crons::default());

@@ -159,7 +159,7 @@ impl Sim {
         self.builder(|builder| builder.pool_size(workers))
     }
 
-    /// Adds a pool that tasks choose by `scheduler = "name"`.
+    /// Adds a pool that tasks choose by `pool = "name"`.
     #[track_caller]
     pub fn pool(self, name: impl Into<String>, pool: Pool) -> Self {
         self.builder(|builder| builder.pool(name, pool))

@@ -223,7 +223,7 @@ mod tests {
         let names: Vec<&str> = options(Form::Job, None).iter().map(|spec| spec.name).collect();
         let expected = [
             "time_unit",
-            "scheduler",
+            "pool",
             "enabled",
             "timeout",
             "max_concurrent",

@@ -1,7 +1,7 @@
 //! Reads tokens as options: every fault is reported, and the reading goes on.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{assignment, intended_period, quoted};
+use scheduler_expr::{Attribute, assignment, intended_period, quoted};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
 use super::{Args, Form, Given, Key, Spec, Takes, Value, nameless, options, unknown};
@@ -17,6 +17,9 @@ impl Args {
         args
     }
 }
+
+/// The name that Spring has for [`Attribute::Pool`].
+const SPRINGS_POOL: &str = "scheduler";
 
 /// What stands before a comma, and the comma; the last piece has none.
 struct Piece {
@@ -100,7 +103,8 @@ impl Reader<'_> {
 
     fn option(&mut self, word: &Ident, rest: &[TokenTree]) {
         let written = word.to_string();
-        let Some(spec) = self.options.iter().find(|spec| spec.name == written).copied() else {
+        let name = if written == SPRINGS_POOL { Attribute::Pool.name() } else { &written };
+        let Some(spec) = self.options.iter().find(|spec| spec.name == name).copied() else {
             self.args.is_incomplete = true;
             let message = unknown(&written, self.form, &self.options, self.around);
             self.faults.push(word, message);

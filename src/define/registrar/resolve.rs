@@ -324,7 +324,7 @@ impl SpecBuilder<'_> {
     }
 
     fn pool(&mut self) -> Arc<str> {
-        let (attribute, pools) = (Attribute::Scheduler, &self.context.pools);
+        let (attribute, pools) = (Attribute::Pool, &self.context.pools);
         let Some(valued) = self.attributes.get(attribute) else { return Arc::clone(&pools[0]) };
         let name = valued.text.as_str();
         if let Some(pool) = pools.iter().find(|pool| &***pool == name) {

@@ -133,7 +133,7 @@ impl Builder {
         self
     }
 
-    /// Adds a pool that tasks choose by `scheduler = "name"`.
+    /// Adds a pool that tasks choose by `pool = "name"`.
     ///
     /// Settings: `scheduler.pools.<name>.size`, `scheduler.pools.<name>.thread-name-prefix`.
     pub fn pool(mut self, name: impl Into<String>, pool: Pool) -> Self {

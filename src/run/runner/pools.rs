@@ -15,7 +15,7 @@ use crate::run::Run;
 /// The name of the pool of tasks that choose none.
 pub(crate) const DEFAULT: &str = "default";
 
-/// Configures a pool of threads that tasks choose by `scheduler = "name"`.
+/// Configures a pool of threads that tasks choose by `pool = "name"`.
 ///
 /// ```rust
 /// use scheduler::{Pool, Scheduler};

@@ -54,13 +54,13 @@ fn tags_none() {}
 #[scheduled(fixed_rate = "5s", tags = [billing])]
 fn tags_no_text() {}
 
-#[scheduled(fixed_rate = "5s", scheduler = "")]
+#[scheduled(fixed_rate = "5s", pool = "")]
 fn scheduler_empty() {}
 
-#[scheduled(fixed_rate = "5s", scheduler = "io ")]
+#[scheduled(fixed_rate = "5s", pool = "io ")]
 fn scheduler_blanks() {}
 
-#[scheduled(fixed_rate = "5s", pool = "io")]
+#[scheduled(fixed_rate = "5s", executor = "io")]
 fn scheduler_other() {}
 
 #[scheduled(fixed_rate = 5, time_unit = "secs")]

@@ -7,7 +7,7 @@ use scheduler::{Attribute, scheduled};
     zone = "Europe/Berlin",
     name = "nightly",
     time_unit = "SECONDS",
-    scheduler = "io",
+    pool = "io",
     enabled = false,
     jitter = 30,
     timeout = "5m",

@@ -12,7 +12,7 @@ fn off_by_default() {}
 #[scheduled(fixed_rate = "${every:5}", time_unit = "seconds", jitter = "${jitter}", timeout = "${timeout:1m}")]
 fn tick() {}
 
-#[scheduled(fixed_delay = "${delay}", initial_delay = "${first:0s}", retry(max = "${retries:3}", base = "${base}"), scheduler = "${pool:io}")]
+#[scheduled(fixed_delay = "${delay}", initial_delay = "${first:0s}", retry(max = "${retries:3}", base = "${base}"), pool = "${pool:io}")]
 fn poll() {}
 
 #[scheduled(fixed_rate = 5, time_unit = "${unit}")]

@@ -243,10 +243,10 @@ attributes! {
         example: r#"time_unit = "seconds""#,
         aliases: &["unit"],
     }
-    Scheduler "scheduler" "the pool that runs the task" {
+    Pool "pool" "the pool that runs the task" {
         kind: Kind::Pool,
-        example: r#"scheduler = "io""#,
-        aliases: &["pool", "executor"],
+        example: r#"pool = "io""#,
+        aliases: &["executor"],
     }
     Enabled "enabled" "whether the task is scheduled at all" {
         kind: Kind::Flag,

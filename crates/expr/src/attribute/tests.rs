@@ -213,9 +213,9 @@ fn attributes_that_are_not_durations_nor_choices() {
     check(Attribute::RetryMax, "+3", "not a whole number");
     check(Attribute::RetryMax, "4294967296", "is too many");
     check(Attribute::RetryMax, "", "not a whole number");
-    check(Attribute::Scheduler, "io", "");
-    check(Attribute::Scheduler, "", "`scheduler` is empty");
-    check(Attribute::Scheduler, "io ", "write `io`");
+    check(Attribute::Pool, "io", "");
+    check(Attribute::Pool, "", "`pool` is empty");
+    check(Attribute::Pool, "io ", "write `io`");
     check(Attribute::Zone, "Europe/Berlin", "");
     check(Attribute::Zone, "berlin", "did you mean `Europe/Berlin`?");
     check(Attribute::TimeUnit, "SECONDS", "");

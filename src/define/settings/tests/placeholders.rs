@@ -67,7 +67,7 @@ fn f_cf1_placeholder_traps_name_the_key_the_chain_and_the_places() {
          [scheduler.tasks.purge]\njitter = \"${{a}}\"\ntimeout = \"${{k0}}\"\n\
          fixed-delay = \"${{\"\n\
          overlap = \"${{}}\"\nmisfire = \"${{bad}}\"\ninitial-delay = \"{nested}\"\n\
-         scheduler = \"${{x:${{y:${{z}}}}}}\""
+         pool = \"${{x:${{y:${{z}}}}}}\""
     );
     let faults = toml(&text).faults();
     let first: Vec<&str> = faults.iter().filter_map(|fault| fault.lines().next()).collect();
