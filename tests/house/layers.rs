@@ -26,8 +26,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "crates/store/src",
         &[
-            "text", "time", "id", "error", "job", "schedule", "request", "change", "decide",
-            "check", "store", "model",
+            "text", "dry_run", "time", "id", "error", "job", "schedule", "request", "change",
+            "decide", "check", "store", "model",
         ],
     ),
     (

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, thread};
 
+use scheduler_store::is_dry_run;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -93,7 +94,7 @@ impl Builder {
         self
     }
 
-    /// Connects, and makes or updates the tables.
+    /// Connects, makes or updates the tables, and checks that they can be written. A dry run does nothing of that.
     ///
     /// # Errors
     ///
@@ -105,17 +106,9 @@ impl Builder {
         let mut connect = Connect::new(config, self.deadline, self.wakeup == Wakeup::Poll);
         connect.trust(&authorities)?;
         let is_relaxed = self.relaxed_claims.unwrap_or(self.wakeup == Wakeup::Notify);
-        // The caller may be on a thread of a runtime, on which nothing may block.
-        let migrations = thread::scope(|scope| {
-            let migrate = || crate::migrate::run(&connect, &schema, self.migrate);
-            let thread = thread::Builder::new().name("scheduler-migrations".to_owned());
-            let running = thread.spawn_scoped(scope, migrate);
-            running.map(|running| running.join())
-        });
-        let failed = |reason: String| ConnectError::Unavailable(reason);
-        migrations
-            .map_err(|error| failed(format!("no thread for a connection: {error}")))?
-            .unwrap_or_else(|_| Err(failed("the thread of the migrations panicked".to_owned())))?;
+        if !is_dry_run() {
+            self.prepare(&connect, &schema)?;
+        }
         connect.skip_fences(&schema);
         Ok(Postgres::new(Options {
             connect: Arc::new(connect),
@@ -126,6 +119,23 @@ impl Builder {
             relaxed_finishes: self.relaxed_finishes,
             callers: self.callers,
         }))
+    }
+}
+
+impl Builder {
+    /// Makes or updates the tables, and checks the rights.
+    fn prepare(&self, connect: &Connect, schema: &Schema) -> Result<(), ConnectError> {
+        // The caller may be on a thread of a runtime, on which nothing may block.
+        let migrations = thread::scope(|scope| {
+            let migrate = || crate::migrate::run(connect, schema, self.migrate);
+            let thread = thread::Builder::new().name("scheduler-migrations".to_owned());
+            let running = thread.spawn_scoped(scope, migrate);
+            running.map(|running| running.join())
+        });
+        let failed = |reason: String| ConnectError::Unavailable(reason);
+        migrations
+            .map_err(|error| failed(format!("no thread for a connection: {error}")))?
+            .unwrap_or_else(|_| Err(failed("the thread of the migrations panicked".to_owned())))
     }
 }
 

@@ -74,9 +74,16 @@ fn answer(db: &DbError) -> String {
         }
         "28P01" | "28000" => "\nhelp: user and password stand in the address, before the host",
         "3D000" => "\nhelp: create the database, or name another one in the address",
-        "42501" => {
-            "\nhelp: let the role create a schema, or execute `Postgres::migrations` as another one"
+        "42501" if db.message().contains("for database") => {
+            "\nhelp: create schema NAME authorization ROLE; or execute `Postgres::migrations` as another role"
         }
+        "42501" => {
+            "\nhelp: grant the rights that docs/cluster.md lists, or execute `Postgres::migrations` as another role"
+        }
+        "25006" => {
+            "\nhelp: connect to the primary server, and without `default_transaction_read_only`"
+        }
+        "26000" | "42P05" => "\nhelp: behind a pool of connections write .wakeup(Wakeup::Poll)",
         _ => "",
     };
     format!("{} ({}){help}", db.message(), db.code().code())

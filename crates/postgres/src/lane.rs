@@ -65,6 +65,10 @@ impl Line {
         work: &mut impl FnMut(&mut Session) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
         let (mut rollbacks, mut may_repeat) = (0, again == Again::Once);
+        // The server may have ended an idle connection: nothing was sent on it, so that another one may be used.
+        if again == Again::Never && self.session.as_mut().is_some_and(Session::has_ended) {
+            self.session = None;
+        }
         loop {
             let is_new = self.session.is_none();
             let session = match self.session.as_mut() {

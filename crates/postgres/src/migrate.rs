@@ -34,7 +34,12 @@ const LOCK: &str =
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 const META: &str = "
-create schema if not exists {s};
+do $schema$ begin
+  -- PostgreSQL asks for the right to make a schema before it looks whether there is one.
+  if to_regnamespace('{s}') is null then
+    create schema {s};
+  end if;
+end $schema$;
 create table if not exists {s}.meta (
   -- One row.
   is_meta boolean primary key default true check (is_meta),
@@ -84,9 +89,10 @@ pub(crate) fn run(
     is_allowed: bool,
 ) -> Result<(), ConnectError> {
     let mut session = connect.open("migrations")?;
+    check_encoding(&mut session)?;
     let found = stored(&mut session, schema).map_err(|error| connect_error(&error))?;
     if is_current(schema, found).map_err(|refusal| newer(&refusal))? {
-        return Ok(());
+        return check_rights(&mut session, schema);
     }
     if !is_allowed {
         let version = found.map_or(0, |(version, _)| version);
@@ -98,7 +104,50 @@ pub(crate) fn run(
     }
     session.limit(LIMIT);
     let found = migrate(&mut session, schema).map_err(|error| connect_error(&error))?;
-    is_current(schema, found).map(drop).map_err(|refusal| newer(&refusal))
+    is_current(schema, found).map_err(|refusal| newer(&refusal))?;
+    check_rights(&mut session, schema)
+}
+
+/// In another encoding not every text of a job can be stored.
+fn check_encoding(session: &mut Session) -> Result<(), ConnectError> {
+    let row = session.query_typed_one("select current_setting('server_encoding')", &[]);
+    let encoding: String =
+        row.and_then(|row| row.try_get(0)).map_err(|error| connect_error(&error))?;
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(ConnectError::Refused(format!(
+        "the encoding of the database is {encoding}, which cannot store each text\n\
+         help: create database NAME encoding 'UTF8' template template0"
+    )))
+}
+
+/// Every right that a program needs, by table.
+const RIGHTS: &str = "
+select string_agg(r.name || ': ' || r.missing, ', ' order by r.name) from (
+  select t.name, string_agg(p.name, ' ' order by p.name) as missing
+  from (values ('session'), ('schedule'), ('job'), ('key'), ('done')) t(name)
+  cross join (values ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) p(name)
+  where not has_table_privilege('{s}.' || t.name, p.name) group by t.name
+  union all
+  select 'meta', 'UPDATE' where not has_table_privilege('{s}.meta', 'UPDATE')
+  union all
+  select 'fence', 'UPDATE' where not has_sequence_privilege('{s}.fence', 'UPDATE')) r";
+
+/// A store that cannot be written is an error of the start.
+fn check_rights(session: &mut Session, schema: &Schema) -> Result<(), ConnectError> {
+    let refused = |error: Error| connect_error(&error);
+    let row = session.query_typed_one(&schema.sql(RIGHTS), &[]).map_err(refused)?;
+    if let Some(missing) = row.try_get::<_, Option<String>>(0).map_err(refused)? {
+        let name = schema.name();
+        return Err(ConnectError::Refused(format!(
+            "the role lacks rights in schema `{name}`: {missing}\n\
+             help: grant them as docs/cluster.md lists them"
+        )));
+    }
+    // A standby, or a database that is read only, refuses it.
+    let write = "update {s}.meta set version = version where false";
+    session.query_typed(&schema.sql(write), &[]).map(drop).map_err(refused)
 }
 
 fn newer(refusal: &Refusal) -> ConnectError {

@@ -90,6 +90,17 @@ impl Session {
         self.client.is_closed()
     }
 
+    /// Takes in what the server has sent, and returns true if it has ended the connection.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.wire.runtime.block_on(async {
+            // Each turn lets the task of the connection read once.
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+        });
+        self.is_closed()
+    }
+
     /// Returns true if the server did not answer in time, for which the connection was closed.
     pub(crate) fn was_given_up(&self) -> bool {
         self.wire.was_given_up

@@ -9,6 +9,7 @@ mod contract;
 mod damage;
 #[cfg(feature = "tls")]
 mod encryption;
+mod locked;
 mod migrations;
 mod plans;
 mod races;

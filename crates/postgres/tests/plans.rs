@@ -3,7 +3,8 @@
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Finish, JobId, NewJob, OnLost, Poll, Priority, Store, StoreTime, StoredJob, TaskRoom, When,
+    End, Finish, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Poll, Priority, Store,
+    StoreTime, StoredJob, TaskRoom, When,
 };
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server, uuid};
@@ -290,4 +291,64 @@ fn a_claim_may_be_undone_by_a_crash_unless_the_job_must_not_run_twice() {
     assert_eq!(poll("a", false), (1, "on".to_owned()));
     assert_eq!(poll("once", true), (1, "on".to_owned()));
     assert_eq!(poll("none", true), (0, "on".to_owned()));
+}
+
+/// A connection plans its statements once. Plans that were made while all tables were empty must not read whole tables later.
+#[test]
+fn plans_of_an_empty_database_read_no_whole_table_later() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let schema = store.schema().to_owned();
+    client
+        .batch_execute(&format!(
+            "analyze {schema}.job, {schema}.done, {schema}.key, {schema}.session"
+        ))
+        .expect("statistics");
+    let me = open(&store, 1);
+    let cycle = |store: &Postgres, first: u128| {
+        let key = |number| Key {
+            text: format!("{number}"),
+            until: KeyUntil::End,
+            on_conflict: OnConflict::Keep,
+        };
+        let new = |number: u128| NewJob {
+            key: (number % 4 == 0).then(|| key(number)),
+            ..NewJob::new(id(number), "a")
+        };
+        enqueue(store, (first..first + 200).map(new).collect());
+        let jobs = store.poll(&poll_of(me, "a", 200)).expect("a poll").jobs;
+        assert_eq!(jobs.len(), 200);
+        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
+        store.finish(&jobs.iter().map(end).collect::<Vec<_>>()).expect("ends");
+    };
+    // Planned while everything is empty, on the connections that stay.
+    for first in [0, 1_000, 2_000] {
+        cycle(&store, first);
+    }
+    let fill = format!(
+        "insert into {schema}.job (id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload)
+         select gen_random_uuid(), now() + interval '1 day', now(), 1, false, 1, 0, 'a', 'default', '' from generate_series(1, 100000)"
+    );
+    client
+        .batch_execute(&format!("alter table {schema}.job set (autovacuum_enabled = off); {fill}"))
+        .expect("jobs");
+    let read = format!(
+        "select pg_stat_force_next_flush(), (select sum(seq_tup_read)::bigint from pg_stat_user_tables where schemaname = '{schema}' and relname <> 'meta'),
+           (select sum(idx_tup_read)::bigint from pg_stat_user_indexes where schemaname = '{schema}')"
+    );
+    let mut reads = || {
+        client.batch_execute("select pg_sleep(1.2)").expect("the counters are flushed");
+        let row = client.query_one(&read, &[]).expect("counters");
+        (row.get::<_, Option<i64>>(1).unwrap_or(0), row.get::<_, Option<i64>>(2).unwrap_or(0))
+    };
+    let before = reads();
+    for first in [3_000, 4_000, 5_000] {
+        cycle(&store, first);
+    }
+    let after = reads();
+    let read = (after.0 - before.0, after.1 - before.1);
+    assert!(
+        read.0 < 20_000 && read.1 < 60_000,
+        "600 jobs read {read:?} rows of tables and indexes"
+    );
 }

@@ -1,6 +1,8 @@
 //! Why a store could not be connected, as people read it.
 
+use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{ConnectError, Postgres};
+use scheduler_store::Store;
 
 use crate::support::server;
 
@@ -37,6 +39,57 @@ fn a_role_that_may_not_make_tables_is_told_what_to_do() {
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
     let text = error.to_string();
     assert!(text.contains("permission denied") && text.contains("Postgres::migrations"), "{text}");
+}
+
+/// The role `NAME` may connect, and owns the schema `NAME` of a database in which it may make none.
+fn role_with_schema(server: &postgres_server::Server, name: &str) -> String {
+    let _ = server.psql(&format!(
+        "create role {name} login; revoke create on database postgres from public; create schema {name} authorization {name};"
+    ));
+    format!("postgres://{name}@127.0.0.1:{}/postgres", server.port())
+}
+
+#[test]
+fn a_schema_that_somebody_else_made_needs_no_right_to_make_one() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "shop");
+    let store = Postgres::builder(&address).schema("shop").connect().expect("a store");
+    assert_eq!(store.sessions().expect("an answer").len(), 0);
+    let printed = role_with_schema(server, "printed_shop");
+    let script = Postgres::migrations("printed_shop").expect("a script");
+    let mut client = Client::connect(&printed, NoTls).expect("a connection");
+    client.batch_execute(&script).expect("the script needs no more");
+    Postgres::builder(&printed).schema("printed_shop").migrate(false).connect().expect("a store");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_an_error_of_the_start() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "writer");
+    Postgres::builder(&address).schema("writer").connect().expect("a store");
+    let _ = server.psql(
+        "create role reader login; grant usage on schema writer to reader;
+         grant select on all tables in schema writer to reader;
+         grant all on writer.job, writer.key, writer.done, writer.session, writer.schedule to reader;
+         revoke delete on writer.done from reader;",
+    );
+    let reader = address.replace("writer@", "reader@");
+    let error = Postgres::builder(&reader).schema("writer").connect().expect_err("no rights");
+    let expected = "PostgreSQL refuses the connection: the role lacks rights in schema `writer`: \
+                    done: DELETE, fence: UPDATE, meta: UPDATE\nhelp: grant them as docs/cluster.md lists them";
+    assert_eq!(error.to_string(), expected);
+    let standby = format!("{address}?options=-c%20default_transaction_read_only%3Don");
+    let error = Postgres::builder(&standby).schema("writer").connect().expect_err("read only");
+    assert!(error.to_string().contains("read-only transaction (25006)\nhelp: "), "{error}");
+}
+
+#[test]
+fn a_database_that_cannot_store_each_text_is_refused() {
+    let Some(server) = server() else { return };
+    let _ = server.psql("create database latin encoding 'LATIN1' locale 'C' template template0;");
+    let error = refused(&format!("postgres://test@127.0.0.1:{}/latin", server.port()));
+    let text = error.to_string();
+    assert!(text.contains("encoding of the database is LATIN1") && text.contains("UTF8"), "{text}");
 }
 
 #[test]

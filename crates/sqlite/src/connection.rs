@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
-use scheduler_store::{Refusal, StoreError, StoreTime};
+use scheduler_store::{Refusal, StoreError, StoreTime, is_dry_run};
 
 use crate::clock::{Backoff, Clock, Deadline};
 use crate::error::{OpenError, is_broken, is_busy, newer_schema, unavailable};
@@ -60,12 +60,13 @@ struct Writer {
 impl Shared {
     /// Opens the file, and makes or changes the tables.
     pub(crate) fn open(settings: Settings) -> Result<Self, OpenError> {
-        let connection = connect(&settings)?;
+        // A dry run makes no file.
+        let connection = if is_dry_run() { None } else { Some(connect(&settings)?) };
         let boot_id = settings.clock.boot_id();
         Ok(Self {
             settings,
             boot_id,
-            writer: Mutex::new(Writer { is_taken: false, connection: Some(connection) }),
+            writer: Mutex::new(Writer { is_taken: false, connection }),
             is_free: Condvar::new(),
             readers: Mutex::default(),
             reported: Mutex::default(),

@@ -33,6 +33,7 @@
 mod change;
 mod check;
 mod decide;
+mod dry_run;
 mod error;
 mod id;
 mod job;
@@ -45,6 +46,7 @@ mod time;
 
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
+pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{

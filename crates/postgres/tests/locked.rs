@@ -1,0 +1,135 @@
+//! Rows that another transaction has locked, and values that the server refuses, keep nothing else back.
+
+use std::time::{Duration, Instant};
+
+use scheduler_postgres::Postgres;
+use scheduler_postgres::postgres::Client;
+use scheduler_store::{
+    Command, Commanded, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap, SessionId,
+    Store, StoredJob,
+};
+
+use crate::support::{
+    END, builder, client, enqueue, fire_of, id, open, poll_of, put, server, uuid,
+};
+
+/// A store with so many running jobs.
+fn running(count: u128) -> Option<(Postgres, Client, SessionId, Vec<StoredJob>)> {
+    let server = server()?;
+    let (store, client) = (builder(server).connect().expect("a store"), client(server));
+    let me = open(&store, 1);
+    enqueue(&store, (1..=count).map(|number| NewJob::new(id(number), "a")).collect());
+    let jobs = store.poll(&poll_of(me, "a", 100)).expect("a poll").jobs;
+    Some((store, client, me, jobs))
+}
+
+fn ends(session: SessionId, jobs: &[StoredJob], end: &End) -> Vec<Finish> {
+    jobs.iter().map(|job| Finish { session, held: job.held(), end: end.clone() }).collect()
+}
+
+#[test]
+fn a_job_that_a_client_has_locked_keeps_no_other_outcome_back() {
+    let Some((store, mut client, me, jobs)) = running(3) else { return };
+    let cancel = format!("begin; select {}.cancel({})", store.schema(), uuid(2));
+    client.batch_execute(&cancel).expect("a request that is not committed");
+    for round in 0..3 {
+        let begun = Instant::now();
+        let wanted = match round {
+            0 => [JobState::Done, JobState::Done].map(Finished::Stored),
+            _ => [JobState::Done, JobState::Done].map(Finished::AlreadyMine),
+        };
+        let answers = store.finish(&ends(me, &jobs, &End::Done)).expect("an answer");
+        assert_eq!(answers, [wanted[0], Finished::Locked, wanted[1]], "round {round}");
+        assert!(begun.elapsed() < Duration::from_secs(3), "it waits for the lock");
+    }
+    client.batch_execute("commit").expect("a commit");
+    let failed = End::Failed { after: Duration::ZERO, error: "no".to_owned() };
+    let answers = store.finish(&ends(me, &jobs[1..2], &failed)).expect("an answer");
+    assert_eq!(answers, [Finished::Stored(JobState::Cancelled)]);
+}
+
+#[test]
+fn a_schedule_that_a_client_has_locked_keeps_no_other_back() {
+    let Some((store, mut client, me, _)) = running(0) else { return };
+    let cursors = ["s", "t"].map(|name| put(&store, name, Overlap::QueueOne));
+    let fire = |name: &str, at: usize, job| fire_of(me, name, cursors[at], job, OnBusy::Queue);
+    assert_eq!(store.fire(&fire("s", 0, 1)), Ok(Fired::Moved(None)));
+    let job = store.poll(&poll_of(me, "tick", 10)).expect("a poll").jobs;
+    let run_now = format!("begin; select {}.run_now('s', {})", store.schema(), uuid(7));
+    client.batch_execute(&run_now).expect("a request that is not committed");
+    enqueue(&store, vec![NewJob::new(id(2), "a")]);
+    let other = store.poll(&poll_of(me, "a", 10)).expect("a poll is not kept back").jobs;
+    let both = [job, other].concat();
+    let answers = store.finish(&ends(me, &both, &End::Done)).expect("an answer");
+    assert_eq!(answers, [Finished::Locked, Finished::Stored(JobState::Done)]);
+    assert_eq!(store.fire(&fire("s", 0, 3)), Ok(Fired::Locked));
+    assert_eq!(store.fire(&fire("t", 1, 4)), Ok(Fired::Moved(None)));
+    client.batch_execute("rollback").expect("a rollback");
+    let answers = store.finish(&ends(me, &both[..1], &End::Done)).expect("an answer");
+    assert_eq!(answers, [Finished::Stored(JobState::Done)]);
+}
+
+#[test]
+fn a_job_that_a_client_retries_keeps_no_other_from_being_claimed() {
+    let Some((store, mut client, me, jobs)) = running(1) else { return };
+    store.finish(&ends(me, &jobs, &End::Park { error: "no".to_owned() })).expect("it is parked");
+    let retry = format!("begin; select {}.retry({})", store.schema(), uuid(1));
+    client.batch_execute(&retry).expect("a request that is not committed");
+    enqueue(&store, vec![NewJob::new(id(2), "a")]);
+    let polled = store.poll(&poll_of(me, "a", 10)).expect("a poll");
+    assert_eq!(polled.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id(2)]);
+    client.batch_execute("commit").expect("a commit");
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+}
+
+/// The constraint stands for whatever the server refuses of a text.
+#[test]
+fn an_error_that_cannot_be_stored_is_stored_in_ascii_and_keeps_no_other_back() {
+    let Some((store, mut client, me, jobs)) = running(3) else { return };
+    let ascii = "check (error is null or octet_length(error) = length(error))";
+    let constraint = format!("alter table {}.job add constraint ascii {ascii}", store.schema());
+    client.batch_execute(&constraint).expect("a constraint");
+    let mut requests = ends(me, &jobs, &End::Done);
+    requests[1].end = End::Park { error: "na\u{ef}ve \u{274c}".to_owned() };
+    let answers = store.finish(&requests).expect("an answer");
+    let wanted = [JobState::Done, JobState::Parked, JobState::Done].map(Finished::Stored);
+    assert_eq!(answers, wanted);
+    let parked = store.job(id(2)).expect("an answer").expect("the job");
+    assert_eq!(parked.error.as_deref(), Some("na\\u{ef}ve \\u{274c}"));
+}
+
+#[test]
+fn a_command_meets_no_idle_connection_that_the_server_has_ended() {
+    let Some((store, mut client, _, _)) = running(1) else { return };
+    // Both connections of callers are made.
+    for _ in 0..2 {
+        store.job(id(1)).expect("an answer");
+    }
+    let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+        where pid <> pg_backend_pid() and query like '%' || $1 || '%'";
+    client.query_one(end, &[&store.schema()]).expect("they are ended");
+    client.batch_execute("select pg_sleep(0.2)").expect("a pause");
+    for _ in 0..2 {
+        assert_eq!(store.command(&Command::Cancel { job: id(1) }, END), Ok(Commanded::Done));
+    }
+}
+
+#[test]
+fn a_client_enqueues_in_a_prepared_transaction() {
+    let Some(server) = postgres_server::Server::start_with(&["max_prepared_transactions=2"]) else {
+        return;
+    };
+    let (store, mut client) = (builder(&server).connect().expect("a store"), client(&server));
+    let enqueue = |nudge: bool| {
+        let schema = store.schema();
+        format!(
+            "begin; select {schema}.enqueue('a', nudge => {nudge}); prepare transaction 'x{nudge}'"
+        )
+    };
+    client.batch_execute(&enqueue(false)).expect("a transaction in two phases");
+    assert!(client.batch_execute(&enqueue(true)).is_err(), "a notification is possible by now");
+    let _ = client.batch_execute("rollback");
+    client.batch_execute("commit prepared 'xfalse'").expect("a commit");
+    let me = open(&store, 1);
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+}
