@@ -26,6 +26,26 @@ fn send_invoice(#[payload] number: u32) {
 #[job(name = "sweep")]
 fn sweep() {}
 
+#[job(name = "weigh")]
+fn weigh(#[payload] grams: f64) {
+    assert!(grams >= 0.0);
+}
+
+/// JSON has no such number, and the job could never run.
+#[test]
+fn a_payload_that_could_not_be_read_again_is_not_accepted() -> Checked {
+    let scheduler = Scheduler::builder().tasks(tasks![weigh]).store(Model::new()).spawn()?;
+    let jobs = scheduler.jobs()?;
+    for grams in [f64::NAN, f64::INFINITY] {
+        let refused = jobs.enqueue(weigh::job(grams)).expect_err("no number of JSON");
+        assert!(matches!(refused, EnqueueError::NotAccepted(_)), "{refused}");
+        assert!(refused.to_string().contains("its payload cannot be decoded again"), "{refused}");
+    }
+    jobs.enqueue(weigh::job(1.5))?;
+    scheduler.shutdown()?;
+    Ok(())
+}
+
 #[job(name = "order")]
 #[expect(clippy::needless_pass_by_value, reason = "both forms of the argument")]
 fn order(jobs: &Jobs, again: Jobs) -> Result<(), EnqueueError> {

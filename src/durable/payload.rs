@@ -40,7 +40,14 @@ pub(crate) type Upgrade<T> = fn(Value) -> Result<T, String>;
 
 /// The bytes that a store keeps, or why there are none.
 pub(super) fn encoded<T: Payload>(payload: &T) -> Result<Vec<u8>, String> {
-    serde_json::to_vec(payload).map_err(|error| format!("its payload cannot be encoded: {error}"))
+    let bytes = serde_json::to_vec(payload)
+        .map_err(|error| format!("its payload cannot be encoded: {error}"))?;
+    // JSON has no NaN and no infinity: they are written as `null`, which may be no value of the type.
+    if bytes.windows(4).any(|word| word == b"null") {
+        let again = serde_json::from_slice::<T>(&bytes);
+        again.map_err(|error| format!("its payload cannot be decoded again: {error}"))?;
+    }
+    Ok(bytes)
 }
 
 /// The payload of a run, whose type has this version.

@@ -169,18 +169,17 @@ impl ClaimedJob {
 
     /// The end of a run that was lost. If another process has the job already, the fence refuses it.
     pub(crate) fn end_of_lost(&self) -> End {
-        self.end_without_result("lost: its process could not renew its lease before it was over")
+        // The node knows the wait and the limit.
+        End::Lost { after: Duration::ZERO, max_lost: u32::MAX }
     }
 
-    /// The end of a run that did not end before the scheduler stopped.
+    /// The end of a run that did not end before the scheduler stopped: no failure. It runs again, unless it must not.
     pub(crate) fn end_of_interrupted(&self) -> End {
-        self.end_without_result("interrupted: its process stopped before it was over")
-    }
-
-    /// Neither is a failure of the job: it runs again, unless it must not.
-    fn end_without_result(&self, error: &str) -> End {
         match self.job.on_lost {
-            OnLost::Abandon => End::Park { error: error.to_owned() },
+            OnLost::Abandon => {
+                let error = "interrupted: its process stopped before it was over";
+                End::Park { error: error.to_owned() }
+            }
             OnLost::Rerun => End::Snooze { after: Duration::ZERO },
         }
     }

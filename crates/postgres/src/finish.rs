@@ -142,6 +142,7 @@ impl Ends {
             End::Park { error } => ("park", None, Some(error), 0),
             End::Cancelled => ("cancelled", None, None, 0),
             End::Snooze { after } => ("snooze", Some(*after), None, 0),
+            End::Lost { after, max_lost } => ("lost", Some(*after), None, *max_lost),
             End::GiveBack => ("give_back", None, None, 0),
             End::Undecodable { after, error, limit } => {
                 ("undecodable", Some(*after), Some(error), *limit)

@@ -181,7 +181,8 @@ impl Schema {
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
         let mut text = template.to_owned();
         if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
-            let is_ended = |name: &str| !["state", "attempt", "undecoded", "error"].contains(&name);
+            let is_ended =
+                |name: &str| !["state", "attempt", "undecoded", "lost", "error"].contains(&name);
             let ended: Vec<_> =
                 DONE.iter().map(|(name, ..)| *name).filter(|name| is_ended(name)).collect();
             let ended: Vec<_> = ended.iter().map(|name| format!("e.{name}")).collect();

@@ -19,6 +19,7 @@ use crate::error::{OpenError, is_broken, is_busy, newer_schema, unavailable};
 use crate::schema::{self, MIGRATIONS, Migrated};
 use crate::tables::Tables;
 use crate::tx::Tx;
+use crate::volume::{self, FileId};
 
 /// What a program may choose.
 #[derive(Clone, Debug)]
@@ -49,7 +50,12 @@ pub(crate) struct Shared {
     is_free: Condvar,
     readers: Mutex<Vec<Connection>>,
     reported: Mutex<HashSet<String>>,
+    /// The file that was opened, and when it was last seen behind its name.
+    file: Mutex<Option<(FileId, Duration)>>,
 }
+
+/// How often a process looks whether the file is still the one that it has opened.
+const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Writer {
@@ -62,8 +68,13 @@ impl Shared {
     pub(crate) fn open(settings: Settings) -> Result<Self, OpenError> {
         // A dry run makes no file.
         let connection = if is_dry_run() { None } else { Some(connect(&settings)?) };
+        if let Some(db) = &connection {
+            check_writable(db, &settings)?;
+        }
         let boot_id = settings.clock.boot_id();
+        let file = volume::file(&settings.path).map(|(id, _)| (id, settings.clock.since_boot()));
         Ok(Self {
+            file: Mutex::new(file),
             settings,
             boot_id,
             writer: Mutex::new(Writer { is_taken: false, connection }),
@@ -82,6 +93,7 @@ impl Shared {
         if self.is_over(not_after) {
             return Err(Refusal::TooLate.into());
         }
+        self.check_file()?;
         let deadline = self.deadline(not_after);
         let mut turn = self.take(deadline).ok_or_else(locked)?;
         let db = turn.connection(&self.settings)?;
@@ -95,6 +107,24 @@ impl Shared {
                 Err(if is_busy(&error) { locked() } else { unavailable(&error) })
             }
         }
+    }
+
+    /// Refuses to go on in a file that was removed, or replaced by another one of its name: nobody would find what is written.
+    fn check_file(&self) -> Result<(), StoreError> {
+        let (mut file, now) = (lock(&self.file), self.settings.clock.since_boot());
+        let Some((id, seen)) = &mut *file else { return Ok(()) };
+        if now.abs_diff(*seen) < LOOK {
+            return Ok(());
+        }
+        let path = &self.settings.path;
+        if volume::file(path).is_some_and(|(found, _)| found == *id) {
+            *seen = now;
+            return Ok(());
+        }
+        Err(StoreError::NotExecuted(format!(
+            "{} was removed or replaced while it was open; help: put the file back, or restart the program",
+            path.display()
+        )))
     }
 
     /// An error of SQLite is outside, a refusal inside.
@@ -130,6 +160,7 @@ impl Shared {
         &self,
         step: impl Fn(&Tx<'_>) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {
+        self.check_file()?;
         let deadline = self.deadline(None);
         let kept = lock(&self.readers).pop();
         let db = match kept {
@@ -291,6 +322,14 @@ fn connect(settings: &Settings) -> Result<Connection, OpenError> {
         }
     }
     Ok(db)
+}
+
+/// A store that cannot be written is an error of the start.
+fn check_writable(db: &Connection, settings: &Settings) -> Result<(), OpenError> {
+    let deadline = Deadline::after(settings.patience);
+    let write = settings.tables.sql("UPDATE scheduler_meta SET fence = fence");
+    let written = retry(deadline, || db.execute(&write, []));
+    written.map(drop).map_err(|error| OpenError::Sqlite(settings.path.clone(), error))
 }
 
 fn open_reader(settings: &Settings) -> rusqlite::Result<Connection> {

@@ -15,6 +15,8 @@ pub enum OpenError {
     InMemory,
     /// The file is on a network file system, whose locks and shared memory SQLite cannot trust: the file, and the system.
     Network(PathBuf, &'static str),
+    /// The file has several names (hard links), by which processes would keep several logs of it.
+    Linked(PathBuf),
     /// The prefix of the tables is no identifier.
     Prefix(String),
     /// The write-ahead log is not possible for the file; SQLite has chosen this mode.
@@ -39,6 +41,12 @@ impl fmt::Display for OpenError {
                 "{} is on {system}, a network file system, on which SQLite loses data\n  \
                  help: choose a local folder, or a store for several hosts (PostgreSQL); \
                  `Sqlite::builder(path).any_file_system()` opens it all the same",
+                path.display(),
+            ),
+            Self::Linked(path) => write!(
+                f,
+                "{} is one of several names of its file, and processes that use different names damage it\n  \
+                 help: use a symbolic link, or one name; `Sqlite::builder(path).any_file_system()` opens it all the same",
                 path.display(),
             ),
             Self::Prefix(prefix) => write!(

@@ -164,6 +164,10 @@ impl Builder {
         if let Some(system) = network {
             return Err(OpenError::Network(self.path, system));
         }
+        let is_linked = volume::file(&self.path).is_some_and(|(_, names)| names > 1);
+        if is_linked && !self.is_any_file_system {
+            return Err(OpenError::Linked(self.path));
+        }
         let settings = Settings {
             path: self.path,
             tables: self.prefix.map_or(Ok(Tables::DEFAULT), |prefix| Tables::new(&prefix))?,

@@ -6,6 +6,22 @@
 
 use std::path::Path;
 
+/// What tells a file from another one of the same name.
+pub(crate) type FileId = (u64, u64);
+
+/// The file behind a name, and how many names it has; none if there is no file, or the system does not tell.
+#[cfg(unix)]
+pub(crate) fn file(path: &Path) -> Option<(FileId, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::metadata(path).ok()?;
+    Some(((found.dev(), found.ino()), found.nlink()))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn file(path: &Path) -> Option<(FileId, u64)> {
+    path.metadata().ok().map(|_| ((0, 0), 1))
+}
+
 /// The file systems of other hosts, by the number that Linux gives them.
 #[cfg(target_os = "linux")]
 const NETWORK: [(u32, &str); 13] = [

@@ -348,3 +348,68 @@ fn printed_migrations_make_the_same_tables() {
     let store = Sqlite::open(printed.file()).unwrap();
     assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted]);
 }
+
+/// A deploy that cleans its folder, and the restore of a backup.
+#[test]
+fn a_file_that_is_removed_or_replaced_takes_no_more_jobs() {
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    store.enqueue(&jobs(0..1, "a")).unwrap();
+    let later = |test: &TestSqlite| test.clock.set(test.clock.now().after(Duration::from_secs(2)));
+    let aside = test.folder.path().join("aside.db");
+    std::fs::rename(test.folder.file(), &aside).unwrap();
+    for replaced in [false, true] {
+        if replaced {
+            std::fs::copy(&aside, test.folder.file()).unwrap();
+        }
+        later(&test);
+        let refused = store.enqueue(&jobs(1..2, "a")).unwrap_err();
+        assert!(matches!(refused, StoreError::NotExecuted(_)), "{refused:?}");
+        assert!(refused.to_string().contains("was removed or replaced while it was open"));
+        assert!(store.jobs(&JobFilter::default(), 10).is_err());
+    }
+    // The same file is back.
+    std::fs::rename(&aside, test.folder.file()).unwrap();
+    later(&test);
+    store.enqueue(&jobs(1..2, "a")).unwrap();
+    assert_eq!(store.jobs(&JobFilter::default(), 10).unwrap().len(), 2);
+}
+
+/// Two names have two logs.
+#[test]
+fn a_file_of_two_names_is_refused() {
+    let folder = Folder::new();
+    drop(Sqlite::open(folder.file()).unwrap());
+    let other = folder.path().join("other.db");
+    std::fs::hard_link(folder.file(), &other).unwrap();
+    for path in [&folder.file(), &other] {
+        assert!(matches!(Sqlite::open(path), Err(OpenError::Linked(_))));
+        Sqlite::builder(path).any_file_system().open().unwrap();
+    }
+    std::fs::remove_file(&other).unwrap();
+    std::os::unix::fs::symlink(folder.file(), &other).unwrap();
+    Sqlite::open(&other).unwrap();
+}
+
+/// A file that another program has damaged has the finished jobs before the damage.
+#[test]
+fn damaged_finished_jobs_keep_nothing_else_back() {
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    store.enqueue(&jobs(0..3, "a")).unwrap();
+    let session = open(store, 1);
+    let claimed = store.poll(&poll_of(session, "a", 3)).unwrap().jobs;
+    let ends: Vec<_> =
+        claimed.iter().map(|job| Finish { session, held: job.held(), end: End::Done }).collect();
+    store.finish(&ends).unwrap();
+    let whole = "SELECT length(jobs) FROM scheduler_done";
+    let db = raw(&test.folder);
+    let length: i64 = db.query_row(whole, [], |row| row.get(0)).unwrap();
+    for left in (0..length).rev() {
+        db.execute("UPDATE scheduler_done SET jobs = substr(jobs, 1, ?1)", [left]).unwrap();
+        let listed = store.jobs(&JobFilter::default(), 10).unwrap();
+        assert!(listed.len() < 3 && listed.iter().all(|job| job.state == JobState::Done));
+    }
+    store.enqueue(&jobs(3..4, "a")).unwrap();
+    assert_eq!(store.poll(&poll_of(session, "a", 3)).unwrap().jobs.len(), 1);
+}

@@ -116,17 +116,26 @@ impl StoredJob {
                 self.error = Some(storable(error));
             }
             End::Done => self.error = None,
+            End::Lost { .. } => {
+                self.lost += 1;
+                self.error = Some(self.lost_error());
+            }
             End::Cancelled | End::Snooze { .. } | End::GiveBack => {}
         }
         match end {
             End::Undecodable { .. } => self.undecoded += 1,
-            End::GiveBack => {}
+            End::GiveBack | End::Lost { .. } => {}
             _ => self.undecoded = 0,
         }
         let wait = match *end {
             End::Failed { after, .. } if self.attempt < self.max_attempts => Some(after),
             End::Snooze { after } => Some(after),
             End::Undecodable { after, limit, .. } if self.undecoded < limit => Some(after),
+            End::Lost { after, max_lost }
+                if self.on_lost == OnLost::Rerun && self.lost < max_lost =>
+            {
+                Some(after)
+            }
             End::GiveBack => Some(Duration::ZERO),
             _ => None,
         };

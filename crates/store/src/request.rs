@@ -307,6 +307,14 @@ pub enum End {
         /// The wait.
         after: Duration,
     },
+    /// It began, and its process could not hold the lease until its end. That counts as a loss: it is ready again after the
+    /// wait, or is parked if it must not run twice or was lost `max_lost` times.
+    Lost {
+        /// The wait.
+        after: Duration,
+        /// After how many losses it is parked.
+        max_lost: u32,
+    },
     /// It never began: it is ready again, and the claim was no attempt.
     GiveBack,
     /// Its payload could not be decoded. It is ready again after the wait, and the claim was no attempt; or it is parked if

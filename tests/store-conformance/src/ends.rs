@@ -2,10 +2,10 @@
 
 use crate::given::{Given, SECOND, cron, held, job};
 use crate::test_store::TestStore;
-use scheduler_store::Fence;
-use scheduler_store::{Command, Depth, End, Finish, Finished, Fire, JobFilter, Prune};
-use scheduler_store::{Held, JobState, NewJob, StoredJob};
-use scheduler_store::{Next, Overlap, Rule, Timing};
+use scheduler_store::{
+    CLAIM_BYTES_MAX, Command, Depth, End, Fence, Finish, Finished, Fire, Held, JobFilter, JobState,
+    NewJob, Next, OnLost, Overlap, Prune, Rule, StoredJob, Timing,
+};
 
 /// The same end twice is stored once, and told so.
 pub fn r4_an_end_that_comes_twice_is_stored_once<T: TestStore>() {
@@ -103,6 +103,44 @@ pub fn snoozed_and_given_back_and_undecodable_jobs_use_no_attempt<T: TestStore>(
         given.wait(SECOND);
     }
     assert_eq!(given.job(job(1)).undecoded, 2);
+}
+
+/// A start that happened is an attempt, and a loss that counts.
+pub fn a_run_that_its_own_process_lost_counts_as_a_loss<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.enqueue(NewJob { max_attempts: 9, ..NewJob::new(job(1), "a") });
+    let lost = || End::Lost { after: SECOND, max_lost: 3 };
+    for (number, state) in (1..).zip([JobState::Ready, JobState::Ready, JobState::Parked]) {
+        let claimed = given.claim(id, "a");
+        assert_eq!(given.finish(id, claimed.held(), lost()), Finished::Stored(state));
+        let after = given.job(job(1));
+        assert_eq!((after.attempt, after.lost), (number, number));
+        assert_eq!(after.error, Some(after.lost_error()));
+        assert_eq!(given.poll(id, &["a"]).jobs, []);
+        given.wait(SECOND);
+    }
+    let once = NewJob { on_lost: OnLost::Abandon, ..NewJob::new(job(2), "a") };
+    given.enqueue(once);
+    let claimed = given.claim(id, "a");
+    assert_eq!(given.finish(id, claimed.held(), lost()), Finished::Stored(JobState::Parked));
+}
+
+/// An answer is bounded in bytes; one job at least is claimed.
+pub fn a_poll_claims_no_more_payload_than_an_answer_may_carry<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for number in 1..=5 {
+        let mut new = NewJob::new(job(number), "a");
+        new.payload.bytes =
+            vec![1; if number == 1 { CLAIM_BYTES_MAX + 1 } else { CLAIM_BYTES_MAX / 2 }];
+        given.enqueue(new);
+    }
+    let claimed = |given: &Given<T>| -> Vec<u128> {
+        let jobs = given.poll(id, &["a"]).jobs;
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!(claimed(&given), [1]);
+    assert_eq!(claimed(&given), [2, 3]);
+    assert_eq!(claimed(&given), [4, 5]);
 }
 
 /// Ended jobs go after their time, the oldest first, and no others.

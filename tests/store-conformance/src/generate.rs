@@ -330,8 +330,9 @@ impl Generator {
 
     fn end(&mut self) -> End {
         let error = || "it broke\0'".to_owned();
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 | 1 => End::Done,
+            9 => End::Lost { after: self.wait(), max_lost: self.small() },
             2 | 3 => End::Failed { after: self.wait(), error: error() },
             4 => End::Park { error: error() },
             5 => End::Cancelled,

@@ -71,6 +71,8 @@ macro_rules! store_conformance {
             ends_that_come_together_are_each_by_itself
             a_failed_job_is_parked_after_its_last_attempt
             snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
+            a_run_that_its_own_process_lost_counts_as_a_loss
+            a_poll_claims_no_more_payload_than_an_answer_may_carry
             jobs_that_ended_long_ago_are_deleted
             dynamic_schedules_that_are_over_are_deleted
             depths_count_what_is_unfinished_or_parked

@@ -42,6 +42,15 @@ impl Node {
         // What follows a job of a schedule that this process has not seen is not known.
         let follows = |schedule: &String| *self.follows.get(schedule).unwrap_or(&true);
         self.is_followed |= job.schedule.as_ref().is_some_and(follows);
+        // As for a job that another process takes over (R14).
+        let end = match end {
+            End::Lost { .. } => {
+                let spread = u64::try_from(self.config.lost_spread.as_nanos()).unwrap_or(u64::MAX);
+                let after = Duration::from_nanos(self.draws.below(spread.max(1)));
+                End::Lost { after, max_lost: self.config.max_lost }
+            }
+            end => end,
+        };
         self.finishes.push(Finish { session: job.session, held, end });
     }
 
@@ -101,7 +110,10 @@ impl Node {
             }
             (
                 JobState::Ready,
-                End::Failed { after, .. } | End::Snooze { after } | End::Undecodable { after, .. },
+                End::Failed { after, .. }
+                | End::Snooze { after }
+                | End::Lost { after, .. }
+                | End::Undecodable { after, .. },
             ) => self.at.poll = self.at.poll.min(now.after(*after)),
             _ => {}
         }

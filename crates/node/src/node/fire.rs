@@ -85,8 +85,11 @@ impl Node {
             self.mistake(&mut due);
             let limit = self.config.catch_up_limit;
             let plans = plan(&due, store_now, &*self.rules, limit, self.config.safeguards);
-            if plans.is_empty() {
-                // It waits for the end of a job.
+            let is_behind = plans.last().is_some_and(
+                |plan| matches!(plan.next, Next::At(at) if plan.tick.is_some() && at <= store_now),
+            );
+            if plans.is_empty() || is_behind {
+                // What is due next waits for the end of a job.
                 self.follows.insert(due.schedule.definition.name.clone(), true);
             }
             for plan in plans {

@@ -368,6 +368,25 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
     }
 }
 
+/// The jobs of the schedule keep each other out: each tick follows the end of the job before it.
+#[test]
+fn a_schedule_that_is_behind_catches_up_without_waiting_for_polls() {
+    let policy =
+        Policy { misfire: Misfire::CatchUp(Duration::from_secs(3_600)), ..Policy::default() };
+    let config = Config { definitions: vec![definition(Timing::Computed)], ..config() };
+    let mut shell = Shell::new(config.clone(), policy);
+    shell.until(after(2.0));
+    shell.step(Input::Stop);
+    shell.until(after(3.0));
+    let mut again = Shell::new(config.clone(), policy);
+    again.model = shell.model.clone();
+    again.now = Tick::default().after(Duration::from_secs(600));
+    again.node = Node::new(Arc::new(config), Arc::new(Every(policy)), Draws::new(2), again.now);
+    again.until(again.now.after(Duration::from_secs(20)));
+    let row = again.model.schedules().expect("a model answers").remove(0);
+    assert!(row.fired > 600, "{} of some 600 ticks fired", row.fired);
+}
+
 #[test]
 fn a_run_is_cancelled_while_the_process_stops_and_nothing_is_claimed() {
     for is_before in [true, false] {

@@ -154,7 +154,11 @@ impl World {
                 let queue = &mut self.processes[process].pool.queue;
                 queue.retain(|(job, _)| job.held() != held);
             }
-            Effect::Lost(held) => self.ask_to_stop(process, held, false),
+            Effect::Lost(held) => {
+                let running = &mut self.processes[process].pool.running;
+                running.entry(key(held)).and_modify(|run| run.is_lost = true);
+                self.ask_to_stop(process, held, false);
+            }
             Effect::Cancel(held) => self.ask_to_stop(process, held, true),
             Effect::Event(NodeEvent::SessionLost { session, .. }) => {
                 self.checker.session_lost(session);
@@ -201,7 +205,8 @@ impl World {
             let body = Body::of(&job, self.seed);
             let ends_at = self.now + nanos(body.lasts);
             let run = self.checker.began(process, &job, tick, started, self.now);
-            let running = Running { run, end: body.end, listens: body.listens, ends_at };
+            let Body { end, listens, .. } = body;
+            let running = Running { run, end, listens, is_lost: false, ends_at };
             self.processes[process].pool.running.insert(key(job.held()), running);
             self.at(ends_at, Event::RunEnds { process, life, run });
         }
@@ -220,8 +225,14 @@ impl World {
         let key = *key;
         let Some(it) = running.remove(&key) else { return };
         let held = Held { job: key.0, fence: scheduler_store::Fence(key.1) };
-        self.checker.run_ended(run, it.end.as_ref(), self.now);
-        match it.end {
+        let end = match it.end {
+            Some(_) if it.is_lost => {
+                Some(End::Lost { after: std::time::Duration::ZERO, max_lost: u32::MAX })
+            }
+            end => end,
+        };
+        self.checker.run_ended(run, end.as_ref(), self.now);
+        match end {
             Some(end) => self.step(process, Input::Ended { held, end }),
             None => self.crash(process),
         }

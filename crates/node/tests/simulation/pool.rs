@@ -18,6 +18,8 @@ pub(crate) struct Running {
     pub(crate) run: usize,
     pub(crate) end: Option<End>,
     pub(crate) listens: bool,
+    /// True once its process could not hold the lease.
+    pub(crate) is_lost: bool,
     /// The instant of the event that ends it.
     pub(crate) ends_at: u64,
 }

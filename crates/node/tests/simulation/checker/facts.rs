@@ -74,6 +74,12 @@ pub(super) struct JobFacts {
     pub(super) is_deleted: bool,
     pub(super) was_retried: bool,
     pub(super) is_of_tick: bool,
+    /// How many runs began.
+    pub(super) begun: u32,
+    /// How many of them ended so that they were no attempt.
+    pub(super) uncounted: u32,
+    /// True if its counts may have begun anew.
+    pub(super) was_reset: bool,
 }
 
 #[derive(Debug, Default)]

@@ -74,6 +74,7 @@ impl Checker {
                     .iter()
                     .any(|run| run.is_done && run.job == job.id && run.fence == job.fence);
             self.must(was_run, || format!("{} is done without a run", short(job.id)));
+            self.starts_are_counted(job);
         }
         for wish in self.accepted.clone() {
             let over: Vec<_> = self.wishes[&wish]
@@ -93,6 +94,17 @@ impl Checker {
             });
         }
         self.last_start_counts(model);
+    }
+
+    /// A start is an attempt, or a loss that is counted.
+    fn starts_are_counted(&mut self, job: &scheduler_store::StoredJob) {
+        let facts = self.job(job.id);
+        let (begun, uncounted) = (facts.begun, facts.uncounted);
+        let is_counted = facts.was_reset || begun - uncounted <= job.attempt + job.lost;
+        self.must(is_counted, || {
+            let (attempt, lost) = (job.attempt, job.lost);
+            format!("{} began {begun} times: {attempt} attempts, {lost} losses", short(job.id))
+        });
     }
 
     /// Of all processes that have registered, the one counts that was started last, or any of those that were started at

@@ -37,7 +37,9 @@ impl Checker {
             is_done: false,
         });
         self.running.insert(run);
-        self.job(job.id).last_run = Some(run);
+        let facts = self.job(job.id);
+        facts.last_run = Some(run);
+        facts.begun += 1;
         run
     }
 

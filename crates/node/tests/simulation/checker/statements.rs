@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler_store::{
-    Command, Commanded, Finish, Finished, JobId, JobState, Model, Open, Reaped, Register,
+    Command, Commanded, End, Finish, Finished, JobId, JobState, Model, Open, Reaped, Register,
     SessionId, Store, StoreTime, StoredJob, StoredSchedule,
 };
 
@@ -81,6 +81,13 @@ impl Checker {
             }
             (What::Command(command, _), Reply::Command(Ok(commanded))) => {
                 self.commanded(command, *commanded, model, store_now);
+            }
+            (What::Enqueue(_), Reply::Enqueue(Ok(answers))) => {
+                for answer in answers {
+                    if let scheduler_store::Enqueued::Replaced(other) = answer {
+                        self.job(*other).was_reset = true;
+                    }
+                }
             }
             _ => {}
         }
@@ -217,6 +224,13 @@ impl Checker {
     ) {
         let (name, session) = (short(finish.held.job), finish.session);
         let Finished::Stored(state) = outcome else { return };
+        let no_attempt =
+            matches!(finish.end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
+        let held = finish.held;
+        let has_begun =
+            || self.runs.iter().any(|run| run.job == held.job && run.fence == held.fence);
+        let uncounted = u32::from(no_attempt && has_begun());
+        self.job(held.job).uncounted += uncounted;
         let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
         let facts = self.job(finish.held.job);
         let is_holder = facts.holder == Some(session) && facts.fence == finish.held.fence;
@@ -304,6 +318,7 @@ impl Checker {
                 self.must(is_ready, || format!("the retry of {} does nothing", short(*job)));
                 let facts = self.job(*job);
                 (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
+                facts.was_reset = true;
                 self.is_retried = true;
             }
             Command::Reschedule { .. } | Command::Put { .. } => self.has_rescheduled = true,

@@ -1,12 +1,19 @@
 -- Ends of claims.
 
+-- The error of a job whose session ended during its run.
+create function {s}.lost_error(p_attempt integer) returns text language sql immutable parallel safe as $$
+  select 'lost: the session of attempt ' || p_attempt || ' ended before its outcome was stored'
+$$;
+
 -- The state in which an end leaves a job that has no request to be cancelled.
-create function {s}.end_state(p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_limit bigint)
+create function {s}.end_state(
+  p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_lost integer, p_is_abandoned boolean, p_limit bigint)
 returns text language sql immutable parallel safe as $$
   select case
     when p_end in ('snooze', 'give_back') then 'ready'
     when p_end = 'failed' and p_attempt < p_max_attempts then 'ready'
     when p_end = 'undecodable' and p_undecoded + 1 < p_limit then 'ready'
+    when p_end = 'lost' and p_lost + 1 < p_limit and not p_is_abandoned then 'ready'
     else 'parked' end
 $$;
 
@@ -76,8 +83,10 @@ begin
     select e.n, e.id, e.session, {ended_columns},
       case when e.word = 'done' then 'done' else 'cancelled' end as state,
       case when e.word in ('snooze', 'give_back', 'undecodable') then greatest(e.attempt - 1, 0) else e.attempt end as attempt,
-      case e.word when 'undecodable' then e.undecoded + 1 when 'give_back' then e.undecoded else 0 end as undecoded,
-      case when e.word = 'done' then null when e.word in ('failed', 'undecodable') then e.end_error else e.error end as error
+      case when e.word = 'undecodable' then e.undecoded + 1 when e.word in ('give_back', 'lost') then e.undecoded else 0 end as undecoded,
+      case e.word when 'lost' then e.lost + 1 else e.lost end as lost,
+      case when e.word = 'done' then null when e.word in ('failed', 'undecodable') then e.end_error
+        when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error
     from ended e),
   freed as (
     delete from {s}.key k using gone g where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id),
@@ -96,13 +105,15 @@ begin
       update {s}.job j set
         state = x.state,
         attempt = case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0) else j.attempt end,
-        undecoded = case f.word when 'undecodable' then j.undecoded + 1 when 'give_back' then j.undecoded else 0 end,
-        error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error else j.error end,
+        undecoded = case when f.word = 'undecodable' then j.undecoded + 1 when f.word in ('give_back', 'lost') then j.undecoded else 0 end,
+        lost = case f.word when 'lost' then j.lost + 1 else j.lost end,
+        error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error
+          when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end,
         run_at = case when x.state = 'ready' and f.word <> 'give_back' then {s}.after(v_now, f.wait) else j.run_at end,
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
         is_cancel_requested = false
       from f join {s}.job y on y.id = f.job
-      cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, f.max) x(state)
+      cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max) x(state)
       where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
       returning f.n, j.id, j.state, j.task, j.key, j.schedule),
     freed as (
@@ -182,7 +193,7 @@ begin
     continue when not found or v.schedule = any(v_held);
     v.state := case when v.is_cancel_requested then 'cancelled' when v.is_abandoned or v.lost + 1 >= p_max_lost then 'parked'
       else 'ready' end;
-    v.error := 'lost: the session of attempt ' || v.attempt || ' ended before its outcome was stored';
+    v.error := {s}.lost_error(v.attempt);
     v.lost := v.lost + 1;
     v.fence := nextval('{s}.fence');
     v.session := null;
