@@ -76,7 +76,7 @@ fn many_tasks_that_fail_at_once_are_counted() {
     let hidden: Vec<String> =
         sim.messages().into_iter().filter(|text| text.contains("further messages")).collect();
     let [hidden] = hidden.as_slice() else { panic!("{hidden:#?}") };
-    let head = "WARN  2600 further messages not printed, the last of ";
+    let head = "WARN  2600 further messages not printed, the last at ";
     assert!(hidden.starts_with(head), "{hidden}");
     let _ = sim.shutdown();
     let said = sim.messages();

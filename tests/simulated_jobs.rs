@@ -249,7 +249,7 @@ fn very_many_missed_ticks_are_told_as_at_least_so_many() {
     let messages = sim.messages();
     let warning = messages.iter().find(|text| text.contains("skipped")).expect("a warning");
     assert!(
-        warning.contains("skipped at least 10000 runs, the last that of Tue 2026-02-10"),
+        warning.contains("skipped at least 10000 runs, the last one for Tue 2026-02-10"),
         "{warning}"
     );
     assert!(sim.snapshot("every-second").counters.skipped_at_least);

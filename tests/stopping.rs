@@ -84,7 +84,7 @@ fn a_run_that_the_stop_cuts_off_is_named_in_a_warning() {
     assert_eq!(error.running(), ["poll"]);
     let said = said.lock().unwrap().join("\n");
     assert!(
-        said.contains("WARN  not ended within 0s, and cut off: 1 running task (`poll`, "),
+        said.contains("WARN  did not finish within 0s and was cancelled: 1 running task (`poll`, "),
         "{said}"
     );
     assert!(!said.contains("ERROR"), "{said}");

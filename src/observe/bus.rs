@@ -20,7 +20,7 @@ pub(crate) struct Bus {
     in_place: Receivers,
     /// To the program's listeners, if there are any.
     delivery: Option<Delivery<Event>>,
-    /// Whether the reporter wants an event for every run; may change while runs are in progress.
+    /// True if the reporter wants an event for every run; may change while runs are in progress.
     reports_every_run: Arc<AtomicBool>,
 }
 
@@ -98,7 +98,7 @@ impl BusBuilder {
 }
 
 impl Bus {
-    /// Whether events of ordinary runs are wanted, too.
+    /// Returns true if events of ordinary runs are wanted, too.
     pub(crate) fn is_heard(&self) -> bool {
         let has_listeners = !self.in_place.listeners.is_empty() || self.delivery.is_some();
         // ORDERING: relaxed; a reporter that changes its mind may get one run more or less.

@@ -38,7 +38,7 @@ pub struct Event {
     pub at: DateTime<Utc>,
     /// The task it is about; `None` if it is about a pool or the scheduler.
     pub task: Option<Arc<TaskFacts>>,
-    /// What happened.
+    /// The kind, with its facts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub kind: EventKind,
 }
@@ -57,7 +57,7 @@ pub enum EventKind {
     RunStarted {
         /// The run and its attempt.
         run: RunInfo,
-        /// How long after its due time it started.
+        /// The time from its due time to its start.
         #[cfg_attr(feature = "serde", serde(rename = "late_seconds", serialize_with = "seconds"))]
         late: Duration,
     },
@@ -68,7 +68,7 @@ pub enum EventKind {
         run: RunInfo,
         /// Why it failed.
         failure: Failure,
-        /// How long until the next attempt.
+        /// The wait before the next attempt.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "next_attempt_in_seconds", serialize_with = "seconds")
@@ -82,7 +82,7 @@ pub enum EventKind {
         run: RunInfo,
         /// Why.
         reason: StopReason,
-        /// How long its future has held its thread without an `.await`, if that is at least a second.
+        /// The time for which its future has held its thread without an `.await`, if that is at least a second.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "blocked_seconds", serialize_with = "seconds_if_any")
@@ -94,9 +94,9 @@ pub enum EventKind {
     RunFinished {
         /// The run and its last attempt.
         run: RunInfo,
-        /// How it ended.
+        /// Its outcome.
         outcome: Outcome,
-        /// How long it took by the monotonic clock, including the waits between attempts.
+        /// Its duration by the monotonic clock, including the waits between attempts.
         #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
         took: Duration,
         /// When the next run starts, as in [`TaskSnapshot::next`](crate::TaskSnapshot::next).
@@ -113,7 +113,7 @@ pub enum EventKind {
         first: DateTime<Utc>,
         /// The latest of these fire times.
         last: DateTime<Utc>,
-        /// How many.
+        /// The count.
         count: u64,
         /// True if there may be more than `count`: of a cron expression at most 10,000 are counted, and a custom
         /// trigger was not asked for all of them.
@@ -129,7 +129,7 @@ pub enum EventKind {
     /// A task was added, at the start or later.
     #[non_exhaustive]
     TaskAdded {
-        /// Whether it is disabled until it is enabled.
+        /// True if it is disabled until it is enabled.
         is_disabled: bool,
         /// When its first run starts, if that is known.
         next: Option<DateTime<Utc>>,
@@ -137,7 +137,7 @@ pub enum EventKind {
     /// A task will not run again.
     #[non_exhaustive]
     TaskEnded {
-        /// How it ended: completed, failed or cancelled.
+        /// Its end: completed, failed or cancelled.
         state: TaskState,
     },
     /// A task was paused: no run starts by its schedule until it is resumed.
@@ -176,7 +176,7 @@ pub enum EventKind {
     TriggerFailed {
         /// Why.
         failure: Failure,
-        /// How long until it is asked again: 1 s, doubled after each further failure, at most a minute.
+        /// The wait before it is asked again: 1 s, doubled after each further failure, at most a minute.
         #[cfg_attr(
             feature = "serde",
             serde(rename = "asked_again_in_seconds", serialize_with = "seconds")
@@ -188,10 +188,10 @@ pub enum EventKind {
     Starved {
         /// The name of the pool.
         pool: Arc<str>,
-        /// How long after its due time the run started.
+        /// The time from the due time of the run to its start.
         #[cfg_attr(feature = "serde", serde(rename = "late_seconds", serialize_with = "seconds"))]
         late: Duration,
-        /// How many threads the pool has, all of them busy.
+        /// The number of threads of the pool, all of them busy.
         busy: usize,
         /// The task that had held a thread for longest.
         longest: Longest,
@@ -235,7 +235,7 @@ pub enum EventKind {
     /// The scheduler has started: its tasks wait for their first fire times.
     #[non_exhaustive]
     SchedulerStarted {
-        /// How many tasks it has, without the disabled ones.
+        /// The number of tasks, without the disabled ones.
         tasks: usize,
     },
     /// The scheduler is stopping: no new runs start.
@@ -244,16 +244,16 @@ pub enum EventKind {
     /// The scheduler has stopped.
     #[non_exhaustive]
     SchedulerStopped {
-        /// How long the stop took.
+        /// The duration of the stop.
         #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
         took: Duration,
-        /// How many runs were still in progress when the stop no longer waited for them.
+        /// The number of runs still in progress when the stop no longer waited for them.
         unfinished: usize,
     },
     /// Events were dropped here: the queue for listeners was full, or a stop no longer waited for them.
     #[non_exhaustive]
     Lost {
-        /// How many.
+        /// The count.
         count: u64,
     },
 }
@@ -319,7 +319,7 @@ impl EventKind {
         }
     }
 
-    /// What a full queue drops first.
+    /// The kinds that a full queue drops first.
     pub(super) fn priority(&self) -> Priority {
         match self {
             Self::RunFinished { outcome, .. } if outcome.is_failure() => Priority::Normal,
@@ -373,11 +373,11 @@ pub enum StopReason {
 pub struct Longest {
     /// The name of the task.
     pub task: Arc<str>,
-    /// Whether it is a future, which should not have blocked its thread.
+    /// True if it is a future, which should not have blocked its thread.
     pub is_async: bool,
     /// Its place in the source.
     pub location: Option<Location>,
-    /// How long it has held the thread.
+    /// The time for which it has held the thread.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "running_for_seconds", serialize_with = "seconds")

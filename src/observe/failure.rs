@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::run::TaskError;
 
-/// How an async function stops blocking its thread.
+/// The remedy for an async function that blocks its thread.
 pub(crate) const UNBLOCK: &str = if cfg!(feature = "tokio") {
     "call what blocks by `tokio::task::spawn_blocking`, or make the function a plain `fn`"
 } else {
     "call what blocks on another thread (`spawn_blocking` of a runtime), or make the function a plain `fn`"
 };
 
-/// How a run ended, after its last attempt.
+/// The outcome of a run, after its last attempt.
 ///
 /// With the feature `serde` it serializes as its failure, or else as `{"kind": "success"}`.
 ///
@@ -50,13 +50,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the run ended well.
+    /// Returns true if the run ended well.
     #[must_use]
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Success)
     }
 
-    /// Whether the run failed: by an error, a panic or a timeout.
+    /// Returns true if the run failed: by an error, a panic or a timeout.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.failure().is_some()
@@ -171,13 +171,13 @@ impl Failure {
         self.causes().map(|cause| format!("{separator}{cause}")).collect()
     }
 
-    /// Whether the function panicked.
+    /// Returns true if the function panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         self.0.kind == Kind::Panic
     }
 
-    /// Whether the function did not end within the task's `timeout`.
+    /// Returns true if the function did not end within the task's `timeout`.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.0.kind == Kind::Timeout
@@ -231,7 +231,7 @@ impl Failure {
     }
 }
 
-/// The text without causes; that of a panic begins with `panicked: `.
+/// The text without causes. The text of a panic begins with `panicked: `.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_panic() {

@@ -8,7 +8,7 @@ use scheduler_core::WallTime;
 use super::{Counters, Failure, Outcome, RunRecord, SharedTotals, SkipReason, Totals};
 use crate::run::Run;
 
-/// How many runs are kept.
+/// The number of runs that are kept.
 pub(crate) const RUNS_KEPT: usize = 20;
 
 /// The history of one task.
@@ -34,12 +34,12 @@ struct Past {
     totals: Option<SharedTotals>,
 }
 
-/// What a finished run changed.
+/// The change that a finished run made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// Failed runs in a row, including this one.
     pub(crate) streak: u64,
-    /// Whether it needs an event even without listeners: it is no success, the first, or the first after failures.
+    /// True if it needs an event even without listeners: it is no success, the first, or the first after failures.
     pub(crate) is_news: bool,
 }
 

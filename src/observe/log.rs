@@ -4,7 +4,7 @@ use super::fields::Fields;
 #[cfg(any(feature = "tracing", feature = "log"))]
 use super::fields::Value;
 
-/// How urgent a message is.
+/// The urgency of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Error,
@@ -37,7 +37,7 @@ impl Log {
         None
     }
 
-    /// Whether it takes debug messages.
+    /// Returns true if it takes debug messages.
     pub(crate) fn wants_debug(self) -> bool {
         match self {
             #[cfg(feature = "tracing")]

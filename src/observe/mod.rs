@@ -1,22 +1,10 @@
 //! Events, histories and snapshots, and the bridges to `tracing`, `log` and `metrics`.
 //!
-//! # What this room is for
-//!
 //! Tasks and the runner emit [`Event`]s to the [`Bus`], which delivers them to the reporter, to the bridges and to the
 //! program's listeners. A task keeps its [`History`], and gives it out as a [`TaskSnapshot`].
 //!
-//! # What it must never do
-//!
-//! Delay or fail a run because of a listener, call one under a lock, or keep a run, a pool or a task alive through an
-//! event. Make an event for an ordinary run that nothing wants.
-//!
-//! # How a neighbour uses it
-//!
-//! ```text
-//! bus.emit(Event::of(at, &facts, EventKind::Resumed { next }));
-//! ```
-//!
-//! Ask [`Bus::is_heard`] before making an event of an ordinary run. Do not hold a lock.
+//! No listener delays or fails a run, or is called under a lock. No event keeps a run, a pool or a task alive. An ordinary
+//! run makes no event that nobody wants: ask [`Bus::is_heard`] before.
 //!
 //! # The events
 //!

@@ -71,7 +71,7 @@ impl PoolEvents {
         let task = self.facts_of(run.task_id(), run.task_name());
         let (due, busy) = (at - late, self.threads);
         let uses = (self.look_up.threads_since)(due);
-        // What was due at the same time takes its thread a moment later.
+        // A task that was due at the same time takes its thread a moment later.
         if let Some(longest) = longest_of_all(busy, &task, due + late / 10, &uses) {
             let pool = Arc::clone(&self.pool);
             self.bus.emit(Event::of(at, &task, EventKind::Starved { pool, late, busy, longest }));

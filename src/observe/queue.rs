@@ -38,7 +38,7 @@ impl Priority {
     }
 }
 
-/// What comes out of a queue.
+/// The content of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     Item(T),
@@ -62,7 +62,7 @@ struct Waiting<T> {
     lost: u64,
     is_delivering: bool,
     is_closed: bool,
-    /// Whether the thread in `wait` sleeps: to wake a thread is a system call, also where none sleeps.
+    /// True if the thread in `wait` sleeps: to wake a thread is a system call, also where none sleeps.
     is_asleep: bool,
 }
 

@@ -60,7 +60,7 @@ impl SkipReason {
     }
 }
 
-/// What a task is doing.
+/// The state of a task.
 ///
 /// ```
 /// use scheduler::TaskState;
@@ -96,7 +96,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Whether the task will not run again.
+    /// Returns true if the task will not run again.
     #[must_use]
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -149,12 +149,12 @@ pub struct RunRecord {
     pub fire_time: DateTime<Utc>,
     /// When its first attempt started.
     pub started_at: DateTime<Utc>,
-    /// How long it took, with the waits between attempts.
+    /// Its duration, with the waits between attempts.
     #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
     pub took: Duration,
-    /// How many attempts it had.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The notes of the task; see [`Run::note`](crate::Run::note).
     pub notes: Vec<Box<str>>,
@@ -252,15 +252,15 @@ pub struct TaskSnapshot {
     pub facts: Arc<TaskFacts>,
     /// Its cron expression, if it has one.
     pub expression: Option<Arc<str>>,
-    /// How long after its start it is due first, where the rule says that.
+    /// The time from its start to its first fire time, where the rule has one.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "initial_delay_seconds", serialize_with = "seconds_if_any")
     )]
     pub initial_delay: Option<Duration>,
-    /// What it is doing.
+    /// Its state.
     pub state: TaskState,
-    /// Whether it is paused; a run that was in progress then goes on.
+    /// True if it is paused; a run that was in progress then goes on.
     pub is_paused: bool,
     /// Who paused it, if that was given with the pause.
     pub paused_by: Option<Arc<str>>,
@@ -276,14 +276,14 @@ pub struct TaskSnapshot {
     pub next: Option<DateTime<Utc>>,
     /// Why its custom trigger failed when it was asked last; it is asked again. `None` if it answered.
     pub trigger_failure: Option<Failure>,
-    /// What `next` would be if the task were resumed now; only while it is paused.
+    /// The value of `next` if the task were resumed now; only while it is paused.
     pub would_run_at: Option<DateTime<Utc>>,
     /// The due time of a run that waits for a thread of its pool. A run that is about to start has one for a moment.
     pub late_since: Option<DateTime<Utc>>,
     /// The first fire time that came during the run in progress and got no run, because that one still holds the task.
     /// `None` for fixed delays, which have no fire times during a run.
     pub stuck_since: Option<DateTime<Utc>>,
-    /// How many runs are in progress.
+    /// The number of runs in progress.
     pub running: usize,
     /// When the oldest run in progress started.
     pub running_since: Option<DateTime<Utc>>,
@@ -324,15 +324,15 @@ impl TaskSnapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// The name of the pool; that of tasks that choose none is `default`.
+    /// The name of the pool. Tasks that choose none run in `default`.
     pub name: Arc<str>,
-    /// How many threads it may have.
+    /// The most threads that it starts.
     pub core_size: usize,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: usize,
-    /// How many of them are executing a task.
+    /// The number of threads that are executing a task.
     pub active: usize,
-    /// How many tasks wait for their due time, or for a thread.
+    /// The number of tasks that wait for their due time, or for a thread.
     pub queued: usize,
     /// Executions that have ended.
     pub completed: u64,

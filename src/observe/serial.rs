@@ -1,4 +1,4 @@
-//! How events and snapshots serialize, where the derived form is not the one of the table in `mod.rs`.
+//! Serialization of events and snapshots, where the derived form differs from the table in `mod.rs`.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Serialize for TaskFacts {
         facts.serialize_field("function", &self.function)?;
         facts.serialize_field("kind", self.kind.name())?;
         facts.serialize_field("rule", &self.rule)?;
-        facts.serialize_field("period_seconds", &self.period.map(|it| it.as_secs_f64()))?;
+        facts.serialize_field("period_seconds", &self.period.map(|period| period.as_secs_f64()))?;
         facts.serialize_field("zone", self.zone.name())?;
         facts.serialize_field("pool", &self.pool)?;
         facts.serialize_field("tags", &self.tags)?;

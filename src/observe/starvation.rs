@@ -1,4 +1,4 @@
-//! Why a run started late: which runs held the threads of its pool when it was due.
+//! Explains a late start: the runs that held the threads of its pool.
 //!
 //! A late start is rare, so it may look at all tasks. Recorded in advance is only how long each future was polled.
 
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Longest, TaskFacts};
 
-/// From what lateness on a late start is explained, and how long a poll of a future blocks its thread that is told of.
+/// The least lateness that is explained, and the least time for which a reported poll blocks its thread.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
 
 /// The threads that a task has held lately: one for each run of a plain function, and for each poll of a future.
@@ -37,7 +37,9 @@ pub(super) fn longest_of_all(
     uses: &[ThreadUse],
 ) -> Option<Longest> {
     let (mut busy, mut longest) = (0, None::<Longest>);
-    for ThreadUse { task: holder, held } in uses.iter().filter(|it| it.task.pool == task.pool) {
+    for ThreadUse { task: holder, held } in
+        uses.iter().filter(|holder| holder.task.pool == task.pool)
+    {
         let is_held = |held: &&Held| (held.from..held.to).contains(&moment);
         let held: Vec<&Held> = held.iter().filter(is_held).collect();
         // Two at once are of a task that does not wait for itself (`overlap = "allow"`).

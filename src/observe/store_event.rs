@@ -1,4 +1,4 @@
-//! What happens between this process and the store of durable jobs.
+//! Events between this process and the store of durable jobs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::SkipReason;
 use super::format::{duration, plural};
 
-/// What happened between this process and the store of durable jobs.
+/// An event between this process and the store of durable jobs.
 ///
 /// A later version may add kinds and fields, so match with `_` and `..`.
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub enum StoreEvent {
         session: Arc<str>,
         /// Why.
         reason: Arc<str>,
-        /// How many runs were in progress.
+        /// The number of runs in progress.
         runs: u32,
     },
     /// This process has ended sessions of processes that died, and made their jobs ready again.
@@ -117,7 +117,7 @@ pub enum StoreEvent {
         schedule: Arc<str>,
         /// Why.
         reason: SkipReason,
-        /// How many.
+        /// The count.
         count: u64,
         /// True if there may be more than `count`.
         at_least: bool,
@@ -149,7 +149,7 @@ pub enum StoreEvent {
     Damaged {
         /// Which one.
         row: Arc<str>,
-        /// What is wrong with it, and what was done.
+        /// The damage, and the repair.
         reason: Arc<str>,
     },
 }
@@ -214,12 +214,11 @@ impl fmt::Display for StoreEvent {
             }
             Self::ScheduleOlder { schedule } => write!(
                 f,
-                "schedule `{schedule}` stays as a process that started later has registered it"
+                "schedule `{schedule}` was registered by a newer process; this process does not change it"
             ),
             Self::ScheduleSilent { schedule, rule } => write!(
                 f,
-                "schedule `{schedule}` is not fired by this process: one that started later has \
-                 registered {rule}"
+                "schedule `{schedule}` is not fired by this process: a newer one has registered {rule}"
             ),
             Self::ScheduleUnreadable { schedule, rule, reason } => write!(
                 f,

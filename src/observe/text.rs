@@ -29,7 +29,7 @@ impl Event {
     }
 }
 
-/// What happened, without the name of the task; `time` formats instants.
+/// The text of an event without the name of the task; `time` formats instants.
 pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> String {
     let after =
         |next: &Option<_>| next.map_or_else(String::new, |at| format!("; next {}", time(at)));
@@ -44,7 +44,8 @@ pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> Str
             format!("skipped {least}{} {range}: {}", plural(*count, "fire time"), reason.name())
         }
         EventKind::TaskAdded { is_disabled, next } => {
-            let (rule, pool) = event.task.as_ref().map_or(("", ""), |it| (&it.rule, &it.pool));
+            let (rule, pool) =
+                event.task.as_ref().map_or(("", ""), |task| (&task.rule, &task.pool));
             let disabled = if *is_disabled { "; disabled" } else { "" };
             format!("added: {rule}; pool {pool}{disabled}{}", after(next))
         }
@@ -100,7 +101,7 @@ fn of_hook(hook: &str, failure: &Failure) -> String {
     format!("{article} {hook} {failed}{}", full(failure))
 }
 
-/// What happened between the process and the store; that of a task without its name.
+/// The text of a store event, without the name of the task.
 fn of_store(what: &StoreEvent, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
     let StoreEvent::ScheduleRegistered { is_changed, is_paused, next, .. } = what else {
         return what.to_string();

@@ -1,4 +1,4 @@
-//! The sum of what the runs of removed tasks came to.
+//! Run counters of removed tasks.
 
 use std::sync::{Arc, PoisonError};
 

@@ -109,7 +109,7 @@ thread_local! {
     static IN_SPAN: Cell<Option<(*const (), RunInfo)>> = const { Cell::new(None) };
 }
 
-/// Whether the failed attempt that this event reports was logged inside its span, on this thread.
+/// Returns true if the failed attempt that this event reports was logged inside its span, on this thread.
 pub(crate) fn was_logged_in_span(event: &Event) -> bool {
     let (EventKind::AttemptFailed { run, .. }, Some(task)) = (&event.kind, &event.task) else {
         return false;
@@ -140,7 +140,7 @@ impl Subscriber {
     }
 }
 
-/// Whether a subscriber is installed, whatever it lets through.
+/// Returns true if a subscriber is installed, whatever it lets through.
 pub(crate) fn is_installed() -> bool {
     dispatcher::get_default(|dispatch| !dispatch.is::<NoSubscriber>())
 }

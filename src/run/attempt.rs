@@ -1,4 +1,4 @@
-//! What a run is made of: one attempt, and how it is executed.
+//! One attempt of a run, and its execution.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -33,7 +33,7 @@ pub(super) struct Attempt {
     pub(super) claimed: Option<Arc<ClaimedJob>>,
 }
 
-/// How an attempt is executed.
+/// The execution of an attempt.
 pub(super) struct Execution {
     /// The run as the engine sees it.
     firing: scheduler_core::Run,

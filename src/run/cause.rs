@@ -1,4 +1,4 @@
-//! Why a run happens, and the result of an attempt.
+//! The cause of a run, and the result of an attempt.
 
 use std::future::Future;
 use std::pin::Pin;

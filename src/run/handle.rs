@@ -1,4 +1,4 @@
-//! A run as its task sees it, and as the room of tasks handles it.
+//! A run as its task sees it, and as the scheduler handles it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Run {
         self.attempt.started_at.to_utc()
     }
 
-    /// How much later than it was [`due`](Self::due) this attempt started.
+    /// The time from the [`due`](Self::due) time of this attempt to its start.
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
@@ -104,7 +104,7 @@ impl Run {
         self.attempt.started_at.since(self.attempt.due)
     }
 
-    /// Whether this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler
+    /// Returns true if this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler
     /// has stopped and waited long enough.
     ///
     /// It is a request that the task may follow. (The future of an async task need not ask: it is dropped where it
@@ -129,7 +129,7 @@ impl Run {
     pub fn stop_requested(&self) -> bool {
         let execution = self.attempt.execution.as_ref();
         self.attempt.stop.is_asked()
-            || execution.is_some_and(|it| it.engine().is_cancelled() || it.left().is_zero())
+            || execution.is_some_and(|run| run.engine().is_cancelled() || run.left().is_zero())
     }
 
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
@@ -149,7 +149,7 @@ impl Run {
     }
 }
 
-/// What the room of tasks needs.
+/// The part of the scheduler.
 impl Run {
     /// An attempt of a run that begins now.
     pub(crate) fn begin(start: &AttemptStart<'_>) -> Self {
@@ -176,7 +176,7 @@ impl Run {
         Self { attempt: Arc::new(Attempt::of(info, task)) }
     }
 
-    /// What is known of its task.
+    /// The facts of its task.
     pub(crate) fn facts(&self) -> &Arc<TaskFacts> {
         &self.attempt.task
     }
@@ -217,7 +217,7 @@ impl Run {
     /// Returns true if only the pool has asked the run to stop, because it shuts down.
     pub(crate) fn is_stopped_by_pool(&self) -> bool {
         let execution = self.attempt.execution.as_ref();
-        self.stop_cause().is_none() && execution.is_some_and(|it| it.engine().is_cancelled())
+        self.stop_cause().is_none() && execution.is_some_and(|run| run.engine().is_cancelled())
     }
 
     /// Gives an attempt this deadline, before its body is called.
@@ -256,7 +256,7 @@ impl Run {
     /// Returns true if it takes place in this pool.
     pub(crate) fn is_in(&self, pool: &Arc<ScheduledThreadPool>) -> bool {
         let execution = self.attempt.execution.as_ref();
-        execution.is_some_and(|it| std::ptr::addr_eq(it.pool.as_ptr(), Arc::as_ptr(pool)))
+        execution.is_some_and(|run| std::ptr::addr_eq(run.pool.as_ptr(), Arc::as_ptr(pool)))
     }
 
     pub(crate) fn is_same_attempt(&self, other: &Self) -> bool {
@@ -268,7 +268,7 @@ impl Run {
         self.attempt.fire_time
     }
 
-    /// How many attempts it has had in this process.
+    /// The number of attempts in this process.
     pub(crate) fn attempts(&self) -> u32 {
         if self.claimed().is_some() { 1 } else { self.attempt() }
     }
@@ -285,8 +285,8 @@ impl Run {
     }
 
     /// Gives a new attempt the notes of the one before.
-    pub(crate) fn keep_notes(&self, kept: Vec<Box<str>>) {
-        self.attempt.notes.keep(kept);
+    pub(crate) fn keep_notes(&self, notes: Vec<Box<str>>) {
+        self.attempt.notes.keep(notes);
     }
 }
 

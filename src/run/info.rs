@@ -36,7 +36,7 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// How long after its due time this attempt started.
+    /// The time from the due time of this attempt to its start.
     #[must_use]
     pub fn lateness(&self) -> Duration {
         (self.started_at - self.due).to_std().unwrap_or_default()

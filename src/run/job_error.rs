@@ -1,4 +1,4 @@
-//! What the function of a job may return as its error, to say more than that it failed.
+//! The errors by which a job is put off, given up or tried again.
 
 use std::error::Error;
 use std::fmt;
@@ -39,7 +39,7 @@ impl JobError {
         Self(TaskError::from_display(&reason))
     }
 
-    /// It runs again after this time, and this was no attempt. A run that is not that of a job fails.
+    /// It runs again after this time, and this was no attempt. A run of a task that is no job fails.
     #[must_use]
     pub fn snooze(time: Duration) -> Self {
         let error = TaskError::from_display("only a durable job can be put off");

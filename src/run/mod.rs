@@ -1,24 +1,12 @@
-//! One run of a scheduled task: what the task sees of it.
+//! One run of a scheduled task, as the task sees it.
 //!
-//! # What this room is for
+//! A task takes a [`Run`]: its number, its fire time, its cause, and the request to stop. It lets the task wait on the
+//! scheduler's clock and leave notes. [`Shutdown`] shows that the scheduler stops. [`TaskError`] is the error of a failed
+//! run.
 //!
-//! [`Run`] is handed to a task that asks for it: which run this is, for when it was planned, why it happens, and whether it
-//! shall stop; it lets the task wait on the scheduler's clock and leave notes. [`Shutdown`] lets a task look whether the
-//! scheduler stops. [`TaskError`] is what a failed run leaves behind.
-//!
-//! # What it must never do
-//!
-//! Decide anything. It knows no schedule; the room of tasks makes runs, asks them to stop, and ends them.
-//!
-//! # States
-//!
-//! A job that was claimed from a store waits, and then begins or is withdrawn. An attempt is executed, and may be asked to stop: once, for one cause. A run that is tried again is a new attempt with the
-//! same number.
-//!
-//! # How a neighbour uses it
-//!
-//! The room of tasks [begins](Run::begin) a run for each attempt, and calls the task inside [`Run::enter`], so that
-//! [`Run::current`] answers. The next run of the task reuses the allocation of the last one, unless a clone of that is kept.
+//! Nothing here decides anything. `run/task` [begins](Run::begin) a run for each attempt, and calls the task inside
+//! [`Run::enter`], so that [`Run::current`] answers. A run that is tried again is a new attempt with the same number. An
+//! attempt is asked to stop at most once, for one cause.
 
 mod attempt;
 mod cause;

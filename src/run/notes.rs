@@ -1,17 +1,17 @@
-//! What a task notes of its run.
+//! Notes of a task about its run.
 
 use std::mem;
 use std::sync::{OnceLock, PoisonError};
 
 use crate::sync::Mutex;
 
-/// How many notes of a run are kept; later ones are dropped.
+/// The number of notes of a run that are kept; later ones are dropped.
 const NOTES_MAX: usize = 16;
 
-/// How many bytes of a note are kept.
+/// The number of bytes of a note that are kept.
 const NOTE_BYTES_MAX: usize = 1_024;
 
-/// What is kept of a note.
+/// The part of a note that is kept.
 pub(crate) fn shortened(text: &str) -> &str {
     let mut end = text.len().min(NOTE_BYTES_MAX);
     while !text.is_char_boundary(end) {
@@ -24,27 +24,27 @@ pub(crate) fn shortened(text: &str) -> &str {
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     /// Absent before the first note.
-    kept: OnceLock<Mutex<Vec<Box<str>>>>,
+    notes: OnceLock<Mutex<Vec<Box<str>>>>,
 }
 
 impl Notes {
     pub(super) fn add(&self, text: &str) {
-        let kept = self.kept.get_or_init(Mutex::default);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < NOTES_MAX {
-            kept.push(shortened(text).into());
+        let notes = self.notes.get_or_init(Mutex::default);
+        let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < NOTES_MAX {
+            notes.push(shortened(text).into());
         }
     }
 
     pub(super) fn take(&self) -> Vec<Box<str>> {
-        let Some(kept) = self.kept.get() else { return Vec::new() };
-        mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
+        let Some(notes) = self.notes.get() else { return Vec::new() };
+        mem::take(&mut notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn keep(&self, notes: Vec<Box<str>>) {
-        if !notes.is_empty() {
-            let kept = self.kept.get_or_init(Mutex::default);
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = notes;
+    pub(super) fn keep(&self, former: Vec<Box<str>>) {
+        if !former.is_empty() {
+            let notes = self.notes.get_or_init(Mutex::default);
+            *notes.lock().unwrap_or_else(PoisonError::into_inner) = former;
         }
     }
 }

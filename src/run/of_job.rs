@@ -1,4 +1,4 @@
-//! What a run of a durable job knows of it.
+//! The durable job of a run.
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{Fence, JobId};
@@ -6,7 +6,7 @@ use scheduler_store::{Fence, JobId};
 use super::handle::Run;
 use super::job::instant;
 
-/// What a run of a durable job knows of it.
+/// The durable job of a run.
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 impl Run {
     /// The identity of the job that runs; none of a run that no store knows.
@@ -37,14 +37,14 @@ impl Run {
         self.claimed()?.job().origin.as_ref()?.tick.map(instant)
     }
 
-    /// How many ticks before this one were missed, and are not run.
+    /// The number of ticks before this one that were missed and are not run.
     #[must_use]
     pub fn missed(&self) -> u64 {
         let origin = self.claimed().and_then(|claimed| claimed.job().origin.as_ref());
         origin.map_or(0, |origin| origin.missed)
     }
 
-    /// Whether this process has lost the job, because it could not reach the store for too long: another one may run it now.
+    /// Returns true if this process has lost the job, because it could not reach the store for too long: another one may run it now.
     /// The run is also [asked to stop](Self::stop_requested), and what it returns counts no more.
     #[must_use]
     pub fn is_lost(&self) -> bool {

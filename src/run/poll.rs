@@ -1,11 +1,11 @@
-//! How long the polls of a future take: one that takes long blocks its thread.
+//! The durations of the polls of a future: a long poll blocks its thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use scheduler_core::Tick;
 
-/// From how long on a poll is remembered.
+/// The least duration of a poll that is remembered.
 const BLOCKS: Duration = Duration::from_millis(100);
 
 /// One poll of a future.
@@ -48,7 +48,8 @@ impl Polls {
             from: Tick::from_nanos(self.longest_from.load(Ordering::Relaxed)),
             took: Duration::from_nanos(self.longest.load(Ordering::Relaxed)),
         };
-        Some(if present.took > past.took { present } else { past }).filter(|it| it.took >= BLOCKS)
+        let longest = if present.took > past.took { present } else { past };
+        (longest.took >= BLOCKS).then_some(longest)
     }
 }
 

@@ -1,10 +1,10 @@
-//! Why a run failed, as text.
+//! The error of a run, as text.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// How many causes of an error are kept: `Error::source` may lead round in a circle.
+/// The number of causes of an error that are kept: `Error::source` may lead round in a circle.
 const CAUSES_KEPT: usize = 32;
 
 /// Why a run failed: the text of the error that the function returned, and of its causes.

@@ -1,4 +1,4 @@
-//! How a run waits: on the scheduler's clock, and no longer than it may.
+//! Waits of a run: on the scheduler's clock, and no longer than its time limit.
 
 use std::future::Future;
 use std::time::Duration;
@@ -62,7 +62,9 @@ impl Run {
         duration: Duration,
     ) -> impl Future<Output = ()> + Send + 'static + use<> {
         let execution = self.attempt.execution.as_ref();
-        let sleep = execution.and_then(|it| it.pool.upgrade()).map(|pool| pool.sleep(duration));
+        let sleep = execution
+            .and_then(|execution| execution.pool.upgrade())
+            .map(|pool| pool.sleep(duration));
         async move {
             if let Some(sleep) = sleep {
                 sleep.await;

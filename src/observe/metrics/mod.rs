@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// What a task does that has all metrics.
+    /// The life of a task that has all metrics.
     fn story() -> Notes {
         let (notes, bus) = (Notes::default(), bus());
         metrics::with_local_recorder(&notes, || {
@@ -441,7 +441,7 @@ mod tests {
             meter.on_event(&added(&old, None));
             meter.on_event(&started(1, 1));
             meter.on_event(&added(&new, Some(5)));
-            assert_eq!(running(&notes), 1.0, "that of the old one is in progress");
+            assert_eq!(running(&notes), 1.0, "the run of the old task is in progress");
             meter.on_event(&started(1, 1));
             assert_eq!(running(&notes), 2.0);
             meter.on_event(&sample::finished("tick", (1, 1), Outcome::Success, 0, 0));

@@ -14,7 +14,7 @@ pub(super) struct Running(Mutex<HashMap<Arc<str>, Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The name in the events of the present task, which differs by its pointer from that of a removed one.
+    /// The name in the events of the present task, which differs by its pointer from the name of a removed task.
     present: Option<Arc<str>>,
     runs: usize,
 }

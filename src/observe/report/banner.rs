@@ -17,12 +17,12 @@ const WIDTH_MAX: usize = 60;
 /// The most tasks that have a row.
 pub(crate) const ROWS_MAX: usize = 50;
 
-/// What is printed when the scheduler starts.
+/// The message that is printed when the scheduler starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Banner<'a> {
     /// The tasks that have a row.
     pub(crate) tasks: &'a [TaskLine],
-    /// How many tasks there are.
+    /// The number of tasks.
     pub(crate) count: usize,
     /// The default pool first.
     pub(crate) pools: &'a [PoolLine],
@@ -37,9 +37,9 @@ pub(crate) struct Banner<'a> {
 pub(crate) struct TaskLine {
     pub(crate) facts: Arc<TaskFacts>,
     pub(crate) next: Option<DateTime<Utc>>,
-    /// Whether its trigger failed, and is asked again.
+    /// True if its trigger failed, and is asked again.
     pub(crate) has_trigger_failed: bool,
-    /// Whether a store says when it runs.
+    /// True if a store says when it runs.
     pub(crate) is_durable: bool,
 }
 

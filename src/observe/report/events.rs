@@ -9,7 +9,7 @@ use crate::observe::{
     StoreEvent, TaskState, UNBLOCK, duration, instant,
 };
 
-/// How many messages of one kind about a task are shown in full before they are summed up.
+/// The number of messages of one kind about a task that are shown in full before they are summed up.
 const NEWS_IN_FULL: u32 = 10;
 
 /// The messages shown lately about a task, a pool or a hook, by kind of event and, for skips, by reason.
@@ -56,7 +56,7 @@ impl Shown {
         });
         match self.0[index].1.ask(event.at, count) {
             Show::InFull { hidden, .. } => {
-                let hidden = hidden.map_or_else(String::new, |it| it.note(event.zone()));
+                let hidden = hidden.map_or_else(String::new, |hidden| hidden.note(event.zone()));
                 Some(message(count, None).note(hidden))
             }
             Show::Summed { count, since } => {
@@ -78,7 +78,7 @@ fn often(event: &Event, count: u64, within: &str) -> String {
     }
 }
 
-/// How many messages of this kind are shown in full: of a warning, one.
+/// The number of messages of this kind that are shown in full: one for a warning.
 fn in_full(event: &Event) -> u32 {
     match event.kind {
         EventKind::Paused { .. }
@@ -177,7 +177,7 @@ fn held_by(longest: &Longest) -> String {
     format!("`{task}`{place} for {}", duration(*running_for))
 }
 
-/// What to do if a future blocks its thread; empty for a plain function.
+/// The remedy for a future that blocks its thread; empty for a plain function.
 fn blocking(task: &str, is_async: bool) -> String {
     let help = || format!("`{task}` is async and blocks its thread: {UNBLOCK}");
     is_async.then(help).unwrap_or_default()
@@ -200,9 +200,9 @@ fn skipped(
     let what = match within {
         None if count == Count::ONE => format!("its run of {}", time(last)),
         None if first < last => format!("{count} runs, from {} to {}", time(first), time(last)),
-        None => format!("{count} runs, the last that of {}", time(last)),
+        None => format!("{count} runs, the last one for {}", time(last)),
         Some(within) => {
-            format!("{count} runs within {within}, the last that of {}", time(last))
+            format!("{count} runs within {within}, the last one for {}", time(last))
         }
     };
     let task = event.task_name().unwrap_or_default();

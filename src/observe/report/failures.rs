@@ -6,16 +6,16 @@ use super::Message;
 use super::limit::{Count, Limit, Show};
 use crate::observe::{Event, EventKind, Failure, duration, instant, ordinal, plural};
 
-/// How many messages about the same error of a task are shown in full before they are summed up.
+/// The number of messages about one error of a task that are shown in full before they are summed up.
 const IN_FULL: u32 = 10;
 
 /// The same for an error that only another build of the program fixes.
 const IN_FULL_FOR_A_BUILD: u32 = 1;
 
-/// How many errors of a task are distinguished in a minute; further ones count as one.
+/// The number of errors of a task that are distinguished in a minute; further ones count as one.
 const ERRORS_KEPT: usize = 8;
 
-/// How many characters of a message distinguish errors.
+/// The number of characters that distinguish errors.
 const SIGNATURE_CHARS: usize = 200;
 
 /// The errors of one task that were reported lately.
@@ -61,7 +61,7 @@ impl Failures {
                 failed.in_full().note(format!("from now on {which} summed up once a minute"))
             }
             Show::InFull { hidden, .. } => {
-                let hidden = hidden.map_or_else(String::new, |it| it.note(event.zone()));
+                let hidden = hidden.map_or_else(String::new, |hidden| hidden.note(event.zone()));
                 failed.in_full().note(hidden)
             }
             Show::Summed { count, since } => failed.summed(count.number, since, is_same),
@@ -70,7 +70,7 @@ impl Failures {
         Some(message.with_fields(event))
     }
 
-    /// Whether failures were hidden that may be reported now.
+    /// Returns true if failures were hidden that may be reported now.
     pub(super) fn has_hidden(&mut self, at: DateTime<Utc>) -> bool {
         self.errors.iter_mut().any(|known| known.limit.has_hidden(at))
     }
@@ -111,14 +111,16 @@ impl Failures {
         self.errors.iter().position(is_it)
     }
 
-    /// Whether one more error can be distinguished; one that was not reported for a minute is removed for it.
+    /// Returns true if one more error can be distinguished; one that was not reported for a minute is removed for it.
     fn has_room(&mut self, at: DateTime<Utc>) -> bool {
-        let kept = (0..self.errors.len()).filter(|index| self.errors[*index].signature.is_some());
-        let kept: Vec<usize> = kept.collect();
-        if kept.len() < ERRORS_KEPT {
+        let known = 0..self.errors.len();
+        let distinguished = known.filter(|index| self.errors[*index].signature.is_some());
+        let distinguished: Vec<usize> = distinguished.collect();
+        if distinguished.len() < ERRORS_KEPT {
             return true;
         }
-        let oldest = kept.into_iter().min_by_key(|index| self.errors[*index].limit.shown_at());
+        let oldest =
+            distinguished.into_iter().min_by_key(|index| self.errors[*index].limit.shown_at());
         let oldest = oldest.filter(|index| !self.errors[*index].limit.was_shown_lately(at));
         if let Some(oldest) = oldest {
             let mut oldest = self.errors.remove(oldest);
@@ -264,7 +266,7 @@ pub(super) fn recovered(event: &Event, took: &str, streak: u64) -> Message {
         .with_fields(event)
 }
 
-/// Whether it is the panic of Tokio's timers, sockets and `spawn` without a runtime.
+/// Returns true if it is the panic of Tokio's timers, sockets and `spawn` without a runtime.
 fn is_without_tokio(failure: &Failure) -> bool {
     let text = failure.message();
     failure.is_panic() && text.contains("there is no reactor running") && text.contains("Tokio")

@@ -1,6 +1,6 @@
 //! Limits messages by a token bucket: a burst in full, then so many a minute, and a count of the others.
 //!
-//! Time is that of the events, so that a simulated day is reported as a real one.
+//! It goes by the times of the events, so that a simulated day is reported as a real one.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::observe::instant;
 /// The time after which the bucket gets new tokens.
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 
-/// How many messages, or fire times that a message is about.
+/// A number of messages, or of fire times that a message is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) number: u64,
@@ -141,7 +141,7 @@ impl fmt::Display for Count {
 impl Hidden {
     /// The note about it.
     pub(super) fn note(self, zone: Zone) -> String {
-        format!("{} more, the last of {}, were not reported", self.count, instant(self.last, zone))
+        format!("{} more, the last at {}, were not reported", self.count, instant(self.last, zone))
     }
 }
 

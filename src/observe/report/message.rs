@@ -12,9 +12,9 @@ pub(crate) struct Message {
     notes: Vec<String>,
     /// For a log.
     fields: Fields,
-    /// Whether `tracing` has it already, inside the span of the attempt.
+    /// True if `tracing` has it already, inside the span of the attempt.
     is_in_span: bool,
-    /// Whether the line says what happens to further successes, which is known when it is printed.
+    /// True if the line says what happens to further successes, which is known when it is printed.
     is_of_successes: bool,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Message, Sink};
 use crate::observe::{Delivery, Level, Next, Priority, catch, plural};
 
-/// How long a start and a stop wait for the sink, in real time.
+/// The longest wait of a start and a stop for the sink, in real time.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// Prints messages in order, on a thread of their own.
@@ -20,7 +20,7 @@ pub(crate) struct Messages {
     is_debug_wanted: Arc<AtomicBool>,
 }
 
-/// What is printed.
+/// One output.
 enum Output {
     Message(Message),
     /// A text of several lines; a log gets the messages instead.
@@ -81,7 +81,7 @@ impl Messages {
         self.delivery.close();
     }
 
-    /// Whether the sink takes debug messages, as of the last printed message.
+    /// Returns true if the sink takes debug messages, as of the last printed message.
     pub(crate) fn is_debug_wanted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_debug_wanted)
     }
@@ -120,7 +120,6 @@ impl Printer {
 
 fn lost(count: u64) -> Message {
     let messages = plural(count, "message");
-    Message::warn(format!("{messages} could not be printed: those before took too long")).note(
-        "help: read stderr, or let the function for messages, or the log, pass them to another thread",
-    )
+    Message::warn(format!("{messages} could not be printed: the sink was too slow"))
+        .note("help: something reads stderr too slowly; drain it, or log from another thread")
 }

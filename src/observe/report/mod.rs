@@ -1,18 +1,12 @@
-//! The console report: what the scheduler prints at the start, about failures and warnings, and at the stop.
-//!
-//! # What this room is for
+//! The messages of the scheduler: at the start, about failures and warnings, and at the stop.
 //!
 //! Without a log the scheduler prints to stderr, or to a function of the program; with `tracing` or `log` installed it logs
 //! there, with fields. The [`Reporter`] is a listener that turns events into [`Message`]s. [`Messages`] prints them in
 //! order, on a thread of its own.
 //!
-//! # What it must never do
-//!
-//! Decide anything, or fail: if stderr is closed or the sink panics, the text is lost. Make a task or a stop wait for a
-//! [`Sink`], which may block. Let a text of a task forge a line: a [`Message`] escapes control characters. Flood: repeated
-//! messages are summed up once a minute by task and kind, and all tasks together have a bound (`limit`).
-//!
-//! # How a neighbour uses it
+//! A report decides nothing, and never fails: if stderr is closed or the sink panics, the text is lost. No task waits for a
+//! [`Sink`], which may block. No text of a task forges a line: a [`Message`] escapes control characters. Repeated messages
+//! are summed up once a minute by task and kind, and all tasks together have a bound (`limit`).
 //!
 //! The runner passes the [`Banner`] and the messages of the stop to [`Messages`], and gives the bus a reporter.
 

@@ -30,14 +30,14 @@ const MESSAGES_MAX: u32 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Reporter {
     messages: Messages,
-    /// Whether the log takes debug messages, which there are about every run.
+    /// True if the log takes debug messages, which there are about every run.
     is_debug_wanted: Arc<AtomicBool>,
     state: Mutex<ReporterInner>,
 }
 
 #[derive(Debug)]
 struct ReporterInner {
-    /// By the name in the events of the present task, which differs by its pointer from that of a removed one. Boxed:
+    /// By the name in the events of the present task, which differs by its pointer from the name of a removed task. Boxed:
     /// very many tasks may wait for their first message.
     tasks: BTreeMap<Arc<str>, Option<Box<TaskLog>>>,
     /// By the name of a pool or hook.
@@ -50,7 +50,7 @@ struct ReporterInner {
     is_stopping: bool,
 }
 
-/// What has been reported about one task.
+/// The reports about one task.
 #[derive(Debug, Default)]
 struct TaskLog {
     has_succeeded: bool,
@@ -158,7 +158,7 @@ impl ReporterInner {
 fn not_printed(hidden: Hidden, event: &Event) -> Message {
     let count = plural(hidden.count.number, "further message");
     let last = instant(hidden.last, event.zone());
-    Message::warn(format!("{count} not printed, the last of {last}"))
+    Message::warn(format!("{count} not printed, the last at {last}"))
         .note(format!("no more than {MESSAGES_MAX} are in a minute; a listener gets each event"))
 }
 

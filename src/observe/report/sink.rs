@@ -43,7 +43,7 @@ impl Sink {
         }
     }
 
-    /// Whether there is a log that takes debug messages.
+    /// Returns true if there is a log that takes debug messages.
     pub(super) fn wants_debug(&self) -> bool {
         self.log().is_some_and(Log::wants_debug)
     }

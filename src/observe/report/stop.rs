@@ -20,7 +20,7 @@ pub(crate) struct StillRunning {
 pub(crate) struct Stopping<'a> {
     pub(crate) running: &'a [StillRunning],
     pub(crate) limit: Duration,
-    /// How to end the wait early.
+    /// The way to end the wait early.
     pub(crate) hint: &'a str,
 }
 
@@ -42,7 +42,7 @@ impl Stopping<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StillWaiting<'a> {
     pub(crate) running: &'a [StillRunning],
-    /// How much longer the stop waits.
+    /// The time for which the stop still waits.
     pub(crate) left: Duration,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct CutOff<'a> {
 impl CutOff<'_> {
     pub(crate) fn message(&self) -> Message {
         let (tasks, limit) = (list(self.running, ""), duration(self.limit));
-        Message::warn(format!("not ended within {limit}, and cut off: {tasks}"))
+        Message::warn(format!("did not finish within {limit} and was cancelled: {tasks}"))
             .note("they were asked to stop: futures were dropped at their `.await`")
             .note("help: wait longer, .await_termination(…), or ask `Shutdown` and leave the rest to the next run")
     }
@@ -129,11 +129,10 @@ pub(crate) fn dropped_too_early() -> Message {
 /// ``1 running task (`import`, 12s so far)``, the longest first.
 fn list(running: &[StillRunning], so_far: &str) -> String {
     let mut sorted: Vec<&StillRunning> = running.iter().collect();
-    sorted.sort_by_key(|each| std::cmp::Reverse(each.running_for));
+    sorted.sort_by_key(|task| std::cmp::Reverse(task.running_for));
     let named = sorted.iter().take(NAMED);
-    let mut named: Vec<String> = named
-        .map(|each| format!("`{}`, {}{so_far}", each.task, duration(each.running_for)))
-        .collect();
+    let mut named: Vec<String> =
+        named.map(|run| format!("`{}`, {}{so_far}", run.task, duration(run.running_for))).collect();
     if sorted.len() > NAMED {
         named.push(format!("and {} more", sorted.len() - NAMED));
     }
@@ -184,7 +183,8 @@ mod tests {
     fn what_is_cut_off_is_named() {
         let text =
             CutOff { running: &[running("poll", 1_500)], limit: LIMIT }.message().to_string();
-        let head = "WARN  not ended within 30s, and cut off: 1 running task (`poll`, 1.5s)\n";
+        let head =
+            "WARN  did not finish within 30s and was cancelled: 1 running task (`poll`, 1.5s)\n";
         assert!(text.starts_with(head), "{text}");
     }
 

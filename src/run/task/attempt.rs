@@ -187,7 +187,7 @@ impl LockedTask<'_> {
     }
 }
 
-/// How far an attempt is that is polled.
+/// The progress of an attempt that is polled.
 enum Stage {
     Gates(Pin<Box<dyn Future<Output = Verdict> + Send>>),
     /// `None` before the first poll.

@@ -261,7 +261,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As there, but that of a durable task.
+    /// As there, except for durable tasks.
     pub(crate) fn fire_times_of(
         &self,
         rule: Rule,

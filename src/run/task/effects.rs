@@ -19,7 +19,7 @@ use crate::unwind::wake_all;
 #[derive(Default)]
 pub(super) struct Effects {
     list: Vec<Effect>,
-    /// Whether a run starts so late, or misses so much, that the tasks that held the threads are reported.
+    /// True if a run starts so late, or misses so much, that the tasks that held the threads are reported.
     pub(super) is_late: bool,
 }
 

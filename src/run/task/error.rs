@@ -1,4 +1,4 @@
-//! Why a command to a task, or a wait for it, has failed.
+//! Errors of commands to a task, and of waits for it.
 
 use std::error::Error;
 use std::fmt;

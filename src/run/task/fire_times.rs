@@ -10,7 +10,7 @@ use super::jitter::{JitterKind, SeededJitter};
 use super::policy::Policy;
 use super::rule::Rule;
 
-/// How many fire times of a cron expression are counted one by one; more are "at least" that many.
+/// The number of fire times of a cron expression that are counted one by one; more are "at least" that many.
 const COUNTED_MAX: u64 = 10_000;
 
 /// A fire time, and when it is due: its jitter later. It *comes* when it is due.
@@ -36,7 +36,7 @@ pub(super) struct Range {
     /// The one before the last; the first where there is one only.
     pub(super) last_but_one: FireTime,
     pub(super) count: u64,
-    /// Whether there are more than were counted.
+    /// True if there are more than were counted.
     pub(super) at_least: bool,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct FireTimes {
     jitter_source: SeededJitter,
     /// The first fire time of a fixed rate.
     grid_start: Tick,
-    /// How many delays of a fixed delay have begun.
+    /// The number of delays of a fixed delay that have begun.
     delays: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which intervals of the wall clock a task has been through, so that a clock that is set back brings no fire time twice.
+//! The intervals of the wall clock whose fire times are decided, so that none comes twice when the clock is set back.
 //!
 //! A look at the clocks says how much time has passed since the last one. What the wall clock shows beyond that is a jump,
 //! and only as much as has passed counts as fired, on either side of it.
@@ -9,10 +9,10 @@ use scheduler_core::{Now, Tick, WallTime};
 
 use super::lazy_box::Empty;
 
-/// How many intervals are kept; of more, the two nearest to each other become one.
+/// The number of intervals that are kept. Of more, the two nearest to each other are joined.
 const INTERVALS_MAX: usize = 16;
 
-/// How far two fire times of a custom trigger may lie apart beyond the time that has passed without a jump.
+/// The distance between two fire times of a custom trigger, beyond the time that has passed, that is no jump.
 const TOLERANCE: Duration = Duration::from_millis(500);
 
 /// Intervals of the wall clock whose fire times have started or were skipped. Empty for a task that is not bound to that clock.
@@ -70,8 +70,8 @@ impl FiredIntervals {
 
     /// Returns the end of the fired interval around an instant, if there is one.
     pub(super) fn end_of_interval_at(&self, instant: WallTime) -> Option<WallTime> {
-        let around = self.intervals.iter().filter(|it| it.from <= instant && instant <= it.to);
-        around.map(|it| it.to).max()
+        let contains = |interval: &&Interval| interval.from <= instant && instant <= interval.to;
+        self.intervals.iter().filter(contains).map(|interval| interval.to).max()
     }
 
     #[inline]

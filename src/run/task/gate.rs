@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::observe::{Failure, Outcome, TaskFacts, catch};
 use crate::run::{Run, RunInfo, TaskError};
 
-/// How long the async gates of a run may take.
+/// The time limit of the async gates of a run.
 pub(super) const GATE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why a gate could not decide; see [`Gate::admit`].
@@ -78,7 +78,7 @@ pub trait AsyncGate: Send + Sync + 'static {
     fn admit(&self, context: GateContext) -> GateFuture;
 }
 
-/// What a gate decides.
+/// The decision of a gate.
 #[derive(Debug)]
 pub struct Admission(Decision);
 
@@ -107,7 +107,7 @@ impl Admission {
     }
 }
 
-/// What a gate keeps for a run that it has admitted, such as a lock.
+/// Something that a gate holds for a run that it has admitted, such as a lock.
 pub trait Permit: Send + 'static {
     /// The run is over. A permit is dropped without this call only if the scheduler is dropped meanwhile.
     fn release(self: Box<Self>, outcome: &Outcome);
@@ -125,7 +125,7 @@ enum AnyGate {
     Async(Arc<dyn AsyncGate>),
 }
 
-/// What the gates of a run came to.
+/// The decision of all gates of a run.
 pub(super) enum Verdict {
     Admitted(Permits),
     Refused { reason: Arc<str>, permits: Permits },
@@ -173,7 +173,7 @@ impl Gates {
         context: GateContext,
         report: impl Fn(Failure) + Send,
     ) -> Verdict {
-        let mut given = Given { permits: Permits::default(), report };
+        let mut unused = UnusedPermits { permits: Permits::default(), report };
         for gate in &self.gates {
             let answer = match gate {
                 AnyGate::Sync(gate) => catch(|| gate.admit(&context)),
@@ -182,21 +182,21 @@ impl Gates {
                     Err(failure) => Err(failure),
                 },
             };
-            if let Some(verdict) = given.permits.take_in(answer) {
+            if let Some(verdict) = unused.permits.take_in(answer) {
                 return verdict;
             }
         }
-        Verdict::Admitted(std::mem::take(&mut given.permits))
+        Verdict::Admitted(std::mem::take(&mut unused.permits))
     }
 }
 
-/// What gates have given for a run that others have not admitted yet.
-struct Given<F: Fn(Failure)> {
+/// The permits of a run that not all gates have admitted yet.
+struct UnusedPermits<F: Fn(Failure)> {
     permits: Permits,
     report: F,
 }
 
-impl<F: Fn(Failure)> Drop for Given<F> {
+impl<F: Fn(Failure)> Drop for UnusedPermits<F> {
     fn drop(&mut self) {
         let permits = std::mem::take(&mut self.permits);
         permits.release(&Outcome::Cancelled).for_each(&self.report);

@@ -1,4 +1,4 @@
-//! What a task's lock guards: the planner, the runs in progress, the past, and the events on their way.
+//! The state of a task behind its lock: planner, runs in progress, history, events on their way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::run::inject::Call;
 use crate::run::one_shot::Wakers;
 use crate::run::{Poll, Run};
 
-/// After at most this long a task looks at the wall clock, where it waits for both clocks at once.
+/// The longest time between two looks at the wall clock, where a task waits for both clocks at once.
 pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 
 /// The state of a task.
@@ -21,15 +21,15 @@ pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 /// timer is armed for [`TaskInner::wake`].
 pub(super) struct TaskInner {
     pub(super) facts: Arc<TaskFacts>,
-    /// What is called; `None` after the end of the task.
+    /// The function; `None` after the end of the task.
     pub(super) call: Option<Call>,
     pub(super) planner: Planner,
     /// Runs in progress, the oldest first.
     #[expect(clippy::vec_box, reason = "a task that has run keeps no memory of its runs")]
     pub(super) active: Vec<Box<ActiveRun>>,
-    /// How many runs have started.
+    /// The number of runs that have started.
     pub(super) runs: u64,
-    /// How the task has ended or will with the runs in progress; or that it is disabled.
+    /// The end of the task, now or with the runs in progress; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_reported: bool,
     /// Why the custom trigger could not answer.
@@ -39,11 +39,11 @@ pub(super) struct TaskInner {
     pub(super) longest_poll: Option<Box<Poll>>,
     /// Those who wait for the end of a run.
     pub(super) watchers: Wakers,
-    /// For when the timer is armed.
+    /// The time for which the timer is armed.
     pub(super) armed: Option<Due>,
     /// Events in the order of the transitions, to be delivered after unlocking.
     pub(super) outbox: Vec<Event>,
-    /// Whether a thread delivers them.
+    /// True if a thread delivers them.
     pub(super) is_delivering: bool,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct ActiveRun {
     pub(super) firing: u64,
     /// When the attempt, or the gate, has to be over.
     pub(super) deadline: Option<Tick>,
-    /// Whether it was cancelled: there is no further attempt.
+    /// True if it was cancelled: there is no further attempt.
     pub(super) is_cancelled: bool,
-    /// Whether all gates have admitted it.
+    /// True if all gates have admitted it.
     pub(super) is_admitted: bool,
-    /// Whether the next attempt has another number than the last: not if that was only admitted.
+    /// True if the next attempt has another number than the last: not if that was only admitted.
     pub(super) has_attempted: bool,
     /// Why the last attempt failed.
     pub(super) failure: Option<Box<Failure>>,
@@ -70,7 +70,7 @@ pub(super) struct ActiveRun {
     pub(super) permits: Option<Permits>,
 }
 
-/// What a run in progress does.
+/// The phase of a run in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// A gate decides whether it may start.

@@ -56,7 +56,7 @@ pub(super) fn outcome_of_success(run: &Run) -> Outcome {
     }
 }
 
-/// The pool has dropped the run, which may be that of a job.
+/// Takes note that the pool has dropped a run, if it runs a job.
 pub(super) fn interrupt(run: &Run) {
     if let Some(job) = run.claimed() {
         job.interrupt();
@@ -167,7 +167,8 @@ mod claims {
 
     impl LockedTask<'_> {
         fn stop_job(&mut self, job: &ClaimedJob, cause: StopCause) {
-            let runs_it = |run: &Run| run.claimed().is_some_and(|own| std::ptr::eq(&**own, job));
+            let runs_it =
+                |run: &Run| run.claimed().is_some_and(|claimed| std::ptr::eq(&**claimed, job));
             let active = &self.state.active;
             if let Some(index) = active.iter().position(|active| runs_it(&active.run)) {
                 self.state.active[index].is_cancelled = true;

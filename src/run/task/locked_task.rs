@@ -211,7 +211,7 @@ fn failure(text: &str) -> Failure {
     Failure::from_engine(&EngineFailure::from_error(text))
 }
 
-/// How many causes of an error are named.
+/// The number of causes of an error that are named.
 const CAUSES_MAX: usize = 32;
 
 fn text(error: &(dyn std::error::Error + 'static)) -> String {

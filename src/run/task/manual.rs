@@ -13,7 +13,7 @@ use super::error::ControlError;
 use crate::observe::{RunRecord, TaskState};
 use crate::run::one_shot::{OneShot, block_on};
 
-/// How a manual run ended; an error if it did not start.
+/// The record of a manual run; an error if it did not start.
 type Ended = Result<RunRecord, ControlError>;
 
 /// A run that was asked for by [`TaskControl::run_now`](crate::TaskControl::run_now), and may be waited for: a future, or
@@ -43,7 +43,7 @@ pub struct ManualRun {
 #[derive(Clone, Debug)]
 pub(super) struct RunReply(OneShot<Ended>);
 
-/// A reply with its answer, to be given with no lock held.
+/// A reply with its answer, to be sent with no lock held.
 pub(super) struct Answer(RunReply, Ended);
 
 impl ManualRun {

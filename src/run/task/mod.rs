@@ -1,9 +1,7 @@
-//! One scheduled task: when it runs, what becomes of runs that overlap, and its commands.
-//!
-//! # What this room is for
+//! One scheduled task: when it runs, what happens to runs that overlap, and its commands.
 //!
 //! A [`ScheduledTask`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
-//! does not hold back its schedule. A *run* has one or more *attempts*; an attempt is one call of the function, by the
+//! does not hold back its schedule. A *run* has one or more *attempts*. An attempt is one call of the function, by the
 //! same code for every kind of task.
 //!
 //! ```text
@@ -13,21 +11,12 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request` | fire times, policies | a clock, a lock, the user's code |
-//! | shell | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
-//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions a task answers | starts a run by itself |
+//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request` | fire times, policies | a clock, a lock, user code |
+//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
+//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions that a task answers | starts a run by itself |
 //!
-//! # What it must never do
-//!
-//! Run code of the user's while a task is locked: a trigger, a body, a gate, a listener, a destructor. Let anything that may be
-//! slow run between the start of a run and its body. Skip a fire time without an event and a count.
-//!
-//! # States
-//!
-//! A task is disabled, or begins and waits, until it has ended. A run in progress is at its gates, in an attempt, or waits
-//! for its next attempt. A fire time is next, waits, follows a run, or is decided; see [`planner`].
-//!
-//! # How a neighbour uses it
+//! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
+//! start of a run and its body. Each skipped fire time has an event and a count.
 //!
 //! The runner makes a [`Control`] of each [`TaskSpec`], and has it [begin](Control::begin).
 

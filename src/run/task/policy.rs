@@ -1,4 +1,4 @@
-//! What a task does when things do not go as planned.
+//! The policies of a task: overlap, misfire, retry, timeout and limits.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use scheduler_expr::{Misfire, OnError, Overlap};
 
 use crate::define::calendar::Calendar;
 
-/// How often a failed run is tried again, and after what time.
+/// The number of further attempts of a failed run, and the waits before them.
 ///
 /// After the k-th attempt the run waits a random part of `min(cap, base * 2^(k-1))` ("full jitter"),
 /// and holds no thread meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Retry {
-    /// How many attempts may follow the first one; zero for none.
+    /// The number of attempts after the first one; zero for none.
     pub(crate) max: u32,
     /// The longest wait after the first attempt; it doubles with each further one. One second by
     /// default.
@@ -24,7 +24,7 @@ pub(crate) struct Retry {
     pub(crate) cap: Duration,
 }
 
-/// How many nanoseconds a second has.
+/// Nanoseconds of a second.
 const NANOS: u128 = 1_000_000_000;
 
 impl Retry {
@@ -76,19 +76,19 @@ pub(crate) struct Policy {
     pub(crate) misfire: Misfire,
     /// The longest time by which a run starts later than its fire time; zero for none.
     pub(crate) jitter: Duration,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Retry,
     pub(crate) on_error: OnError,
     /// The last instant at which the task may fire.
     pub(crate) until: Option<DateTime<Utc>>,
-    /// How many runs of the schedule the task has at most.
+    /// The most runs of the schedule.
     pub(crate) max_runs: Option<NonZeroU64>,
-    /// How many runs may be in progress at once; only with `overlap = "allow"`.
+    /// The most runs in progress at once; only with `overlap = "allow"`.
     pub(crate) max_concurrent: Option<NonZeroU32>,
     /// The days, in the zone of the cron expression, on which the task does not fire.
     pub(crate) skip_days: Option<Arc<Calendar>>,
-    /// What jitter and the waits between attempts are drawn from, beside the name of the task.
+    /// The seed of jitter and of the waits between attempts, beside the name of the task.
     pub(crate) seed: u64,
 }
 

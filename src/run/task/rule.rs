@@ -1,4 +1,4 @@
-//! When a task fires, as it was written.
+//! The rule of a task, as it was written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use scheduler_core::{Trigger, WallTime};
 use crate::define::settings::visible;
 use crate::observe::{RuleKind, catch};
 
-/// When a task fires.
+/// The rule by which a task fires.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cron(Arc<CronTrigger>),
@@ -49,7 +49,7 @@ impl Rule {
         }
     }
 
-    /// How long from one fire time to the next, where the rule says that.
+    /// The time from one fire time to the next, where the rule has one.
     pub(crate) fn period(&self) -> Option<Duration> {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
@@ -71,7 +71,7 @@ impl Rule {
         }
     }
 
-    /// How long after the start of the task its first fire time is, if that was given.
+    /// The time from the start of the task to its first fire time, if there is one.
     pub(crate) fn initial_delay(&self) -> Option<Duration> {
         match self {
             Self::FixedRate { initial_delay, .. } | Self::FixedDelay { initial_delay, .. } => {
@@ -135,8 +135,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// How a trigger of the user's describes itself, on one line. That is code of the user's: not to be called under a
-/// lock.
+/// The description of a trigger, on one line. It is user code, and not called under a lock.
 pub(super) fn text_of(trigger: &dyn Trigger) -> String {
     let text = catch(|| visible(&trigger.describe()));
     text.unwrap_or_else(|_| "custom trigger, which cannot be described".to_owned())
@@ -156,12 +155,12 @@ impl fmt::Display for Length {
             (1_000, "µs"),
             (1, "ns"),
         ];
-        let mut rest = self.0.as_nanos();
+        let mut nanos = self.0.as_nanos();
         let mut gap = "";
         for (unit, name) in UNITS {
-            if rest >= unit {
-                write!(f, "{gap}{}{name}", rest / unit)?;
-                (rest, gap) = (rest % unit, " ");
+            if nanos >= unit {
+                write!(f, "{gap}{}{name}", nanos / unit)?;
+                (nanos, gap) = (nanos % unit, " ");
             }
         }
         if gap.is_empty() { f.write_str("0s") } else { Ok(()) }

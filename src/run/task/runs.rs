@@ -17,14 +17,14 @@ use crate::run::inject::Call;
 use crate::run::{AttemptStart, Cause, Run, StopCause};
 use scheduler_expr::OnError;
 
-/// How often a trigger is asked in a row whose answers are all skipped, before other tasks have their turn.
+/// The number of skipped answers of a trigger in a row after which other tasks have their turn.
 const ASKED_MAX: u32 = 1_000;
 
 /// An attempt that begins.
 pub(super) struct StartedAttempt {
     pub(super) run: Run,
     pub(super) call: Call,
-    /// Whether gates have to admit the run first.
+    /// True if gates have to admit the run first.
     pub(super) is_gated: bool,
 }
 

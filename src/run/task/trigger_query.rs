@@ -1,4 +1,4 @@
-//! What a custom trigger is to be asked, and when it is asked again if it could not answer.
+//! Queries to a custom trigger, and the waits after failed answers.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use scheduler_core::{Now, Tick, TriggerContext, WallTime};
 use super::fire_times::FireTime;
 use super::lazy_box::Empty;
 
-/// After how long a trigger that could not answer is asked again; each further time after twice as long.
+/// The wait after the first failed answer of a trigger. It doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// After how long at most.
+/// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What a trigger is asked: the fire time after a run, or the first one.
+/// A query for the fire time after a run, or for the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TriggerQuery {
     /// When the last run was to start, started and ended.
@@ -57,7 +57,7 @@ impl TriggerQuery {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TriggerQueries {
     state: QueryState,
-    /// How many answers in a row have failed.
+    /// The number of failed answers in a row.
     failures: u32,
     /// The last fire time that was skipped.
     skipped: Option<WallTime>,

@@ -53,7 +53,7 @@ fn by_rule(
     let mut times = FireTimes::new(rule, Arc::new(policy), SeededJitter::new(0, ""));
     let (fired, start) = (FiredIntervals::default(), WallTime::from(start));
     let zero = Now { tick: Tick::ZERO, wall: start };
-    // What is before `from` is passed over at once, unless it counts.
+    // Fire times before `from` are passed over at once, unless they count.
     let wall = if max_runs.is_some() { start } else { start.max(from.into()) };
     let passed = Limit::Before(Now { tick: Tick::ZERO + wall.since(start), wall });
     let first = if times.is_cron() {

@@ -77,14 +77,14 @@ fn skips_are_printed_with_their_reason_but_not_the_intended_ones() {
     skip(SkipReason::Overlap, 2, 30);
     console.prints("");
     skip(SkipReason::Misfire, 7, 30);
-    console.prints("WARN  task `tick` skipped 7 runs, the last that of Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+    console.prints("WARN  task `tick` skipped 7 runs, the last one for Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
     skip(SkipReason::Overlap, 1, 60);
-    console.prints("WARN  task `tick` skipped 3 runs within 1m, the last that of Fri 2026-03-27 09:01:00 +01:00: the run before was still in progress");
+    console.prints("WARN  task `tick` skipped 3 runs within 1m, the last one for Fri 2026-03-27 09:01:00 +01:00: the run before was still in progress");
     skip(SkipReason::Overlap, 2, 90);
     skip(SkipReason::Overlap, 1, 3_600);
     console.prints("
 WARN  task `tick` skipped its run of Fri 2026-03-27 10:00:00 +01:00: the run before was still in progress
-      2 more, the last of Fri 2026-03-27 09:01:30 +01:00, were not reported");
+      2 more, the last at Fri 2026-03-27 09:01:30 +01:00, were not reported");
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_count_that_is_the_least_says_so_and_names_the_first_and_the_last() {
     console.prints("WARN  task `tick` skipped at least 10001 runs, from Fri 2026-03-27 09:00:00 +01:00 to Fri 2026-03-27 09:00:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
     skip(10_002, true, 40);
     skip(1, false, 90);
-    console.prints("WARN  task `tick` skipped at least 10003 runs within 1m, the last that of Fri 2026-03-27 09:01:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
+    console.prints("WARN  task `tick` skipped at least 10003 runs within 1m, the last one for Fri 2026-03-27 09:01:30 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
     skip(10_001, true, 91);
     skip(1, false, 3_600);
     let printed = console.printed();
     assert!(
         printed.trim_end().ends_with(
-            "at least 10001 more, the last of Fri 2026-03-27 09:01:31 +01:00, were not reported"
+            "at least 10001 more, the last at Fri 2026-03-27 09:01:31 +01:00, were not reported"
         ),
         "{printed}"
     );
@@ -224,7 +224,7 @@ ERROR task `tick`: the trigger panicked: no idea; it is asked again in 1s
       no run starts before the trigger answers
 ERROR task `tick`: the trigger failed: no\\nroute to host; it is asked again in 1m
       no run starts before the trigger answers
-      1 more, the last of Fri 2026-03-27 09:00:01 +01:00, were not reported",
+      1 more, the last at Fri 2026-03-27 09:00:01 +01:00, were not reported",
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a worker that is there starts of the fire times that wait: the policy `misfire`.
+//! Applies the misfire policy to overdue fire times.
 
 use std::time::Duration;
 
@@ -43,8 +43,9 @@ impl Planner {
     fn take_first(&mut self) -> Option<FireTime> {
         let waiting = self.waiting.front_mut()?;
         let first = waiting.range.first;
-        let rest = if first == waiting.range.last { None } else { self.times.following(first) };
-        match rest {
+        let following =
+            if first == waiting.range.last { None } else { self.times.following(first) };
+        match following {
             Some(next) => {
                 waiting.range.first = next;
                 waiting.range.count = waiting.range.count.saturating_sub(1).max(1);
@@ -56,7 +57,7 @@ impl Planner {
 }
 
 impl Waiting {
-    /// How late the first one is: counted from the end of the run that it follows.
+    /// The lateness of the first one, counted from the end of the run that it follows.
     fn lateness(&self, now: Now) -> Duration {
         match self.ready {
             Some(ready) => now.tick.since(ready.tick),

@@ -1,10 +1,10 @@
-//! Which fire times start a run, and which are skipped: the policies, as plain data and arithmetic.
+//! Decides which fire times start a run and which are skipped: the policies as plain data.
 //!
-//! **The state that held when a fire time came decides what becomes of it.** The state changes only at transitions: a start, the
-//! end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) the fire times that came since the
-//! last one: it decides what becomes of them. So a delayed wake-up gives the same result as one on time.
+//! **What happens to a fire time depends on the state at that moment**, even if the task looks later. The state changes only
+//! at transitions: a start, the end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) the
+//! fire times that came since the last one. So a delayed wake-up gives the same result as one on time.
 //!
-//! | state when it came | what becomes of the fire time |
+//! | state when it came | decision about the fire time |
 //! |---|---|
 //! | no more runs allowed, `skip` or `allow` | skipped (`overlap`) |
 //! | no more runs allowed, `queue_one` | queued; replaces the fire time queued earlier, which is skipped (`overlap`) |
@@ -17,11 +17,11 @@
 //! The planner reads no clock, takes no lock and calls no user code: [`LockedTask::query_trigger`](super::locked_task::LockedTask::query_trigger)
 //! calls custom triggers. A clone can be advanced, to compute what comes next.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `settle` | what becomes of fire times that have come |
-//! | `missed` | which of those that wait a worker starts |
-//! | `preview` | when the next run starts, without further commands |
+//! | `settle` | decides about fire times that have come |
+//! | `missed` | applies `misfire` to those that wait |
+//! | `preview` | finds the next start, without further commands |
 
 mod missed;
 mod preview;
@@ -70,7 +70,7 @@ pub(super) struct Skip {
     pub(super) first: Due,
     pub(super) last: Due,
     pub(super) count: u64,
-    /// Whether there are more than were counted.
+    /// True if there are more than were counted.
     pub(super) at_least: bool,
 }
 
@@ -103,11 +103,11 @@ pub(super) struct Planner {
     queued: Option<FireTime>,
     /// Runs that were asked for, in their order.
     requests: LazyBox<VecDeque<RunRequest>>,
-    /// How many runs are in progress.
+    /// The number of runs in progress.
     running: u32,
     /// The first fire time that came while no more runs were allowed, until one ends.
     overrun: Option<Due>,
-    /// How many runs of the schedule have started, for `max_runs`.
+    /// The number of runs of the schedule that have started, for `max_runs`.
     starts: u64,
     pause: Option<Box<ActivePause>>,
     /// Set if there is no next fire time because one was skipped for this reason. When the reason is over, the delay begins
@@ -120,14 +120,14 @@ pub(super) struct Planner {
     last_look: Now,
     skip_reports: LazyBox<SkipReports>,
     skips: LazyBox<Vec<Skip>>,
-    /// Whether a pause has ended by its time, which is not reported yet.
+    /// True if a pause has ended by its time, which is not reported yet.
     has_resumed: bool,
 }
 
 /// When skips during a run are reported.
 #[derive(Clone, Copy, Debug, Default)]
 struct SkipReports {
-    /// How long until the next but one; it grows.
+    /// The distance to the next report; it grows.
     gap: Duration,
     next_at: Tick,
 }

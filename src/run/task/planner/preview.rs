@@ -4,7 +4,7 @@ use scheduler_core::{Due, Now};
 
 use super::{FireTime, Planner};
 
-/// How often a preview looks on for the next start.
+/// The number of steps after which a preview gives up.
 const PREVIEW_STEPS_MAX: usize = 1_000;
 
 impl Planner {

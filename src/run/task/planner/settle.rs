@@ -1,4 +1,4 @@
-//! What becomes of fire times that have come: by the state that has held since the last transition.
+//! Decides about fire times that have come, by the state since the last transition.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::run::task::rule::Rule;
 use crate::run::task::trigger_query::TriggerQuery;
 use scheduler_expr::{Misfire, Overlap};
 
-/// How many intervals of missed fire times wait at most; what would begin another is skipped.
+/// The most ranges of missed fire times that wait; what would begin another is skipped.
 const RANGES_MAX: usize = 1_000;
 
 /// The shortest distance between two reports of skips during one run.
@@ -78,7 +78,7 @@ impl Planner {
     fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
         let wall = |fire: FireTime| fire.at.as_wall(self.last_look);
         let queued = self.queued.map(Range::one);
-        let mut held = self.waiting.iter().map(|it| it.range).chain(queued);
+        let mut held = self.waiting.iter().map(|waiting| waiting.range).chain(queued);
         let at = wall(first);
         if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
             let (range, next) = self.times.take(first, limit, &self.fired);
@@ -126,10 +126,11 @@ impl Planner {
 
     /// Lets the last fire time of a range follow the run in progress, in place of the one before.
     ///
-    /// What was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
+    /// A fire time that was to follow the run before, and has found no worker since, gives way too, unless each is caught up.
     fn queue(&mut self, range: Range) {
         let is_each = self.policy().misfire == Misfire::CatchUp;
-        if let Some(index) = self.waiting.iter().position(|it| it.ready.is_some() && !is_each)
+        if let Some(index) =
+            self.waiting.iter().position(|waiting| waiting.ready.is_some() && !is_each)
             && let Some(former) = self.waiting.remove(index)
         {
             self.skip(SkipReason::Overlap, former.range);
@@ -185,7 +186,7 @@ impl Planner {
         }
         let is_held_up = self.restarts == Some(SkipReason::Paused);
         if is_held_up && let Some(skipped) = self.queries.skipped() {
-            // What a trigger gives now and was in the pause is not replayed.
+            // A fire time in the pause that a trigger gives now is not replayed.
             self.fired.mark_until(skipped, at.wall);
         }
         if is_held_up {

@@ -22,7 +22,7 @@ impl Random {
         self.next() % limit
     }
 
-    /// Whether something happens that happens once in so many times.
+    /// Returns true if something happens that happens once in so many times.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -51,7 +51,7 @@ pub(super) struct Stage {
     pub(super) log: Arc<Log>,
     /// How often a worker has taken something up.
     pub(super) firings: u64,
-    /// Whether there is a listener.
+    /// True if there is a listener.
     pub(super) is_heard: bool,
     virtual_workers: VirtualWorkers,
     /// How long the body that has just been called takes.

@@ -8,13 +8,13 @@ use crate::observe::SkipReason;
 #[derive(Debug, Default)]
 pub(super) struct Announced {
     at: Option<DateTime<Utc>>,
-    /// Whether what was due before is to start then: it waits for a worker, or for the end of a pause.
+    /// True if what was due before is to start then: it waits for a worker, or for the end of a pause.
     is_late_one: bool,
-    /// Whether it is the next attempt of a run in progress.
+    /// True if it is the next attempt of a run in progress.
     is_attempt: bool,
-    /// Whether the clock was set, and not everybody has seen it.
+    /// True if the clock was set, and not everybody has seen it.
     is_unsure: bool,
-    /// Whether it was ever set: then it is not certain when a pause has ended.
+    /// True if it was ever set: then it is not certain when a pause has ended.
     has_been_set: bool,
     /// How many starts were as shown.
     pub(super) kept: u64,

@@ -37,7 +37,7 @@ pub(super) struct Live {
     act: Option<Act>,
     stop: Option<StopReason>,
     is_called_off: bool,
-    /// Whether its task has ended.
+    /// True if its task has ended.
     is_last_attempt: bool,
     /// When the next attempt is due, if the last one is over.
     again_at: Option<Nanos>,
@@ -73,7 +73,7 @@ impl Live {
         self.again_at.is_some()
     }
 
-    /// Whether it waits for an attempt that is due.
+    /// Returns true if it waits for an attempt that is due.
     pub(super) fn is_overdue(&self, now: &Now) -> bool {
         self.again_at.is_some_and(|at| at <= tick(now))
     }
@@ -145,7 +145,7 @@ impl Live {
         Ok(())
     }
 
-    /// Whether the present attempt may end like this, in a word.
+    /// Returns true if the present attempt may end like this, in a word.
     fn may_end(&self, word: &str, policy: &Policy, now: &Now) -> bool {
         let takes = self.act.map_or(Duration::ZERO, |act| act.takes);
         let took = tick(now) - self.attempt_began;

@@ -123,7 +123,7 @@ impl Times {
         Some(Duration::from_nanos(u64::try_from(grid.period).expect("no age of the world")))
     }
 
-    /// Whether there is no further fire time.
+    /// Returns true if there is no further fire time.
     pub(super) fn are_over(&self) -> bool {
         matches!(self, Self::Once { is_done: true, .. })
     }
@@ -197,7 +197,7 @@ impl Times {
         }
     }
 
-    /// Whether a fire time is undecided that has been due for longer than `jitter`.
+    /// Returns true if a fire time is undecided that has been due for longer than `jitter`.
     pub(super) fn overdue(&mut self, now: &Now, jitter: Duration) -> Answer {
         let latest = tick(now) - nanos(jitter);
         match self {

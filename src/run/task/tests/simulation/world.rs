@@ -36,7 +36,7 @@ pub(super) struct World {
     /// How long the body takes that is being executed, in nanoseconds.
     takes: Arc<AtomicU64>,
     order: u64,
-    /// Whether the wall clock was set, or the pool resized, and not everybody has seen it.
+    /// True if the wall clock was set, or the pool resized, and not everybody has seen it.
     is_news: bool,
     pub(super) plant: Plant,
 }

@@ -10,7 +10,7 @@ use crate::run::task::policy::Policy;
 use crate::run::task::tests::random::Random;
 use scheduler_expr::{Misfire, Overlap};
 
-/// Whether the wall clock is set meanwhile.
+/// True if the wall clock is set meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clocks {
     GoOn,

@@ -71,12 +71,12 @@ pub(super) struct Specification {
     anew: Option<Anew>,
     /// Instants of the wall clock that it has shown while time passed, and fire times that have started.
     fired: BTreeSet<Nanos>,
-    /// Whether the wall clock shows this instant because time has passed.
+    /// True if the wall clock shows this instant because time has passed.
     was_passed: bool,
     skips: Vec<(SkipReason, Nanos)>,
-    /// Whether a fire time has come since the last look.
+    /// True if a fire time has come since the last look.
     has_come: bool,
-    /// Whether a pause has ended by its time since the last look.
+    /// True if a pause has ended by its time since the last look.
     has_resumed: bool,
     is_skip_of_run: bool,
     gap: Nanos,
@@ -261,7 +261,7 @@ impl Specification {
         self.policy.max_runs.is_some_and(|max| self.starts >= max.get())
     }
 
-    /// Whether a worker that is free has to look now.
+    /// Returns true if a worker that is free has to look now.
     pub(super) fn wants_worker(&self) -> bool {
         if self.has_resumed || self.asked > 0 && !self.is_full() {
             return true;
@@ -408,7 +408,7 @@ impl Specification {
         self.note_report();
     }
 
-    /// Whether it was paused.
+    /// Returns true if it was paused.
     pub(super) fn resume(&mut self) -> bool {
         let bound = if self.has(Bug::ResumeIsLate) { Bound::UpTo } else { Bound::Before };
         self.settle(bound);
@@ -431,7 +431,7 @@ impl Specification {
         }
     }
 
-    /// Whether a run by hand is taken.
+    /// Returns true if a run by hand is taken.
     pub(super) fn run_now(&mut self) -> bool {
         self.look();
         let is_taken = match self.policy.overlap {

@@ -55,12 +55,12 @@ impl Checker {
         self.replaced = Some(std::mem::replace(&mut self.times, times));
     }
 
-    /// Whether the next start is another attempt, as far as can be told.
+    /// Returns true if the next start is another attempt, as far as can be told.
     fn waits_for_attempt(&self) -> bool {
         self.is_full() && self.live.iter().any(Live::is_waiting)
     }
 
-    /// Whether nothing waits or follows that has come: then all is skipped that comes during the runs.
+    /// Returns true if nothing waits or follows that has come: then all is skipped that comes during the runs.
     fn has_only_what_comes(&self) -> bool {
         let is_kept =
             self.policy.overlap == Overlap::QueueOne || self.policy.misfire == Misfire::CatchUp;
