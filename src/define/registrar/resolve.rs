@@ -76,7 +76,7 @@ pub(crate) fn resolve(
         facts: Arc::new(facts),
         is_zone_default: rule.zone().is_some() && zone.is_none(),
         rule,
-        policy: Arc::new(policy),
+        policy: policy.shared(),
         durable,
         job: definition.job,
         call: definition.call.clone(),

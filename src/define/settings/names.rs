@@ -52,7 +52,10 @@ impl Names {
         let is_new = !self.numbers.contains_key(name);
         if is_new {
             self.numbers.insert(Arc::clone(name), number);
-            self.by_last_part.entry(last_part(name)).or_default().push(Arc::clone(name));
+            // Most last parts belong to one task, and there may be very many.
+            let names =
+                self.by_last_part.entry(last_part(name)).or_insert_with(|| Vec::with_capacity(1));
+            names.push(Arc::clone(name));
             self.variables.insert(name, number);
         }
         is_new

@@ -1,7 +1,7 @@
 //! The policies of a task: overlap, misfire, retry, timeout and limits.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -90,6 +90,14 @@ pub(crate) struct Policy {
     pub(crate) skip_days: Option<Arc<Calendar>>,
     /// The seed of jitter and of the waits between attempts, beside the name of the task.
     pub(crate) seed: u64,
+}
+
+impl Policy {
+    /// Shares the policies. All tasks without options have the same: there may be very many.
+    pub(crate) fn shared(self) -> Arc<Self> {
+        static DEFAULT: LazyLock<Arc<Policy>> = LazyLock::new(Arc::default);
+        if self == **DEFAULT { Arc::clone(&DEFAULT) } else { Arc::new(self) }
+    }
 }
 
 #[cfg(feature = "durable")]
