@@ -143,6 +143,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
         &[
             "times",
             "problem",
+            "pattern",
+            "gone",
             "host",
             "access",
             "audit",

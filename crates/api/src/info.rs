@@ -15,6 +15,8 @@ json! {
         is_read_only: bool,
         history: History,
         counts: Counts,
+        /// Critical tasks that are down.
+        down: Vec<String>,
         pools: Vec<Pool>,
         streams: Streams,
     }

@@ -6,6 +6,36 @@ json! {
         now: String,
         jobs: Vec<Job>,
         has_more: bool,
+    } optional {
+        /// The next page has it as its `after`.
+        after: String,
+    }
+
+    /// `GET /jobs:errors`, the most frequent first.
+    struct JobErrors {
+        now: String,
+        errors: Vec<JobError>,
+        /// True if there was no time to look at all jobs.
+        is_partial: bool,
+    }
+
+    /// The jobs of a task with one error.
+    struct JobError {
+        task: String,
+        /// The first line, with `*` in place of numbers.
+        error: String,
+        count: u64,
+    } optional {
+        first_at: String,
+        last_at: String,
+    }
+
+    /// `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete`.
+    struct ChangedJobs {
+        count: u64,
+    } optional {
+        /// There was no time for all; the next request has it as its `after`.
+        after: String,
     }
 
     /// A job.
@@ -95,6 +125,18 @@ json! {
         nodes: Vec<Node>,
         /// Jobs whose process is gone.
         orphans: Vec<NodeJob>,
+        /// Processes that died within the last hour, the latest first.
+        gone: Vec<GoneNode>,
+    }
+
+    /// A process that has died.
+    struct GoneNode {
+        session: String,
+        at: String,
+        at_local: String,
+    } optional {
+        /// Its name, if this process has seen it.
+        label: String,
     }
 
     /// A process that uses the store.

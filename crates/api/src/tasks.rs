@@ -199,4 +199,17 @@ json! {
         now: String,
         count: u64,
     }
+
+    /// `GET /timeline`.
+    struct Timeline {
+        now: String,
+        tasks: Vec<TaskTimeline>,
+    }
+
+    /// The hours before and after now of a task: a letter for each minute.
+    struct TaskTimeline {
+        name: String,
+        past: String,
+        next: String,
+    }
 }

@@ -10,6 +10,7 @@ use scheduler::{TaskSnapshot, Tasks, Zone};
 
 use crate::access::{Gatekeeper, Visitor};
 use crate::audit::{Action, Audit};
+use crate::gone::Seen;
 use crate::host::Hosts;
 use crate::hub::Hub;
 use crate::log::Recorder;
@@ -25,6 +26,8 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
     pub(crate) keeper: Gatekeeper,
+    /// Processes that were seen in the store.
+    pub(crate) seen: Seen,
     store: Option<Arc<Store>>,
     /// The zone in which times are shown that belong to no task.
     pub(crate) zone: Zone,
@@ -53,6 +56,7 @@ impl App {
             hub,
             audit,
             keeper,
+            seen: Seen::default(),
             store,
             zone,
             hosts,

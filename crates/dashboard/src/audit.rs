@@ -22,7 +22,7 @@ pub struct Action {
     pub from: Option<IpAddr>,
     /// What: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel` or `delete`.
     pub action: &'static str,
-    /// The name of the task.
+    /// The name of the task; `*` for jobs of any task.
     pub task: Arc<str>,
     /// The job, if it was done to one.
     pub job: Option<JobId>,

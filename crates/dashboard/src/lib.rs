@@ -39,11 +39,12 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /info` | `application`, `version`, `sections`, `now`, `zone`, `visitor`, `counts`, `pools`, `history`, `streams` |
+//! | `GET /info` | `application`, `version`, `sections`, `now`, `zone`, `visitor`, `counts`, `down` (critical tasks that are), `pools`, `history`, `streams` |
 //! | `GET /tasks` | `now`, `tasks`: a row for each |
 //! | `GET /tasks/{name}` | its row, with `upcoming` (the next ten fire times) and `durations` |
 //! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
 //! | `GET /tasks/{name}/next?n=10` | `times`: `at`, `local` and, after a change of the clocks, `clockChange` |
+//! | `GET /timeline` | `tasks`: `name`, `past` and `next`, a letter for each minute of the last and of the next hour: `x` a run failed, `l` late or overdue, `r` in progress, `o` succeeded, `p` paused, `n` due, `?` not kept, `.` nothing |
 //! | `GET /actions?task=…` | `actions`: who did what, the latest first |
 //! | `GET /events` | server-sent events, see below |
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
@@ -57,11 +58,13 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&limit=50&after=…` | `jobs`, the oldest first, and `hasMore`; the next page is that `after` the last identity |
+//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the oldest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
+//! | `GET /jobs:errors?state=…` (and the others) | `errors`: `task`, `error` with `*` in place of numbers, `count`, `firstAt`, `lastAt`; the most frequent first |
 //! | `GET /jobs/{id}` | the job, with its `payload` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
+//! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` if there was no time for all |
 //! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, and the same of its `tasks` |
-//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone |
+//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone; `gone`: processes that died within the last hour, as far as this one knows |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
 //! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `reason`, `since`, `until`), `next`, `wouldRunAt`, `running`,
@@ -119,12 +122,14 @@ mod actuator;
 mod app;
 mod audit;
 mod dashboard;
+mod gone;
 mod health;
 mod host;
 mod hub;
 mod live;
 mod log;
 mod options;
+mod pattern;
 mod problem;
 mod prometheus;
 mod server;

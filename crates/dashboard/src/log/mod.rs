@@ -21,15 +21,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{Event, EventKind, Listener, TaskSnapshot};
+use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 
-pub(crate) use self::runs::{Kept, TaskLog};
+pub(crate) use self::runs::{Ended, Kept, TaskLog};
 pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 
 /// How many tasks that have ended keep their runs.
 const ENDED_MAX: usize = 200;
 /// How many more tasks than there are may be known before the others are forgotten.
 const SLACK: usize = 1_000;
+/// How many sessions of dead processes are known at most.
+const TAKEN_OVER_MAX: usize = 50;
 /// How many tasks are known at most.
 const TASKS_MAX: usize = 100_000;
 
@@ -48,6 +50,8 @@ struct Inner {
     ended: VecDeque<Arc<str>>,
     changed: HashSet<Arc<str>>,
     lost: u64,
+    /// Sessions of processes that died, which this process has ended, and when: the latest last.
+    taken_over: VecDeque<(Arc<str>, DateTime<Utc>)>,
 }
 
 impl Recorder {
@@ -73,6 +77,11 @@ impl Recorder {
     /// Calls a function with what is kept of a task.
     pub(crate) fn with<R>(&self, task: &str, read: impl FnOnce(&TaskLog) -> R) -> Option<R> {
         self.lock().tasks.get(task).map(read)
+    }
+
+    /// The sessions of processes that died, which this process has ended, and when.
+    pub(crate) fn taken_over(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
+        self.lock().taken_over.iter().cloned().collect()
     }
 
     /// How many events were lost before they came here.
@@ -114,6 +123,9 @@ impl Listener for Recorder {
         if let EventKind::Lost { count, .. } = event.kind {
             inner.lost += count;
         }
+        if let EventKind::Store { what: StoreEvent::TookOver { sessions, .. }, .. } = &event.kind {
+            inner.took_over(sessions, event.at);
+        }
         let Some(facts) = &event.task else { return };
         if self.is_watched.load(Ordering::Relaxed) && !inner.changed.contains(&facts.name) {
             inner.changed.insert(Arc::clone(&facts.name));
@@ -138,6 +150,12 @@ impl Inner {
     fn added(&mut self, name: &Arc<str>, at: DateTime<Utc>) {
         self.ended.retain(|ended| ended != name);
         self.tasks.insert(Arc::clone(name), TaskLog::new(at));
+    }
+
+    fn took_over(&mut self, sessions: &[Arc<str>], at: DateTime<Utc>) {
+        self.taken_over.extend(sessions.iter().map(|session| (Arc::clone(session), at)));
+        let surplus = self.taken_over.len().saturating_sub(TAKEN_OVER_MAX);
+        self.taken_over.drain(..surplus);
     }
 
     /// Keeps what is known of a task that has ended, for a while.

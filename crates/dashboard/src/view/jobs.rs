@@ -6,11 +6,12 @@ use scheduler::Zone;
 use scheduler::store::{
     Depth, JobState, OnLost, Priority, SessionId, SessionInfo, StoreTime, StoredJob, utc,
 };
-use scheduler_api::{Job, Node, NodeJob, Payload, Queue, QueueTask};
+use scheduler_api::{GoneNode, Job, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use crate::access::Visitor;
 use crate::app::App;
+use crate::gone::Gone;
 use crate::times::{instant, local, millis};
 
 /// How much of an error the list shows.
@@ -174,6 +175,12 @@ pub(crate) fn nodes(
     };
     let nodes = sessions.iter().map(node).collect();
     (nodes, held.into_values().flatten().collect())
+}
+
+/// A process that has died.
+pub(crate) fn gone(zone: Zone, gone: &Gone) -> GoneNode {
+    let (at, at_local) = (instant(gone.at), local(gone.at, zone));
+    GoneNode { session: gone.session.clone(), label: gone.label.clone(), at, at_local }
 }
 
 /// The word of a state, as stores have it.

@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use scheduler::{PoolSnapshot, TaskSnapshot};
 use scheduler_api::{
-    Action, Actions, Counts, History, Info, NextTimes, Pool, Runs, Streams, Task, Tasks,
+    Action, Actions, Counts, History, Info, NextTimes, Pool, Runs, Streams, Task, Tasks, Timeline,
 };
 use serde::Deserialize;
 
@@ -16,6 +16,7 @@ use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
 use crate::audit;
+use crate::health;
 use crate::hub::WATCHERS_MAX;
 use crate::live;
 use crate::problem::Problem;
@@ -42,6 +43,7 @@ pub(crate) async fn info(
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
+    let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
     Json(Info {
         application: app.options.title.to_string(),
@@ -64,6 +66,7 @@ pub(crate) async fn info(
             lost_events: app.recorder.lost(),
         },
         counts: counts(&app.list()),
+        down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
         pools: app.tasks.pools().iter().map(pool).collect(),
         streams: Streams { open: open as u64, dropped },
     })
@@ -96,6 +99,12 @@ pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
     app.look_at_schedules().await;
     let tasks = app.list().iter().map(|task| view::row(&app, task)).collect();
     Json(Tasks { now: instant(now()), tasks })
+}
+
+/// `GET /timeline`
+pub(crate) async fn timeline(State(app): State<Arc<App>>) -> Json<Timeline> {
+    app.look_at_schedules().await;
+    Json(view::timeline(&app))
 }
 
 /// `GET /tasks/{name}`

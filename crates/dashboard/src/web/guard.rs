@@ -8,7 +8,8 @@ use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    HeaderValue, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    HeaderValue, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
@@ -111,7 +112,7 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
         return Err(Problem::forbidden("your role is `viewer`, which may only look"));
     }
     if is_foreign(&head.headers, &host) {
-        return Err(Problem::forbidden("the request comes from another site"));
+        return Err(foreign(head, &host));
     }
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
@@ -122,6 +123,18 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
     Ok(Caller { visitor, from })
+}
+
+/// A proxy that does not pass `Host` makes all requests look as if another site had made them.
+fn foreign(head: &Parts, host: &str) -> Problem {
+    let origin = head.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+    let shown =
+        |text: &str| text.chars().filter(|it| !it.is_control()).take(100).collect::<String>();
+    let (origin, host) = (shown(origin.unwrap_or("null")), shown(host));
+    Problem::forbidden(format!(
+        "the request comes from another site: Origin is {origin:?}, Host is {host:?}\n\
+         help: a proxy in front has to pass Host, and Dashboard::allow_host has to name it"
+    ))
 }
 
 /// Refuses what two servers in a row might read in two ways.

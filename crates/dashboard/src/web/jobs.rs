@@ -8,69 +8,31 @@ use axum::{Extension, Json};
 use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{Job, Nodes, Queues};
-use serde::Deserialize;
 
 use super::api::{Accepted, Answer, who};
 use super::guard::Caller;
+use super::search::{SearchQuery, id};
 use crate::app::{App, What};
 use crate::problem::Problem;
 use crate::times::{instant, now};
 use crate::view;
 
-const JOBS_MAX: u32 = 500;
+const JOBS_MAX: usize = 500;
 /// How many running jobs are looked at for the processes that have them.
 const RUNNING_MAX: u32 = 1_000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct JobsQuery {
-    state: Option<String>,
-    queue: Option<String>,
-    task: Option<String>,
-    key: Option<String>,
-    schedule: Option<String>,
-    after: Option<String>,
-    limit: Option<u32>,
-}
-
-impl JobsQuery {
-    fn filter(&self) -> Result<JobFilter, Problem> {
-        let state = self.state.as_deref().filter(|state| !state.is_empty());
-        let unknown = |word: &str| {
-            let words: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
-            Problem::bad_request(format!("{word:?} is no state; there are {}", words.join(", ")))
-        };
-        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        Ok(JobFilter {
-            task: text(&self.task),
-            queue: text(&self.queue),
-            state: state
-                .map(|word| view::state_of(word).ok_or_else(|| unknown(word)))
-                .transpose()?,
-            key: text(&self.key),
-            schedule: text(&self.schedule),
-            after: text(&self.after).as_deref().map(id).transpose()?,
-        })
-    }
-}
-
-fn id(text: &str) -> Result<JobId, Problem> {
-    let wrong = || Problem::bad_request(format!("{text:?} is no identity of a job"));
-    text.parse().map_err(|_| wrong())
-}
-
-/// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&limit=50&after=…`
+/// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
 pub(crate) async fn jobs(
     State(app): State<Arc<App>>,
-    Query(query): Query<JobsQuery>,
+    Query(query): Query<SearchQuery>,
 ) -> Answer<scheduler_api::Jobs> {
-    let filter = query.filter()?;
     let limit = query.limit.unwrap_or(50).clamp(1, JOBS_MAX);
-    let mut jobs = app.store()?.ask(move |jobs| jobs.list(&filter, limit + 1)).await?;
-    let has_more = jobs.len() > limit as usize;
-    jobs.truncate(limit as usize);
+    let (search, asking) = (query.search()?, Arc::clone(&app));
+    let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
+    let (jobs, after) = app.store()?.ask(ask).await?;
     let jobs = jobs.iter().map(|job| view::job(&app, job)).collect();
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more }))
+    let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
 }
 
 /// `GET /jobs/{id}`
@@ -104,7 +66,9 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
     let (nodes, orphans) = view::nodes(app.zone, &sessions, &running);
-    Ok(Json(Nodes { now: instant(now()), nodes, orphans }))
+    let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
+    let gone = gone.iter().map(|gone| view::gone(app.zone, gone)).collect();
+    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
 
 /// `POST /jobs/{id}/retry`

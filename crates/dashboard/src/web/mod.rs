@@ -11,16 +11,19 @@
 //! | `api` | what `/api/v1` says of tasks |
 //! | `actions`, `rule` | what visitors do to tasks, and the rules that they write |
 //! | `jobs` | jobs, queues and processes of a store |
+//! | `search`, `bulk` | jobs that match, and what is done to all of them |
 //! | `ops` | the actuator, metrics, health |
 //! | `page` | the one document |
 
 mod actions;
 mod api;
+mod bulk;
 mod guard;
 mod jobs;
 mod ops;
 mod page;
 mod rule;
+mod search;
 
 use std::sync::Arc;
 
@@ -40,6 +43,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let api = Router::new()
         .route("/info", get(api::info))
         .route("/tasks", get(api::tasks))
+        .route("/timeline", get(api::timeline))
         .route("/tasks:pause", post(actions::pause_many))
         .route("/tasks:resume", post(actions::resume_many))
         .route("/tasks/{name}", get(api::task))
@@ -53,6 +57,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/tasks/{name}/preview", get(actions::preview))
         .route("/tasks/{name}/reschedule", post(actions::reschedule))
         .route("/jobs", get(jobs::jobs))
+        .route("/jobs:errors", get(search::errors))
+        .route("/jobs:retry", post(bulk::retry))
+        .route("/jobs:cancel", post(bulk::cancel))
+        .route("/jobs:delete", post(bulk::delete))
         .route("/jobs/{id}", get(jobs::job))
         .route("/jobs/{id}/retry", post(jobs::retry))
         .route("/jobs/{id}/cancel", post(jobs::cancel))

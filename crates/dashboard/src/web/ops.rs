@@ -21,8 +21,18 @@ pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
     let scheme = headers.get("x-forwarded-proto").filter(|scheme| scheme.as_bytes() == b"https");
     let scheme = if scheme.is_some() { "https" } else { "http" };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let base = format!("{scheme}://{host}{}", uri.path().trim_end_matches('/'));
+    let prefix = forwarded_prefix(&headers);
+    let base = format!("{scheme}://{host}{prefix}{}", uri.path().trim_end_matches('/'));
     in_actuator(&headers, &actuator::index(&base))
+}
+
+/// The path below which a proxy serves this one, if it says one.
+fn forwarded_prefix(headers: &HeaderMap) -> &str {
+    let prefix = headers.get("x-forwarded-prefix").and_then(|prefix| prefix.to_str().ok());
+    let prefix = prefix.unwrap_or_default().trim_end_matches('/');
+    let is_of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(&byte);
+    let is_path = prefix.starts_with('/') && !prefix.starts_with("//");
+    if is_path && prefix.bytes().all(is_of_path) { prefix } else { "" }
 }
 
 /// `GET /actuator/scheduledtasks`

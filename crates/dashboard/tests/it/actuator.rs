@@ -250,3 +250,21 @@ fn the_index_and_health_are_those_that_spring_boot_admin_reads() {
     assert_eq!(served.post("/actuator/scheduledtasks", "").status, 405);
     served.stop();
 }
+
+#[test]
+fn links_have_the_prefix_of_the_proxy_and_nothing_else_of_it() {
+    let served = serve(&dashboard(), builder());
+    let token = format!("Bearer {OPERATOR}");
+    let link = |prefix: &str| {
+        let headers = [("Authorization", &*token), ("X-Forwarded-Prefix", prefix)];
+        let index = served.send("GET", "/actuator", &headers, "").json();
+        let link = index["_links"]["health"]["href"].as_str().unwrap();
+        link.strip_prefix(&format!("http://{}", served.address())).unwrap().to_owned()
+    };
+    assert_eq!(link("/ops"), "/ops/actuator/health");
+    assert_eq!(link("/a/b/"), "/a/b/actuator/health");
+    for hostile in ["", "ops", "//evil.example", "/x\"y", "/a b", "/a?b", "https://evil.example"] {
+        assert_eq!(link(hostile), "/actuator/health", "{hostile}");
+    }
+    served.stop();
+}

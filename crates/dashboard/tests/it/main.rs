@@ -14,3 +14,4 @@ mod mounted;
 mod security;
 mod slow_real_clock;
 mod support;
+mod trouble;

@@ -7,12 +7,13 @@ use scheduler_dashboard::Dashboard;
 use crate::support::*;
 
 /// All that changes something.
-const ACTIONS: [&str; 5] = [
+const ACTIONS: [&str; 6] = [
     "/api/v1/tasks/a/run",
     "/api/v1/tasks/a/pause",
     "/api/v1/tasks/a/reschedule",
     "/api/v1/tasks:pause",
     "/api/v1/jobs/01890000-0000-7000-8000-000000000000/retry",
+    "/api/v1/jobs:delete",
 ];
 
 fn served() -> Served {

@@ -1,0 +1,106 @@
+//! Processes that used the store and died.
+//!
+//! The store forgets a process when another one has taken over its jobs. Remembered here are those that this process took
+//! over itself, and those whose lease was seen to have run out before they vanished, with their names if they were seen.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::SessionInfo;
+
+/// How long a process that died is shown.
+const KEPT_FOR: TimeDelta = TimeDelta::hours(1);
+/// How many processes are remembered.
+const PROCESSES_MAX: usize = 200;
+
+/// A process that has died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) session: String,
+    /// Its name, if it was seen.
+    pub(crate) label: Option<String>,
+    /// When that was noticed.
+    pub(crate) at: DateTime<Utc>,
+}
+
+/// The processes that were seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Mutex<BTreeMap<String, Process>>);
+
+#[derive(Debug)]
+struct Process {
+    label: String,
+    at: DateTime<Utc>,
+    has_run_out: bool,
+}
+
+impl Seen {
+    /// Notes the processes that there are; returns those that died within the last hour, the latest first. `taken_over`
+    /// are the sessions that this process has ended.
+    pub(crate) fn look(
+        &self,
+        now: DateTime<Utc>,
+        sessions: &[SessionInfo],
+        taken_over: &[(impl AsRef<str>, DateTime<Utc>)],
+    ) -> Vec<Gone> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in sessions {
+            let (label, has_run_out) = (session.label.clone(), session.has_run_out);
+            seen.insert(session.id.to_string(), Process { label, at: now, has_run_out });
+        }
+        seen.retain(|_, process| now - process.at < KEPT_FOR);
+        while seen.len() > PROCESSES_MAX {
+            let oldest = seen.iter().min_by_key(|(_, process)| process.at);
+            let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
+            seen.remove(&oldest);
+        }
+        let is_there = |session: &str| sessions.iter().any(|it| it.id.to_string() == session);
+        let mut gone = BTreeMap::new();
+        for (session, process) in seen.iter().filter(|(_, process)| process.has_run_out) {
+            let label = Some(process.label.clone());
+            gone.insert(session.clone(), Gone { session: session.clone(), label, at: process.at });
+        }
+        for (session, at) in taken_over.iter().map(|(session, at)| (session.as_ref(), *at)) {
+            let label = seen.get(session).map(|process| process.label.clone());
+            gone.insert(session.to_owned(), Gone { session: session.to_owned(), label, at });
+        }
+        let is_recent = |gone: &Gone| now - gone.at < KEPT_FOR && !is_there(&gone.session);
+        let mut gone: Vec<Gone> = gone.into_values().filter(is_recent).collect();
+        gone.sort_by_key(|gone| std::cmp::Reverse(gone.at));
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler::store::{SessionId, store_time};
+
+    fn id(number: u32) -> SessionId {
+        format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()
+    }
+
+    fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
+        let (label, build) = (label.to_owned(), String::new());
+        let opened_at = store_time(DateTime::UNIX_EPOCH);
+        SessionInfo { id: id(number), label, build, opened_at, has_run_out }
+    }
+
+    #[test]
+    fn who_died_is_known_for_an_hour_and_who_left_is_not() {
+        let seen = Seen::default();
+        let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        let none: [(&str, DateTime<Utc>); 0] = [];
+        let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));
+        let dead = session(3, "web-3", true);
+        assert_eq!(seen.look(at(0), &[web.clone(), left, dead.clone()], &none), []);
+        let labels = |gone: Vec<Gone>| gone.into_iter().map(|it| it.label).collect::<Vec<_>>();
+        let web = [web];
+        assert_eq!(labels(seen.look(at(1), &web, &none)), [Some("web-3".to_owned())]);
+        let taken = [(id(2).to_string(), at(1)), (dead.id.to_string(), at(0))];
+        let names = [Some("web-2".to_owned()), Some("web-3".to_owned())];
+        assert_eq!(labels(seen.look(at(2), &web, &taken)), names);
+        assert_eq!(seen.look(at(70), &web, &taken), []);
+    }
+}

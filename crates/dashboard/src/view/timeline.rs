@@ -1,0 +1,141 @@
+//! The last and the next hour of all tasks: a letter for each minute.
+
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::{TaskControl, TaskSnapshot};
+use scheduler_api::{TaskTimeline, Timeline};
+
+use super::durable;
+use crate::app::App;
+use crate::log::Ended;
+use crate::times::{instant, now};
+
+const MINUTES: usize = 60;
+/// How many of the next fire times are looked at; those behind them are assumed to go on in the same way.
+const FIRE_TIMES_MAX: usize = 60;
+/// From what lateness on a start is shown as late.
+const LATE: TimeDelta = TimeDelta::seconds(5);
+
+/// All tasks. In the `past`, the latest minute last: `x` a run failed, `l` a run was late or overdue, `r` a run was in
+/// progress that is not over, `o` runs succeeded, `p` the task was paused, `?` that is not kept, `.` there was nothing.
+/// In the `next`: `n` a run is due.
+pub(crate) fn timeline(app: &App) -> Timeline {
+    let now = now();
+    let tasks = app.list();
+    let rows = tasks.iter().filter(|task| !task.state.is_ended()).filter_map(|task| {
+        let control = app.tasks.get(task.name()).ok()?;
+        let next = next(app, &control, task, now);
+        let (name, past) = (task.name().to_owned(), past(app, task, now));
+        Some(TaskTimeline { name, past, next })
+    });
+    Timeline { now: instant(now), tasks: rows.collect() }
+}
+
+/// The minutes of an hour.
+struct Hour {
+    start: DateTime<Utc>,
+    minutes: [char; MINUTES],
+}
+
+impl Hour {
+    fn new(start: DateTime<Utc>) -> Self {
+        Self { start, minutes: ['.'; MINUTES] }
+    }
+
+    /// Marks the minutes from and to these instants, unless they have a mark of a higher rank.
+    fn mark(&mut self, from: DateTime<Utc>, to: DateTime<Utc>, mark: char) {
+        let rank = |mark: char| ".?porlx".find(mark);
+        let minute = |at: DateTime<Utc>| (at - self.start).num_seconds().div_euclid(60);
+        let (first, last) = (minute(from).max(0), minute(to).min(59));
+        for index in first..=last {
+            let kept = usize::try_from(index).ok().and_then(|index| self.minutes.get_mut(index));
+            if let Some(kept) = kept.filter(|kept| rank(**kept) < rank(mark)) {
+                *kept = mark;
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        self.minutes.iter().collect()
+    }
+}
+
+fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
+    let start = now - TimeDelta::minutes(60);
+    let mut hour = Hour::new(start);
+    let known_from = app.recorder.with(task.name(), |log| {
+        for run in &log.runs {
+            let (from, to) = (run.started_at(), run.ended_at());
+            match run.outcome {
+                Ended::Error | Ended::Panic | Ended::Timeout => hour.mark(from, to, 'x'),
+                Ended::Success | Ended::Cancelled => hour.mark(from, to, 'o'),
+            }
+            if TimeDelta::from_std(run.late()).is_ok_and(|late| late >= LATE) {
+                hour.mark(run.fire_time().max(start), from, 'l');
+            }
+        }
+        let is_full = log.runs.len() >= app.recorder.keeps();
+        log.runs.front().filter(|_| is_full).map_or(log.added_at, |run| run.started_at())
+    });
+    hour.mark(start, known_from.unwrap_or(app.started_at) - TimeDelta::minutes(1), '?');
+    if let Some(since) = task.running_since {
+        hour.mark(since, now, 'r');
+    }
+    if let Some(since) = task.late_since.or(task.stuck_since).filter(|since| now - *since >= LATE) {
+        hour.mark(since, now, 'l');
+    }
+    if let Some(since) = task.paused_since.filter(|_| task.is_paused) {
+        hour.mark(since, now, 'p');
+    }
+    hour.text()
+}
+
+fn next(app: &App, control: &TaskControl, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
+    let mut hour = Hour::new(now);
+    let stored = durable::upcoming(app, control.name(), FIRE_TIMES_MAX).map(|(times, _)| times);
+    let mut times = stored.unwrap_or_else(|| control.next_fire_times(FIRE_TIMES_MAX));
+    if times.is_empty() {
+        times.extend(task.next);
+    }
+    let paused_until = task.paused_until.filter(|_| task.is_paused);
+    if task.is_paused && paused_until.is_none() {
+        hour.mark(now, now + TimeDelta::minutes(60), 'p');
+        return hour.text();
+    }
+    if let Some(end) = paused_until {
+        hour.mark(now, end, 'p');
+        times.retain(|at| *at >= end);
+    }
+    for at in &times {
+        // `o` is the mark of a run.
+        hour.mark(*at, *at, 'o');
+    }
+    if let ([first, .., last], true) = (&*times, times.len() >= FIRE_TIMES_MAX) {
+        let gap = (*last - *first) / i32::try_from(times.len() - 1).unwrap_or(1);
+        let gap = gap.max(TimeDelta::seconds(30));
+        let mut at = *last + gap;
+        while at < now + TimeDelta::minutes(60) {
+            hour.mark(at, at, 'o');
+            at += gap;
+        }
+    }
+    hour.text().replace('o', "n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_keeps_the_mark_of_the_highest_rank() {
+        let start = DateTime::UNIX_EPOCH;
+        let at = |minute: i64| start + TimeDelta::minutes(minute);
+        let mut hour = Hour::new(start);
+        hour.mark(at(-5), at(1), 'o');
+        hour.mark(at(1), at(2), 'x');
+        hour.mark(at(0), at(3), 'l');
+        hour.mark(at(58), at(90), 'p');
+        hour.mark(at(-9), at(-1), 'x');
+        let text = hour.text();
+        assert_eq!((&text[..6], &text[56..], text.len()), ("lxxl..", "..pp", MINUTES));
+    }
+}

@@ -1,0 +1,205 @@
+//! What is done to many jobs at once: those with these identities, or all that match.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::{Extension, Json};
+use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
+use scheduler::{Jobs, JobsError};
+use scheduler_api::ChangedJobs;
+use serde::Deserialize;
+
+use super::api::{Answer, who};
+use super::guard::Caller;
+use super::search::{Search, SearchQuery, id};
+use crate::access::Visitor;
+use crate::app::{App, What};
+use crate::problem::Problem;
+
+/// How many identities a request may have.
+const IDS_MAX: usize = 300;
+
+/// Which jobs are meant.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Body {
+    ids: Option<Vec<String>>,
+    matching: Option<SearchQuery>,
+    /// Counts, and changes nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What is done to jobs.
+#[derive(Clone, Copy)]
+struct Act {
+    name: &'static str,
+    one: fn(&Jobs, JobId) -> Result<(), JobsError>,
+    all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
+    is_possible: fn(JobState) -> bool,
+}
+
+const RETRY: Act = Act {
+    name: "retry",
+    one: Jobs::retry,
+    all: Jobs::retry_all,
+    is_possible: |state| state != JobState::Running,
+};
+const CANCEL: Act = Act {
+    name: "cancel",
+    one: Jobs::cancel,
+    all: Jobs::cancel_all,
+    is_possible: |state| matches!(state, JobState::Ready | JobState::Running),
+};
+const DELETE: Act = Act {
+    name: "delete",
+    one: Jobs::delete,
+    all: Jobs::delete_all,
+    is_possible: |state| state != JobState::Running,
+};
+
+/// `POST /jobs:retry`
+pub(crate) async fn retry(
+    app: State<Arc<App>>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Answer<ChangedJobs> {
+    many(app, by, &body, RETRY).await
+}
+
+/// `POST /jobs:cancel`
+pub(crate) async fn cancel(
+    app: State<Arc<App>>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Answer<ChangedJobs> {
+    many(app, by, &body, CANCEL).await
+}
+
+/// `POST /jobs:delete`
+pub(crate) async fn delete(
+    app: State<Arc<App>>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Answer<ChangedJobs> {
+    many(app, by, &body, DELETE).await
+}
+
+async fn many(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    body: &Bytes,
+    act: Act,
+) -> Answer<ChangedJobs> {
+    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
+    let body: Body = serde_json::from_slice(body).map_err(wrong)?;
+    let by = By { app: Arc::clone(&app), visitor: who(&caller), caller, act };
+    match (body.ids, body.matching) {
+        (Some(ids), None) if ids.len() <= IDS_MAX => {
+            let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
+            let is_dry = body.dry_run;
+            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
+            Ok(Json(ChangedJobs { count, after: None }))
+        }
+        (Some(_), None) => {
+            Err(Problem::bad_request(format!("`ids` are more than {IDS_MAX}; say what `matching`")))
+        }
+        (None, Some(query)) => {
+            let search = query.search()?;
+            if search.filter.state.is_none() {
+                return Err(Problem::bad_request("`matching` needs a `state`"));
+            }
+            let is_dry = body.dry_run;
+            let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
+            let after = done.after.map(|id| id.to_string());
+            Ok(Json(ChangedJobs { count: done.count, after }))
+        }
+        _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
+    }
+}
+
+/// To how many jobs something was done, and behind which job to go on, if there may be more.
+struct Done {
+    count: u64,
+    after: Option<JobId>,
+}
+
+/// Who does what.
+struct By {
+    app: Arc<App>,
+    visitor: Visitor,
+    caller: Caller,
+    act: Act,
+}
+
+impl By {
+    fn chosen(&self, jobs: &Jobs, ids: &[JobId], is_dry: bool) -> Result<u64, JobsError> {
+        let mut count = 0;
+        for id in ids {
+            let Some(job) = jobs.get(*id)? else { continue };
+            if (self.act.is_possible)(job.state) && (is_dry || self.one(jobs, &job)?) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn matching(&self, jobs: &Jobs, search: &Search, is_dry: bool) -> Result<Done, JobsError> {
+        if search.error.is_none() && !is_dry {
+            let done = (self.act.all)(jobs, &search.filter);
+            if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
+                self.note_all(search, done.as_ref().ok().copied());
+            }
+            return Ok(Done { count: done?, after: None });
+        }
+        let (mut count, mut failure) = (0, None);
+        let each = |job: &StoredJob| {
+            if !(self.act.is_possible)(job.state) || failure.is_some() {
+                return;
+            }
+            let done = if is_dry { Ok(true) } else { self.command(jobs, job.id) };
+            match done {
+                Ok(is_done) => count += u64::from(is_done),
+                Err(error) => failure = Some(error),
+            }
+        };
+        let after = search.each(jobs, &self.app, each);
+        if !is_dry {
+            self.note_all(search, Some(count));
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(Done { count, after: after? }),
+        }
+    }
+
+    /// Does it to one job and notes it. Returns false if the job is gone, or in another state by now.
+    fn one(&self, jobs: &Jobs, job: &StoredJob) -> Result<bool, JobsError> {
+        let done = self.command(jobs, job.id);
+        if !matches!(done, Ok(false)) {
+            self.note(&job.task, Some(job.id), None);
+        }
+        done
+    }
+
+    fn command(&self, jobs: &Jobs, id: JobId) -> Result<bool, JobsError> {
+        match (self.act.one)(jobs, id) {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_unavailable() => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// One action for all of them; without a count if the store did not answer.
+    fn note_all(&self, search: &Search, count: Option<u64>) {
+        let count = count.map_or_else(|| "an unknown number of".to_owned(), |it| it.to_string());
+        let note = format!("{count} jobs: {}", search.in_words());
+        self.note(search.filter.task.as_deref().unwrap_or("*"), None, Some(&note));
+    }
+
+    fn note(&self, task: &str, job: Option<JobId>, note: Option<&str>) {
+        let what = What { action: self.act.name, task, job, note };
+        self.app.note((&self.visitor, self.caller.from), what);
+    }
+}

@@ -1,0 +1,197 @@
+//! Jobs by state, task, queue, key, schedule and error.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use scheduler::store::{JobFilter, JobId, JobState, StoreTime, StoredJob, utc};
+use scheduler::{Jobs, JobsError};
+use scheduler_api::{JobError, JobErrors};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::api::Answer;
+use crate::app::App;
+use crate::pattern::{matches, pattern_of};
+use crate::problem::Problem;
+use crate::times::{instant, now};
+use crate::view;
+
+/// How many jobs the store is asked for at once, and for how long they are looked through.
+const BATCH: u32 = 500;
+const LIMIT: Duration = Duration::from_secs(3);
+/// How many errors are shown.
+const ERRORS_MAX: usize = 50;
+
+/// Which jobs are wanted, as visitors write it.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchQuery {
+    state: Option<String>,
+    queue: Option<String>,
+    task: Option<String>,
+    key: Option<String>,
+    schedule: Option<String>,
+    error: Option<String>,
+    after: Option<String>,
+    pub(super) limit: Option<usize>,
+}
+
+/// Which jobs are wanted. The store knows nothing of a part of an error.
+pub(crate) struct Search {
+    pub(super) filter: JobFilter,
+    pub(super) error: Option<String>,
+}
+
+impl SearchQuery {
+    pub(super) fn search(self) -> Result<Search, Problem> {
+        let unknown = |word: &str| {
+            let words: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
+            Problem::bad_request(format!("{word:?} is no state; there are {}", words.join(", ")))
+        };
+        let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let state = text(self.state);
+        let filter = JobFilter {
+            task: text(self.task),
+            queue: text(self.queue),
+            state: state
+                .map(|word| view::state_of(&word).ok_or_else(|| unknown(&word)))
+                .transpose()?,
+            key: text(self.key),
+            schedule: text(self.schedule),
+            after: text(self.after).as_deref().map(id).transpose()?,
+        };
+        Ok(Search { filter, error: text(self.error) })
+    }
+}
+
+pub(super) fn id(text: &str) -> Result<JobId, Problem> {
+    let wrong = || Problem::bad_request(format!("{text:?} is no identity of a job"));
+    text.parse().map_err(|_| wrong())
+}
+
+impl Search {
+    /// Returns at most so many jobs that match, and after which one to go on, if there may be more.
+    pub(super) fn page(
+        &self,
+        jobs: &Jobs,
+        app: &App,
+        limit: usize,
+    ) -> Result<(Vec<StoredJob>, Option<JobId>), JobsError> {
+        if self.error.is_none() {
+            let ask = u32::try_from(limit + 1).unwrap_or(u32::MAX);
+            let mut found = jobs.list(&self.filter, ask)?;
+            let has_more = found.len() > limit;
+            found.truncate(limit);
+            let after = found.last().map(|job| job.id).filter(|_| has_more);
+            return Ok((found, after));
+        }
+        let mut found = Vec::new();
+        let after = self.walk(jobs, app, |job| {
+            found.push(job.clone());
+            found.len() < limit
+        })?;
+        Ok((found, after))
+    }
+
+    /// Calls a function with each job that matches. Returns after which job to go on, if there was no time for all.
+    pub(super) fn each(
+        &self,
+        jobs: &Jobs,
+        app: &App,
+        mut each: impl FnMut(&StoredJob),
+    ) -> Result<Option<JobId>, JobsError> {
+        self.walk(jobs, app, |job| {
+            each(job);
+            true
+        })
+    }
+
+    /// Calls a function with each job that matches, until it returns false, or the time is over.
+    fn walk(
+        &self,
+        jobs: &Jobs,
+        app: &App,
+        mut goes_on: impl FnMut(&StoredJob) -> bool,
+    ) -> Result<Option<JobId>, JobsError> {
+        let (start, mut filter) = (Instant::now(), self.filter.clone());
+        loop {
+            let batch = jobs.list(&filter, BATCH)?;
+            for job in &batch {
+                if self.has_error(app, job) && !goes_on(job) || start.elapsed() >= LIMIT {
+                    return Ok(Some(job.id));
+                }
+            }
+            match batch.last() {
+                Some(last) if batch.len() >= BATCH as usize => filter.after = Some(last.id),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Only what visitors see of an error is compared.
+    fn has_error(&self, app: &App, job: &StoredJob) -> bool {
+        let Some(pattern) = &self.error else { return true };
+        job.error.as_deref().is_some_and(|error| matches(pattern, &app.options.redacted(error)))
+    }
+
+    /// The conditions, for the list of actions.
+    pub(super) fn in_words(&self) -> String {
+        let filter = &self.filter;
+        let conditions = [
+            ("task", filter.task.as_deref()),
+            ("queue", filter.queue.as_deref()),
+            ("key", filter.key.as_deref()),
+            ("schedule", filter.schedule.as_deref()),
+            ("error", self.error.as_deref()),
+        ];
+        let conditions = conditions.iter().filter_map(|(name, text)| Some((name, (*text)?)));
+        let state = filter.state.map_or("in any state", |state| state.word());
+        conditions.fold(state.to_owned(), |words, (name, text)| format!("{words}, {name} {text}"))
+    }
+}
+
+/// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.
+pub(crate) async fn errors(
+    State(app): State<Arc<App>>,
+    Query(query): Query<SearchQuery>,
+) -> Answer<JobErrors> {
+    let search = query.search()?;
+    let asking = Arc::clone(&app);
+    let ask = move |jobs: &Jobs| {
+        let mut groups = BTreeMap::<(String, String), Group>::new();
+        let after = search.each(jobs, &asking, |job| {
+            let Some(error) = &job.error else { return };
+            let pattern = pattern_of(&asking.options.redacted(error));
+            let group = groups.entry((job.task.clone(), pattern)).or_default();
+            group.count += 1;
+            group.first = group.first.min(job.finished_at).or(job.finished_at);
+            group.last = group.last.max(job.finished_at);
+        })?;
+        Ok((groups, after.is_some()))
+    };
+    let (groups, is_partial) = app.store()?.ask(ask).await?;
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
+    groups.truncate(ERRORS_MAX);
+    let errors = groups.into_iter().map(|(names, group)| group.row(names)).collect();
+    Ok(Json(JobErrors { now: instant(now()), errors, is_partial }))
+}
+
+/// Jobs of one task whose errors have one pattern.
+#[derive(Default)]
+struct Group {
+    count: u64,
+    first: Option<StoreTime>,
+    last: Option<StoreTime>,
+}
+
+impl Group {
+    fn row(self, (task, error): (String, String)) -> JobError {
+        let at = |at: Option<StoreTime>| at.map(|at| instant(utc(at)));
+        let (first_at, last_at) = (at(self.first), at(self.last));
+        JobError { task, error, count: self.count, first_at, last_at }
+    }
+}

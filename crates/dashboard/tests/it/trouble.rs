@@ -1,0 +1,208 @@
+//! What is wrong: tasks that are overdue or fail, jobs that are parked, and what is done to many of them at once.
+
+use std::time::Duration;
+
+use scheduler::store::JobState;
+use scheduler::{Schedule, Until, job};
+use serde_json::{Value, json};
+
+use crate::api::eventually;
+use crate::away::Moody;
+use crate::jobs::{jobs, mail, with_store};
+use crate::support::*;
+
+#[job(name = "image")]
+fn image(#[payload] number: u32) -> Result<(), String> {
+    Err(format!("cannot decode image {number}.png of hunter2"))
+}
+
+#[test]
+fn a_run_that_hangs_and_the_one_it_starves_say_since_when() {
+    let (leave, left) = std::sync::mpsc::channel::<()>();
+    let left = std::sync::Mutex::new(left);
+    let builder = builder().pool_size(1);
+    let builder = builder.task("hung", Schedule::fixed_rate("100ms"), move |_| {
+        let _disconnected = left.lock().unwrap().recv_timeout(LIMIT);
+    });
+    let delayed = Schedule::fixed_rate("100ms").initial_delay("50ms");
+    let served = serve(&dashboard(), builder.task("starved", delayed, |_| {}));
+    let row = |name: &str| served.get(&format!("/api/v1/tasks/{name}")).json();
+    eventually(|| row("starved").get("lateSince").map(drop));
+    let hung = eventually(|| {
+        let hung = row("hung");
+        hung.get("stuckSince").is_some().then_some(hung)
+    });
+    assert_eq!(hung["state"], "running");
+    assert!(hung["stuckSince"].as_str() > hung["runningSince"].as_str(), "{hung}");
+    let since = || row("starved")["lateSince"].as_str().map(|text| text[..19].to_owned());
+    assert_eq!(since(), since(), "it stays the first fire time");
+    drop(leave);
+    eventually(|| (row("starved")["counters"]["runs"] != 0).then_some(()));
+    served.stop();
+}
+
+#[test]
+fn the_timeline_has_a_letter_for_each_minute_of_two_hours() {
+    let builder = builder()
+        .task("often", Schedule::fixed_rate("10ms"), |_| Err::<(), _>("no"))
+        .task("later", Schedule::fixed_rate("20m").initial_delay("10m"), |_| {})
+        .task("paused", hourly(), |_| {});
+    let served = serve(&dashboard(), builder);
+    served.task("paused").pause().unwrap();
+    served.scheduler.wait_for("often", Until::failures(1), LIMIT).unwrap();
+    let row = eventually(|| {
+        let timeline = served.get("/api/v1/timeline").json();
+        let of = |name: &str| {
+            let tasks = timeline["tasks"].as_array().unwrap();
+            let row = tasks.iter().find(|row| row["name"] == name).unwrap();
+            let text = |part: &str| row[part].as_str().unwrap().to_owned();
+            (text("past"), text("next"))
+        };
+        of("often").0.ends_with('x').then(|| [of("often"), of("later"), of("paused")])
+    });
+    let [(past, next), later, paused] = row;
+    assert_eq!((past.len(), next.len()), (60, 60));
+    assert!(past.starts_with("????") && next == "n".repeat(60), "{past} {next}");
+    assert_eq!(later.1.matches('n').count(), 3, "{later:?}");
+    assert!(&later.1[9..10] == "n" || &later.1[10..11] == "n", "{later:?}");
+    assert!(paused.0.ends_with('p') && paused.1 == "p".repeat(60), "{paused:?}");
+    served.stop();
+}
+
+#[test]
+fn a_task_says_since_when_and_with_which_first_error_it_fails() {
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let body = move |_: &scheduler::Run| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if number == 0 { Ok(()) } else { Err(format!("failure {number} of hunter2")) }
+    };
+    let dashboard = dashboard().keep_runs(2).redact(|text| text.replace("hunter2", "…"));
+    let served = serve(&dashboard, builder().task("t", Schedule::fixed_rate("5ms"), body));
+    served.scheduler.wait_for("t", Until::failures(30), LIMIT).unwrap();
+    let row = eventually(|| {
+        let row = served.get("/api/v1/tasks/t").json();
+        (row["streak"].as_u64() >= Some(30)).then_some(row)
+    });
+    assert_eq!(row["firstFailure"], "failure 1 of …");
+    assert!(row["failingSince"].as_str() < row["last"]["startedAt"].as_str(), "{row}");
+    served.stop();
+}
+
+/// A program with 30 jobs that were parked by one error, and 3 by another.
+fn with_parked() -> Served {
+    let dashboard = dashboard().redact(|text| text.replace("hunter2", "…"));
+    let served = with_store(&dashboard, &Moody::new(), |builder| {
+        builder.tasks(scheduler::tasks![mail, image])
+    });
+    let jobs = jobs(&served);
+    jobs.enqueue_all((0..30).map(image::job).collect()).unwrap();
+    jobs.enqueue_all((0..3).map(|_| mail::job(json!({ "fails": true }))).collect()).unwrap();
+    eventually(|| (parked(&served, "").len() == 33).then_some(()));
+    served
+}
+
+fn parked(served: &Served, more: &str) -> Vec<Value> {
+    let path = format!("/api/v1/jobs?state=parked&limit=100{more}");
+    served.get(&path).json()["jobs"].as_array().unwrap().clone()
+}
+
+#[test]
+fn parked_jobs_are_grouped_by_their_error_and_found_by_a_part_of_it() {
+    let served = with_parked();
+    let errors = served.get("/api/v1/jobs:errors?state=parked").json();
+    let rows = errors["errors"].as_array().unwrap();
+    assert_eq!(
+        (rows.len(), &rows[0]["task"], &rows[0]["error"], &rows[0]["count"]),
+        (2, &"image".into(), &"cannot decode image *.png of …".into(), &30.into())
+    );
+    assert_eq!((&rows[1]["task"], &rows[1]["count"]), (&"mail".into(), &3.into()));
+    assert!(rows[0]["firstAt"].is_string() && errors["isPartial"] == false, "{errors}");
+    assert_eq!(parked(&served, "&error=IMAGE%20*.png").len(), 30);
+    assert_eq!(parked(&served, "&error=image%207.png").len(), 1);
+    assert_eq!(parked(&served, "&error=hunter2").len(), 0, "what is hidden is not found");
+
+    let page = served.get("/api/v1/jobs?state=parked&error=decode&limit=20").json();
+    assert_eq!((page["jobs"].as_array().unwrap().len(), &page["hasMore"]), (20, &true.into()));
+    let after = page["after"].as_str().unwrap();
+    assert_eq!(parked(&served, &format!("&error=decode&after={after}")).len(), 10);
+    served.stop();
+}
+
+#[test]
+fn all_that_match_are_counted_first_and_then_retried_or_deleted() {
+    let served = with_parked();
+    let ask = |action: &str, body: Value| {
+        served.post(&format!("/api/v1/jobs:{action}"), &body.to_string())
+    };
+    let matching = json!({ "state": "parked", "error": "decode image" });
+    let dry = ask("retry", json!({ "matching": matching, "dryRun": true })).json();
+    assert_eq!(dry, json!({ "count": 30 }));
+    assert!(parked(&served, "").iter().all(|job| job["attempt"] == 1), "nothing has changed");
+
+    assert_eq!(ask("retry", json!({ "matching": matching })).json()["count"], 30);
+    eventually(|| {
+        let jobs = parked(&served, "&task=image");
+        (jobs.len() == 30 && jobs.iter().all(|job| job["attempt"] == 2)).then_some(())
+    });
+    assert!(parked(&served, "&task=mail").iter().all(|job| job["attempt"] == 1));
+
+    let ids: Vec<Value> =
+        parked(&served, "&task=mail").iter().map(|job| job["id"].clone()).collect();
+    assert_eq!(
+        ask("cancel", json!({ "ids": ids, "dryRun": true })).json()["count"],
+        0,
+        "they have ended"
+    );
+    assert_eq!(ask("delete", json!({ "ids": ids[..2] })).json()["count"], 2);
+    assert_eq!(parked(&served, "&task=mail").len(), 1);
+    let all = json!({ "matching": { "state": "parked", "task": "image" } });
+    assert_eq!(ask("delete", all).json()["count"], 30);
+    assert_eq!(parked(&served, "").len(), 1);
+
+    let actions = served.get("/api/v1/actions").json();
+    let actions = actions["actions"].as_array().unwrap();
+    assert_eq!(
+        (&actions[0]["task"], &actions[0]["note"]),
+        (&"image".into(), &"30 jobs: parked, task image".into())
+    );
+    assert_eq!((&actions[1]["task"], &actions[1]["job"]), (&"mail".into(), &ids[1]));
+    assert_eq!(actions[3]["note"], "30 jobs: parked, error decode image");
+    assert_eq!(actions[3]["task"], "*");
+    served.stop();
+}
+
+#[test]
+fn a_faulty_request_for_many_jobs_changes_nothing() {
+    let served = with_parked();
+    for (body, word) in [
+        ("{}", "ids"),
+        (r#"{"matching":{}}"#, "state"),
+        (r#"{"matching":{"error":"x"}}"#, "state"),
+        (r#"{"matching":{"state":"lost"}}"#, "no state"),
+        (r#"{"matching":{"state":"parked","colour":"red"}}"#, "colour"),
+        (r#"{"ids":["x"]}"#, "identity"),
+        ("", "body"),
+    ] {
+        let answer = served.post("/api/v1/jobs:delete", body);
+        assert_eq!(answer.status, 400, "{body}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains(word), "{body}: {answer:?}");
+    }
+    let viewer =
+        [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
+    let body = r#"{"matching":{"state":"parked"}}"#;
+    assert_eq!(served.send("POST", "/api/v1/jobs:delete", &viewer, body).status, 403);
+    assert_eq!(parked(&served, "").len(), 33);
+    served.stop();
+}
+
+#[test]
+fn jobs_wait_where_no_error_is_asked_for() {
+    let served = with_parked();
+    let later = image::job(7).after(Duration::from_secs(3_600));
+    let id = later.id();
+    jobs(&served).enqueue(later).unwrap();
+    let cancel = json!({ "matching": { "state": "ready" } }).to_string();
+    assert_eq!(served.post("/api/v1/jobs:cancel", &cancel).json()["count"], 1);
+    assert_eq!(jobs(&served).get(id).unwrap().unwrap().state, JobState::Cancelled);
+    served.stop();
+}
