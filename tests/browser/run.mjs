@@ -1,7 +1,9 @@
 // The dashboard in a browser. Run by ci/browser.sh; arguments are parts of names of cases.
 import { createServer } from "node:http";
-import { mkdirSync } from "node:fs";
-import { networkInterfaces } from "node:os";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
 import { Browser, assert, begin, equal, token } from "./scene.mjs";
 
 const shots = new URL("./shots/", import.meta.url).pathname;
@@ -41,7 +43,7 @@ test("rows change by themselves, and a run can be asked for", "basic", async (sc
   const runs = async () => (await page.row("tick").locator("svg").getAttribute("aria-label"));
   const before = await runs();
   await page.waitForFunction((before) => [...document.querySelectorAll("#rows tr")].some((row) => row.textContent.startsWith("tick") && row.querySelector("svg").getAttribute("aria-label") !== before), before);
-  await page.row("export").getByRole("button", { name: "Run export now" }).click();
+  await page.row("export").getByRole("button", { name: "Run now: export" }).click();
   await page.row("export").getByText("disk full").waitFor();
   await page.row("export").getByText("failing").waitFor();
   assert((await page.textContent("#announce")).includes("export failed"), "it is announced");
@@ -51,9 +53,9 @@ test("rows change by themselves, and a run can be asked for", "basic", async (sc
 
 test("a task that runs cannot be run, and can be asked to stop", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
-  await page.row("slow").getByRole("button", { name: "Run slow now" }).click();
+  await page.row("slow").getByRole("button", { name: "Run now: slow" }).click();
   await page.row("slow").getByText("running for").waitFor();
-  await page.row("slow").getByRole("button", { name: "Run slow now" }).click();
+  await page.row("slow").getByRole("button", { name: "Run now: slow" }).click();
   await page.locator("#toast").getByText(/`slow`.*running/).waitFor();
   await page.getByRole("link", { name: "slow", exact: true }).click();
   await page.getByRole("button", { name: "Ask run to stop" }).click();
@@ -63,14 +65,14 @@ test("a task that runs cannot be run, and can be asked to stop", "basic", async 
 
 test("a pause has a reason and a name, and ends", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
-  await page.row("import").getByRole("button", { name: "Pause import" }).click();
+  await page.row("import").getByRole("button", { name: "Pause…: import" }).click();
   equal(await page.evaluate(() => document.activeElement.id), "reason", "focus");
   await page.fill("#reason", "migration <b>");
   await page.selectOption("#length", "3600000");
   await page.keyboard.press("Enter");
   await page.row("import").getByText("paused by ops: “migration <b>”").waitFor();
   await page.row("import").getByText("paused until").waitFor();
-  await page.row("import").getByRole("button", { name: "Resume import" }).click();
+  await page.row("import").getByRole("button", { name: "Resume: import" }).click();
   await page.row("import").getByText("waiting").waitFor();
   const actions = await (await scene.api("actions?task=import")).json();
   equal(actions.actions.map((it) => it.action).join(), "resume,pause", "actions");
@@ -101,7 +103,7 @@ test("a task has its next runs, with changes of the clocks, and its history", "b
 
 test("a disabled task can be enabled", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
-  await page.row("old").getByRole("button", { name: "Enable old" }).click();
+  await page.row("old").getByRole("button", { name: "Enable: old" }).click();
   await page.row("old").getByText("waiting").waitFor();
   await page.finish();
 });
@@ -170,7 +172,7 @@ test("it works below a prefix, with a slash and without", "mounted", async (scen
   for (const link of [scene.link, scene.page + "/#token=" + token]) {
     const page = await browser.page(scene, { link });
     await state(page, "live");
-    await page.row("import").getByRole("button", { name: "Run import now" }).click();
+    await page.row("import").getByRole("button", { name: "Run now: import" }).click();
     await page.getByText("import: asked to run").waitFor();
     await page.finish();
   }
@@ -221,9 +223,258 @@ const lan = Object.values(networkInterfaces()).flat().find((it) => it.family ===
 if (lan) test("actions work by plain HTTP over the network", "basic 0.0.0.0:0", async (scene, browser) => {
   const link = scene.link.replace("localhost", lan.address);
   const page = await browser.page(scene, { link, origin: new URL(link).origin });
-  await page.row("import").getByRole("button", { name: "Run import now" }).click();
+  await page.row("import").getByRole("button", { name: "Run now: import" }).click();
   await page.getByText("import: asked to run").waitFor();
   await page.finish();
+});
+
+const now = (page) => page.evaluate(() => location.hash);
+
+test("what is wrong stands above all sections, with whom it concerns", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const bar = page.locator("#trouble");
+  await bar.getByText(/1 late: starved, by .*, pool reports held by hung/).waitFor();
+  await bar.getByText(/1 hung: hung, running for/).waitFor();
+  await bar.getByText(/100 jobs parked/).waitFor();
+  await bar.getByText(/100 × shop::image: cannot decode image \*\.png/).waitFor();
+  await bar.getByText(/node web-2: lost/).waitFor();
+  await bar.getByText("DOWN").waitFor();
+  await bar.getByText(/1 paused: by night shift/).waitFor();
+  const row = (name) => page.row(name).locator(".status");
+  assert(/is-bad/.test(await row("hung").getAttribute("class")) && (await row("hung").textContent()).includes("hung, running"), "the hung task is no healthy one");
+  assert(/late by .*held by hung for/.test(await row("starved").textContent()), await row("starved").textContent());
+  assert(/is-bad/.test(await row("starved").getAttribute("class")), "the starved task is not grey");
+  assert(/for \d+ s.*no success since the start/.test(await page.row("export").textContent()), "since when it fails");
+  const names = await page.locator("#rows tr td.task a").allTextContents();
+  equal(names.slice(0, 3).join(), "export,hung,starved", "what is wrong comes first");
+  assert(/^\(\d+\) test shop/.test(await page.title()), await page.title());
+  equal(await page.locator("#sections a[data-view=jobs] .count").textContent(), "100", "the count in the navigation");
+  assert((await page.locator("#icon").getAttribute("href")).includes("c62828"), "the icon");
+  for (const name of ["Jobs", "Queues", "Nodes"]) { await page.locator("#sections").getByRole("link", { name: new RegExp("^" + name) }).click(); await page.getByRole("heading", { name, exact: true }).waitFor(); assert(await bar.isVisible(), "on " + name); }
+  await page.finish();
+});
+
+test("an incident is mended: the hung task, its victim and a hundred parked jobs", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const bar = page.locator("#trouble");
+  let clicks = 0;
+  const click = async (it) => { clicks += 1; await it.click(); };
+  await bar.getByText(/1 late/).waitFor();
+  await bar.getByText(/100 × shop::image/).waitFor();
+  // The hung task.
+  await click(bar.getByRole("link", { name: /1 hung/ }));
+  await page.locator("#task .note.bad").getByText(/A run hangs.*for which wait: starved/).waitFor();
+  await click(page.getByRole("button", { name: "Ask run to stop" }));
+  await bar.getByText(/late/).waitFor({ state: "hidden" });
+  await bar.getByText(/hung/).waitFor({ state: "hidden" });
+  equal(clicks, 2, "clicks for the hung task");
+  // The jobs.
+  await scene.tell("mend");
+  await click(bar.getByRole("link", { name: /100 × shop::image/ }));
+  equal(decodeURIComponent((await now(page)).replaceAll("+", " ")), "#/jobs?state=parked&task=shop::image&error=cannot decode image *.png", "the address");
+  await click(page.getByRole("button", { name: "Retry all…" }));
+  await page.locator("#sure").getByText("Retry 100 jobs?").waitFor();
+  await click(page.locator("#sure-ok"));
+  await page.getByText("100 jobs retried").waitFor();
+  await bar.getByText(/parked/).waitFor({ state: "hidden" });
+  equal(clicks, 5, "clicks in all");
+  const { actions } = await (await scene.api("actions")).json();
+  equal(actions.find((it) => it.action === "retry").note, "100 jobs: parked, task shop::image, error cannot decode image *.png", "the action");
+  await page.finish();
+});
+
+test("jobs are filtered, selected, and deleted with their number", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene, { link: scene.page + "#token=" + token, rows: true });
+  await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+  await page.goto(scene.page + "#/jobs?state=parked&error=image 7");
+  await page.locator("#jobs").getByText("cannot decode image 7.png").waitFor();
+  equal(await page.inputValue("#job-error"), "image 7", "the filter of the address");
+  equal(await page.locator("#jobs tbody tr").count(), 11, "7, and 70 to 79");
+  await page.fill("#job-error", "IMAGE 77");
+  await page.waitForFunction(() => document.querySelectorAll("#jobs tbody tr").length === 1);
+  assert((await now(page)).includes("IMAGE+77"), await now(page));
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll("#jobs tbody tr").length === 1);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("#jobs tbody tr").length === 50);
+  await page.locator("#jobs tbody input").nth(0).check();
+  await page.locator("#jobs tbody input").nth(1).check();
+  await page.waitForTimeout(2500);
+  equal(await page.locator("#jobs tbody input:checked").count(), 2, "an update leaves the selection");
+  await page.getByRole("button", { name: "Delete selected…" }).click();
+  await page.locator("#sure").getByText("Delete 2 jobs?").waitFor();
+  equal(await page.evaluate(() => document.activeElement.id), "sure-cancel", "the focus is on what does no harm");
+  await page.locator("#sure-ok").click();
+  await page.getByText("2 jobs deleted").waitFor();
+  await page.locator("#state-parked").getByText("parked 98").waitFor();
+  await page.locator("#pick-all").check();
+  await page.locator("#picked-bar").getByText("50 selected").waitFor();
+  await page.goBack();
+  await page.finish();
+});
+
+test("queues lead to their jobs, and a viewer sees no buttons", "trouble", async (scene) => {
+  const fresh = await Browser.open();
+  const page = await fresh.page(scene, viewerOf(scene));
+  await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+  await page.locator("#sections").getByRole("link", { name: /^Queues/ }).click();
+  await page.locator("#queues").getByRole("link", { name: "✖ 100" }).first().click();
+  await page.locator("#jobs tbody tr").first().waitFor();
+  equal(await now(page), "#/jobs?state=parked&queue=default", "the address");
+  equal(await page.locator("#store .act button:visible").count(), 0, "buttons");
+  await page.finish();
+  await fresh.close();
+});
+
+test("the address has the search, the state and the order, and a wrong one says so", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.fill("#search", "exp");
+  await page.selectOption("#tag", "shop");
+  for (let times = 0; times < 2; times += 1) await page.locator("th[data-sort=name] button").click();
+  equal(await now(page), "#/tasks?q=exp&tag=shop&sort=name&order=down", "the address");
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll("#rows tr").length === 1);
+  equal(await page.inputValue("#search"), "exp", "search");
+  equal(await page.inputValue("#tag"), "shop", "tag");
+  equal(await page.locator("th[data-sort=name]").getAttribute("aria-sort"), "descending", "order");
+  await page.getByRole("link", { name: "export", exact: true }).click();
+  await page.locator("#h-history").waitFor();
+  await page.goBack();
+  await page.waitForFunction(() => document.getElementById("search").value === "exp");
+  await page.evaluate(() => { location.hash = "#/no/such"; });
+  await page.getByText("There is nothing here").waitFor();
+  await page.finish();
+});
+
+test("a new tab is signed in while another one is, and the token is stored nowhere else", "basic", async (scene) => {
+  const fresh = await Browser.open();
+  const page = await fresh.page(scene);
+  const other = await fresh.page(scene, { link: scene.page + "#/tasks/import", rows: false });
+  await other.locator("#h-history").waitFor();
+  equal(await other.evaluate(() => localStorage.length), 0, "what outlives the tabs");
+  await other.finish(/401/);
+  await page.finish();
+  const last = await fresh.page(scene, { link: scene.page, rows: false });
+  await last.waitForSelector("#sign-in-form:visible");
+  await last.finish(/401/);
+  await fresh.close();
+});
+
+test("a page whose stream is refused asks every few seconds, and never claims to know", "basic", async (scene, browser) => {
+  const refused = JSON.stringify({ detail: "32 pages watch already, which is the most" });
+  const page = await browser.page(scene, { rows: false, link: "about:blank" });
+  await page.route("**/api/v1/events", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: refused }));
+  await page.route("**/api/v1/tasks", (route) => route.abort());
+  await page.goto(scene.link);
+  await page.getByText("Nothing is known").first().waitFor();
+  assert(!/0 failing|There are no tasks|Nothing is wrong/.test(await page.locator("main").textContent().then(() => page.locator("main").innerText())), await page.locator("main").innerText());
+  assert((await page.title()).startsWith("(?)"), await page.title());
+  await page.unroute("**/api/v1/tasks");
+  await page.waitForSelector("#rows tr", { timeout: 15000 });
+  await state(page, "every 5 s");
+  assert((await page.getAttribute("#connection", "title")).includes("32 pages"), "it says why");
+  await page.row("import").getByRole("button", { name: "Run now: import" }).click();
+  await page.row("import").getByText(/✔ ok/).waitFor({ timeout: 8000 });
+  await page.unroute("**/api/v1/events");
+  await state(page, "live");
+  await page.finish(/503|ERR_|Failed to (fetch|load)/);
+});
+
+test("times are shown in the zone of the task, of the browser, or in UTC", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.getByRole("link", { name: "report", exact: true }).click();
+  await page.locator(".upcoming li").first().getByText(/09:00 \+0[12]:00/).waitFor();
+  await page.selectOption("#zone", "utc");
+  await page.locator(".upcoming li").first().getByText(/0[78]:00 \+00:00/).waitFor();
+  await page.locator("#clock").getByText(/UTC .*\+00:00/).waitFor();
+  await page.reload();
+  await page.locator(".upcoming li").first().getByText(/\+00:00/).waitFor();
+  await page.selectOption("#zone", "task");
+  await page.locator(".upcoming li").first().getByText(/09:00 \+0[12]:00/).waitFor();
+  equal(await page.evaluate(() => localStorage.length), 0, "what is stored");
+  await page.finish();
+});
+
+test("failing tasks stand still, and only the first failure is announced", "failing", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.evaluate(() => { window.said = []; new MutationObserver(() => window.said.push(document.getElementById("announce").textContent)).observe(document.getElementById("announce"), { childList: true, characterData: true, subtree: true }); window.orders = new Set(); setInterval(() => window.orders.add([...document.querySelectorAll("#rows tr td.task a")].map((it) => it.textContent).join()), 50); });
+  await page.waitForTimeout(6000);
+  const orders = await page.evaluate(() => [...window.orders]);
+  equal(orders.length, 1, `orders: ${orders.join(" | ")}`);
+  const said = await page.evaluate(() => window.said);
+  assert(said.length <= 1, `announced: ${said.join(" | ")}`);
+  await page.finish();
+});
+
+test("nothing is wider than the screen, and cards are compact between 600 and 1044 pixels", "trouble", async (scene, browser) => {
+  for (const scheme of ["light", "dark"]) for (const width of [320, 600, 768, 901, 960, 1044, 1045, 1440]) {
+    const page = await browser.page(scene, { scheme, width });
+    await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+    await page.locator("#trouble").getByText(/1 late/).waitFor();
+    for (const [name, hash, wanted] of [["tasks", "#/tasks", "#rows tr"], ["jobs", "#/jobs?state=parked", "#jobs tbody tr"], ["hung", "#/tasks/hung", "#h-history"]]) {
+      await page.evaluate((hash) => { location.hash = hash; }, hash);
+      await page.locator(wanted).first().waitFor();
+      await page.waitForTimeout(100);
+      const where = `${name} ${scheme} ${width}`;
+      if ([320, 768, 960, 1440].includes(width)) await page.screenshot({ path: `${shots}trouble-${name}-${scheme}-${width}.png`, fullPage: name !== "jobs" });
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert(overflow <= 0, `${where}: ${overflow} wider than the screen`);
+      const poor = await page.evaluate(poorTexts);
+      assert(!poor.length, `${where}: contrast ${poor.join("; ")}`);
+      if (name === "tasks" && width >= 600 && width <= 1044) {
+        const height = await page.evaluate(() => document.getElementById("tasks").offsetHeight / document.querySelectorAll("#rows tr").length);
+        assert(height < 130, `${where}: ${height} pixels for a task`);
+      }
+    }
+    await page.finish();
+  }
+});
+
+const nginx = spawnSync("nginx", ["-v"]).status === 0 && spawnSync("openssl", ["version"]).status === 0;
+if (!nginx) console.log("skipped: a proxy in front, because there is no nginx or no openssl");
+else test("behind nginx, below a prefix and with TLS, all buttons work", "proxied", async (scene) => {
+  const folder = mkdtempSync(join(tmpdir(), "dashboard-nginx-")), file = (name) => join(folder, name);
+  const guide = readFileSync(new URL("../../docs/dashboard.md", import.meta.url), "utf8");
+  const recipe = /```nginx\n(.*?)```/s.exec(guide)[1];
+  assert(recipe.includes("127.0.0.1:9095"), "the recipe has the address of the guide");
+  const port = await new Promise((done) => { const server = createServer().listen(0, "127.0.0.1", () => { const { port } = server.address(); server.close(() => done(port)); }); });
+  equal(spawnSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", file("key.pem"), "-out", file("cert.pem")]).status, 0, "a certificate");
+  writeFileSync(file("nginx.conf"), `daemon off; pid ${file("pid")}; error_log ${file("error.log")}; events {}
+    http { access_log off; client_body_temp_path ${folder}; proxy_temp_path ${folder}; fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
+    server { listen 127.0.0.1:${port} ssl; ssl_certificate ${file("cert.pem")}; ssl_certificate_key ${file("key.pem")};
+    ${recipe.replace("127.0.0.1:9095", new URL(scene.page).host)} } }`);
+  const proxy = spawn("nginx", ["-c", file("nginx.conf"), "-e", file("error.log")], { stdio: "ignore" });
+  const browser = await Browser.open(["--ignore-certificate-errors"]);
+  try {
+    const origin = `https://localhost:${port}`, link = `${origin}/ops/#token=${token}`;
+    for (let tries = 0; !existsSync(file("pid")) && tries < 100; tries += 1) await new Promise((done) => setTimeout(done, 50));
+    const page = await browser.page(scene, { link, origin });
+    await state(page, "live");
+    await page.row("import").getByRole("button", { name: "Run now: import" }).click();
+    await page.getByText("import: asked to run").waitFor();
+    await page.row("import").getByText(/✔ ok/).waitFor();
+    await page.row("import").getByRole("button", { name: "Pause…: import" }).click();
+    await page.keyboard.press("Enter");
+    await page.row("import").getByRole("button", { name: "Resume: import" }).click();
+    await page.row("import").getByText("waiting").waitFor();
+    const ticks = () => page.row("tick").locator("svg").getAttribute("aria-label");
+    const before = await ticks();
+    await page.waitForFunction((before) => [...document.querySelectorAll("#rows svg")].every((it) => it.getAttribute("aria-label") !== before), before);
+    await page.getByRole("link", { name: "import", exact: true }).click();
+    await page.getByRole("button", { name: "Reschedule…" }).click();
+    await page.fill("#rule-text", "90m");
+    await page.locator("#rule-preview").getByText("every 1h 30m").waitFor();
+    await page.locator("#rule-ok").click();
+    await page.locator("#task").getByText("every 1h 30m").first().waitFor();
+    const links = await page.evaluate(async (token) => (await (await fetch("/ops/actuator", { headers: { Authorization: "Bearer " + token } })).json())._links, token);
+    equal(links.health.href, `${origin}/ops/actuator/health`, "links have the prefix");
+    equal(await page.evaluate(async (token) => (await fetch("/ops/actuator/scheduledtasks", { headers: { Authorization: "Bearer " + token } })).status, token), 200, "the actuator");
+    await page.finish();
+  } finally {
+    await browser.close();
+    proxy.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("hostile texts are only text", "hostile", async (scene, browser) => {
@@ -231,7 +482,7 @@ test("hostile texts are only text", "hostile", async (scene, browser) => {
   await page.getByText("<script>window.pwned=1</script>").first().waitFor();
   const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert(await overflow() <= 0, `the list is ${await overflow()} wider than the screen`);
-  await page.getByRole("link", { name: /odd \[name\]/ }).click();
+  await page.locator("#rows").getByRole("link", { name: /odd \[name\]/ }).click();
   await page.locator("#runs pre").first().waitFor();
   assert(await overflow() <= 0, `the task is ${await overflow()} wider than the screen`);
   equal(await page.evaluate(() => window.pwned), undefined, "pwned");
@@ -258,7 +509,7 @@ const poorTexts = () => {
 };
 
 const viewerOf = (scene) => ({ link: scene.page + "#token=viewer-0123456789ab" });
-const section = async (page, name) => { await page.getByRole("link", { name, exact: true }).click(); await page.getByRole("heading", { name, exact: true }).waitFor(); };
+const section = async (page, name) => { await page.locator("#sections").getByRole("link", { name: new RegExp("^" + name) }).click(); await page.getByRole("heading", { name, exact: true }).waitFor(); };
 const parked = async (scene) => { for (;;) { const { jobs } = await (await scene.api("jobs?state=parked")).json(); if (jobs.length) return jobs[0].id; await new Promise((done) => setTimeout(done, 50)); } };
 
 test("a parked job is found with its error and its payload, and retried by hand", "jobs", async (scene, browser) => {
@@ -275,7 +526,7 @@ test("a parked job is found with its error and its payload, and retried by hand"
   await page.locator(".title .status.is-bad").waitFor();
   await page.getByRole("button", { name: "Delete job" }).click();
   equal(await page.evaluate(() => document.activeElement.id), "sure-cancel", "the focus is on what does no harm");
-  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.locator("#sure-ok").click();
   await page.getByText("No job is parked.").waitFor();
   const { actions } = await (await scene.api("actions?task=shop%3A%3Amail")).json();
   equal(actions.map((it) => it.action).join(), "delete,retry", "actions");
@@ -354,13 +605,13 @@ test("a durable task is paused, run and rescheduled for all processes", "jobs", 
   const page = await browser.page(scene);
   await page.row("nightly").getByText("durable").waitFor();
   await page.row("nightly").getByText("03:00, every day").waitFor();
-  await page.row("nightly").getByRole("button", { name: "Pause nightly" }).click();
+  await page.row("nightly").getByRole("button", { name: "Pause…: nightly" }).click();
   await page.fill("#reason", "inventory");
   await page.keyboard.press("Enter");
   await page.row("nightly").getByText("paused by ops: “inventory”").waitFor();
-  await page.row("nightly").getByRole("button", { name: "Run nightly now" }).click();
+  await page.row("nightly").getByRole("button", { name: "Run now: nightly" }).click();
   await page.row("nightly").getByText(/✔ ok/).waitFor();
-  await page.row("nightly").getByRole("button", { name: "Resume nightly" }).click();
+  await page.row("nightly").getByRole("button", { name: "Resume: nightly" }).click();
   await page.row("nightly").getByText("waiting").waitFor();
   await page.getByRole("link", { name: "nightly", exact: true }).click();
   await page.getByRole("button", { name: "Reschedule…" }).click();
@@ -476,7 +727,7 @@ test("a parked job is retried by keyboard alone", "jobs", async (scene, browser)
   await parked(scene);
   const page = await browser.page(scene);
   const reach = async (wanted) => { for (let step = 0; step < 60; step += 1) { await page.keyboard.press("Tab"); const found = await page.evaluate(() => { const it = document.activeElement; return it.getAttribute("aria-label") || it.textContent; }); if (wanted.test(found)) return; } throw new Error(`${wanted} is not reached`); };
-  await reach(/^Jobs$/);
+  await reach(/^Jobs/);
   await page.keyboard.press("Enter");
   await page.locator("#jobs").waitFor();
   await reach(/^Retry job/);
@@ -495,12 +746,12 @@ test("everything can be done by keyboard", "basic", async (scene, browser) => {
   equal(await focused(), "main", "where it leads");
   await reach("search");
   await page.keyboard.type("import");
-  await reach("Pause import");
+  await reach("Pause…: import");
   await page.keyboard.press("Enter");
   await page.keyboard.type("by keyboard");
   await page.keyboard.press("Enter");
   await page.row("import").getByText("by keyboard").waitFor();
-  equal(await focused(), "Resume import", "focus stays");
+  equal(await focused(), "Resume: import", "focus stays");
   await page.keyboard.press("Enter");
   await page.row("import").getByText("waiting").waitFor();
   await page.finish();

@@ -1,18 +1,21 @@
 //! What the browser tests look at: `ci/browser.sh` runs it. The first argument is the scene, the second the address.
 //!
 //! It prints `ready <link>`. Then it reads commands: `stop` stops the server, `start` starts it again at the same address,
-//! and the end of the input ends the program.
+//! `mend` lets jobs succeed that failed, and the end of the input ends the program.
 
 use std::io::BufRead;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use scheduler::store::{Model, store_time};
+use scheduler::store::{Model, Store, StoreTime, store_time};
 use scheduler::{
-    Builder, Clock, Jobs, NodeOptions, Run, Schedule, Scheduler, SystemClock, job, tasks,
+    Builder, Clock, Jobs, NodeOptions, Pause, Pool, Run, Schedule, Scheduler, SystemClock, job,
+    tasks,
 };
 use scheduler_dashboard::{Dashboard, DashboardServer};
+use scheduler_store::Open;
 
 const TOKEN: &str = "operator-0123456789";
 
@@ -39,6 +42,49 @@ fn mail(#[payload] letter: serde_json::Value, run: &Run) -> Result<(), String> {
         _ => {}
     }
     Ok(())
+}
+
+/// Whether images can be decoded.
+static IS_MENDED: AtomicBool = AtomicBool::new(false);
+
+#[job(name = "shop::image")]
+fn image(#[payload] number: u32) -> Result<(), String> {
+    if IS_MENDED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(format!("cannot decode image {number}.png"))
+}
+
+/// An outage: a task that hangs and the one it starves, a critical one that fails, a hundred parked jobs, a node that
+/// died.
+fn with_trouble(builder: Builder) -> Builder {
+    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    let dead = Open {
+        id: "00000000-0000-4000-8000-000000000002".parse().expect("an identity"),
+        replaces: None,
+        label: "web-2".to_owned(),
+        build: "1.2.3".to_owned(),
+        lease: Duration::from_secs(4),
+        not_after: StoreTime::MAX,
+    };
+    store.open(&dead).expect("a store in memory");
+    let is_first = AtomicBool::new(true);
+    let hang = move |run: &Run| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            slow(run);
+        }
+    };
+    let reports = |schedule: Schedule| schedule.pool("reports");
+    let node = NodeOptions::default().label("web-1").build("1.2.3").lease(Duration::from_secs(2));
+    builder
+        .tasks(tasks![image])
+        .store(store)
+        .node(node)
+        .pool("reports", Pool::new().size(1))
+        .task("hung", reports(Schedule::fixed_rate("3s")), hang)
+        .task("starved", reports(Schedule::fixed_rate("2s").initial_delay("500ms")), |_| {})
+        .task("export", Schedule::once("10ms").tags(["critical"]), |_| Err::<(), _>("disk full"))
+        .task("import", hourly(), |_| {})
 }
 
 /// Jobs in all states.
@@ -82,6 +128,14 @@ fn scene(scene: &str) -> Builder {
                 .task(&long, hourly(), |_| {})
                 .task("\u{5e9}\u{5dc}\u{5d5}\u{5dd}", hourly(), |_| {})
         }
+        "trouble" => (0..20).fold(with_trouble(builder), |builder, number| {
+            let schedule = hourly().tags(["shop"]);
+            builder.task(&format!("shop::reports::task_{number:02}"), schedule, |_| {})
+        }),
+        "failing" => (0..6).fold(builder, |builder, number| {
+            let schedule = Schedule::fixed_rate(format!("{}ms", 300 + 70 * number));
+            builder.task(&format!("failing_{number}"), schedule, |_| Err::<(), _>("disk full"))
+        }),
         "jobs" => with_store(builder).task("import", hourly(), |_| {}),
         _ => builder
             .task("tick", Schedule::fixed_rate("300ms"), |_| {})
@@ -110,9 +164,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let dashboard = Dashboard::new().title("test shop").operator("ops", TOKEN);
     let dashboard = dashboard.viewer("wall", "viewer-0123456789ab");
-    let dashboard = if name == "read-only" { dashboard.read_only() } else { dashboard };
+    let dashboard = match &*name {
+        "read-only" => dashboard.read_only(),
+        "proxied" => dashboard.allow_host("localhost"),
+        _ => dashboard,
+    };
     let scheduler = scene(&name).listener(dashboard.listener()).spawn()?;
-    if let Ok(jobs) = scheduler.jobs() {
+    if name == "trouble" {
+        scheduler.jobs()?.enqueue_all((0..100).map(image::job).collect())?;
+        scheduler.tasks().get("import")?.pause_with(&Pause::new().by("night shift"))?;
+    } else if let Ok(jobs) = scheduler.jobs() {
         enqueue(&jobs)?;
     }
     let mut server: Option<DashboardServer> = None;
@@ -128,6 +189,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for command in std::io::stdin().lock().lines() {
         match &*command? {
             "stop" => drop(server.take()),
+            "mend" => IS_MENDED.store(true, Ordering::Relaxed),
             "start" => server = Some(dashboard.serve(scheduler.tasks(), address)?),
             other => println!("unknown: {other}"),
         }

@@ -14,9 +14,19 @@
     return Boolean(found);
   };
   inFragment();
+  // A new tab asks those that are signed in. Only pages of this server hear it, and nothing is stored.
+  const tabs = "BroadcastChannel" in window ? new BroadcastChannel(key) : null;
+  let isAsking = null;
+  const fromTabs = () => new Promise((done) => { if (!tabs || document.body.dataset.auth !== "token") { done(""); return; } isAsking = done; tabs.postMessage({ ask: true }); setTimeout(() => done(""), 400); });
+  if (tabs) tabs.onmessage = ({ data }) => {
+    if (data.ask && token && info) tabs.postMessage({ token });
+    else if (data.token && isAsking) isAsking(String(data.token));
+    else if (data.token && !token && !$("sign-in").hidden) { keep(String(data.token)); begin(); }
+  };
 
+  const SVG = "http://www.w3.org/2000/svg";
   const tasks = new Map(), rows = new Map(), selected = new Set();
-  let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "tasks" }, isFresh = false;
+  let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new URLSearchParams() }, isFresh = false, knownAt = 0, isPolling = false;
 
   // Elements: text is only ever text.
   const el = (name, props, ...children) => {
@@ -29,11 +39,25 @@
     node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
     return node;
   };
-  const svg = (name, props) => { const node = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
+  const svg = (name, props) => { const node = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
   const set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
   const announce = (text) => { $("announce").textContent = text; };
   let toastTimer = 0;
   const toast = (text) => { $("toast").textContent = text; $("toast").hidden = false; clearTimeout(toastTimer); toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000); };
+
+  // Characters that would reverse or hide what follows are shown by their numbers.
+  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+
+  // Times are shown in the zone of the task, of the browser, or in UTC.
+  const zoneKey = "scheduler-zone";
+  let zone = (() => { try { return localStorage.getItem(zoneKey) || "task"; } catch { return "task"; } })();
+  const zoned = (at, local) => {
+    if (zone === "task" || !at) return local;
+    const date = new Date(at), shift = zone === "utc" ? 0 : -date.getTimezoneOffset(), two = (number) => String(Math.floor(number)).padStart(2, "0");
+    const text = new Date(date.getTime() + shift * 60000).toISOString(), day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][new Date(date.getTime() + shift * 60000).getUTCDay()];
+    return `${day} ${text.slice(0, 10)} ${text.slice(11, 19)} ${shift < 0 ? "-" : "+"}${two(Math.abs(shift) / 60)}:${two(Math.abs(shift) % 60)}`;
+  };
+  const parse = (text) => JSON.parse(text, function (key, value) { return key === "local" ? zoned(this.at, value) : /.Local$/.test(key) ? zoned(this[key.slice(0, -5)], value) : value; });
 
   // Times: ages are computed from the server's clock.
   const now = () => Date.now() + shift;
@@ -69,33 +93,41 @@
   const ask = async (path, body) => {
     const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
-    const json = (answer.headers.get("content-type") || "").includes("json") ? await answer.json() : null;
+    const json = (answer.headers.get("content-type") || "").includes("json") ? parse(await answer.text()) : null;
     if (answer.ok) return json;
     const error = new Error((json && json.detail) || answer.status + " " + answer.statusText);
     error.status = answer.status;
+    if (answer.status === 401 && !token) { const found = await fromTabs(); if (found) { keep(found); return ask(path, body); } }
     if (answer.status === 401 || answer.status === 429) { const why = token ? error.message : "Open the link that the program has printed, or paste the token."; keep(""); signIn(document.body.dataset.auth === "token" ? why : error.message); }
     throw error;
   };
+  const reached = (error) => error instanceof TypeError ? "The program does not answer; nothing was done." : error.message;
   const path = (name) => "tasks/" + encodeURIComponent(name);
   const act = async (name, action, body) => {
     try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled", reschedule: "has another rule" }[action]); refresh(); }
-    catch (error) { if (error.status !== 401) toast(error.message); }
+    catch (error) { if (error.status !== 401) toast(reached(error)); }
   };
 
   // Signing in.
   const signIn = (why) => {
     stop();
-    for (const id of ["list", "task", "store-section"]) $(id).hidden = true;
+    for (const id of ["list", "task", "store-section", "trouble"]) $(id).hidden = true;
     $("sign-in").hidden = false;
     $("sign-in-form").hidden = document.body.dataset.auth !== "token";
     set($("sign-in-why"), why);
     connection("off", "not connected");
     if (!$("sign-in-form").hidden) $("token").focus();
   };
-  $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin(); });
+  $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
 
   // What a task looks like.
-  const status = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
+  const status = (row) => {
+    const wrong = wrongOf(row), retrying = row.state === "retrying" ? ", retrying" : "";
+    if (wrong && wrong.kind === "hung") return ["▲", "hung, running" + retrying, "is-bad"];
+    if (wrong && wrong.kind === "late") return ["▲", `late by ${span(now() - wrong.since)}` + (heldBy(row) ? ", " + heldBy(row) : ""), "is-bad"];
+    return row.isEnded && isDown(row) ? ["✖", row.state + ", failed", "is-bad"] : plainStatus(row);
+  };
+  const plainStatus = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
   const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
   const spark = (recent, width) => {
     const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
@@ -126,6 +158,9 @@
     if (row.triggerFailure) return ["unknown", "its trigger failed: " + row.triggerFailure];
     if (row.running && !row.next) return ["after this run", ""];
     if (!row.next) return ["unknown", ""];
+    const wrong = wrongOf(row);
+    if (wrong && wrong.kind === "late") return ["overdue", "for " + span(now() - wrong.since)];
+    if (wrong && wrong.kind === "hung") return ["when this run ends", wrong.due ? `was due ${span(now() - wrong.due)} ago` : ""];
     return [until(row.next), brief(row.nextLocal)];
   };
 
@@ -138,12 +173,12 @@
     const part = (key, tag, className) => (view.parts[key] = el(tag, { class: className }));
     const check = el("input", { type: "checkbox", "aria-label": "Select " + name, on: { change: (event) => { event.target.checked ? selected.add(name) : selected.delete(name); bulk(); } } });
     view.run = button("Run now", () => act(name, "run"));
-    view.run.setAttribute("aria-label", "Run " + name + " now");
+    view.run.setAttribute("aria-label", "Run now: " + name);
     view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
     view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name), "aria-label": name }, ...named(name));
     view.tr = el("tr", { role: "row" },
       cell("act pick", null, check),
-      cell("task", null, view.link, part("status", "span", "status sub"), part("tags", "span", "tags")),
+      cell("task", null, view.link, part("status", "span", "status sub"), part("since", "span", "sub is-bad"), part("tags", "span", "tags")),
       cell("schedule", "Schedule", part("words", "span"), part("cron", "span", "sub mono")),
       cell("next", "Next run", part("next", "span", "age"), part("nextAt", "span", "sub")),
       cell("last", "Last run", part("last", "span", "outcome"), part("took", "span", "sub"), part("error", "span", "sub error")),
@@ -153,11 +188,7 @@
     return view;
   };
   const paintRow = (view, row) => {
-    const { parts } = view, [icon, word, className] = status(row);
-    view.tr.className = row.streak && !row.isEnded ? "failing" : "";
-    const text = icon + " " + word + (row.running > 1 ? " ×" + row.running : "");
-    parts.status.className = "status sub " + className;
-    parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, icon), " " + text.slice(2) + (row.isPaused ? pausedText(row).slice(6) : "") + (row.isPaused && word !== "paused" ? " · paused" : ""));
+    const { parts } = view;
     const tags = badges(row);
     if (view.tags !== tags.join()) { view.tags = tags.join(); parts.tags.replaceChildren(...tags.map((tag) => el("span", { class: "badge" }, tag))); }
     const [words, cron] = schedule(row);
@@ -165,33 +196,45 @@
     const seen = JSON.stringify(row.recent);
     if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
     const error = row.last && row.last.message;
-    set(parts.error, error || "");
+    set(parts.error, visible(error || ""));
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
     view.toggle.hidden = row.isEnded || row.kind === "job";
     view.check.hidden = row.kind === "job";
     set(view.toggle, label);
-    view.toggle.setAttribute("aria-label", label.replace("…", "") + " " + view.name);
+    view.toggle.setAttribute("aria-label", label + ": " + view.name);
     view.row = row;
     age(view);
   };
   const age = (view) => {
     const { parts, row } = view;
-    if (row.running && row.runningSince) set(parts.status.lastChild, " " + status(row)[1] + (row.running > 1 ? " ×" + row.running : "") + " for " + span(now() - Date.parse(row.runningSince)) + (row.isPaused ? " · " + pausedText(row) : ""));
+    const wrong = wrongOf(row), [sign, word, className] = status(row);
+    let text = word + (row.running > 1 ? " ×" + row.running : "") + (row.running && row.runningSince ? " for " + span(now() - Date.parse(row.runningSince)) : "");
+    if (row.isPaused) text = (word === "paused" ? "" : text + " · ") + pausedText(row);
+    view.tr.classList.toggle("failing", Boolean(wrong)); view.tr.classList.toggle("down", isDown(row));
+    parts.status.className = "status sub " + className;
+    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, sign), " " + visible(text)); }
+    const first = row.firstFailure && !(row.last && row.last.message && row.last.message.startsWith(row.firstFailure)) ? "; first: " + row.firstFailure : "";
+    set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + span(now() - Date.parse(row.failingSince)) + visible(first) : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
     if (!row.last) { set(parts.last, "no run yet"); return; }
-    const [icon, word, className] = outcome(row.last.outcome);
-    parts.last.className = "outcome age " + className;
-    set(parts.last, `${icon} ${word}, ${ago(row.last.endedAt)}`);
+    const [mark, outcomeWord, outcomeClass] = outcome(row.last.outcome);
+    parts.last.className = "outcome age " + outcomeClass;
+    set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
     set(parts.took, "took " + took(row.last.tookMs));
     parts.last.title = row.last.startedAtLocal;
   };
 
   // The list.
-  const order = (row) => row.isEnded ? 5 : row.streak ? 0 : row.running ? 1 : row.state === "disabled" ? 4 : row.isPaused ? 3 : 2;
-  const byDefault = (a, b) => order(a) - order(b) || (a.next || "9").localeCompare(b.next || "9") || a.name.localeCompare(b.name);
+  const order = (row) => wrongOf(row) ? (isDown(row) ? 0 : isCritical(row) ? 1 : 2) : isDown(row) ? 0 : row.isEnded ? 6 : row.state === "disabled" ? 5 : row.isPaused ? 4 : 3;
+  const kindOrder = { hung: 0, late: 1, failing: 2 };
+  // What is wrong comes first, the oldest before, and stays where it is; the others stand by their names.
+  const byDefault = (a, b) => {
+    const x = wrongOf(a), y = wrongOf(b);
+    return order(a) - order(b) || (x && y ? kindOrder[x.kind] - kindOrder[y.kind] || x.since - y.since : 0) || a.name.localeCompare(b.name);
+  };
   const compare = (a, b) => {
     if (!sort.by) return byDefault(a, b);
     const value = (row) => sort.by === "name" ? row.name.toLowerCase() : sort.by === "next" ? (row.isPaused ? "8" : row.next || "9") : (row.last ? row.last.endedAt : "0");
@@ -200,9 +243,10 @@
   const matches = (row) => {
     const text = $("search").value.trim().toLowerCase(), state = $("state").value, tag = $("tag").value;
     if (tag && !row.tags.includes(tag)) return false;
-    if (state && !{ failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
+    const wrong = wrongOf(row);
+    if (state && !{ wrong: wrong || isDown(row), hung: wrong && wrong.kind === "hung", late: wrong && wrong.kind === "late", down: isDown(row), failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
     if (!text) return true;
-    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.pause && row.pause.reason].some((it) => it && it.toLowerCase().includes(text));
+    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.firstFailure, row.pause && row.pause.reason].some((it) => it && it.toLowerCase().includes(text));
   };
   let shownOrder = "";
   const list = () => {
@@ -221,15 +265,17 @@
     isFresh = false;
     const none = !wanted.length;
     $("none").hidden = !none; $("tasks").hidden = none;
-    if (none) set($("none"), tasks.size ? "No task matches the filter." : "There are no tasks.");
+    if (none) set($("none"), tasks.size ? "No task matches the filter." : knownAt ? "There are no tasks." : "Nothing is known of the tasks yet.");
     $("more").hidden = wanted.length <= limit;
     set($("more"), `Show ${Math.min(100, wanted.length - limit)} more of ${wanted.length}`);
-    summary();
+    summary(); bar();
   };
   const summary = () => {
+    if (!knownAt) { $("summary").replaceChildren(); return; }
     const all = [...tasks.values()], count = (test) => all.filter(test).length;
-    const parts = [[all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"], [count((row) => row.streak && !row.isEnded), "failing"]];
-    const items = parts.map(([number, word]) => el("li", { class: word === "failing" && number ? "bad" : null }, el("b", {}, String(number)), " " + word));
+    const is = (kind) => count((row) => { const wrong = wrongOf(row); return wrong && wrong.kind === kind; });
+    const parts = [[all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"], [is("hung"), "hung"], [is("late"), "late"], [count((row) => row.streak && !row.isEnded), "failing"]].filter(([number, word]) => number || !["hung", "late"].includes(word));
+    const items = parts.map(([number, word]) => el("li", { class: ["failing", "hung", "late"].includes(word) && number ? "bad" : null }, el("b", {}, String(number)), " " + word));
     if (info) for (const pool of info.pools) items.push(el("li", {}, (info.pools.length > 1 ? "pool " + pool.name + " " : "threads "), el("b", {}, pool.active + "/" + pool.coreSize), " busy"));
     $("summary").replaceChildren(...items);
     const tags = [...new Set(all.flatMap((row) => row.tags))].sort(), chosen = $("tag").value;
@@ -237,6 +283,7 @@
       $("tag").dataset.tags = tags.join();
       $("tag").replaceChildren(el("option", { value: "" }, "all"), ...tags.map((tag) => el("option", { value: tag, selected: tag === chosen }, tag)));
     }
+    if (wantedTag && tags.includes(wantedTag)) { $("tag").value = wantedTag; wantedTag = ""; isFresh = true; setTimeout(list); }
     $("tag-label").hidden = !tags.length;
   };
   const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; set($("selected"), selected.size + " selected"); };
@@ -259,7 +306,7 @@
   });
   const many = async (action, body) => {
     try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
-    catch (error) { toast(error.message); }
+    catch (error) { toast(reached(error)); }
   };
 
   // One task.
@@ -283,13 +330,23 @@
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
     const button = (id, text, call, props) => el("button", { type: "button", id, on: { click: call }, ...props }, text);
     const buttons = !mayAct || row.isEnded || row.kind === "job" ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
-      button("do-run", "Run now", () => act(row.name, "run"), { class: "primary" }),
+      button("do-run", "Run now", () => act(row.name, "run"), row.running ? {} : { class: "primary" }),
       row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
       button("do-rule", "Reschedule…", () => reschedule(row)),
-      row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel")) : null].filter(Boolean);
+      row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel"), hungSince(row) ? { class: "primary" } : {}) : null].filter(Boolean);
     const notes = [];
     if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
-    if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.`));
+    const wrong = wrongOf(row), link = (name) => el("a", { href: "#/tasks/" + encodeURIComponent(name) }, name);
+    const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
+    const stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}; it does not react.` : "";
+    if (wrong && wrong.kind === "hung") {
+      const starved = victims(row), usual = longest(row);
+      notes.push(el("p", { class: "note bad" }, `▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
+        ...(starved.length ? [` It holds a thread of pool ${row.pool}, for which wait: `, ...starved.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name)]), "."] : [])));
+    } else if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.` + stopped));
+    if (wrong && wrong.kind === "late") { const by = holders(row); notes.push(el("p", { class: "note bad" }, `▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, ...(by.length ? [` All threads of pool ${row.pool} are held by `, ...by.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name), " for " + span(now() - Date.parse(it.runningSince))]), "."] : []))); }
+    if (row.streak && row.failingSince) notes.push(el("p", { class: "note bad" }, `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${span(now() - Date.parse(row.failingSince))}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, visible(row.firstFailure)) : ""));
+    if (isDown(row)) notes.push(el("p", { class: "note bad" }, "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
     if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
     if (row.storeFailure) notes.push(el("p", { class: "note bad" }, "What the store knows of it is missing: " + row.storeFailure));
     const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
@@ -306,7 +363,7 @@
         el("section", { class: "card", "aria-labelledby": "h-schedule" }, el("h2", { id: "h-schedule" }, "Schedule"), el("dl", { class: "facts" },
           ...fact("Rule", row.words || row.rule), ...fact("Cron", row.expression && el("code", {}, row.expression)), ...fact("Zone", row.expression && row.zone),
           ...fact("Ticks", row.schedule && `${row.schedule.fired} in all processes` + (row.schedule.lastTick ? ", the last " + ago(row.schedule.lastTick) : "")), ...fact("Skipped", row.schedule && Object.entries(row.schedule.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ")),
-          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs" }, "in the store")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
+          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs?" + new URLSearchParams({ state: "parked", task: row.name }) }, "parked"), row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs?" + new URLSearchParams({ state: "ready", task: row.name }) }, " ready")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
         el("section", { class: "card", "aria-labelledby": "h-next" }, el("h2", { id: "h-next" }, upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run"), upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
         el("section", { class: "card", "aria-labelledby": "h-runs" }, el("h2", { id: "h-runs" }, "Runs"), el("dl", { class: "facts" },
           ...fact("Finished", `${counts.runs}, of which ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
@@ -322,9 +379,9 @@
   };
   const runRow = (run, open) => {
     const [icon, word, className] = outcome(run.outcome);
-    const cell = (label, ...children) => el("td", { role: "cell", "data-label": label }, ...children);
+    const cell = (label, ...children) => el("td", { role: "cell", class: "whole", "data-label": label }, ...children);
     const details = [];
-    if (run.error) details.push(el("pre", { class: "is-bad" }, [run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : "")));
+    if (run.error) details.push(el("pre", { class: "is-bad" }, visible([run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : ""))));
     for (const note of run.notes || []) details.push(el("span", { class: "sub" }, note));
     if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
     const last = cell("Details", ...details);
@@ -337,23 +394,45 @@
     try { const page = await ask(path(name) + "/runs?limit=50&before=" + last); if (route.name !== name) return; runs = runs.concat(page.runs); hasMore = page.hasMore; paintTask(); } catch (error) { toast(error.message); }
   };
 
-  // Views: a further section is a further entry here, and in the API's `sections`.
+  // Views: a further section is a further entry here. All that a view shows is in its address.
   const views = {
-    tasks: { title: "Tasks", show: () => { $("list").hidden = false; isFresh = true; list(); } },
+    tasks: { title: "Tasks", show: () => { $("list").hidden = false; fromAddress(); isFresh = true; list(); } },
     task: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, route.name)); runs = []; detail = null; load(route.name); } },
+    none: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, "There is nothing here"), el("p", { class: "note" }, "The address leads nowhere. ", el("a", { href: "#/tasks" }, "All tasks"))); } },
+  };
+  const address = (view, params) => { const text = String(params); return "#/" + view + (text ? "?" + text : ""); };
+  // Changes parts of the address; the former one stays in the history if `isMove`.
+  const setParams = (changes, isMove) => {
+    const params = new URLSearchParams(route.params);
+    for (const [name, value] of Object.entries(changes)) if (value) params.set(name, value); else params.delete(name);
+    const target = address(route.view, params);
+    if (isMove) { location.hash = target; return; }
+    route.params = params;
+    history.replaceState(null, "", target);
+  };
+  let wantedTag = "";
+  const fromAddress = () => {
+    const { params } = route, by = params.get("sort") || "";
+    $("search").value = params.get("q") || ""; $("state").value = params.get("state") || "";
+    if ($("state").value !== (params.get("state") || "")) $("state").value = "";
+    wantedTag = params.get("tag") || ""; $("tag").value = wantedTag;
+    sort = { by: ["name", "next", "last"].includes(by) ? by : "", up: params.get("order") !== "down" };
+    for (const head of document.querySelectorAll("th[data-sort]")) { head.removeAttribute("aria-sort"); if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.up ? "ascending" : "descending"); }
   };
   const go = () => {
     if (inFragment()) { begin(); return; }
-    const parts = location.hash.replace(/^#\/?/, "").split("/");
-    const one = { tasks: "task", jobs: "job" }[parts[0]];
-    const next = one && parts[1] ? { view: one, name: decode(parts.slice(1).join("/")) } : { view: views[parts[0]] ? parts[0] : "tasks" };
-    const isMove = next.view !== route.view || next.name !== route.name;
-    route = next;
+    const [path, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s), parts = path.split("/");
+    const one = { tasks: "task", jobs: "job" }[parts[0]], params = new URLSearchParams(query || "");
+    const next = one && parts[1] ? { view: one, name: decode(parts.slice(1).join("/")), params } : { view: views[parts[0]] && views[parts[0]].title ? parts[0] : parts[0] ? "none" : "tasks", params };
     if (!info) return;
-    for (const id of ["list", "task", "store-section", "sign-in"]) $(id).hidden = true;
+    const isMove = route.view && (next.view !== route.view || next.name !== route.name);
+    route = next;
+    for (const id of ["list", "task", "store-section", "sign-in", "job-filter"]) $(id).hidden = true;
+    $("trouble").hidden = false;
     const section = { task: "tasks", job: "jobs" }[route.view] || route.view;
-    $("sections").replaceChildren(...info.sections.filter((it) => views[it]).map((it) => el("li", {}, el("a", { href: "#/" + it, "aria-current": it === section ? "page" : null }, views[it].title))));
-    document.title = (route.name ? route.name + " · " : "") + info.application + " · scheduler";
+    const sections = ["tasks", "timeline", ...info.sections.slice(1)].filter((it) => views[it]);
+    $("sections").replaceChildren(...sections.map((it) => el("li", {}, el("a", { href: "#/" + it, "data-view": it, "aria-current": it === section ? "page" : null }, views[it].title, el("span", { class: "count", hidden: true })))));
+    drawn = ""; bar();
     views[route.view].show();
     if (isMove) { scrollTo(0, 0); $("main").focus({ preventScroll: true }); }
   };
@@ -365,20 +444,19 @@
   const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
   const update = (row) => {
     if (row.isRemoved) { tasks.delete(row.name); selected.delete(row.name); return; }
-    const before = tasks.get(row.name);
-    if (before && row.streak > before.streak) announce(`${row.name} failed` + (row.last && row.last.message ? ": " + row.last.message : ""));
     tasks.set(row.name, row);
     if (route.view === "task" && detail && detail.name === row.name) refresh();
   };
   const onEvent = (name, data) => {
-    heardAt = Date.now();
+    heardAt = Date.now(); knownAt = now();
     if (data.now) shift = Date.parse(data.now) - Date.now();
     const isWhole = name === "snapshot" || name === "reset";
     if (isWhole) { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
     if (name === "tasks") data.tasks.forEach(update);
-    if (name === "tick") { about(); if (data.count !== tasks.size) { seen = ""; stop(); connect(); return; } }
+    if (name === "tick") { if (data.count !== tasks.size) { seen = ""; stop(); connect(); return; } }
     if (isWhole && route.view === "task") refresh();
-    if (route.view === "tasks") list();
+    if (route.view === "tasks") list(); else bar();
+    tell();
   };
   const connect = async () => {
     if (stream || document.hidden || !info) return;
@@ -386,7 +464,8 @@
     try {
       const answer = await fetch(api + "events", { headers: headers(seen ? { "Last-Event-ID": seen } : {}), signal: own.signal, cache: "no-store", credentials: "same-origin" });
       if (answer.status === 401) { keep(""); signIn("The token is not valid any more."); return; }
-      if (!answer.ok) throw new Error((await answer.json()).detail);
+      if (!answer.ok) { const refused = new Error((await answer.json().catch(() => ({}))).detail || answer.status + " " + answer.statusText); refused.isRefusal = true; throw refused; }
+      isPolling = false; $("connection").title = "";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       if (lostAt) announce("connected again");
       lostAt = 0; wait = 1000; connection("live", "live");
@@ -396,30 +475,51 @@
         text += value;
         const parts = text.split("\n\n");
         text = parts.pop();
-        for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
+        for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], parse(found[3])); seen = found[1] || seen; } }
       }
     } catch (error) {
       if (stream !== own) return;
       stream = null;
       own.abort();
+      if (error.isRefusal) { pollInstead(error.message); return; }
       if (!lostAt) { lostAt = Date.now(); announce("connection lost"); }
       lost();
       again = setTimeout(async () => { try { await about(); } catch { /* the next try says it */ } connect(); }, wait);
       wait = Math.min(wait * 2, 10000);
     }
   };
-  const lost = () => connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`);
+  // The stream is refused, as it is when too many watch: the page asks every few seconds.
+  const pollInstead = async (why) => {
+    isPolling = true; seen = "";
+    clearTimeout(again);
+    try { await pollTasks(); lostAt = 0; connection("polling", "every 5 s"); $("connection").title = why; }
+    catch (error) { if (error.status === 401 || error.status === 429) return; if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } lost(); }
+    again = setTimeout(connect, 5000);
+  };
+  const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
+  const lost = () => { connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
   // The clock in the zone of the server, whose offset does not change while somebody looks.
   const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
-  const clock = () => set($("clock"), `${info.zone} ${new Date(now() + offset()).toISOString().slice(11, 19)} ${info.nowLocal.slice(-6)}`);
+  const clockText = (at) => new Date(at + offset()).toISOString().slice(11, 19);
+  const zoneName = () => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : info.zone;
+  const clock = () => set($("clock"), `${zoneName()} ${clockText(now())} ${info.nowLocal.slice(-6)}`);
+  $("zone").value = zone;
+  $("zone").addEventListener("input", () => { zone = $("zone").value; try { zone === "task" ? localStorage.removeItem(zoneKey) : localStorage.setItem(zoneKey, zone); } catch { /* a private window */ } begin(); });
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
     else if (stream && heardAt && Date.now() - heardAt > 40000) { const old = stream; stream = null; old.abort(); lostAt = Date.now(); lost(); connect(); }
-    if (!lostAt) clock();
-    if (route.view === "tasks" && !lostAt) for (const view of rows.values()) if (view.row) age(view);
+    if (lostAt) return;
+    clock(); bar(); tell();
+    if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || wrong && heardAt && Math.floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }
+    if (route.view !== "tasks") return;
+    for (const view of rows.values()) if (view.row) age(view);
+    // Time alone makes a task late.
+    const present = [...tasks.values()].map((row) => { const wrong = wrongOf(row); return wrong ? wrong.kind : ""; }).join();
+    if (present !== kindsShown) { kindsShown = present; list(); }
   }, 1000);
+  let kindsShown = "", detailKind = "";
 
   const about = async () => {
     info = await ask("info");
@@ -433,12 +533,16 @@
   };
   const begin = async () => {
     stop(); seen = "";
+    clearTimeout(again);
     try { await about(); } catch (error) { if (![401, 429].includes(error.status)) { $("sign-in").hidden = false; $("sign-in-form").hidden = true; set($("sign-in-why"), error.message); again = setTimeout(begin, 3000); } return; }
     go();
     connect();
+    watch();
   };
+  // {{trouble}}
   // {{jobs}}
-  for (const id of ["search", "state", "tag"]) $(id).addEventListener("input", () => { limit = 100; isFresh = true; list(); });
+  // {{timeline}}
+  for (const id of ["search", "state", "tag"]) $(id).addEventListener("input", () => { limit = 100; isFresh = true; setParams({ q: $("search").value.trim(), state: $("state").value, tag: $("tag").value }); list(); });
   $("filter").addEventListener("submit", (event) => event.preventDefault());
   $("more").addEventListener("click", () => { limit += 100; isFresh = true; list(); });
   $("pause-selected").addEventListener("click", () => pause([...selected]));
@@ -446,11 +550,12 @@
   for (const head of document.querySelectorAll("th[data-sort]")) head.firstElementChild.addEventListener("click", () => {
     const by = head.dataset.sort;
     sort = sort.by !== by ? { by, up: by !== "last" } : sort.up === (by !== "last") ? { by, up: !sort.up } : { by: "", up: true };
-    for (const other of document.querySelectorAll("th[data-sort]")) other.removeAttribute("aria-sort");
-    if (sort.by) head.setAttribute("aria-sort", sort.up ? "ascending" : "descending");
+    setParams({ sort: sort.by, order: sort.by && !sort.up ? "down" : "" });
+    fromAddress();
     isFresh = true; list();
   });
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
   addEventListener("hashchange", go);
+  document.addEventListener("keydown", (event) => { if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return; const field = ["search", "job-error"].map($).find((it) => it.offsetParent); if (field) { event.preventDefault(); field.focus(); } });
   begin();
 })();
