@@ -88,6 +88,7 @@ pub mod policies {}
 #[doc = include_str!("../docs/settings.md")]
 pub mod settings {}
 
+/// [metrics]: https://docs.rs/scheduler-dashboard
 /// [dry-run]: crate::guide::settings#the-dry-run
 /// [builder]: crate::Builder::messages
 /// [seed]: crate::Builder::seed
