@@ -312,7 +312,7 @@ fn plans_of_an_empty_database_read_no_whole_table_later() {
             on_conflict: OnConflict::Keep,
         };
         let new = |number: u128| NewJob {
-            key: (number % 4 == 0).then(|| key(number)),
+            key: number.is_multiple_of(4).then(|| key(number)),
             ..NewJob::new(id(number), "a")
         };
         enqueue(store, (first..first + 200).map(new).collect());
