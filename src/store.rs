@@ -18,7 +18,9 @@ pub use scheduler_postgres::{ConnectError, InTransaction, Postgres, Wakeup, post
 // The feature `sqlite` is this one and a SQLite built from source.
 #[cfg(feature = "sqlite-system")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
-pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, Within, rusqlite};
+pub use scheduler_sqlite::{
+    InTransaction as InSqliteTransaction, OpenError, Sqlite, Synchronous, rusqlite,
+};
 
 /// An instant of a store's clock.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::{Clock, VirtualWorkers};
-use scheduler_node::{Draws, TaskConfig, Tick};
+use scheduler_node::{Rng, TaskConfig, Tick};
 use scheduler_store::Uuid;
 
 use super::node_options::NodeOptions;
@@ -74,7 +74,7 @@ impl Node {
         let seed =
             simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
-        let node = scheduler_node::Node::new(Arc::new(config), rules, Draws::new(seed), now);
+        let node = scheduler_node::Node::new(Arc::new(config), rules, Rng::new(seed), now);
         let by_name = tasks
             .into_iter()
             .flat_map(|task| task.names.clone().into_iter().map(move |name| (name, task.clone())));

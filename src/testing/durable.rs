@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use scheduler_core::Clock;
-use scheduler_node::Draws;
+use scheduler_node::Rng;
 use scheduler_store::{Model, StoreTime, Uuid};
 
 use super::world::World;
@@ -31,7 +31,7 @@ impl Identities for World {
     fn next_identity(&self) -> Uuid {
         let (seed, count) = self.count_identity();
         let millis = u64::try_from(self.wall().timestamp_millis()).unwrap_or_default();
-        let drawn = Draws::new(u128::from(count) << 64 | u128::from(seed)).number();
+        let drawn = Rng::new(u128::from(count) << 64 | u128::from(seed)).number();
         let time = u128::from(millis & 0xFFFF_FFFF_FFFF) << 80;
         let (high, low) = (u128::from(count >> 20 & 0xFFF), u128::from(count & 0xF_FFFF));
         let random = u128::from(drawn >> 22);

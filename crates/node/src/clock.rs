@@ -70,6 +70,6 @@ impl Sample {
 }
 
 /// A length by the store's clock, as one by this process's clock, whatever their drift.
-pub(crate) fn surely(length: Duration) -> Duration {
+pub(crate) fn with_drift_margin(length: Duration) -> Duration {
     length + length / DRIFT
 }

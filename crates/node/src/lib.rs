@@ -36,26 +36,26 @@
 //! one away, and the tests in `tests/simulation` see the fault.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod away;
+mod backoff;
+mod claims;
 mod clock;
 mod config;
-mod draws;
 mod effect;
 mod firing;
-mod hand;
 mod node;
-mod others;
+mod peers;
 mod request;
+mod rng;
 mod rule;
 mod safeguard;
 mod tick;
 
 pub use config::{Config, TaskConfig};
-pub use draws::Draws;
 pub use effect::{Effect, Input, LostReason, NodeEvent};
 pub use firing::COUNTED_MAX;
 pub use node::Node;
 pub use request::{Answer, Channel, Request, RequestId};
+pub use rng::Rng;
 pub use rule::{LATE, Misfire, Policy, Rules};
 pub use safeguard::{Safeguard, Safeguards};
 pub use tick::Tick;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use scheduler_store::{SessionId, StoreError, StoreTime, StoredSchedule};
 use tokio_postgres::types::Type;
 
-use crate::lane::{Again, Lane};
+use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::schedule::{COLUMNS, read, upsert, write as write_row};
 use crate::sql::Schema;
 use crate::value::{At, Params};
@@ -15,7 +15,7 @@ use crate::value::{At, Params};
 /// READ COMMITTED suffices: the advisory lock keeps out others that may make a schedule, and the row locks those that change
 /// one; what the step needs is read after both.
 pub(crate) fn change_locked<R: Send + 'static>(
-    lane: &Lane,
+    lane: &ConnectionThread,
     schema: &Schema,
     names: Vec<String>,
     session: Option<SessionId>,
@@ -32,7 +32,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
         );
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
-    lane.call(Again::Never, move |connection| {
+    lane.call(RetryOnDisconnect::Never, move |connection| {
         connection.transact(|tx| {
             tx.query_typed(&lock, &[])?;
             let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;

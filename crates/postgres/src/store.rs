@@ -17,11 +17,11 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
+use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::filter::Selected;
 use crate::finish::{FINISH, Finisher};
 use crate::fire::{FIRE, fire, schedule_sql};
 use crate::job::{self, Batch, ENQUEUE, held};
-use crate::lane::{Again, Lane};
 use crate::options::{Options, Wakeup};
 use crate::poll::read_poll;
 use crate::schedule;
@@ -48,11 +48,11 @@ pub struct Postgres {
 struct Shared {
     options: Options,
     /// Polls, ticks, outcomes.
-    claims: Lane,
+    claims: ConnectionThread,
     /// Leases: a slow claim must not delay a renewal.
-    leases: Lane,
+    leases: ConnectionThread,
     /// What callers enqueue and ask.
-    callers: Vec<Lane>,
+    callers: Vec<ConnectionThread>,
     next_caller: AtomicUsize,
     finisher: Arc<Finisher>,
     /// How many jobs a poll claims at most: half as many after each poll that failed.
@@ -78,7 +78,7 @@ impl Postgres {
     }
 
     pub(crate) fn new(options: Options) -> Self {
-        let lane = |name| Lane::new(name, Arc::clone(&options.connect));
+        let lane = |name| ConnectionThread::new(name, Arc::clone(&options.connect));
         let callers = (0..options.callers).map(|_| lane("callers")).collect();
         let (claims, leases) = (lane(CLAIMS), lane("leases"));
         let next_caller = AtomicUsize::new(0);
@@ -110,7 +110,7 @@ impl Postgres {
         &self.shared.options.schema
     }
 
-    fn caller(&self) -> &Lane {
+    fn caller(&self) -> &ConnectionThread {
         let next = self.shared.next_caller.fetch_add(1, Ordering::Relaxed);
         &self.shared.callers[next % self.shared.callers.len()]
     }
@@ -122,7 +122,7 @@ impl Postgres {
         query: impl Fn(&mut Session, &str) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
-        self.caller().call(Again::Once, move |session| query(session, &sql))
+        self.caller().call(RetryOnDisconnect::Once, move |session| query(session, &sql))
     }
 
     /// Due schedules, read by name.
@@ -133,7 +133,7 @@ impl Postgres {
              from {{s}}.schedule s where s.name = any($1) order by s.name",
             schedule::COLUMNS
         ));
-        let rows = self.shared.claims.call(Again::Once, move |connection| {
+        let rows = self.shared.claims.call(RetryOnDisconnect::Once, move |connection| {
             connection.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
         })?;
         let (mut due, mut damaged) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ impl Postgres {
             Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
             None => format!("select {{s}}.{function}($1, $2)"),
         });
-        let answer: String = self.caller().call(Again::Never, move |connection| {
+        let answer: String = self.caller().call(RetryOnDisconnect::Never, move |connection| {
             let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
             let (id, not_after) = (id.as_uuid(), At(not_after));
             params.push((&id, Type::UUID));
@@ -199,21 +199,22 @@ impl Store for Postgres {
             self.sql("select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
-        let (now, stored) = self.shared.leases.call(Again::Once, move |connection| {
-            let row = connection.query_typed_one(
-                &sql,
-                &[
-                    (&request.id.as_uuid(), Type::UUID),
-                    (&request.replaces.map(SessionId::as_uuid), Type::UUID),
-                    (&label, Type::TEXT),
-                    (&build, Type::TEXT),
-                    (&micros(request.lease), Type::INT8),
-                    (&At(request.not_after), Type::TIMESTAMPTZ),
-                    (&crate::migrate::VERSION, Type::INT4),
-                ],
-            )?;
-            Ok((row.try_get::<_, At>(0)?.0, (row.try_get(1)?, row.try_get(2)?)))
-        })?;
+        let (now, stored) =
+            self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
+                let row = connection.query_typed_one(
+                    &sql,
+                    &[
+                        (&request.id.as_uuid(), Type::UUID),
+                        (&request.replaces.map(SessionId::as_uuid), Type::UUID),
+                        (&label, Type::TEXT),
+                        (&build, Type::TEXT),
+                        (&micros(request.lease), Type::INT8),
+                        (&At(request.not_after), Type::TIMESTAMPTZ),
+                        (&crate::migrate::VERSION, Type::INT4),
+                    ],
+                )?;
+                Ok((row.try_get::<_, At>(0)?.0, (row.try_get(1)?, row.try_get(2)?)))
+            })?;
         crate::migrate::is_current(&self.shared.options.schema, Some(stored))?;
         Ok(Opened { now })
     }
@@ -227,7 +228,7 @@ impl Store for Postgres {
              select t.now, exists (select from mine) from t",
         );
         let request = request.clone();
-        self.shared.leases.call(Again::Once, move |connection| {
+        self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
             let row = connection.query_typed_one(
                 &sql,
                 &[
@@ -243,7 +244,7 @@ impl Store for Postgres {
     fn close(&self, request: &Close) -> Result<(), StoreError> {
         let sql = self.sql("select {s}.close($1, $2)");
         let request = request.clone();
-        self.shared.claims.call(Again::Once, move |connection| {
+        self.shared.claims.call(RetryOnDisconnect::Once, move |connection| {
             let params: Params<'_> = &[
                 (&request.session.as_uuid(), Type::UUID),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
@@ -299,7 +300,7 @@ impl Store for Postgres {
         // ORDERING: relaxed; it is a hint.
         let claim_limit = self.shared.claim_limit.load(Ordering::Relaxed);
         let limit = limit.min(claim_limit);
-        let answer = self.shared.claims.call(Again::Never, move |connection| {
+        let answer = self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
                 (&tasks, Type::TEXT_ARRAY),
@@ -331,16 +332,16 @@ impl Store for Postgres {
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
         let (sql, schedule_sql) = (self.sql(FIRE), self.sql(&schedule_sql()));
         let request = request.clone();
-        self.shared
-            .claims
-            .call(Again::Never, move |connection| fire(connection, &sql, &schedule_sql, &request))
+        self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
+            fire(connection, &sql, &schedule_sql, &request)
+        })
     }
 
     fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
         let (finisher, requests) = (Arc::clone(&self.shared.finisher), requests.to_vec());
         self.shared
             .claims
-            .call(Again::Once, move |connection| finisher.finish(connection, &requests))
+            .call(RetryOnDisconnect::Once, move |connection| finisher.finish(connection, &requests))
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
@@ -348,7 +349,7 @@ impl Store for Postgres {
             "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
              where state = 'running' and session = $1",
         );
-        self.shared.claims.call(Again::Once, move |connection| {
+        self.shared.claims.call(RetryOnDisconnect::Once, move |connection| {
             held(&connection.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
         })
     }
@@ -357,7 +358,7 @@ impl Store for Postgres {
         let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
         let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5)");
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |connection| {
+        self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
@@ -408,7 +409,7 @@ impl Store for Postgres {
         let mut batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
         let mut is_first = true;
-        self.caller().call(Again::Once, move |connection| {
+        self.caller().call(RetryOnDisconnect::Once, move |connection| {
             if !std::mem::take(&mut is_first) {
                 batches.iter_mut().for_each(Batch::is_resent);
             }
@@ -460,14 +461,15 @@ impl Store for Postgres {
     fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
         let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
         let filter = Selected(request.filter.clone());
-        self.caller()
-            .call(Again::Never, move |connection| filter.command(connection, &sql, &request))
+        self.caller().call(RetryOnDisconnect::Never, move |connection| {
+            filter.command(connection, &sql, &request)
+        })
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
         let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5)");
         let request = request.clone();
-        self.shared.claims.call(Again::Never, move |connection| {
+        self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&micros(request.keep_done), Type::INT8),
                 (&micros(request.keep_parked), Type::INT8),

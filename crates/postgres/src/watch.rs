@@ -28,14 +28,16 @@ impl Listener {
     pub(crate) fn new(connect: &Arc<Connect>, schema: &Schema) -> Self {
         let (sender, nudges) = mpsc::sync_channel(1);
         let is_wanted = Arc::new(AtomicBool::new(true));
-        let ear = Ear {
+        let listener_thread = ListenThread {
             connect: Arc::clone(connect),
             listen: format!("listen \"{}\"", schema.channel()),
             sender,
             is_wanted: Arc::clone(&is_wanted),
         };
         // Without the thread, polling finds everything.
-        let _ = thread::Builder::new().name("scheduler-watch".to_owned()).spawn(move || ear.run());
+        let _ = thread::Builder::new()
+            .name("scheduler-watch".to_owned())
+            .spawn(move || listener_thread.run());
         Self { nudges, is_wanted }
     }
 }
@@ -57,14 +59,14 @@ impl Watch for Listener {
 }
 
 /// What the thread has.
-struct Ear {
+struct ListenThread {
     connect: Arc<Connect>,
     listen: String,
     sender: SyncSender<()>,
     is_wanted: Arc<AtomicBool>,
 }
 
-impl Ear {
+impl ListenThread {
     fn run(&self) {
         // Nothing is ever sent: it is a wait that ends early if the listener is gone.
         let (_pause, paused) = mpsc::channel::<()>();

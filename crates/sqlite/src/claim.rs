@@ -13,7 +13,7 @@ use scheduler_store::{CLAIM_BYTES_MAX, Damage, Poll, SessionId, StoreTime, Store
 use crate::job_row::{JobRow, job_columns};
 use crate::tx::Tx;
 
-/// The bits of the column `care`.
+/// The bits of the column `kind`.
 const ABANDON: i64 = 1;
 const LOST: i64 = 2;
 
@@ -24,29 +24,29 @@ pub(crate) struct Line {
     queue: String,
     /// The place of the priority: 0 for the highest.
     band: i64,
-    care: i64,
+    kind: i64,
 }
 
-/// Queue, band and care of a line.
+/// Queue, band and kind of a line.
 type Place = (String, i64, i64);
 
 /// The first line of a task from a place on. It is `>=` and not `>`: SQLite looks for the first row that is not smaller in both
 /// cases, and with `>` would walk over all rows of the line that was named.
-const NEXT: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-                    AND task = ?1 AND (queue, band, care) >= (?2, ?3, ?4) ORDER BY queue, band, care LIMIT 1";
+const NEXT: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+                    AND task = ?1 AND (queue, band, kind) >= (?2, ?3, ?4) ORDER BY queue, band, kind LIMIT 1";
 
 /// The same in one queue.
-const NEXT_OF_QUEUE: &str = "SELECT queue, band, care FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-     AND task = ?1 AND queue = ?2 AND (band, care) >= (?3, ?4) ORDER BY band, care LIMIT 1";
+const NEXT_OF_QUEUE: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND (band, kind) >= (?3, ?4) ORDER BY band, kind LIMIT 1";
 
 const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
-     AND task = ?1 AND queue = ?2 AND band = ?3 AND care = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+     AND task = ?1 AND queue = ?2 AND band = ?3 AND kind = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
 
 const DUE: &str = concat!(
     "SELECT ",
     job_columns!(),
     " FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
-     AND band = ?3 AND care = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
+     AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
 );
 
 impl Tx<'_> {
@@ -70,20 +70,20 @@ impl Tx<'_> {
     fn add_all(&self, task: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
         let (mut queue, mut from) = (String::new(), (i64::MIN, 0));
         while let Some(place) = self.first(NEXT, params![task, queue, from.0, from.1], place_at)? {
-            let (task, (band, care)) = (task.to_owned(), (place.1, place.2));
-            lines.push(Line { task, queue: place.0.clone(), band, care });
-            (queue, from) = (place.0, (band, care + 1));
+            let (task, (band, kind)) = (task.to_owned(), (place.1, place.2));
+            lines.push(Line { task, queue: place.0.clone(), band, kind });
+            (queue, from) = (place.0, (band, kind + 1));
         }
         Ok(())
     }
 
     fn add_of_queue(&self, task: &str, queue: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
         let mut from = (i64::MIN, 0);
-        while let Some((_, band, care)) =
+        while let Some((_, band, kind)) =
             self.first(NEXT_OF_QUEUE, params![task, queue, from.0, from.1], place_at)?
         {
-            lines.push(Line { task: task.to_owned(), queue: queue.to_owned(), band, care });
-            from = (band, care + 1);
+            lines.push(Line { task: task.to_owned(), queue: queue.to_owned(), band, kind });
+            from = (band, kind + 1);
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Tx<'_> {
         for line in lines {
             let first = self.first(
                 FIRST_LATER,
-                params![line.task, line.queue, line.band, line.care, self.now.as_micros()],
+                params![line.task, line.queue, line.band, line.kind, self.now.as_micros()],
                 |row| Ok(StoreTime::from_micros(row.get(0)?)),
             )?;
             next = [next, first].into_iter().flatten().min();
@@ -123,12 +123,12 @@ impl Tx<'_> {
 
     /// Reads of a line what may be claimed of it.
     fn read_due(&self, line: &Line, request: &Poll, due: &mut Vec<JobRow>) -> rusqlite::Result<()> {
-        let is = |bit| line.care & bit != 0;
+        let is = |bit| line.kind & bit != 0;
         let limit = request.line_limit(&line.task, is(ABANDON), is(LOST));
         let now = self.now.as_micros();
         let mut statement = self.statement(DUE)?;
         let mut rows =
-            statement.query(params![line.task, line.queue, line.band, line.care, now, limit])?;
+            statement.query(params![line.task, line.queue, line.band, line.kind, now, limit])?;
         let mut bytes = 0;
         while bytes <= CLAIM_BYTES_MAX
             && let Some(row) = rows.next()?
@@ -175,10 +175,10 @@ mod tests {
     fn each_statement_is_a_range_of_one_index() {
         let db = rusqlite::Connection::open_in_memory().unwrap();
         assert!(schema::migrate(&db, &Tables::DEFAULT, MIGRATIONS).is_ok());
-        let line = "task=? AND queue=? AND band=? AND care=?";
+        let line = "task=? AND queue=? AND band=? AND kind=?";
         for (sql, range) in [
-            (NEXT, "task=? AND (queue,band,care)>(?,?,?)".to_owned()),
-            (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,care)>(?,?)".to_owned()),
+            (NEXT, "task=? AND (queue,band,kind)>(?,?,?)".to_owned()),
+            (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,kind)>(?,?)".to_owned()),
             (FIRST_LATER, format!("{line} AND run_at>?")),
             (DUE, format!("{line} AND run_at<?")),
         ] {

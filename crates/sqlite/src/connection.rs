@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) path: PathBuf,
     pub(crate) tables: Tables,
     pub(crate) synchronous: &'static str,
-    pub(crate) patience: Duration,
+    pub(crate) busy_timeout: Duration,
     pub(crate) max_pages: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -225,9 +225,9 @@ impl Shared {
     }
 
     fn deadline(&self, not_after: Option<StoreTime>) -> Deadline {
-        let patience = self.settings.patience;
-        let left = not_after.map_or(patience, |end| end.since(self.settings.clock.now()));
-        Deadline::after(left.min(patience))
+        let busy_timeout = self.settings.busy_timeout;
+        let left = not_after.map_or(busy_timeout, |end| end.since(self.settings.clock.now()));
+        Deadline::after(left.min(busy_timeout))
     }
 
     /// Returns true if the time of a request is up.
@@ -283,7 +283,7 @@ impl Drop for Turn<'_> {
 /// Opens a connection that writes, to tables that exist when this returns.
 fn connect(settings: &Settings) -> Result<Connection, OpenError> {
     let failed = |error| OpenError::Sqlite(settings.path.clone(), error);
-    let deadline = Deadline::after(settings.patience);
+    let deadline = Deadline::after(settings.busy_timeout);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -326,7 +326,7 @@ fn connect(settings: &Settings) -> Result<Connection, OpenError> {
 
 /// A store that cannot be written is an error of the start.
 fn check_writable(db: &Connection, settings: &Settings) -> Result<(), OpenError> {
-    let deadline = Deadline::after(settings.patience);
+    let deadline = Deadline::after(settings.busy_timeout);
     let write = settings.tables.sql("UPDATE scheduler_meta SET fence = fence");
     let written = retry(deadline, || db.execute(&write, []));
     written.map(drop).map_err(|error| OpenError::Sqlite(settings.path.clone(), error))
@@ -386,7 +386,7 @@ mod tests {
             path: folder.join("jobs.db"),
             tables: Tables::DEFAULT,
             synchronous: "normal",
-            patience: Duration::from_secs(30),
+            busy_timeout: Duration::from_secs(30),
             max_pages: None,
             clock: Arc::new(SystemClock),
         };

@@ -1,4 +1,4 @@
-//! Columns read with care.
+//! Columns read with kind.
 //!
 //! Other programs write to the file, and disks fail. A value that cannot be right becomes one that can, with a note of
 //! what was found, so that a damaged row is listed, parked and reported, and never stops what is done with the good ones.

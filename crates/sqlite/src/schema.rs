@@ -108,7 +108,7 @@ CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
   WHERE waiting_id IS NOT NULL OR next = 'after_job';
 
--- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `care` is 1 if the job is parked when its
+-- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
 -- process dies, plus 2 if one has died.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
@@ -139,10 +139,10 @@ CREATE TABLE scheduler_job (
   finished_at INTEGER,
   error TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  care INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
 ) STRICT;
 
-CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, care, run_at, id) WHERE state = 'ready';
+CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';
 
 CREATE INDEX scheduler_job_running ON scheduler_job (session, id) WHERE state = 'running';
 

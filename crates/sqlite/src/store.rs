@@ -15,14 +15,14 @@ use scheduler_store::{
 use crate::clock::{Clock, SystemClock};
 use crate::connection::{Settings, Shared};
 use crate::error::{OpenError, check_version};
+use crate::in_transaction::InTransaction;
 use crate::schema::{self, MIGRATIONS};
 use crate::tables::Tables;
 use crate::volume;
 use crate::watch::FileWatch;
-use crate::within::Within;
 
 /// How long a request waits for the lock of the file that has no end of its own.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What survives a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ pub struct Builder {
     path: PathBuf,
     prefix: Option<String>,
     synchronous: Synchronous,
-    patience: Duration,
+    busy_timeout: Duration,
     max_pages: Option<u32>,
     is_any_file_system: bool,
     clock: Arc<dyn Clock>,
@@ -86,7 +86,7 @@ impl Sqlite {
             path: path.as_ref().to_owned(),
             prefix: None,
             synchronous: Synchronous::default(),
-            patience: PATIENCE,
+            busy_timeout: BUSY_TIMEOUT,
             max_pages: None,
             is_any_file_system: false,
             clock: Arc::new(SystemClock),
@@ -103,9 +103,9 @@ impl Sqlite {
 
     /// A transaction of the program on the same file, in which jobs can be enqueued.
     #[must_use]
-    pub fn within<'a>(&self, transaction: &'a Transaction<'_>) -> Within<'a> {
+    pub fn in_transaction<'a>(&self, transaction: &'a Transaction<'_>) -> InTransaction<'a> {
         let settings = &self.shared.settings;
-        Within::with(transaction, settings.tables.clone(), Arc::clone(&settings.clock))
+        InTransaction::with(transaction, settings.tables.clone(), Arc::clone(&settings.clock))
     }
 }
 
@@ -124,7 +124,7 @@ impl Builder {
 
     /// How long a request waits at most while others write: 30 seconds by default. One that expires earlier waits until then.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
-        self.patience = timeout;
+        self.busy_timeout = timeout;
         self
     }
 
@@ -175,7 +175,7 @@ impl Builder {
                 Synchronous::Full => "full",
                 Synchronous::Normal => "normal",
             },
-            patience: self.patience,
+            busy_timeout: self.busy_timeout,
             max_pages: self.max_pages,
             clock: self.clock,
         };

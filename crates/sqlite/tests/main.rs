@@ -4,6 +4,6 @@ mod common;
 mod conformance;
 mod differential;
 mod faults;
+mod in_transaction;
 mod processes_real_clock;
 mod speed_real_clock;
-mod within;

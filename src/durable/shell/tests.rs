@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use scheduler_core::{Clock, ManualClock};
-use scheduler_node::{Channel, Config, Draws, Node, Tick};
+use scheduler_node::{Channel, Config, Node, Rng, Tick};
 use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
 
 use super::{Parts, Reports, Shell};
@@ -71,7 +71,7 @@ impl Stage {
             client: client.clone(),
             reports: Reports::new(bus, Arc::clone(&shared), Jobs::new(client)),
             clock: shared,
-            node: Node::new(Arc::new(Config::default()), rules, Draws::new(7), now),
+            node: Node::new(Arc::new(Config::default()), rules, Rng::new(7), now),
             tasks: BTreeMap::<Arc<str>, JobTask>::new(),
             is_inline,
         });

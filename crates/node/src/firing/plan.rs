@@ -3,7 +3,7 @@
 use scheduler_store::{DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTime, Timing};
 
 use super::sequence::{STEP, Sequence};
-use crate::draws::mix;
+use crate::rng::mix;
 use crate::rule::{LATE, Misfire, Policy, Rules};
 use crate::safeguard::{Safeguard, Safeguards};
 

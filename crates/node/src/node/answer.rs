@@ -63,7 +63,7 @@ impl Node {
     }
 
     fn store_answers(&mut self, now: Tick, effects: &mut Vec<Effect>) {
-        if let Some(after) = self.away.answered(now) {
+        if let Some(after) = self.backoff.answered(now) {
             effects.push(Effect::Event(NodeEvent::StoreBack { after }));
         }
     }
@@ -114,7 +114,7 @@ impl Node {
             (Request::Prune(prune), Answer::Prune(pruned)) => {
                 if pruned >= u64::from(prune.limit) {
                     // There is more: the next slice comes as soon as nothing else is to be asked.
-                    self.at.prune = now;
+                    self.deadlines.prune = now;
                 }
             }
             // An answer to another request is none.
@@ -130,15 +130,15 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        if self.away.failed(reason.is_some(), now, &mut self.draws) {
+        if self.backoff.failed(reason.is_some(), now, &mut self.rng) {
             let reason = reason.unwrap_or_else(|| "no answer in time".to_owned());
             effects.push(Effect::Event(NodeEvent::StoreAway { reason }));
         }
         match &flight.what {
-            Request::Poll(poll) => self.doubt_claims(poll.not_after, now),
+            Request::Poll(poll) => self.claims_are_uncertain(poll.not_after, now),
             Request::Fire(fires) => {
                 let last = fires.iter().map(|fire| fire.not_after).max();
-                self.doubt_claims(last.unwrap_or_default(), now);
+                self.claims_are_uncertain(last.unwrap_or_default(), now);
             }
             Request::Finish(finishes) if !self.config.safeguards.hold(Safeguard::R4) => {
                 self.finishes.drain(..finishes.len());
@@ -147,12 +147,12 @@ impl Node {
         }
     }
 
-    fn doubt_claims(&mut self, until: StoreTime, now: Tick) {
+    fn claims_are_uncertain(&mut self, until: StoreTime, now: Tick) {
         if self.session.is_some() && self.config.safeguards.hold(Safeguard::R1) {
-            self.doubt = self.doubt.max(Some(until));
-            self.at.compare = now;
+            self.uncertain_until = self.uncertain_until.max(Some(until));
+            self.deadlines.compare = now;
         }
-        self.at.poll = now;
+        self.deadlines.poll = now;
     }
 
     fn refused(
@@ -171,7 +171,7 @@ impl Node {
             return;
         }
         // What is refused for another reason will be refused again: people have to know, and time has to pass.
-        self.away.failed(false, now, &mut self.draws);
+        self.backoff.failed(false, now, &mut self.rng);
         if matches!(flight.what, Request::Register(_)) {
             self.is_registered = true;
         }
@@ -189,7 +189,7 @@ impl Node {
             return self.ended(register.session, now, effects);
         }
         self.is_registered = true;
-        self.at.poll = now;
+        self.deadlines.poll = now;
         for RegisteredSchedule { schedule, outcome } in registered.schedules {
             let schedule = Box::new(schedule);
             effects.push(Effect::Event(NodeEvent::Registered { schedule, outcome }));
@@ -204,20 +204,20 @@ impl Node {
             let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
             u32::try_from(count).unwrap_or(u32::MAX)
         };
-        self.is_hungry = claimed(|_| true) >= poll.limit;
+        self.may_have_more = claimed(|_| true) >= poll.limit;
         self.wants_abandon = claimed(|job| job.on_lost == OnLost::Abandon) >= poll.abandon_limit;
         self.wants_lost = claimed(|job| job.lost > 0) >= poll.lost_limit;
         let rooms = poll.tasks.iter().enumerate();
         let short = rooms.filter(|(_, room)| is_exhausted(room, &polled.jobs));
-        self.short = short.map(|(index, _)| index).collect();
+        self.saturated_tasks = short.map(|(index, _)| index).collect();
         let mut jobs = polled.jobs;
         // Stable: what must begin at once comes first, the rest in the store's order.
         jobs.sort_by_key(|job| job.on_lost != OnLost::Abandon);
         for job in jobs {
             self.claimed(poll.session, Box::new(job), now, effects);
         }
-        let wait = self.draws.about(self.config.poll_every);
-        self.at.poll = if self.is_nudged { now } else { now.after(wait) };
+        let wait = self.rng.about(self.config.poll_every);
+        self.deadlines.poll = if self.is_nudged { now } else { now.after(wait) };
         for held in polled.cancels {
             self.cancel(held, now, effects);
         }
@@ -227,8 +227,8 @@ impl Node {
         if self.phase != Phase::Working {
             return;
         }
-        self.aim(polled.next_job);
-        self.aim_tick(polled.next_tick);
+        self.poll_no_later_than(polled.next_job);
+        self.poll_at_tick(polled.next_tick);
         if self.session() == Some(poll.session) {
             self.have_to_decide(polled.due, now, effects);
         }
@@ -237,68 +237,68 @@ impl Node {
     /// Polls again when a session may be dead by then; takes over what dead ones held.
     fn see_leases(&mut self, leases: Option<Vec<Lease>>, sent: Tick, now: Tick) {
         if let Some(leases) = leases {
-            self.others.observe(&leases, sent, now);
-            self.at.leases = sent.after(self.config.poll_every / 2);
-            if !self.others.dead(self.config.lease, self.config.safeguards).is_empty() {
-                self.at.reap = now;
+            self.peers.observe(&leases, sent, now);
+            self.deadlines.leases = sent.after(self.config.poll_every / 2);
+            if !self.peers.dead(self.config.lease, self.config.safeguards).is_empty() {
+                self.deadlines.reap = now;
             }
         }
-        if let Some(at) = self.others.look_at(self.config.lease) {
-            self.at.leases = self.at.leases.min(at);
-            self.at.poll = self.at.poll.min(at.max(now));
+        if let Some(at) = self.peers.look_at(self.config.lease) {
+            self.deadlines.leases = self.deadlines.leases.min(at);
+            self.deadlines.poll = self.deadlines.poll.min(at.max(now));
         }
     }
 
     fn have_to_decide(&mut self, due: Vec<DueSchedule>, now: Tick, effects: &mut Vec<Effect>) {
-        let waits_until = (!self.due.is_empty()).then_some(self.at.fire);
+        let waits_until = (!self.due.is_empty()).then_some(self.deadlines.fire);
         self.due.clear();
-        if self.follows.len() > FOLLOWED {
+        if self.has_follow_up.len() > FOLLOWED {
             // Schedules come and go. What follows the jobs of one that is not known is asked for.
-            self.follows.clear();
+            self.has_follow_up.clear();
         }
         for each in due {
             let schedule = &each.schedule;
             let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
             let is_queued = schedule.definition.overlap == scheduler_store::Overlap::QueueOne;
-            self.follows.insert(schedule.definition.name.clone(), is_delay || is_queued);
+            self.has_follow_up.insert(schedule.definition.name.clone(), is_delay || is_queued);
             if self.may_fire(schedule, effects) {
                 self.due.push(each);
             }
         }
-        let is_busy = self.hand.free(&self.config) == 0;
+        let is_busy = self.claims.free(&self.config) == 0;
         let at = if is_busy { now.after(self.config.yield_for) } else { now };
         // Another poll does not put off what waits already.
-        self.at.fire = waits_until.map_or(at, |until| until.min(at));
+        self.deadlines.fire = waits_until.map_or(at, |until| until.min(at));
     }
 
     /// Polls again at an instant of the store's clock.
-    pub(super) fn aim(&mut self, at: Option<StoreTime>) {
+    pub(super) fn poll_no_later_than(&mut self, at: Option<StoreTime>) {
         if let Some(at) = at.and_then(|at| self.clock.tick_of(at)) {
-            self.at.poll = self.at.poll.min(at);
+            self.deadlines.poll = self.deadlines.poll.min(at);
         }
     }
 
     /// Polls again when a tick comes. Of several processes one is usually first, and the others then find that it has
     /// fired; those without a free worker leave it to the others.
-    pub(super) fn aim_tick(&mut self, at: Option<StoreTime>) {
+    pub(super) fn poll_at_tick(&mut self, at: Option<StoreTime>) {
         let order = u64::try_from(self.config.yield_for.as_nanos()).unwrap_or(u64::MAX);
-        let wait = match (self.others.is_empty(), self.hand.free(&self.config)) {
+        let wait = match (self.peers.is_empty(), self.claims.free(&self.config)) {
             (true, _) => Duration::ZERO,
             (false, 0) => self.config.yield_for,
-            (false, _) => Duration::from_nanos(self.draws.below(order.max(1))),
+            (false, _) => Duration::from_nanos(self.rng.below(order.max(1))),
         };
-        self.aim(at.map(|at| at.after(wait)));
+        self.poll_no_later_than(at.map(|at| at.after(wait)));
     }
 
     fn reaped(&mut self, reaped: Reaped, effects: &mut Vec<Effect>) {
-        self.others.forget(&reaped.sessions);
+        self.peers.forget(&reaped.sessions);
         if !reaped.sessions.is_empty() {
             let sessions = reaped.sessions;
             effects.push(Effect::Event(NodeEvent::TookOver { sessions }));
         }
         let jobs = reaped.jobs.into_iter().map(Box::new);
         for job in jobs {
-            self.aim(Some(job.run_at));
+            self.poll_no_later_than(Some(job.run_at));
             effects.push(Effect::Event(NodeEvent::JobLost(job)));
         }
     }

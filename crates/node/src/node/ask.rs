@@ -25,7 +25,7 @@ impl Node {
     ) {
         self.last_request += 1;
         let id = RequestId(self.last_request);
-        self.away.asked(now, &mut self.draws);
+        self.backoff.asked(now, &mut self.rng);
         let flight = InFlight { id, what: what.clone(), sent: now };
         match channel {
             Channel::Store => self.store = Some(flight),
@@ -39,13 +39,13 @@ impl Node {
             && self.session.is_none()
             // An open that is under way may still bring a session, which is to be closed.
             && self.store.is_none()
-            && self.hand.is_empty()
+            && self.claims.is_empty()
             && self.finishes.is_empty()
             && self.locked.is_empty()
         {
             self.stopped(effects);
         }
-        if self.store.is_some() || self.phase == Phase::Stopped || now < self.away.next() {
+        if self.store.is_some() || self.phase == Phase::Stopped || now < self.backoff.next() {
             return;
         }
         let what = match self.session {
@@ -83,7 +83,7 @@ impl Node {
     }
 
     fn other_request(&mut self, session: Session, expiry: StoreTime, now: Tick) -> Option<Request> {
-        if self.at.compare <= now {
+        if self.deadlines.compare <= now {
             return Some(Request::Held(session.id));
         }
         if self.phase != Phase::Working {
@@ -97,22 +97,27 @@ impl Node {
                 not_after: expiry,
             })));
         }
-        let wants_poll = self.at.poll <= now || self.may_claim_more();
-        if self.at.fire <= now
+        let wants_poll = self.deadlines.poll <= now || self.may_claim_more();
+        if self.deadlines.fire <= now
             && !(self.was_fire && wants_poll)
             && let Some(fire) = self.fire_request(session.id, expiry, now)
         {
             return Some(fire);
         }
         if wants_poll {
-            return Some(self.poll_request(session.id, expiry, self.hand.room(&self.config), now));
+            return Some(self.poll_request(
+                session.id,
+                expiry,
+                self.claims.room(&self.config),
+                now,
+            ));
         }
-        if self.at.reap <= now {
-            self.at.reap = now.after(self.draws.about(self.config.reap_every));
+        if self.deadlines.reap <= now {
+            self.deadlines.reap = now.after(self.rng.about(self.config.reap_every));
             return Some(self.reap_request(expiry));
         }
-        if self.at.prune <= now {
-            self.at.prune = now.after(self.draws.about(self.config.prune_every));
+        if self.deadlines.prune <= now {
+            self.deadlines.prune = now.after(self.rng.about(self.config.prune_every));
             return Some(self.prune_request(expiry));
         }
         None
@@ -125,7 +130,7 @@ impl Node {
         not_after: StoreTime,
         now: Tick,
     ) -> Option<Request> {
-        if !self.hand.is_empty() && self.at.poll <= now {
+        if !self.claims.is_empty() && self.deadlines.poll <= now {
             return Some(self.poll_request(session, not_after, 0, now));
         }
         self.close_request(session, now)
@@ -139,19 +144,19 @@ impl Node {
     /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; a
     /// free worker for a job that must not wait for one; no lost job in hand; or a thread for a task that had none.
     fn may_claim_more(&self) -> bool {
-        let room = self.hand.room(&self.config);
-        let all = self.config.workers.saturating_add(self.hand.prefetch(&self.config));
-        let has_worker = self.hand.free(&self.config) > 0;
+        let room = self.claims.room(&self.config);
+        let all = self.config.workers.saturating_add(self.claims.prefetch(&self.config));
+        let has_worker = self.claims.free(&self.config) > 0;
         let is_free = has_worker || room >= all / 2;
         let has_thread = |index: &usize| {
             let task = self.config.tasks.get(*index);
-            task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
+            task.is_some_and(|task| self.claims.room_of(task, &self.config, 0) > 0)
         };
         room > 0
-            && (self.is_hungry && is_free
+            && (self.may_have_more && is_free
                 || self.wants_abandon && has_worker
-                || self.wants_lost && !self.hand.has_lost()
-                || self.short.iter().any(has_thread))
+                || self.wants_lost && !self.claims.has_lost()
+                || self.saturated_tasks.iter().any(has_thread))
     }
 
     fn poll_request(
@@ -163,28 +168,28 @@ impl Node {
     ) -> Request {
         (self.is_nudged, self.was_fire) = (false, false);
         let (mut abandon_limit, mut lost_limit) =
-            (self.hand.free(&self.config), u32::from(!self.hand.has_lost()));
+            (self.claims.free(&self.config), u32::from(!self.claims.has_lost()));
         if !self.config.safeguards.hold(Safeguard::R14) {
             (abandon_limit, lost_limit) = (limit, limit);
         }
         Request::Poll(Poll {
             session,
-            tasks: self.hand.rooms(&self.config),
+            tasks: self.claims.rooms(&self.config),
             queues: self.config.queues.clone(),
             limit,
             abandon_limit,
             lost_limit,
-            with_leases: self.at.leases <= now,
+            with_leases: self.deadlines.leases <= now,
             not_after,
         })
     }
 
     fn reap_request(&mut self, not_after: StoreTime) -> Request {
         Request::Reap(Reap {
-            dead: self.others.dead(self.config.lease, self.config.safeguards),
+            dead: self.peers.dead(self.config.lease, self.config.safeguards),
             max_lost: self.config.max_lost,
             spread: self.config.lost_spread,
-            draw: self.draws.number(),
+            draw: self.rng.number(),
             not_after,
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_store::{End, Finish, Finished, Held, JobState, SessionId, StoredJob};
 
 use super::state::Node;
-use crate::clock::surely;
+use crate::clock::with_drift_margin;
 use crate::effect::{Effect, NodeEvent};
 use crate::tick::Tick;
 
@@ -27,26 +27,26 @@ impl Node {
         let is_working =
             self.session() == Some(session) && self.phase == super::state::Phase::Working;
         let config = Arc::clone(&self.config);
-        let task = config.task(&job.task).filter(|task| self.hand.within_limit(task) > 0);
+        let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
         let Some(task) = task.filter(|_| is_working) else {
             self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
             return;
         };
-        self.hand.take(&job, task, session, now);
-        self.at.stale = self.at.stale.min(now.after(self.config.lease / 2));
+        self.claims.take(&job, task, session, now);
+        self.deadlines.stale = self.deadlines.stale.min(now.after(self.config.lease / 2));
         effects.push(Effect::Start(job));
     }
 
     pub(super) fn run_ended(&mut self, held: Held, end: End, now: Tick) {
-        let Some(job) = self.hand.remove(held, now) else { return };
+        let Some(job) = self.claims.remove(held, now) else { return };
         // What follows a job of a schedule that this process has not seen is not known.
-        let follows = |schedule: &String| *self.follows.get(schedule).unwrap_or(&true);
+        let follows = |schedule: &String| *self.has_follow_up.get(schedule).unwrap_or(&true);
         self.is_followed |= job.schedule.as_ref().is_some_and(follows);
         // As for a job that another process takes over (R14).
         let end = match end {
             End::Lost { .. } => {
                 let spread = u64::try_from(self.config.lost_spread.as_nanos()).unwrap_or(u64::MAX);
-                let after = Duration::from_nanos(self.draws.below(spread.max(1)));
+                let after = Duration::from_nanos(self.rng.below(spread.max(1)));
                 End::Lost { after, max_lost: self.config.max_lost }
             }
             end => end,
@@ -56,11 +56,11 @@ impl Node {
 
     /// A job was cancelled.
     pub(super) fn cancel(&mut self, held: Held, now: Tick, effects: &mut Vec<Effect>) {
-        let Some(job) = self.hand.get_mut(held).filter(|job| !job.is_cancelled) else { return };
+        let Some(job) = self.claims.get_mut(held).filter(|job| !job.is_cancelled) else { return };
         job.is_cancelled = true;
         if job.begun.is_some() {
             effects.push(Effect::Cancel(held));
-        } else if let Some(job) = self.hand.remove(held, now) {
+        } else if let Some(job) = self.claims.remove(held, now) {
             effects.push(Effect::Withdraw(held));
             self.finishes.push(Finish { session: job.session, held, end: End::Cancelled });
         }
@@ -76,10 +76,10 @@ impl Node {
         // INVARIANT: what was sent is at the front, since ends are only added at the back.
         self.finishes.drain(..finishes.len().min(self.finishes.len()));
         if self.finishes.is_empty() && std::mem::take(&mut self.is_followed) {
-            self.at.poll = now;
+            self.deadlines.poll = now;
         }
         if finished.contains(&Finished::Locked) {
-            self.at.unlock = now.after(LOCKED);
+            self.deadlines.unlock = now.after(LOCKED);
         }
         for (finish, outcome) in finishes.iter().zip(finished) {
             let held = finish.held;
@@ -114,7 +114,7 @@ impl Node {
                 | End::Snooze { after }
                 | End::Lost { after, .. }
                 | End::Undecodable { after, .. },
-            ) => self.at.poll = self.at.poll.min(now.after(*after)),
+            ) => self.deadlines.poll = self.deadlines.poll.min(now.after(*after)),
             _ => {}
         }
     }
@@ -139,7 +139,7 @@ impl Node {
             .map(|finish| (finish.held.job, finish.held.fence))
             .collect();
         for held in stored {
-            let is_known = self.hand.contains(*held) || ending.contains(&(held.job, held.fence));
+            let is_known = self.claims.contains(*held) || ending.contains(&(held.job, held.fence));
             if !is_known {
                 self.finishes.push(Finish { session, held: *held, end: End::GiveBack });
                 effects.push(Effect::Event(NodeEvent::GivenBack { held: *held }));
@@ -148,25 +148,26 @@ impl Node {
         let stored: BTreeSet<_> = stored.iter().map(|held| (held.job, held.fence)).collect();
         let is_gone = |held: &Held| !stored.contains(&(held.job, held.fence));
         let claimed = self
-            .hand
+            .claims
             .iter()
             .filter(|(_, job)| job.session == session && job.claimed <= sent && !job.is_lost);
         let gone: Vec<Held> = claimed.map(|(held, _)| held).filter(is_gone).collect();
         for held in gone {
             self.tell_lost(held, effects);
         }
-        let is_over =
-            self.doubt.is_none_or(|until| self.clock.earliest(now).is_some_and(|at| until < at));
-        self.at.compare = match self.doubt.filter(|_| !is_over) {
+        let is_over = self
+            .uncertain_until
+            .is_none_or(|until| self.clock.earliest(now).is_some_and(|at| until < at));
+        self.deadlines.compare = match self.uncertain_until.filter(|_| !is_over) {
             None => {
-                self.doubt = None;
-                now.after(self.draws.about(self.config.compare_every))
+                self.uncertain_until = None;
+                now.after(self.rng.about(self.config.compare_every))
             }
             // Until then the claim may still be executed (R2).
             Some(until) => {
                 let left =
                     self.clock.earliest(now).map_or(self.config.answer_limit, |at| until.since(at));
-                now.after(surely(left) + std::time::Duration::from_millis(1))
+                now.after(with_drift_margin(left) + std::time::Duration::from_millis(1))
             }
         };
     }

@@ -20,7 +20,7 @@ use crate::tick::Tick;
 const FIRES: usize = 100;
 
 /// How long a node that was beaten waits before it looks again.
-const BEATEN: Duration = Duration::from_millis(10);
+const LOST_RACE_DELAY: Duration = Duration::from_millis(10);
 
 impl Node {
     /// A schedule is fired by those processes only that can read its rule; one of the code by those only that have the same
@@ -40,12 +40,12 @@ impl Node {
                 NodeEvent::Unreadable { schedule: name.clone(), rule: rule.clone(), reason }
             }
             Ok(()) => {
-                self.silent.remove(&name);
+                self.muted_schedules.remove(&name);
                 return true;
             }
         };
-        if self.silent.get(&name) != Some(&rule) {
-            self.silent.insert(name, rule);
+        if self.muted_schedules.get(&name) != Some(&rule) {
+            self.muted_schedules.insert(name, rule);
             effects.push(Effect::Event(event));
         }
         false
@@ -75,7 +75,7 @@ impl Node {
         now: Tick,
     ) -> Option<Request> {
         let store_now = self.clock.earliest(now)?;
-        let mut free = self.hand.free(&self.config);
+        let mut free = self.claims.free(&self.config);
         let mut fires = Vec::new();
         let mut due = std::mem::take(&mut self.due).into_iter();
         while fires.len() < FIRES
@@ -90,7 +90,7 @@ impl Node {
             );
             if plans.is_empty() || is_behind {
                 // What is due next waits for the end of a job.
-                self.follows.insert(due.schedule.definition.name.clone(), true);
+                self.has_follow_up.insert(due.schedule.definition.name.clone(), true);
             }
             for plan in plans {
                 let definition = &due.schedule.definition;
@@ -120,7 +120,7 @@ impl Node {
         let task = self.config.task(&definition.task);
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
-        task.is_some_and(|task| self.hand.room_of(task, &self.config, 0) > 0)
+        task.is_some_and(|task| self.claims.room_of(task, &self.config, 0) > 0)
             && self.config.queues.as_ref().is_none_or(serves)
     }
 
@@ -138,7 +138,7 @@ impl Node {
             on_busy => on_busy,
         };
         let job = plan.tick.map(|tick| TickJob {
-            id: scheduler_store::JobId::from_uuid(self.draws.id(tick.run_at)),
+            id: scheduler_store::JobId::from_uuid(self.rng.id(tick.run_at)),
             tick: tick.tick,
             missed: tick.missed,
             run_at: tick.run_at,
@@ -173,45 +173,49 @@ impl Node {
                         (Some(job), _) => self.claimed(fire.session, job, now, effects),
                         // It was not claimed: there is no free worker, or jitter puts it off.
                         (None, Some(made)) => {
-                            self.is_hungry |= made.run_at <= fire.cursor;
-                            self.aim(Some(made.run_at));
+                            self.may_have_more |= made.run_at <= fire.cursor;
+                            self.poll_no_later_than(Some(made.run_at));
                         }
                         (None, None) => {}
                     }
                     self.skipped(fire, fire.skips, effects);
-                    self.aim_next(fire.next, now);
+                    self.poll_at_next(fire.next, now);
                 }
                 Fired::Skipped => {
                     let overlap = Skips { overlap: 1, ..Skips::default() };
                     self.skipped(fire, fire.skips.plus(overlap), effects);
-                    self.aim_next(fire.next, now);
+                    self.poll_at_next(fire.next, now);
                 }
                 Fired::Queued => {
                     self.skipped(fire, fire.skips, effects);
-                    self.aim_next(fire.next, now);
+                    self.poll_at_next(fire.next, now);
                 }
-                Fired::Busy => drop(self.follows.insert(fire.schedule.clone(), true)),
-                Fired::TooEarly => self.at.poll = self.at.poll.min(now.after(BEATEN)),
+                Fired::Busy => drop(self.has_follow_up.insert(fire.schedule.clone(), true)),
+                Fired::TooEarly => {
+                    self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY))
+                }
                 Fired::Refused(row) => {
                     let is_beaten = row.as_ref().is_some_and(|row| row.cursor != fire.seen);
                     if let Some(row) = row.filter(|_| is_beaten) {
-                        self.aim_next(row.next, now);
-                        self.at.poll = self.at.poll.max(now.after(BEATEN));
+                        self.poll_at_next(row.next, now);
+                        self.deadlines.poll = self.deadlines.poll.max(now.after(LOST_RACE_DELAY));
                     } else {
                         // The rule or the pause is another one: what there is to decide has to be computed again.
-                        self.at.poll = self.at.poll.min(now.after(BEATEN));
+                        self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
                     }
                 }
-                Fired::Locked => self.at.poll = self.at.poll.min(now.after(LOCKED)),
+                Fired::Locked => self.deadlines.poll = self.deadlines.poll.min(now.after(LOCKED)),
                 Fired::Ended => self.ended(fire.session, now, effects),
             }
         }
     }
 
-    fn aim_next(&mut self, next: Next, now: Tick) {
+    fn poll_at_next(&mut self, next: Next, now: Tick) {
         match next {
-            Next::At(tick) => self.aim_tick(Some(tick)),
-            Next::Unknown => self.at.poll = self.at.poll.min(now.after(BEATEN)),
+            Next::At(tick) => self.poll_at_tick(Some(tick)),
+            Next::Unknown => {
+                self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY))
+            }
             Next::AfterJob | Next::Never => {}
         }
     }

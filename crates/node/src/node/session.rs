@@ -24,11 +24,11 @@ impl Node {
             self.is_registered = self.config.definitions.is_empty();
         }
         self.due.clear();
-        self.doubt = None;
-        let waiting = self.hand.waiting(|job| job.session == session.id);
+        self.uncertain_until = None;
+        let waiting = self.claims.waiting(|job| job.session == session.id);
         self.withdraw(&waiting, now, effects);
         let begun: Vec<_> = self
-            .hand
+            .claims
             .iter()
             .filter(|(_, job)| job.session == session.id && !job.is_lost)
             .map(|(held, _)| held)
@@ -42,7 +42,7 @@ impl Node {
     }
 
     pub(super) fn tell_lost(&mut self, held: scheduler_store::Held, effects: &mut Vec<Effect>) {
-        if let Some(job) = self.hand.get_mut(held).filter(|job| !job.is_lost) {
+        if let Some(job) = self.claims.get_mut(held).filter(|job| !job.is_lost) {
             job.is_lost = true;
             effects.push(Effect::Lost(held));
         }
@@ -50,7 +50,7 @@ impl Node {
 
     pub(super) fn open_request(&mut self, now: Tick) -> Request {
         let shown = self.clock.latest(now);
-        let fresh = SessionId::from_uuid(self.draws.id(shown.unwrap_or_default()));
+        let fresh = SessionId::from_uuid(self.rng.id(shown.unwrap_or_default()));
         let id = match self.former {
             Some(former) if !self.config.safeguards.hold(Safeguard::R5) => former,
             _ => fresh,
@@ -85,7 +85,7 @@ impl Node {
         }
         let renew_at = sent.after(self.config.renew_every());
         self.session = Some(Session { id: open.id, valid_until, renew_at });
-        self.at.poll = now;
+        self.deadlines.poll = now;
         let event = NodeEvent::Opened { session: open.id, replaces: open.replaces };
         effects.push(Effect::Event(event));
     }
@@ -98,7 +98,7 @@ impl Node {
 
     pub(super) fn ask_for_lease(&mut self, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.filter(|_| self.lease.is_none()) else { return };
-        if now < session.renew_at.max(self.away.next()) {
+        if now < session.renew_at.max(self.backoff.next()) {
             return;
         }
         if !self.is_making_progress(now) {
@@ -142,18 +142,18 @@ impl Node {
             return;
         }
         self.phase = Phase::Stopping;
-        self.at.poll = now;
+        self.deadlines.poll = now;
         self.due.clear();
-        let waiting = self.hand.waiting(|_| true);
+        let waiting = self.claims.waiting(|_| true);
         self.withdraw(&waiting, now, effects);
     }
 
     /// The session ends when each of its runs has its outcome; then the node has stopped.
     pub(super) fn close_request(&self, session: SessionId, now: Tick) -> Option<Request> {
-        let is_over = self.hand.is_empty()
+        let is_over = self.claims.is_empty()
             && self.finishes.is_empty()
             && self.locked.is_empty()
-            && self.doubt.is_none()
+            && self.uncertain_until.is_none()
             || !self.config.safeguards.hold(Safeguard::R7);
         let not_after = self.not_after(now).filter(|_| is_over)?;
         Some(Request::Close(Close { session, not_after }))

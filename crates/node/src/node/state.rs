@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
 
-use crate::away::Away;
+use crate::backoff::StoreBackoff;
+use crate::claims::Claims;
 use crate::clock::StoreClock;
 use crate::config::Config;
-use crate::draws::Draws;
-use crate::hand::Hand;
-use crate::others::Others;
+use crate::peers::PeerLeases;
 use crate::request::{Request, RequestId};
+use crate::rng::Rng;
 use crate::rule::Rules;
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
@@ -21,10 +21,10 @@ use crate::tick::Tick;
 pub struct Node {
     pub(super) config: Arc<Config>,
     pub(super) rules: Arc<dyn Rules>,
-    pub(super) draws: Draws,
+    pub(super) rng: Rng,
     pub(super) clock: StoreClock,
-    pub(super) away: Away,
-    pub(super) others: Others,
+    pub(super) backoff: StoreBackoff,
+    pub(super) peers: PeerLeases,
     pub(super) phase: Phase,
 
     pub(super) session: Option<Session>,
@@ -34,19 +34,19 @@ pub struct Node {
     pub(super) first_opened: Option<StoreTime>,
     pub(super) is_registered: bool,
 
-    pub(super) hand: Hand,
+    pub(super) claims: Claims,
     /// The ends of claims that the store does not know yet.
     pub(super) finishes: Vec<Finish>,
     /// Those of them whose jobs another transaction has locked. They are sent again a little later.
     pub(super) locked: Vec<Finish>,
     /// A claim whose answer is unknown may be executed until then (R1).
-    pub(super) doubt: Option<StoreTime>,
+    pub(super) uncertain_until: Option<StoreTime>,
     /// Schedules of which something is to be decided.
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
-    pub(super) follows: BTreeMap<String, bool>,
+    pub(super) has_follow_up: BTreeMap<String, bool>,
     /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
-    pub(super) silent: BTreeMap<String, String>,
+    pub(super) muted_schedules: BTreeMap<String, String>,
 
     pub(super) store: Option<InFlight>,
     pub(super) lease: Option<InFlight>,
@@ -56,20 +56,20 @@ pub struct Node {
     /// True if [`Request::Fire`] came after the last poll, so that jobs are claimed in between.
     pub(super) was_fire: bool,
     /// True if more jobs may be due than were claimed.
-    pub(super) is_hungry: bool,
+    pub(super) may_have_more: bool,
     /// True if more jobs may be due that begin at once or not at all.
     pub(super) wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
     pub(super) wants_lost: bool,
     /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
-    pub(super) short: Vec<usize>,
+    pub(super) saturated_tasks: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
     pub(super) is_nudged: bool,
     /// True if a run has ended whose end may make something due that the store has to be asked for.
     pub(super) is_followed: bool,
     /// When the thread of the store was last seen to make progress (R20).
     pub(super) progress: Tick,
-    pub(super) at: Times,
+    pub(super) deadlines: Times,
 }
 
 /// When something is to be done.
@@ -114,10 +114,10 @@ pub(super) struct InFlight {
 }
 
 impl Node {
-    /// A node that has asked nothing yet. The seed of the draws has to differ from process to process.
+    /// A node that has asked nothing yet. The seed of the rng has to differ from process to process.
     #[must_use]
-    pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, draws: Draws, now: Tick) -> Self {
-        let at = Times {
+    pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, rng: Rng, now: Tick) -> Self {
+        let deadlines = Times {
             poll: now,
             leases: now,
             fire: Tick::MAX,
@@ -134,34 +134,34 @@ impl Node {
             is_registered: config.definitions.is_empty(),
             config,
             rules,
-            draws,
+            rng,
             clock: StoreClock::default(),
-            away: Away::default(),
-            others: Others::default(),
+            backoff: StoreBackoff::default(),
+            peers: PeerLeases::default(),
             phase: Phase::Working,
             session: None,
             former: None,
             first_opened: None,
-            hand: Hand::default(),
+            claims: Claims::default(),
             finishes: Vec::new(),
             locked: Vec::new(),
-            doubt: None,
+            uncertain_until: None,
             due: Vec::new(),
-            follows: BTreeMap::new(),
-            silent: BTreeMap::new(),
+            has_follow_up: BTreeMap::new(),
+            muted_schedules: BTreeMap::new(),
             store: None,
             lease: None,
             last_request: 0,
             was_finish: false,
             was_fire: false,
-            is_hungry: false,
+            may_have_more: false,
             wants_abandon: false,
             wants_lost: false,
-            short: Vec::new(),
+            saturated_tasks: Vec::new(),
             is_nudged: false,
             is_followed: false,
             progress: now,
-            at,
+            deadlines,
         }
     }
 
@@ -190,7 +190,7 @@ impl Node {
     /// How many runs are in progress.
     #[must_use]
     pub fn runs(&self) -> u32 {
-        self.hand.begun()
+        self.claims.begun()
     }
 
     /// All that changes, as text.
@@ -203,12 +203,18 @@ impl Node {
     pub fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
         let session = (&self.session, &self.former, self.first_opened, self.is_registered);
         let ends = (&self.finishes, &self.locked);
-        let work = (&self.hand, ends, self.doubt, &self.due, &self.follows);
-        let wants = (self.was_finish, self.was_fire, self.is_hungry, &self.short, self.is_nudged);
+        let work = (&self.claims, ends, self.uncertain_until, &self.due, &self.has_follow_up);
+        let wants = (
+            self.was_finish,
+            self.was_fire,
+            self.may_have_more,
+            &self.saturated_tasks,
+            self.is_nudged,
+        );
         let limited = (self.wants_abandon, self.wants_lost);
         let asked = (&self.store, &self.lease, wants, limited);
-        write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.at)?;
-        write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.away, self.others)?;
-        write!(text, "{:?}{:?}{:?}", self.draws, self.progress, self.silent)
+        write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.deadlines)?;
+        write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.backoff, self.peers)?;
+        write!(text, "{:?}{:?}{:?}", self.rng, self.progress, self.muted_schedules)
     }
 }

@@ -18,17 +18,17 @@ impl Node {
             Input::Ended { held, end } => self.run_ended(held, end, now),
             Input::Nudge => {
                 // RACE: a poll that is under way may have missed it.
-                (self.is_nudged, self.at.poll) = (true, now);
+                (self.is_nudged, self.deadlines.poll) = (true, now);
             }
             Input::Timer(Channel::Store) => self.progress = now,
             Input::Timer(Channel::Lease) => {}
             Input::Stop => self.stop(now, effects),
         }
-        if self.at.stale <= now {
+        if self.deadlines.stale <= now {
             self.give_back_stale(now, effects);
         }
-        if self.at.unlock <= now {
-            self.at.unlock = Tick::MAX;
+        if self.deadlines.unlock <= now {
+            self.deadlines.unlock = Tick::MAX;
             self.finishes.append(&mut self.locked);
         }
         self.ask_for_lease(now, effects);
@@ -42,11 +42,11 @@ impl Node {
             return false;
         };
         let may_begin = self
-            .hand
+            .claims
             .get_mut(held)
             .is_some_and(|job| job.session == session.id && !job.is_lost && job.begun.is_none());
         if may_begin {
-            self.hand.begin(held, now);
+            self.claims.begin(held, now);
         }
         may_begin
     }
@@ -68,7 +68,7 @@ impl Node {
             return None;
         }
         let heartbeat = self.progress.after(self.config.lease / 3);
-        let ready = self.away.next();
+        let ready = self.backoff.next();
         let work = match (self.session, self.phase) {
             _ if !self.finishes.is_empty() => ready,
             (None, Phase::Working) => ready,
@@ -76,16 +76,23 @@ impl Node {
             // A renewal asks for the store's clock first.
             (Some(_), _) if self.not_after(self.progress).is_none() => heartbeat,
             (Some(_), Phase::Working) => {
-                let at = &self.at;
-                let fire = if self.due.is_empty() { Tick::MAX } else { at.fire };
-                let first = at.poll.min(fire).min(at.reap).min(at.prune).min(at.compare);
-                first.max(ready).min(at.stale)
+                let deadlines = &self.deadlines;
+                let fire = if self.due.is_empty() { Tick::MAX } else { deadlines.fire };
+                let first = deadlines
+                    .poll
+                    .min(fire)
+                    .min(deadlines.reap)
+                    .min(deadlines.prune)
+                    .min(deadlines.compare);
+                first.max(ready).min(deadlines.stale)
             }
-            (Some(_), _) if self.hand.is_empty() && self.doubt.is_none() => ready,
-            (Some(_), _) if self.hand.is_empty() => self.at.compare.max(ready),
-            (Some(_), _) => self.at.compare.min(self.at.poll).max(ready).min(heartbeat),
+            (Some(_), _) if self.claims.is_empty() && self.uncertain_until.is_none() => ready,
+            (Some(_), _) if self.claims.is_empty() => self.deadlines.compare.max(ready),
+            (Some(_), _) => {
+                self.deadlines.compare.min(self.deadlines.poll).max(ready).min(heartbeat)
+            }
         };
-        Some(work.min(self.at.unlock.max(ready)).min(heartbeat))
+        Some(work.min(self.deadlines.unlock.max(ready)).min(heartbeat))
     }
 
     fn wake_lease(&self) -> Option<Tick> {
@@ -93,14 +100,14 @@ impl Node {
         if self.lease.is_some() {
             return Some(session.valid_until);
         }
-        Some(session.renew_at.max(self.away.next()).min(session.valid_until))
+        Some(session.renew_at.max(self.backoff.next()).min(session.valid_until))
     }
 
     /// Tells the shell to forget jobs that have not begun, and gives them back.
     pub(super) fn withdraw(&mut self, jobs: &[Held], now: Tick, effects: &mut Vec<Effect>) {
         for held in jobs {
             // INVARIANT: what is given back is not in hand, so that it cannot begin (R20).
-            let Some(job) = self.hand.remove(*held, now) else { continue };
+            let Some(job) = self.claims.remove(*held, now) else { continue };
             effects.push(Effect::Withdraw(*held));
             let end = scheduler_store::End::GiveBack;
             self.finishes.push(Finish { session: job.session, held: *held, end });
@@ -109,9 +116,9 @@ impl Node {
 
     fn give_back_stale(&mut self, now: Tick, effects: &mut Vec<Effect>) {
         let limit = self.config.lease / 2;
-        let stale = self.hand.waiting(|job| now.since(job.claimed) >= limit);
+        let stale = self.claims.waiting(|job| now.since(job.claimed) >= limit);
         self.withdraw(&stale, now, effects);
-        self.at.stale =
-            self.hand.oldest_waiting().map_or(Tick::MAX, |claimed| claimed.after(limit));
+        self.deadlines.stale =
+            self.claims.oldest_waiting().map_or(Tick::MAX, |claimed| claimed.after(limit));
     }
 }

@@ -10,9 +10,9 @@ use scheduler_store::{
 
 use super::Node;
 use crate::config::{Config, TaskConfig};
-use crate::draws::Draws;
 use crate::effect::{Effect, Input, LostReason, NodeEvent};
 use crate::request::{Channel, Request, RequestId};
+use crate::rng::Rng;
 use crate::rule::{Misfire, Policy, Rules};
 use crate::tick::Tick;
 
@@ -89,7 +89,7 @@ impl Shell {
     fn new(config: Config, policy: Policy) -> Self {
         let workers = config.workers as usize;
         let now = Tick::default();
-        let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Draws::new(1), now);
+        let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Rng::new(1), now);
         Self {
             node,
             model: Model::new(),
@@ -359,7 +359,7 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
         again.model = shell.model.clone();
         again.now = Tick::default().after(Duration::from_secs(365 * 86_400));
         let rules = Arc::new(Every(policy));
-        again.node = Node::new(Arc::new(config), rules, Draws::new(2), again.now);
+        again.node = Node::new(Arc::new(config), rules, Rng::new(2), again.now);
         again.until(again.now.after(Duration::from_secs(2)));
         let row = again.model.schedules().expect("a model answers").remove(0);
         assert!(row.skips.missed >= 10_000, "{:?}", row.skips);
@@ -381,7 +381,7 @@ fn a_schedule_that_is_behind_catches_up_without_waiting_for_polls() {
     let mut again = Shell::new(config.clone(), policy);
     again.model = shell.model.clone();
     again.now = Tick::default().after(Duration::from_secs(600));
-    again.node = Node::new(Arc::new(config), Arc::new(Every(policy)), Draws::new(2), again.now);
+    again.node = Node::new(Arc::new(config), Arc::new(Every(policy)), Rng::new(2), again.now);
     again.until(again.now.after(Duration::from_secs(20)));
     let row = again.model.schedules().expect("a model answers").remove(0);
     assert!(row.fired > 600, "{} of some 600 ticks fired", row.fired);
@@ -426,7 +426,7 @@ fn the_job_of_a_process_that_died_runs_elsewhere_soon() {
     dead.enqueue(1);
     dead.lasts = Duration::from_secs(1_000);
     let mut other = Shell::new(config(), Policy::default());
-    other.node = Node::new(Arc::new(config()), Arc::new(Every::default()), Draws::new(9), dead.now);
+    other.node = Node::new(Arc::new(config()), Arc::new(Every::default()), Rng::new(9), dead.now);
     other.model = dead.model.clone();
     for second in 1..=17 {
         dead.until(after(f64::from(second)));
@@ -595,7 +595,7 @@ fn schedules_that_come_and_go_leave_nothing_behind_for_ever() {
     let timing = Timing::Rate { first: Duration::ZERO, period: Duration::from_secs(1) };
     let definitions = vec![definition(timing)];
     let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
-    shell.node.follows.extend((0..10_001).map(|number| (format!("gone {number}"), false)));
+    shell.node.has_follow_up.extend((0..10_001).map(|number| (format!("gone {number}"), false)));
     shell.until(after(3.0));
-    assert_eq!(shell.node.follows.len(), 1);
+    assert_eq!(shell.node.has_follow_up.len(), 1);
 }

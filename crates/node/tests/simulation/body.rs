@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scheduler_store::{End, StoredJob};
 
-use scheduler_node::Draws;
+use scheduler_node::Rng;
 
 /// The tasks.
 pub(crate) const WORK: &str = "work";
@@ -25,19 +25,19 @@ impl Body {
     pub(crate) fn of(job: &StoredJob, seed: u64) -> Self {
         let (high, low) = job.id.as_uuid().as_u64_pair();
         let mixed = high ^ low.rotate_left(17) ^ seed ^ job.fence.0.rotate_left(40);
-        let mut draws = Draws::new(u128::from(mixed));
+        let mut rng = Rng::new(u128::from(mixed));
         if job.task == POISON {
             return Self { lasts: Duration::from_millis(20), end: None, listens: false };
         }
-        let lasts = match draws.below(20) {
-            0 => Duration::from_millis(1_000 + draws.below(5_000)),
-            1..4 => Duration::from_millis(300 + draws.below(900)),
+        let lasts = match rng.below(20) {
+            0 => Duration::from_millis(1_000 + rng.below(5_000)),
+            1..4 => Duration::from_millis(300 + rng.below(900)),
             4..8 => Duration::from_micros(50),
-            _ => Duration::from_millis(1 + draws.below(150)),
+            _ => Duration::from_millis(1 + rng.below(150)),
         };
-        let after = Duration::from_millis(100 + draws.below(400));
+        let after = Duration::from_millis(100 + rng.below(400));
         let error = String::from("it failed");
-        let end = match draws.below(40) {
+        let end = match rng.below(40) {
             0..5 => End::Failed { after, error },
             5 | 6 => End::Snooze { after },
             7 => End::Undecodable { after, error, limit: 3 },
@@ -46,6 +46,6 @@ impl Body {
             10 => End::GiveBack,
             _ => End::Done,
         };
-        Self { lasts, end: Some(end), listens: draws.below(3) > 0 }
+        Self { lasts, end: Some(end), listens: rng.below(3) > 0 }
     }
 }

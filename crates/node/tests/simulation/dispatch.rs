@@ -74,7 +74,7 @@ impl World {
         }
         if it.is_frozen(self.now) {
             // In any order, as threads wake up.
-            let at = it.frozen_until + self.draws.below(3 * MILLI);
+            let at = it.frozen_until + self.rng.below(3 * MILLI);
             self.at(at, event(what));
             return None;
         }
@@ -90,7 +90,7 @@ impl World {
         }
         let it = &self.processes[process];
         if it.is_frozen(self.now) {
-            let at = it.frozen_until + self.draws.below(3 * MILLI);
+            let at = it.frozen_until + self.rng.below(3 * MILLI);
             self.processes[process].wakes[index] = Some(at);
             return self.at(at, Event::Wake { process, life, channel });
         }
@@ -167,7 +167,7 @@ impl World {
             Effect::Stopped => {
                 self.checker.stopped(process, self.now);
                 self.processes[process].die();
-                let wait = self.draws.below(5 * SECOND);
+                let wait = self.rng.below(5 * SECOND);
                 self.after(wait, Event::Process(process, Happening::Start));
             }
         }
@@ -175,7 +175,7 @@ impl World {
 
     /// A run is asked to stop because it is lost or cancelled: some do.
     fn ask_to_stop(&mut self, process: usize, held: Held, is_cancel: bool) {
-        let at = self.now + self.draws.below(300 * MILLI);
+        let at = self.now + self.rng.below(300 * MILLI);
         let it = &mut self.processes[process];
         let life = it.life;
         let Some(run) = it.pool.running.get_mut(&key(held)) else { return };
@@ -244,7 +244,7 @@ impl World {
         }
         self.checker.crashed(process, self.now);
         self.processes[process].die();
-        let wait = self.draws.below(3 * SECOND);
+        let wait = self.rng.below(3 * SECOND);
         self.after(wait, Event::Process(process, Happening::Start));
     }
 
@@ -253,7 +253,7 @@ impl World {
         match happening {
             Happening::Start if !is_up => {
                 let (now, setup) = (self.now, self.setup.clone());
-                self.processes[process].start(process, &setup, now, &mut self.draws);
+                self.processes[process].start(process, &setup, now, &mut self.rng);
                 let life = self.processes[process].life;
                 self.checker.started(process, life);
                 self.step(process, Input::Nudge);

@@ -10,7 +10,7 @@ use crate::rules;
 use crate::setup::{Setup, plain};
 use crate::wire::{Event, Happening};
 use crate::world::{MILLI, SECOND, Wanted, Wish, World};
-use scheduler_node::Draws;
+use scheduler_node::Rng;
 use scheduler_node::Safeguards;
 
 /// What a life did.
@@ -50,9 +50,9 @@ const END: u64 = 160 * SECOND;
 ///
 /// Something has happened that the contract rules out.
 pub(crate) fn live(seed: u64, safeguards: Safeguards) -> Result<Figures, Fault> {
-    let mut draws = Draws::new(u128::from(seed) << 32);
-    let setup = Setup::draw(&mut draws, safeguards);
-    let mut world = World::new(seed, setup, draws);
+    let mut rng = Rng::new(u128::from(seed) << 32);
+    let setup = Setup::draw(&mut rng, safeguards);
+    let mut world = World::new(seed, setup, rng);
     world.prepare();
     while let Some(event) = world.next_event() {
         let is_look = matches!(event, Event::Look);
@@ -85,33 +85,33 @@ pub(crate) fn live(seed: u64, safeguards: Safeguards) -> Result<Figures, Fault> 
 }
 
 impl World {
-    /// Draws what will happen.
+    /// Rng what will happen.
     fn prepare(&mut self) {
         for index in 0..self.setup.processes {
-            let at = SECOND + self.draws.below(3) * self.draws.below(SECOND);
+            let at = SECOND + self.rng.below(3) * self.rng.below(SECOND);
             self.at(at, Event::Process(index, Happening::Start));
             self.prepare_faults(index);
         }
-        let count = 5 + self.draws.below(25);
+        let count = 5 + self.rng.below(25);
         for index in 0..count {
             self.prepare_job(index);
         }
         if self.setup.commands {
-            for _ in 0..1 + self.draws.below(12) {
+            for _ in 0..1 + self.rng.below(12) {
                 self.prepare_command();
             }
         }
         if self.setup.outages {
             let at = self.some_time();
             self.at(at, Event::Store(true));
-            let length = self.draws.below(8 * SECOND);
+            let length = self.rng.below(8 * SECOND);
             self.at((at + length).min(CALM), Event::Store(false));
         }
         if self.setup.steps {
-            for _ in 0..1 + self.draws.below(2) {
+            for _ in 0..1 + self.rng.below(2) {
                 let at = self.some_time();
-                let by = 1_000 * i64::try_from(self.draws.below(20_000)).unwrap_or(0);
-                let back = self.draws.below(4) == 0;
+                let by = 1_000 * i64::try_from(self.rng.below(20_000)).unwrap_or(0);
+                let back = self.rng.below(4) == 0;
                 self.at(at, Event::Step(if back { -by / 4 } else { by }));
             }
         }
@@ -121,31 +121,31 @@ impl World {
     }
 
     fn some_time(&mut self) -> u64 {
-        SECOND + self.draws.below(CALM - 2 * SECOND)
+        SECOND + self.rng.below(CALM - 2 * SECOND)
     }
 
     fn prepare_faults(&mut self, index: usize) {
         let setup = self.setup.clone();
         if setup.crashes {
-            for _ in 0..self.draws.below(3) {
+            for _ in 0..self.rng.below(3) {
                 let at = self.some_time();
                 self.at(at, Event::Process(index, Happening::Crash));
             }
         }
         if setup.freezes {
-            for _ in 0..self.draws.below(3) {
+            for _ in 0..self.rng.below(3) {
                 let at = self.some_time();
-                let length = self.draws.below(9 * SECOND);
+                let length = self.rng.below(9 * SECOND);
                 self.at(at, Event::Process(index, Happening::Freeze(length)));
             }
         }
         if setup.stops {
-            for _ in 0..self.draws.below(3) {
+            for _ in 0..self.rng.below(3) {
                 let at = self.some_time();
                 self.at(at, Event::Process(index, Happening::Stop));
             }
         }
-        if setup.hangs && index > 0 && self.draws.below(2) == 0 {
+        if setup.hangs && index > 0 && self.rng.below(2) == 0 {
             let at = self.some_time();
             self.at(at, Event::Process(index, Happening::Hang));
         }
@@ -153,37 +153,37 @@ impl World {
 
     fn job_id(&mut self) -> JobId {
         let now = self.store_now();
-        JobId::from_uuid(self.draws.id(now))
+        JobId::from_uuid(self.rng.id(now))
     }
 
     fn prepare_job(&mut self, index: u64) {
         let id = self.job_id();
         let is_poison = self.setup.poison && index == 0;
         let task = if is_poison { POISON } else { WORK };
-        let max_attempts = if is_poison { 10 } else { 2 + self.draws.below(20) as u32 };
-        let on_lost = match !is_poison && self.draws.below(8) == 0 {
+        let max_attempts = if is_poison { 10 } else { 2 + self.rng.below(20) as u32 };
+        let on_lost = match !is_poison && self.rng.below(8) == 0 {
             true => OnLost::Abandon,
             false => OnLost::Rerun,
         };
-        let key = (!is_poison && self.draws.below(4) == 0).then(|| Key {
-            text: format!("key {}", self.draws.below(3)),
-            until: if self.draws.below(2) == 0 { KeyUntil::End } else { KeyUntil::Start },
-            on_conflict: match self.draws.below(2) {
+        let key = (!is_poison && self.rng.below(4) == 0).then(|| Key {
+            text: format!("key {}", self.rng.below(3)),
+            until: if self.rng.below(2) == 0 { KeyUntil::End } else { KeyUntil::Start },
+            on_conflict: match self.rng.below(2) {
                 0 => OnConflict::Keep,
                 _ => OnConflict::Replace,
             },
         });
-        let when = match self.draws.below(4) {
-            0 => When::After(Duration::from_millis(self.draws.below(4_000))),
+        let when = match self.rng.below(4) {
+            0 => When::After(Duration::from_millis(self.rng.below(4_000))),
             _ => When::Now,
         };
-        let priority = Priority::ALL[self.draws.below(4) as usize];
+        let priority = Priority::ALL[self.rng.below(4) as usize];
         let new = NewJob { key, when, priority, on_lost, max_attempts, ..NewJob::new(id, task) };
         self.prepare_wish(Wanted::Enqueue(Box::new(new)));
     }
 
     fn prepare_wish(&mut self, what: Wanted) {
-        let at = self.some_time() / 2 + if self.draws.below(2) == 0 { 0 } else { CALM / 3 };
+        let at = self.some_time() / 2 + if self.rng.below(2) == 0 { 0 } else { CALM / 3 };
         self.wishes.push(Wish { what, first_sent: None, is_done: false });
         self.at(at, Event::Wish(self.wishes.len() - 1));
     }
@@ -197,19 +197,19 @@ impl World {
                 Wanted::Command(_) => None,
             })
             .collect();
-        let job = jobs[self.draws.below(jobs.len() as u64) as usize];
+        let job = jobs[self.rng.below(jobs.len() as u64) as usize];
         let count = self.setup.schedules.len() as u64;
-        let schedule = match self.draws.below(count + 1) {
+        let schedule = match self.rng.below(count + 1) {
             index if index < count => format!("s{index}"),
             _ => DYNAMIC.to_owned(),
         };
-        let until = match self.draws.below(2) {
+        let until = match self.rng.below(2) {
             0 => None,
             _ => Some(self.pause_end()),
         };
         let id = self.job_id();
-        let period = Duration::from_millis(500 + self.draws.below(3_000));
-        let command = match self.draws.below(14) {
+        let period = Duration::from_millis(500 + self.rng.below(3_000));
+        let command = match self.rng.below(14) {
             0 | 1 => {
                 let (by, reason) = ("me".to_owned(), "so".to_owned());
                 Command::Pause { schedule, until, by, reason }
@@ -217,7 +217,7 @@ impl World {
             2 | 3 => Command::Resume { schedule },
             4 => Command::RunNow { schedule, job: id },
             5 => {
-                let rule = match self.draws.below(3) {
+                let rule = match self.rng.below(3) {
                     0 => None,
                     1 => Some(rules::rate(period, period)),
                     _ => Some(rules::computed(period, Duration::from_millis(70))),
@@ -229,7 +229,7 @@ impl World {
             8 => Command::Delete { job },
             9 => Command::Remove { schedule: DYNAMIC.to_owned() },
             _ => {
-                let rule = match self.draws.below(3) {
+                let rule = match self.rng.below(3) {
                     0 => rules::rate(period, period),
                     1 => rules::delay(period, period),
                     _ => rules::computed(period, Duration::from_millis(30)),
@@ -241,6 +241,6 @@ impl World {
     }
 
     fn pause_end(&mut self) -> StoreTime {
-        self.store_now().after(Duration::from_millis(self.draws.below(25 * SECOND / MILLI)))
+        self.store_now().after(Duration::from_millis(self.rng.below(25 * SECOND / MILLI)))
     }
 }

@@ -7,8 +7,8 @@ use crate::pool::Pool;
 use crate::setup::Setup;
 use scheduler_node::Channel;
 use scheduler_node::Config;
-use scheduler_node::Draws;
 use scheduler_node::Node;
+use scheduler_node::Rng;
 use scheduler_node::Tick;
 
 /// A process that a supervisor starts again when it has died.
@@ -32,31 +32,31 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(index: usize, setup: &Setup, draws: &mut Draws) -> Self {
-        let drift = i64::try_from(draws.below(801)).unwrap_or(0) - 400;
+    pub(crate) fn new(index: usize, setup: &Setup, rng: &mut Rng) -> Self {
+        let drift = i64::try_from(rng.below(801)).unwrap_or(0) - 400;
         Self {
             life: 0,
             node: None,
-            config: Arc::new(setup.config(index, false, draws)),
+            config: Arc::new(setup.config(index, false, rng)),
             pool: Pool::default(),
             wakes: [None; 2],
             frozen_until: 0,
             is_hung: false,
             is_other_build: false,
             drift,
-            offset: draws.below(1 << 40),
+            offset: rng.below(1 << 40),
         }
     }
 
-    pub(crate) fn start(&mut self, index: usize, setup: &Setup, now: u64, draws: &mut Draws) {
+    pub(crate) fn start(&mut self, index: usize, setup: &Setup, now: u64, rng: &mut Rng) {
         self.life += 1;
         // A deploy, or a rollback.
-        self.is_other_build = setup.builds && draws.below(2) == 0;
-        self.config = Arc::new(setup.config(index, self.is_other_build, draws));
-        let seed = (u128::from(draws.number()) << 64) | u128::from(draws.number());
+        self.is_other_build = setup.builds && rng.below(2) == 0;
+        self.config = Arc::new(setup.config(index, self.is_other_build, rng));
+        let seed = (u128::from(rng.number()) << 64) | u128::from(rng.number());
         let rules = Arc::clone(&setup.rules);
         let now = self.tick(now);
-        self.node = Some(Node::new(Arc::clone(&self.config), rules, Draws::new(seed), now));
+        self.node = Some(Node::new(Arc::clone(&self.config), rules, Rng::new(seed), now));
         self.pool = Pool::default();
         (self.wakes, self.frozen_until, self.is_hung) = ([None; 2], 0, false);
     }

@@ -7,7 +7,7 @@ use scheduler_store::{Definition, OnLost, Overlap, Payload, Priority, Rule};
 
 use crate::body::{POISON, WORK};
 use crate::rules::{self, SimRules};
-use scheduler_node::Draws;
+use scheduler_node::Rng;
 use scheduler_node::Safeguards;
 use scheduler_node::{Config, TaskConfig};
 use scheduler_node::{Misfire, Policy};
@@ -41,20 +41,20 @@ const fn ms(millis: u64) -> Duration {
 }
 
 impl Setup {
-    pub(crate) fn draw(draws: &mut Draws, safeguards: Safeguards) -> Self {
-        let poison = draws.below(8) == 0;
-        let mut some = |parts: u64| draws.below(parts) == 0;
+    pub(crate) fn draw(rng: &mut Rng, safeguards: Safeguards) -> Self {
+        let poison = rng.below(8) == 0;
+        let mut some = |parts: u64| rng.below(parts) == 0;
         let (crashes, freezes, hangs) =
             (!poison && some(2), !poison && some(3), !poison && some(8));
         let (stops, steps, outages) = (some(2), some(4), !poison && some(4));
         let (builds, commands, is_short) = (some(3), some(2), some(3));
         let is_network = !poison && some(2);
-        let network = if is_network { 4 + draws.below(30) } else { 0 };
+        let network = if is_network { 4 + rng.below(30) } else { 0 };
         let mut sim_rules = SimRules::default();
-        let count = draws.below(4) as usize;
-        let schedules = (0..count).map(|index| definition(index, draws, &mut sim_rules)).collect();
+        let count = rng.below(4) as usize;
+        let schedules = (0..count).map(|index| definition(index, rng, &mut sim_rules)).collect();
         Self {
-            processes: 1 + draws.below(3) as usize + usize::from(hangs),
+            processes: 1 + rng.below(3) as usize + usize::from(hangs),
             network,
             crashes,
             freezes,
@@ -70,7 +70,7 @@ impl Setup {
             other_rule: rules::computed(ms(1_700), ms(300)),
             rules: Arc::new(sim_rules),
             // A clock that is set forward may end a retention at once.
-            keep_done: if draws.below(3) == 0 && !steps {
+            keep_done: if rng.below(3) == 0 && !steps {
                 ms(500)
             } else {
                 Duration::from_secs(3_600)
@@ -80,7 +80,7 @@ impl Setup {
     }
 
     /// The configuration of a process.
-    pub(crate) fn config(&self, process: usize, other_build: bool, draws: &mut Draws) -> Config {
+    pub(crate) fn config(&self, process: usize, other_build: bool, rng: &mut Rng) -> Config {
         let mut definitions = self.schedules.clone();
         if let Some(first) = definitions.first_mut().filter(|_| other_build) {
             first.rule = self.other_rule.clone();
@@ -88,7 +88,7 @@ impl Setup {
         if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
             second.calculator = "2".to_owned();
         }
-        let threads = (draws.below(3) == 0).then(|| 1 + draws.below(2) as u32);
+        let threads = (rng.below(3) == 0).then(|| 1 + rng.below(2) as u32);
         let pool = threads.map(|_| 0);
         let task = |name: &str, limit| {
             let name: Arc<str> = Arc::from(name);
@@ -103,41 +103,41 @@ impl Setup {
             prune_every: Duration::from_secs(3),
             compare_every: Duration::from_secs(6),
             answer_limit: self.lease / 4,
-            workers: 1 + draws.below(4) as u32,
+            workers: 1 + rng.below(4) as u32,
             pools: threads.into_iter().collect(),
-            prefetch_max: draws.below(3) as u32 * 5,
-            tasks: vec![task(WORK, (draws.below(3) == 0).then_some(2)), task(POISON, None)],
+            prefetch_max: rng.below(3) as u32 * 5,
+            tasks: vec![task(WORK, (rng.below(3) == 0).then_some(2)), task(POISON, None)],
             definitions,
             lost_spread: ms(300),
             keep_done: self.keep_done,
             keep_parked: Duration::from_secs(3_600),
-            catch_up_limit: 1 + draws.below(5) as u32,
+            catch_up_limit: 1 + rng.below(5) as u32,
             safeguards: self.safeguards,
             ..Config::default()
         }
     }
 }
 
-fn definition(index: usize, draws: &mut Draws, rules: &mut SimRules) -> Definition {
-    let period = ms(400 + draws.below(16) * 250);
-    let rule = match draws.below(6) {
-        0 | 1 => rules::rate(ms(draws.below(2_000)), period),
-        2 => rules::delay(ms(draws.below(2_000)), period),
-        3 => rules::once(ms(draws.below(15_000))),
-        _ => rules::computed(period, ms(draws.below(1_000))),
+fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> Definition {
+    let period = ms(400 + rng.below(16) * 250);
+    let rule = match rng.below(6) {
+        0 | 1 => rules::rate(ms(rng.below(2_000)), period),
+        2 => rules::delay(ms(rng.below(2_000)), period),
+        3 => rules::once(ms(rng.below(15_000))),
+        _ => rules::computed(period, ms(rng.below(1_000))),
     };
-    let misfire = match draws.below(3) {
+    let misfire = match rng.below(3) {
         0 => Misfire::RunOnce,
         1 => Misfire::Skip,
-        _ => Misfire::CatchUp(ms(1_000 + draws.below(10) * 1_000)),
+        _ => Misfire::CatchUp(ms(1_000 + rng.below(10) * 1_000)),
     };
-    let jitter = if draws.below(4) == 0 { ms(200) } else { Duration::ZERO };
-    let overlap = match draws.below(3) {
+    let jitter = if rng.below(4) == 0 { ms(200) } else { Duration::ZERO };
+    let overlap = match rng.below(3) {
         0 => Overlap::Skip,
         1 => Overlap::QueueOne,
         _ => Overlap::Allow,
     };
-    let on_lost = if draws.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
+    let on_lost = if rng.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
     let name = format!("s{index}");
     rules.policies.insert(name.clone(), Policy { misfire, jitter, until: None });
     Definition { overlap, on_lost, ..plain(&name, rule) }

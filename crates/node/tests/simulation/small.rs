@@ -22,8 +22,8 @@ use scheduler_store::{
 use crate::body::WORK;
 use crate::rules::{self, SimRules};
 use crate::setup::plain;
-use scheduler_node::Draws;
 use scheduler_node::Node;
+use scheduler_node::Rng;
 use scheduler_node::Tick;
 use scheduler_node::{Answer, Channel, Request, RequestId};
 use scheduler_node::{Config, TaskConfig};
@@ -111,7 +111,7 @@ impl Small {
         let config = Arc::new(config);
         let node = |seed| {
             let rules = Arc::new(SimRules::default());
-            Some(Node::new(Arc::clone(&config), rules, Draws::new(seed), Tick::default()))
+            Some(Node::new(Arc::clone(&config), rules, Rng::new(seed), Tick::default()))
         };
         let model = Model::new();
         let job =

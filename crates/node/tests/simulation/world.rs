@@ -12,7 +12,7 @@ use crate::checker::Checker;
 use crate::process::Process;
 use crate::setup::Setup;
 use crate::wire::{Event, Message, Reply, Sender, What};
-use scheduler_node::Draws;
+use scheduler_node::Rng;
 use scheduler_node::Safeguard;
 use scheduler_node::{Answer, Request};
 
@@ -37,7 +37,7 @@ pub(crate) enum Wanted {
 
 pub(crate) struct World {
     pub(crate) now: u64,
-    pub(crate) draws: Draws,
+    pub(crate) rng: Rng,
     pub(crate) seed: u64,
     pub(crate) setup: Setup,
     pub(crate) processes: Vec<Process>,
@@ -55,13 +55,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, setup: Setup, mut draws: Draws) -> Self {
+    pub(crate) fn new(seed: u64, setup: Setup, mut rng: Rng) -> Self {
         let processes =
-            (0..setup.processes).map(|index| Process::new(index, &setup, &mut draws)).collect();
+            (0..setup.processes).map(|index| Process::new(index, &setup, &mut rng)).collect();
         let checker = Checker::new(&setup);
         Self {
             now: SECOND,
-            draws,
+            rng,
             seed,
             setup,
             processes,
@@ -106,17 +106,17 @@ impl World {
     /// One in so many messages has a fault.
     fn has_fault(&mut self) -> bool {
         let network = self.setup.network;
-        !self.is_calm && network > 0 && self.draws.below(network) == 0
+        !self.is_calm && network > 0 && self.rng.below(network) == 0
     }
 
     fn latency(&mut self) -> u64 {
-        100_000 + self.draws.below(2 * MILLI)
+        100_000 + self.rng.below(2 * MILLI)
     }
 
     /// Late enough that most deadlines have passed.
     fn very_late(&mut self) -> u64 {
-        let most = if self.draws.below(3) == 0 { 12 * SECOND } else { 2 * SECOND };
-        self.draws.below(most)
+        let most = if self.rng.below(3) == 0 { 12 * SECOND } else { 2 * SECOND };
+        self.rng.below(most)
     }
 
     pub(crate) fn send(&mut self, message: Message) {
@@ -127,7 +127,7 @@ impl World {
             self.after(latency, Event::Reach(message));
             return;
         }
-        match self.draws.below(4) {
+        match self.rng.below(4) {
             0 => {}
             // No driver opens a session twice by itself.
             1 if !matches!(message.what, What::Node(Request::Open(_))) => {
@@ -146,7 +146,7 @@ impl World {
     pub(crate) fn reach(&mut self, message: &Message) {
         let latency = self.latency();
         if self.is_away {
-            if self.draws.below(2) == 0 {
+            if self.rng.below(2) == 0 {
                 let error = StoreError::Unavailable("away".to_owned());
                 let reply = match message.what {
                     What::Node(_) => Reply::Node(Err(error)),
@@ -162,7 +162,7 @@ impl World {
         self.checker.before(message, &self.model, self.now);
         let reply = self.execute(message, store_now);
         self.checker.after(message, &reply, &self.model, self.now, store_now);
-        let late = match (self.has_fault(), self.draws.below(2)) {
+        let late = match (self.has_fault(), self.rng.below(2)) {
             (true, 0) => return,
             (true, _) => self.very_late(),
             _ => 0,
@@ -224,7 +224,7 @@ impl World {
         if let Wanted::Enqueue(job) = &mut wish.what
             && !self.setup.safeguards.hold(Safeguard::R3)
         {
-            job.id = scheduler_store::JobId::from_uuid(self.draws.id(StoreTime::MIN));
+            job.id = scheduler_store::JobId::from_uuid(self.rng.id(StoreTime::MIN));
         }
         let not_after = match self.setup.safeguards.hold(Safeguard::R2) {
             true => self.store_now().after(patience),

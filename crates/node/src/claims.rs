@@ -11,8 +11,8 @@ use crate::tick::Tick;
 
 /// The jobs in hand: claimed, and not ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hand {
-    jobs: BTreeMap<(scheduler_store::JobId, u64), InHand>,
+pub(crate) struct Claims {
+    jobs: BTreeMap<(scheduler_store::JobId, u64), Claim>,
     begun: u32,
     /// How many were lost before.
     lost: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Hand {
 
 /// A job in hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InHand {
+pub(crate) struct Claim {
     pub(crate) session: SessionId,
     /// The task that runs it, which may have had another name.
     pub(crate) task: Arc<str>,
@@ -41,7 +41,7 @@ pub(crate) struct InHand {
 /// How long the work may take that is claimed before a worker is free for it.
 const PREFETCH: Duration = Duration::from_millis(75);
 
-impl Hand {
+impl Claims {
     pub(crate) fn take(
         &mut self,
         job: &StoredJob,
@@ -49,7 +49,7 @@ impl Hand {
         session: SessionId,
         now: Tick,
     ) {
-        let in_hand = InHand {
+        let claim = Claim {
             session,
             task: Arc::clone(&task.task),
             pool: task.pool,
@@ -61,10 +61,10 @@ impl Hand {
             is_cancelled: false,
         };
         self.lost += u32::from(job.lost > 0);
-        self.jobs.insert(key(job.held()), in_hand);
+        self.jobs.insert(key(job.held()), claim);
     }
 
-    pub(crate) fn get_mut(&mut self, held: Held) -> Option<&mut InHand> {
+    pub(crate) fn get_mut(&mut self, held: Held) -> Option<&mut Claim> {
         self.jobs.get_mut(&key(held))
     }
 
@@ -76,14 +76,14 @@ impl Hand {
         self.jobs.is_empty()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Held, &InHand)> {
-        self.jobs.iter().map(|((job, fence), in_hand)| {
-            (Held { job: *job, fence: scheduler_store::Fence(*fence) }, in_hand)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Held, &Claim)> {
+        self.jobs.iter().map(|((job, fence), claim)| {
+            (Held { job: *job, fence: scheduler_store::Fence(*fence) }, claim)
         })
     }
 
     /// Those that wait for a worker, if a condition holds.
-    pub(crate) fn waiting(&self, is_meant: impl Fn(&InHand) -> bool) -> Vec<Held> {
+    pub(crate) fn waiting(&self, is_meant: impl Fn(&Claim) -> bool) -> Vec<Held> {
         let waiting = self.iter().filter(|(_, job)| job.begun.is_none() && is_meant(job));
         waiting.map(|(held, _)| held).collect()
     }
@@ -99,7 +99,7 @@ impl Hand {
     }
 
     /// A job is not in hand any more: it has ended, or was given back.
-    pub(crate) fn remove(&mut self, held: Held, now: Tick) -> Option<InHand> {
+    pub(crate) fn remove(&mut self, held: Held, now: Tick) -> Option<Claim> {
         let job = self.jobs.remove(&key(held))?;
         self.lost -= u32::from(job.was_lost);
         if let Some(begun) = job.begun {
@@ -126,8 +126,8 @@ impl Hand {
 
     /// How many jobs may be claimed: one for each free worker, and as many more as take [`PREFETCH`].
     pub(crate) fn room(&self, config: &Config) -> u32 {
-        let in_hand = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
-        config.workers.saturating_add(self.prefetch(config)).saturating_sub(in_hand)
+        let claim = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
+        config.workers.saturating_add(self.prefetch(config)).saturating_sub(claim)
     }
 
     /// INVARIANT: what waits takes less than half a lease, by the average.
@@ -170,7 +170,7 @@ impl Hand {
         self.left(task.limit, |job| job.task == task.task)
     }
 
-    fn left(&self, limit: Option<u32>, is_counted: impl Fn(&InHand) -> bool) -> u32 {
+    fn left(&self, limit: Option<u32>, is_counted: impl Fn(&Claim) -> bool) -> u32 {
         let Some(limit) = limit else { return u32::MAX };
         let count = self.jobs.values().filter(|job| is_counted(job)).count();
         limit.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX))

@@ -8,22 +8,22 @@ use scheduler_store::{StoreTime, Uuid};
 ///
 /// Identities come from it, so two processes must not have the same seed: take one of 128 random bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Draws {
+pub struct Rng {
     low: u64,
     high: u64,
 }
 
-impl Draws {
+impl Rng {
     /// A generator from a seed.
     #[must_use]
     pub fn new(seed: u128) -> Self {
         let (low, high) = (seed as u64, (seed >> 64) as u64);
-        let mut draws = Self { low: mix(low), high: mix(high ^ 0x9E37_79B9_7F4A_7C15) };
-        if (draws.low, draws.high) == (0, 0) {
-            draws.low = 1;
+        let mut rng = Self { low: mix(low), high: mix(high ^ 0x9E37_79B9_7F4A_7C15) };
+        if (rng.low, rng.high) == (0, 0) {
+            rng.low = 1;
         }
-        draws.number();
-        draws
+        rng.number();
+        rng
     }
 
     /// The next number.
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn identities_are_of_version_7_and_in_the_order_of_time() {
-        let mut draws = Draws::new(7);
-        let early = draws.id(StoreTime::from_micros(1_000_000));
-        let late = draws.id(StoreTime::from_micros(1_001_000));
+        let mut rng = Rng::new(7);
+        let early = rng.id(StoreTime::from_micros(1_000_000));
+        let late = rng.id(StoreTime::from_micros(1_001_000));
         assert!(early < late);
         assert_eq!((early.get_version_num(), late.get_version_num()), (7, 7));
     }

@@ -20,7 +20,7 @@ const ROLLBACKS_MAX: u32 = 5;
 
 /// Whether a request may be sent again if its connection turns out to be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum RetryOnDisconnect {
     /// Once, on a new connection: twice is the same as once.
     Once,
     /// Never.
@@ -28,15 +28,15 @@ pub(crate) enum Again {
 }
 
 /// One connection, made when it is needed.
-pub(crate) struct Lane {
+pub(crate) struct ConnectionThread {
     connect: Arc<Connect>,
-    calls: Calls<Line>,
+    calls: Calls<ConnectionState>,
 }
 
-impl Lane {
+impl ConnectionThread {
     pub(crate) fn new(name: &'static str, connect: Arc<Connect>) -> Self {
         let each = Arc::clone(&connect);
-        let line = move || Line { name, connect: Arc::clone(&each), session: None };
+        let line = move || ConnectionState { name, connect: Arc::clone(&each), session: None };
         Self { connect, calls: Calls::new(name, line) }
     }
 
@@ -44,7 +44,7 @@ impl Lane {
     /// others then, it is not executed, and answered as one that came too late.
     pub(crate) fn call<R: Send + 'static>(
         &self,
-        again: Again,
+        again: RetryOnDisconnect,
         mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         self.calls.call(self.connect.patience(), move |line| line.run(again, &mut work))
@@ -52,21 +52,23 @@ impl Lane {
 }
 
 /// What the thread of a lane has.
-struct Line {
+struct ConnectionState {
     name: &'static str,
     connect: Arc<Connect>,
     session: Option<Session>,
 }
 
-impl Line {
+impl ConnectionState {
     fn run<R>(
         &mut self,
-        again: Again,
+        again: RetryOnDisconnect,
         work: &mut impl FnMut(&mut Session) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
-        let (mut rollbacks, mut may_repeat) = (0, again == Again::Once);
+        let (mut rollbacks, mut may_repeat) = (0, again == RetryOnDisconnect::Once);
         // The server may have ended an idle connection: nothing was sent on it, so that another one may be used.
-        if again == Again::Never && self.session.as_mut().is_some_and(Session::has_ended) {
+        if again == RetryOnDisconnect::Never
+            && self.session.as_mut().is_some_and(Session::has_ended)
+        {
             self.session = None;
         }
         loop {

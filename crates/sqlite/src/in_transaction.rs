@@ -15,20 +15,20 @@ use crate::tx::Tx;
 ///
 /// Of a transaction that began as [`Deferred`](rusqlite::TransactionBehavior::Deferred) and has read, SQLite may refuse the
 /// first write while another connection writes; begin it as `Immediate`.
-pub struct Within<'a> {
+pub struct InTransaction<'a> {
     db: &'a Connection,
     tables: Tables,
     clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for Within<'_> {
+impl fmt::Debug for InTransaction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Within").finish_non_exhaustive()
+        f.debug_struct("InTransaction").finish_non_exhaustive()
     }
 }
 
-impl<'a> Within<'a> {
-    /// A transaction on a file whose tables have the default prefix. [`Sqlite::within`](crate::Sqlite::within) knows others.
+impl<'a> InTransaction<'a> {
+    /// A transaction on a file whose tables have the default prefix. [`Sqlite::in_transaction`](crate::Sqlite::in_transaction) knows others.
     #[must_use]
     pub fn new(transaction: &'a Transaction<'_>) -> Self {
         Self::with(transaction, Tables::DEFAULT, Arc::new(SystemClock))
@@ -51,7 +51,7 @@ impl<'a> Within<'a> {
     }
 }
 
-impl EnqueueIn for Within<'_> {
+impl EnqueueIn for InTransaction<'_> {
     /// All or none, whatever becomes of the transaction.
     fn enqueue(&mut self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
         jobs.iter().try_for_each(NewJob::check)?;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::draws::Draws;
+use crate::rng::Rng;
 use crate::tick::Tick;
 
 /// A store that does not answer, over both connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Away {
+pub(crate) struct StoreBackoff {
     since: Option<Tick>,
     failures: u32,
     next: Tick,
@@ -19,12 +19,12 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// The longest: what is due when the store is back begins within a few seconds.
 const LONGEST: Duration = Duration::from_millis(1_500);
 
-impl Away {
+impl StoreBackoff {
     /// A request was not answered. Returns true if that is to be reported.
-    pub(crate) fn failed(&mut self, is_certain: bool, now: Tick, draws: &mut Draws) -> bool {
+    pub(crate) fn failed(&mut self, is_certain: bool, now: Tick, rng: &mut Rng) -> bool {
         self.since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
-        self.wait(now, draws);
+        self.wait(now, rng);
         let is_news = !self.is_told && (is_certain || self.failures > 1);
         self.is_told |= is_news;
         is_news
@@ -37,9 +37,9 @@ impl Away {
     }
 
     /// A request is sent: while the store is away, the next one waits.
-    pub(crate) fn asked(&mut self, now: Tick, draws: &mut Draws) {
+    pub(crate) fn asked(&mut self, now: Tick, rng: &mut Rng) {
         if self.failures > 0 {
-            self.wait(now, draws);
+            self.wait(now, rng);
         }
     }
 
@@ -48,9 +48,9 @@ impl Away {
         self.next
     }
 
-    fn wait(&mut self, now: Tick, draws: &mut Draws) {
+    fn wait(&mut self, now: Tick, rng: &mut Rng) {
         let wait = (SHORTEST * self.failures.clamp(1, 3)).min(LONGEST);
-        let jitter = Duration::from_nanos(draws.below(wait.as_nanos() as u64 / 5 + 1));
+        let jitter = Duration::from_nanos(rng.below(wait.as_nanos() as u64 / 5 + 1));
         self.next = self.next.max(now.after(wait + jitter));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::rusqlite::{Connection, TransactionBehavior};
-use scheduler_sqlite::{Sqlite, Within};
+use scheduler_sqlite::{InTransaction, Sqlite};
 use scheduler_store::{
     EnqueueIn as _, Enqueued, JobFilter, Key, KeyUntil, NewJob, OnConflict, Refusal, Store,
     StoreError,
@@ -23,7 +23,7 @@ fn jobs_exist_if_and_when_the_transaction_is_committed() {
     for is_committed in [false, true] {
         let tx = db.transaction().unwrap();
         tx.execute("INSERT INTO invoice VALUES (17)", []).unwrap();
-        let answers = store.within(&tx).enqueue(&jobs(1..3, "a").jobs).unwrap();
+        let answers = store.in_transaction(&tx).enqueue(&jobs(1..3, "a").jobs).unwrap();
         assert_eq!(answers, [Enqueued::Accepted, Enqueued::Accepted]);
         assert_eq!(count(&store), 0);
         if is_committed {
@@ -47,11 +47,12 @@ fn r3_identities_keys_and_checks_are_those_of_the_store() {
         let key = Some(Key { text: "k".to_owned(), until, on_conflict });
         NewJob { key, ..NewJob::new(id(number), "a") }
     };
-    let mut within = Within::new(&tx);
-    let answers = within.enqueue(&[NewJob::new(id(1), "a"), with_key(2), with_key(3), with_key(2)]);
+    let mut transaction = InTransaction::new(&tx);
+    let answers =
+        transaction.enqueue(&[NewJob::new(id(1), "a"), with_key(2), with_key(3), with_key(2)]);
     let (accepted, kept) = (Enqueued::Accepted, Enqueued::Kept(id(2)));
     assert_eq!(answers.unwrap(), [accepted, accepted, kept, accepted]);
-    let bad = within.enqueue(&[NewJob::new(id(9), "a"), NewJob::new(id(10), "a\0")]);
+    let bad = transaction.enqueue(&[NewJob::new(id(9), "a"), NewJob::new(id(10), "a\0")]);
     assert!(matches!(bad, Err(StoreError::Refused(Refusal::Unstorable { .. }))));
     tx.commit().unwrap();
     assert_eq!(count(test.store()), 2);
@@ -65,10 +66,10 @@ fn jobs_of_a_request_that_failed_are_not_kept_by_the_transaction() {
     db.execute_batch("CREATE TRIGGER no BEFORE INSERT ON scheduler_job WHEN new.task = 'bad' BEGIN SELECT raise(ABORT, 'no'); END")
         .unwrap();
     let tx = db.transaction().unwrap();
-    let mut within = store.within(&tx);
-    let failed = within.enqueue(&[NewJob::new(id(1), "a"), NewJob::new(id(2), "bad")]);
+    let mut transaction = store.in_transaction(&tx);
+    let failed = transaction.enqueue(&[NewJob::new(id(1), "a"), NewJob::new(id(2), "bad")]);
     assert!(matches!(failed, Err(StoreError::Unavailable(_))));
-    assert_eq!(within.enqueue(&[NewJob::new(id(3), "a")]).unwrap(), [Enqueued::Accepted]);
+    assert_eq!(transaction.enqueue(&[NewJob::new(id(3), "a")]).unwrap(), [Enqueued::Accepted]);
     tx.commit().unwrap();
     assert_eq!(count(&store), 1);
 }
@@ -80,17 +81,17 @@ fn a_prefix_and_a_lock_are_told_of() {
     let mut db = Connection::open(folder.file()).unwrap();
     let tx = db.transaction().unwrap();
     assert!(
-        Within::new(&tx).enqueue(&jobs(1..2, "a").jobs).is_err(),
+        InTransaction::new(&tx).enqueue(&jobs(1..2, "a").jobs).is_err(),
         "no tables of the default prefix"
     );
-    assert!(store.within(&tx).enqueue(&jobs(1..2, "a").jobs).is_ok());
+    assert!(store.in_transaction(&tx).enqueue(&jobs(1..2, "a").jobs).is_ok());
     tx.commit().unwrap();
     assert_eq!(count(&store), 1);
     let mut other = Connection::open(folder.file()).unwrap();
     other.busy_timeout(std::time::Duration::ZERO).unwrap();
     let held = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let tx = other.transaction().unwrap();
-    let answer = store.within(&tx).enqueue(&jobs(2..3, "a").jobs);
+    let answer = store.in_transaction(&tx).enqueue(&jobs(2..3, "a").jobs);
     assert!(
         matches!(&answer, Err(StoreError::Unavailable(text)) if text.contains("Immediate")),
         "{answer:?}"

@@ -10,7 +10,7 @@ use crate::tick::Tick;
 
 /// The leases of other sessions, as they were last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Others {
+pub(crate) struct PeerLeases {
     seen: BTreeMap<SessionId, Seen>,
 }
 
@@ -23,7 +23,7 @@ struct Seen {
     until: Tick,
 }
 
-impl Others {
+impl PeerLeases {
     /// A poll that was sent and answered at these instants has shown all leases.
     pub(crate) fn observe(&mut self, leases: &[Lease], sent: Tick, arrived: Tick) {
         let former = std::mem::take(&mut self.seen);
@@ -77,7 +77,7 @@ mod tests {
         let at = |seconds: u64| Tick::from_nanos(seconds * 1_000_000_000);
         let session = SessionId::from_uuid(Uuid::from_u128(1));
         let lease = |mark, has_run_out| [Lease { session, mark, has_run_out }];
-        let mut others = Others::default();
+        let mut others = PeerLeases::default();
         others.observe(&lease(1, true), at(0), at(1));
         others.observe(&lease(1, true), at(10), at(11));
         assert_eq!(others.dead(LEASE, Safeguards::default()), [], "seen for 9 s only");
