@@ -1,4 +1,4 @@
-//! The thread pool without annotations: the crate `scheduler-core`.
+//! The thread pool without annotations: the pool and its handles, from the crate `scheduler-core`.
 //!
 //! Use it for work that has no name and no policies: delays and timeouts that a program makes by the thousand,
 //! calls whose result is waited for, a `ScheduledThreadPoolExecutor` in code that comes from Java. It knows no
@@ -20,22 +20,21 @@
 //! [`Run`](crate::Run) one of a scheduled task.
 
 pub use scheduler_core::pool::{
-    Alarm, Begun, PoolBuilder, QueuedTask, RejectionHandler, RejectionPolicy, RunState,
-    ScheduledThreadPool, ShutdownPolicy, Sleep, Stepped, ThreadFactory, UnstartedTask, VirtualRun,
-    VirtualWorkers, Wake, WorkerThread,
+    PoolBuilder, QueuedTask, RejectionHandler, RejectionPolicy, RunState, ScheduledThreadPool,
+    ShutdownPolicy, Sleep, ThreadFactory, UnstartedTask, WorkerThread,
 };
 pub use scheduler_core::task::{
-    Body, Fallible, Fire, Fired, OnceBody, OnceFutureBody, Task, TaskFuture, TaskHandle, TaskId,
-    TaskValue, Timer, fallible,
+    Body, Fallible, OnceBody, OnceFutureBody, Task, TaskFuture, TaskHandle, TaskId, TaskValue,
+    fallible,
 };
-pub use scheduler_core::time::{Clock, Due, ManualClock, Now, SystemClock, Tick, WallTime};
+pub use scheduler_core::time::{Clock, ManualClock, Now, SystemClock, Tick, WallTime};
 pub use scheduler_core::trigger::{
     CronTrigger, DstGap, DstOverlap, NextFireTime, SystemZoneError, Trigger, TriggerContext, Zone,
     ZoneChange,
 };
 pub use scheduler_core::{Error, PoolStats};
 
-/// How a task of the pool failed.
+/// The failures of tasks of a pool.
 pub mod error {
     pub use scheduler_core::error::Failure;
 }

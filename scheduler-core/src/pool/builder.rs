@@ -191,6 +191,7 @@ impl PoolBuilder {
     }
 
     /// Lets a test take the steps of the workers by hand instead of starting threads.
+    #[doc(hidden)]
     pub fn virtual_workers(mut self, workers: &VirtualWorkers) -> Self {
         self.starter = Some(Arc::new(workers.clone()));
         self
