@@ -106,6 +106,18 @@ fn a_pool_that_nobody_configures_is_refused() {
     );
 }
 
+#[scheduled(fixed_delay = "1h", initial_delay = "1h", scheduler = "io")]
+fn as_in_spring() {}
+
+#[test]
+fn springs_name_for_the_pool_means_the_same() {
+    let (builder, ..) = builder();
+    let builder = builder.tasks(tasks![as_in_spring]).pool("io", Pool::new().size(1));
+    let scheduler = builder.spawn().unwrap();
+    assert_eq!(&*scheduler.tasks().list()[0].facts.pool, "io");
+    scheduler.shutdown().unwrap();
+}
+
 #[test]
 fn the_settings_of_a_pool_that_is_not_there_can_be_pasted() {
     let toml = "[scheduler.tasks.import]\npool = \"disk & net\"\n";

@@ -105,12 +105,13 @@ impl Layer {
         found.into_iter().map(|index: usize| &self.lines[index])
     }
 
-    /// The calls of `builder.set`, where a setting may lack the `scheduler.`. The later of two values counts.
-    pub(super) fn from_builder(set: Vec<(String, String)>) -> Self {
+    /// The calls of `builder.set`, where a setting may lack the `scheduler.`: `is_ours` tells one by its first part. The later
+    /// of two values counts.
+    pub(super) fn from_builder(set: Vec<(String, String)>, is_ours: fn(&str) -> bool) -> Self {
         let mut lines: Vec<Line> = Vec::new();
         for (written, text) in set {
             let mut path = key::parts(&written);
-            let is_short = schema::is_ours(&path[0]);
+            let is_short = is_ours(&path[0]);
             if is_short {
                 path.insert(0, ROOT.to_owned());
             }
@@ -348,7 +349,7 @@ mod tests {
     fn the_builder_may_leave_the_root_out_and_have_second_thoughts() {
         let pairs = [("pool.size", "1"), ("reports.cron", "-"), ("scheduler.pool.size", "2")];
         let set = pairs.map(|(key, text)| (key.to_owned(), text.to_owned()));
-        let layer = Layer::from_builder(set.into());
+        let layer = Layer::from_builder(set.into(), |part| part == "pool");
         assert_eq!(
             shown(&layer),
             [

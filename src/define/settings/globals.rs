@@ -4,57 +4,64 @@ use std::time::Duration;
 
 use scheduler_expr::{check_zone_name, parse_delay};
 
-use super::parsed::{count, read};
+use super::node::NodeSettings;
+use super::parsed::{Spec, count, read_scalar, settings};
 use super::{Content, ROOT, Reading, Remark, ResolvedValue, SettingsError, key, schema, word};
 
-/// The settings under `scheduler`, if they are set.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Globals {
-    /// The name of a time zone.
-    pub(crate) zone: Option<String>,
-    pub(crate) pool_size: Option<usize>,
-    pub(crate) thread_name_prefix: Option<String>,
-    pub(crate) await_termination: Option<bool>,
-    pub(crate) await_termination_period: Option<Duration>,
-    pub(crate) keep_ended_tasks: Option<usize>,
-    pub(crate) node: super::NodeSettings,
+settings! {
+    /// The settings under `scheduler`, if they are set.
+    Globals {
+        /// The name of a time zone.
+        zone: String, "zone", "Europe/Berlin" => read_scalar(zone);
+        pool_size: usize, "pool.size", "4" => read_scalar(size);
+        thread_name_prefix: String, "thread-name-prefix", "scheduling-" => read_scalar(prefix);
+        await_termination: bool, AWAIT_TERMINATION, "true" => read_scalar(flag);
+        await_termination_period: Duration, AWAIT_TERMINATION_PERIOD, "30s" => read_scalar(limit);
+        keep_ended_tasks: usize, "keep-ended-tasks", "100" => read_scalar(tasks);
+    }
 }
 
-/// The settings under `scheduler.pools.<name>`.
-#[derive(Clone, Debug)]
-pub(crate) struct PoolSettings {
-    pub(crate) name: String,
-    pub(crate) size: Option<usize>,
-    pub(crate) thread_name_prefix: Option<String>,
+settings! {
+    /// The settings under `scheduler.pools.<name>`, if they are set.
+    PoolSettings {
+        size: usize, "size", "4" => read_scalar(size);
+        thread_name_prefix: String, "thread-name-prefix", "io-" => read_scalar(prefix);
+    }
 }
 
-/// What counts, and all that is wrong.
+/// The key of the switch that lets a stop wait for running tasks.
+pub(super) const AWAIT_TERMINATION: &str = "shutdown.await-termination";
+
+/// The key of the time for which a stop waits.
+pub(super) const AWAIT_TERMINATION_PERIOD: &str = "shutdown.await-termination-period";
+
+/// The settings under `scheduler`, but for those of pools, tasks and defaults.
+pub(super) fn specs() -> Vec<Spec> {
+    [Globals::SPECS, NodeSettings::SPECS].concat()
+}
+
+/// Returns true if a key that begins with this part is a setting.
+pub(super) fn is_ours(part: &str) -> bool {
+    let part = key::fold(part);
+    let tables = [Globals::SPECS, NodeSettings::SPECS];
+    let mut firsts = tables.into_iter().flatten().filter_map(|spec| spec.key.split('.').next());
+    [schema::POOLS, schema::TASKS, schema::DEFAULTS].contains(&&*part)
+        || firsts.any(|first| key::fold(first) == part)
+}
+
+/// The effective settings, and all that is wrong.
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) globals: Globals,
+    pub(crate) node: NodeSettings,
     /// The texts of the settings of the scheduler and its pools, by their keys.
     pub(super) texts: Vec<(String, ResolvedValue)>,
     pub(crate) faults: Vec<SettingsError>,
     pub(crate) remarks: Vec<Remark>,
 }
 
-/// What counts for the scheduler.
-pub(super) fn globals(reading: &mut Reading<'_>) -> Globals {
-    Globals {
-        zone: read(reading, ROOT, schema::ZONE, zone),
-        pool_size: read(reading, ROOT, schema::POOL_SIZE, size),
-        thread_name_prefix: read(reading, ROOT, schema::THREAD_NAME_PREFIX, prefix),
-        await_termination: read(reading, ROOT, schema::AWAIT_TERMINATION, flag),
-        await_termination_period: read(reading, ROOT, schema::AWAIT_TERMINATION_PERIOD, patience),
-        keep_ended_tasks: read(reading, ROOT, schema::KEEP_ENDED_TASKS, |text| {
-            count(text, "tasks")
-        }),
-        node: super::NodeSettings::of(reading),
-    }
-}
-
-/// What counts for the known pools, and for those that only settings name.
-pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettings> {
+/// The settings of the known pools, and of those that only settings name.
+pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<(String, PoolSettings)> {
     let mut names: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
     let sources = reading.sources;
     for line in sources.layers().flat_map(|layer| &layer.lines) {
@@ -68,11 +75,7 @@ pub(super) fn pools(reading: &mut Reading<'_>, known: &[&str]) -> Vec<PoolSettin
     }
     let pool = |name: String| {
         let table = format!("{ROOT}.{}.{name}", schema::POOLS);
-        PoolSettings {
-            size: read(reading, &table, schema::OF_POOL_SIZE, size),
-            thread_name_prefix: read(reading, &table, schema::OF_POOL_THREAD_NAME_PREFIX, prefix),
-            name,
-        }
+        (name, PoolSettings::read(reading, &table))
     };
     names.into_iter().map(pool).collect()
 }
@@ -96,8 +99,12 @@ fn flag(text: &str) -> Result<bool, SettingsError> {
         .map_err(|_| SettingsError::new(format!("{} is neither `true` nor `false`", word(text))))
 }
 
-/// How long a stop waits; zero means not at all.
-fn patience(text: &str) -> Result<Duration, SettingsError> {
+fn tasks(text: &str) -> Result<usize, SettingsError> {
+    count(text, "tasks")
+}
+
+/// Parses how long a stop waits; zero means not at all.
+fn limit(text: &str) -> Result<Duration, SettingsError> {
     parse_delay(text, None).map_err(|error| {
         let help = if text == "-" { Some("write `0s` not to wait") } else { error.help() };
         SettingsError::new(error.to_string()).help(help.map(str::to_owned))
@@ -116,4 +123,19 @@ fn prefix(text: &str) -> Result<String, SettingsError> {
         )));
     }
     Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_ours_are_known_by_their_first_part() {
+        for part in ["zone", "pool", "pools", "tasks", "shutdown", "thread_name_prefix"] {
+            assert!(is_ours(part), "{part}");
+        }
+        for part in ["", "scheduler", "reports", "size", "Zone"] {
+            assert!(!is_ours(part), "{part}");
+        }
+    }
 }

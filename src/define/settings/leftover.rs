@@ -3,8 +3,8 @@
 use scheduler_expr::{Attribute, nearest};
 
 use super::{
-    Content, Line, Names, PoolSettings, ROOT, Reading, Remark, SettingsError, Spec, defaults, key,
-    schema, variables, word,
+    Content, Line, Names, PoolSettings, ROOT, Reading, Remark, SettingsError, Spec, defaults,
+    globals, key, schema, variables, word,
 };
 
 /// The prefix of all variables.
@@ -27,9 +27,9 @@ pub(super) fn unknown_keys(reading: &mut Reading<'_>) {
             [table] if key::fold(table) == schema::POOLS => not_a_table(line, "scheduler.pools"),
             [table, name] if key::fold(table) == schema::POOLS => not_a_table(line, name),
             [table, _, rest @ ..] if key::fold(table) == schema::POOLS => {
-                unknown(line, rest, &schema::OF_POOL)
+                unknown(line, rest, PoolSettings::SPECS)
             }
-            rest => unknown(line, rest, schema::GLOBALS),
+            rest => unknown(line, rest, &globals::specs()),
         };
         reading.faults.extend(fault.map(|fault| fault.at(&line.source)));
     }
@@ -58,7 +58,7 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<SettingsErro
     let meant = meant.map(|key| format!("{table}.{key}"));
     Some(SettingsError::unknown(format!("setting {}", word(&written)), meant, || {
         let mut keys: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
-        if specs == schema::GLOBALS {
+        if table == ROOT {
             keys.extend(["defaults.<option>", "pools.<name>", "tasks.<name>"]);
         }
         format!("the settings under {} are {}", word(&format!("[{table}]")), keys.join(", "))
@@ -66,7 +66,11 @@ fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<SettingsErro
 }
 
 /// Warns of each variable with the prefix that was not read.
-pub(super) fn unknown_variables(reading: &mut Reading<'_>, known: &Names, pools: &[PoolSettings]) {
+pub(super) fn unknown_variables(
+    reading: &mut Reading<'_>,
+    known: &Names,
+    pools: &[(String, PoolSettings)],
+) {
     let sources = reading.sources;
     for variable in sources.environment.names_with(PREFIX) {
         let is_read = reading.used.contains(variable)
@@ -93,17 +97,17 @@ fn is_of_a_task(variable: &str) -> bool {
 }
 
 /// A known variable with a similar name.
-fn suggestion(variable: &str, known: &Names, pools: &[PoolSettings]) -> Option<String> {
+fn suggestion(variable: &str, known: &Names, pools: &[(String, PoolSettings)]) -> Option<String> {
     if let Some(rest) = variable.strip_prefix(variables::PREFIX) {
         return of_task(rest, known).map(|meant| format!("{}{meant}", variables::PREFIX));
     }
-    let globals = schema::GLOBALS.iter().map(|spec| format!("{ROOT}.{}", spec.key));
-    let of_pools = pools.iter().flat_map(|pool| {
-        let key = |spec: &Spec| format!("{ROOT}.{}.{}.{}", schema::POOLS, pool.name, spec.key);
-        schema::OF_POOL.iter().map(key).collect::<Vec<String>>()
+    let of_scheduler = globals::specs().into_iter().map(|spec| format!("{ROOT}.{}", spec.key));
+    let of_pools = pools.iter().flat_map(|(pool, _)| {
+        let key = |spec: &Spec| format!("{ROOT}.{}.{}.{}", schema::POOLS, pool, spec.key);
+        PoolSettings::SPECS.iter().map(key).collect::<Vec<String>>()
     });
     let special = schema::SPECIAL_VARIABLES.into_iter().map(str::to_owned);
-    let keys = globals
+    let keys = of_scheduler
         .chain(of_pools)
         .chain(defaults::options().map(defaults::key))
         .map(|key| key::variable(&key));

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use scheduler_expr::{Attribute, nearest};
 
-use super::{Content, Line, ROOT, Reading, Remark, Spec, is_bare, key, schema, visible, word};
+use super::{
+    Content, Line, PoolSettings, ROOT, Reading, Remark, Spec, globals, is_bare, key, schema,
+    visible, word,
+};
 
 /// Among more keys that placeholders ask for, no similar one is looked for.
 const COMPARED_MAX: usize = 1_000;
@@ -56,7 +59,7 @@ impl Misplaced {
 /// The mistake of a setting whose table is similar to `[scheduler]`.
 fn similar_root(line: &Line) -> Option<Misplaced> {
     let [root, first, ..] = line.path.as_slice() else { return None };
-    let is_similar = schema::is_ours(first) && nearest(root, [ROOT]).is_some();
+    let is_similar = globals::is_ours(first) && nearest(root, [ROOT]).is_some();
     is_similar.then(|| Misplaced {
         mistake: root.clone(),
         text: format!("table {} has no effect; did you mean `[{ROOT}]`?", word(root)),
@@ -123,7 +126,7 @@ fn right_place(line: &Line) -> Option<Misplaced> {
         rest if table == schema::TASKS => task_name(rest),
         [name] if table == schema::POOLS && is_empty => Some(std::slice::from_ref(name)),
         [name, rest @ ..] if table == schema::POOLS => {
-            known(rest, &schema::OF_POOL).map(|_| std::slice::from_ref(name))
+            known(rest, PoolSettings::SPECS).map(|_| std::slice::from_ref(name))
         }
         _ => None,
     };
@@ -132,7 +135,8 @@ fn right_place(line: &Line) -> Option<Misplaced> {
         let header = format!("[{ROOT}.{table}.{}]", name.join("."));
         return Some(Misplaced::outside(line, header, ""));
     }
-    let spec = known(parts, schema::GLOBALS)?;
+    let specs = globals::specs();
+    let spec = known(parts, &specs)?;
     let value = match &line.content {
         Content::Text(text) => text.as_str(),
         _ => spec.example,

@@ -85,9 +85,10 @@ use file::{ARRAY, Content, Line};
 use key::{SEPARATOR, fold, tails};
 use merge::{AttributeValues, RawAttributes};
 use names::Names;
+use parsed::Spec;
 use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
-use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT, Spec};
+use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT};
 use schema::{FILE, FILE_VARIABLE};
 use secret::Secrets;
 use source::{Raw, ResolvedValue, origins};
@@ -126,8 +127,9 @@ pub(crate) struct Application<'a> {
     overrides: Overrides,
     defaults: &'a AttributeValues,
     pub(crate) globals: Globals,
+    node: NodeSettings,
     /// The known pools in their order, then those that only settings name.
-    pub(crate) pools: Vec<PoolSettings>,
+    pub(crate) pools: Vec<(String, PoolSettings)>,
 }
 
 impl Given {
@@ -171,7 +173,8 @@ impl Settings {
             return Err(faults);
         }
         let Given { set, environment, defaults, secrets, .. } = given;
-        let (builder, secrets) = (Layer::from_builder(set), Secrets::new(&secrets));
+        let (builder, secrets) =
+            (Layer::from_builder(set, globals::is_ours), Secrets::new(&secrets));
         let sources = Sources { builder, environment, files, defaults, secrets };
         let is_dry_run = is_dry_run.unwrap_or_default();
         Ok(Self { sources, defaults: OnceLock::new(), is_dry_run })
@@ -195,11 +198,12 @@ impl Settings {
     /// may name others.
     pub(crate) fn apply<'a>(&'a self, names: &'a Names, pools: &[&str]) -> Application<'a> {
         let mut reading = Reading::new(&self.sources);
-        let globals = globals::globals(&mut reading);
+        let globals = Globals::read(&mut reading, ROOT);
+        let node = NodeSettings::read(&mut reading, ROOT);
         let pools = globals::pools(&mut reading, pools);
         let overrides = Overrides::read(&mut reading, names, None);
         let defaults = self.defaults(&mut reading);
-        Application { reading, names, overrides, defaults, globals, pools }
+        Application { reading, names, overrides, defaults, globals, node, pools }
     }
 
     /// Merges the settings of a task that is added later, and whose name is in the index. Settings of unknown
@@ -248,6 +252,6 @@ impl Application<'_> {
         misplaced::misplaced_keys(reading);
         leftover::unknown_variables(reading, self.names, &self.pools);
         let Reading { texts, faults, remarks, .. } = self.reading;
-        Applied { globals: self.globals, texts, faults, remarks }
+        Applied { globals: self.globals, node: self.node, texts, faults, remarks }
     }
 }

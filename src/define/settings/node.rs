@@ -1,45 +1,26 @@
-//! The settings of how this process takes part in the work of a store.
+//! The settings of the node: how this process takes part in the work of a store.
 
 use std::time::Duration;
 
-use scheduler_expr::{Kind, parse_period};
+use scheduler_expr::parse_period;
 
-use super::parsed::{count, read, read_as};
-use super::schema::of_node;
-use super::{ROOT, Reading, SettingsError, word};
+use super::parsed::{Spec, count, read_list, read_scalar, settings};
+use super::{Reading, SettingsError, word};
 
-/// The settings under `scheduler.node`, if they are set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NodeSettings {
-    pub(crate) lease: Option<Duration>,
-    pub(crate) renew_every: Option<Duration>,
-    pub(crate) reap_every: Option<Duration>,
-    pub(crate) poll_every: Option<Duration>,
-    pub(crate) answer_limit: Option<Duration>,
-    pub(crate) keep_done: Option<Duration>,
-    pub(crate) keep_parked: Option<Duration>,
-    pub(crate) concurrency: Option<u32>,
-    pub(crate) queues: Option<Vec<String>>,
-    pub(crate) label: Option<String>,
-    pub(crate) build: Option<String>,
-}
-
-impl NodeSettings {
-    /// What counts for the node.
-    pub(super) fn of(reading: &mut Reading<'_>) -> Self {
-        Self {
-            lease: read(reading, ROOT, of_node::LEASE, length),
-            renew_every: read(reading, ROOT, of_node::RENEW_EVERY, length),
-            reap_every: read(reading, ROOT, of_node::REAP_EVERY, length),
-            poll_every: read(reading, ROOT, of_node::POLL_EVERY, length),
-            answer_limit: read(reading, ROOT, of_node::ANSWER_LIMIT, length),
-            keep_done: read(reading, ROOT, of_node::KEEP_DONE, length),
-            keep_parked: read(reading, ROOT, of_node::KEEP_PARKED, length),
-            concurrency: read(reading, ROOT, of_node::CONCURRENCY, runs),
-            queues: read_as(reading, Kind::Tags, ROOT, of_node::QUEUES, queues),
-            label: read(reading, ROOT, of_node::LABEL, text),
-            build: read(reading, ROOT, of_node::BUILD, text),
-        }
+settings! {
+    /// The settings under `scheduler.node`, if they are set.
+    NodeSettings {
+        lease: Duration, "node.lease", "15s" => read_scalar(length);
+        renew_every: Duration, "node.renew-every", "5s" => read_scalar(length);
+        reap_every: Duration, "node.reap-every", "5s" => read_scalar(length);
+        poll_every: Duration, "node.poll-every", "1s" => read_scalar(length);
+        answer_limit: Duration, "node.answer-limit", "5s" => read_scalar(length);
+        concurrency: u32, "node.concurrency", "8" => read_scalar(runs);
+        queues: Vec<String>, "node.queues", "default, mail" => read_list(queues);
+        label: String, "node.label", "web-1" => read_scalar(text);
+        build: String, "node.build", "1.4.2" => read_scalar(text);
+        keep_done: Duration, "node.keep-done", "1d" => read_scalar(length);
+        keep_parked: Duration, "node.keep-parked", "30d" => read_scalar(length);
     }
 }
 

@@ -1,25 +1,69 @@
-//! Settings of the scheduler from text to value.
+//! Tables of settings of the scheduler, each read from text to value.
 
 use scheduler_expr::Kind;
 
-use super::{Reading, SettingsError, Spec, Subject, word};
+use super::{Reading, SettingsError, Subject, word};
 
-/// What a setting is set to; a fault if it cannot be parsed.
-pub(super) fn read<T>(
+/// A setting of the scheduler or of one of its pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    /// The key behind `scheduler.` or behind `scheduler.pools.<name>.`.
+    pub(super) key: &'static str,
+    /// A value to paste.
+    pub(super) example: &'static str,
+}
+
+/// A table of settings: a field for each, with its type, its key, a value to paste, and its parser.
+macro_rules! settings {
+    ($(#[$about:meta])* $name:ident {
+        $($(#[$doc:meta])* $field:ident: $type:ty, $key:expr, $example:literal => $read:ident($parse:expr);)*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub(crate) struct $name {
+            $($(#[$doc])* pub(crate) $field: Option<$type>,)*
+        }
+
+        impl $name {
+            pub(super) const SPECS: &'static [Spec] =
+                &[$(Spec { key: $key, example: $example }),*];
+
+            /// Reads all settings of the table. Adds a fault for each text that cannot be parsed.
+            pub(super) fn read(reading: &mut Reading<'_>, table: &str) -> Self {
+                Self {
+                    $($field: $read(reading, table, Spec { key: $key, example: $example }, $parse),)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use settings;
+
+/// Reads a setting that is a text, a number or a flag.
+pub(super) fn read_scalar<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,
     parse: fn(&str) -> Result<T, SettingsError>,
 ) -> Option<T> {
-    read_as(reading, Kind::Flag, table, spec, parse)
+    read_as(reading, Kind::Flag, (table, spec), parse)
 }
 
-/// Reads a setting that a file may set to what this kind of attribute takes.
-pub(super) fn read_as<T>(
+/// Reads a setting that a file may set to an array, too.
+pub(super) fn read_list<T>(
     reading: &mut Reading<'_>,
-    kind: Kind,
     table: &str,
     spec: Spec,
+    parse: fn(&str) -> Result<T, SettingsError>,
+) -> Option<T> {
+    read_as(reading, Kind::Tags, (table, spec), parse)
+}
+
+fn read_as<T>(
+    reading: &mut Reading<'_>,
+    kind: Kind,
+    (table, spec): (&str, Spec),
     parse: fn(&str) -> Result<T, SettingsError>,
 ) -> Option<T> {
     let name = format!("{table}.{}", spec.key);
@@ -32,23 +76,23 @@ pub(super) fn read_as<T>(
             reading.texts.push((name, valued));
             Some(value)
         }
-        Err(fault) => {
+        Err(error) => {
             let example = valued.source.assignment(&name, &name, spec.example);
             let (text, help) = match valued.unseen() {
                 Some(text) => (text, None),
-                None => (fault.text, fault.help),
+                None => (error.text, error.help),
             };
             let help = help.map(|help| format!("{help}; ")).unwrap_or_default();
-            let fault = SettingsError::new(format!("{}: {text}", subject.label))
+            let error = SettingsError::new(format!("{}: {text}", subject.label))
                 .note(valued.note())
                 .help(format!("{help}for example `{example}`"));
-            reading.faults.push(fault.at(&valued.source));
+            reading.faults.push(error.at(&valued.source));
             None
         }
     }
 }
 
-/// A whole number.
+/// Parses a whole number.
 pub(super) fn count(text: &str, what: &str) -> Result<usize, SettingsError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(SettingsError::new(format!("{} is not a whole number of {what}", word(text))));

@@ -2,7 +2,7 @@
 
 use scheduler_expr::Attribute;
 
-use super::{Applied, ROOT, ResolvedAttributes, ResolvedValue, Source, origins, schema, visible};
+use super::{Applied, ROOT, ResolvedAttributes, ResolvedValue, Source, globals, origins, visible};
 
 /// AttributeValues longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
@@ -29,7 +29,7 @@ pub(crate) fn report(
     tasks: &[ResolvedAttributes],
     fallbacks: &[Fallback],
 ) -> String {
-    let mut blocks = vec![globals(applied, fallbacks)];
+    let mut blocks = vec![settings(applied, fallbacks)];
     let mut tasks: Vec<&ResolvedAttributes> = tasks.iter().collect();
     tasks.sort_by_key(|task| &task.name);
     blocks.extend(tasks.into_iter().map(task));
@@ -52,7 +52,7 @@ pub(crate) fn report(
     out
 }
 
-fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
+fn settings(applied: &Applied, fallbacks: &[Fallback]) -> Block {
     let mut rows: Vec<[String; 3]> =
         applied.texts.iter().map(|(key, valued)| row(key, valued)).collect();
     for Fallback { key, text, source } in fallbacks {
@@ -61,12 +61,12 @@ fn globals(applied: &Applied, fallbacks: &[Fallback]) -> Block {
             rows.push(fallback);
         }
     }
-    let off = format!("{ROOT}.{}", schema::AWAIT_TERMINATION.key);
+    let off = format!("{ROOT}.{}", globals::AWAIT_TERMINATION);
     if let Some((_, off)) =
         applied.texts.iter().find(|(key, set)| *key == off && set.text == "false")
     {
-        let key = format!("{ROOT}.{}", schema::AWAIT_TERMINATION_PERIOD.key);
-        let source = format!("{}, {} = false", off.source, schema::AWAIT_TERMINATION.key);
+        let key = format!("{ROOT}.{}", globals::AWAIT_TERMINATION_PERIOD);
+        let source = format!("{}, {} = false", off.source, globals::AWAIT_TERMINATION);
         rows.retain(|[known, ..]| *known != key);
         rows.push([key, "0s".to_owned(), source]);
     }

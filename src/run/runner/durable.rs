@@ -15,7 +15,7 @@ use crate::define::calendar::Calendar;
 use crate::define::definition::Definition;
 use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
-use crate::define::settings::Globals;
+use crate::define::settings::NodeSettings;
 use crate::durable::{
     Client, DurableSchedule, JobTask, Jobs, Node, NodeOptions, NodeParts, NodeSetup, Simulated,
     faults, options_of,
@@ -77,8 +77,8 @@ impl Durable {
     }
 
     /// Applies the settings of the node. Returns the faults.
-    pub(super) fn configure(&mut self, settings: &Globals, pools: &[PoolPlan]) -> Vec<String> {
-        self.options = std::mem::take(&mut self.options).with_settings(settings.node.clone());
+    pub(super) fn configure(&mut self, settings: &NodeSettings, pools: &[PoolPlan]) -> Vec<String> {
+        self.options = std::mem::take(&mut self.options).with_settings(settings.clone());
         self.options.config(threads_of(pools), "").err().unwrap_or_default()
     }
 

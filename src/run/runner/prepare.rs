@@ -303,10 +303,10 @@ impl<'a> Preparation<'a> {
         self.faults.append(&mut self.missing);
         #[cfg(feature = "durable")]
         if let Some(durable) = &mut self.durable {
-            self.faults.extend(durable.configure(&applied.globals, &self.pools));
+            self.faults.extend(durable.configure(&applied.node, &self.pools));
         }
         #[cfg(not(feature = "durable"))]
-        if applied.globals.node != settings::NodeSettings::default() {
+        if applied.node != settings::NodeSettings::default() {
             let fault = "`scheduler.node` needs a store, and the program is built without\n\
                          help: cargo add scheduler-rs --features sqlite";
             self.faults.push(fault.to_owned());
@@ -413,14 +413,13 @@ fn pools(builder: &Builder, applied: &Application<'_>) -> Vec<PoolPlan> {
         size: size.unwrap_or_else(default_size).max(1),
         prefix: prefix.unwrap_or_else(|| "scheduling-".to_owned()),
     };
-    let others = applied.pools.iter().map(|settings| {
-        let given = builder.pools.get(&settings.name).cloned().unwrap_or_default();
-        let size = settings.size.or(given.size);
-        let prefix = settings.thread_name_prefix.clone();
+    let others = applied.pools.iter().map(|(name, settings)| {
+        let Pool { size, prefix } = builder.pools.get(name).cloned().unwrap_or_default();
+        let prefix = settings.thread_name_prefix.clone().or(prefix);
         PoolPlan {
-            name: settings.name.clone(),
-            size: size.unwrap_or_else(default_size).max(1),
-            prefix: prefix.or(given.prefix).unwrap_or_else(|| format!("{}-", settings.name)),
+            name: name.clone(),
+            size: settings.size.or(size).unwrap_or_else(default_size).max(1),
+            prefix: prefix.unwrap_or_else(|| format!("{name}-")),
         }
     });
     std::iter::once(default).chain(others).collect()

@@ -105,9 +105,9 @@ fn an_empty_table_where_a_value_belongs_is_refused() {
 fn an_empty_table_makes_a_pool() {
     let applied = toml("[scheduler.pools.slow]\n[scheduler.pools]\nbig = {}\n").apply();
     assert_eq!(applied.faults, []);
-    let names: Vec<&str> = applied.pools.iter().map(|pool| pool.name.as_str()).collect();
+    let names: Vec<&str> = applied.pools.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["io", "slow", "big"]);
-    assert!(applied.pools.iter().all(|pool| pool.size.is_none()));
+    assert!(applied.pools.iter().all(|(_, pool)| pool.size.is_none()));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn variables_are_compared_with_those_of_all_keys() {
     assert_eq!(globals.thread_name_prefix.as_deref(), Some("t-"));
     assert_eq!(globals.await_termination, Some(false));
     assert_eq!(globals.await_termination_period, Some(std::time::Duration::from_secs(5)));
-    assert_eq!(applied.pools[0].size, Some(7));
+    assert_eq!(applied.pools[0].1.size, Some(7));
 }
 
 #[test]

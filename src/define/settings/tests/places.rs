@@ -38,7 +38,7 @@ pub(super) fn tasks() -> [Definition; 2] {
 /// All that counts, of all tasks at once.
 pub(super) struct Outcome {
     pub(super) applied: Applied,
-    pub(super) pools: Vec<PoolSettings>,
+    pub(super) pools: Vec<(String, PoolSettings)>,
     pub(super) tasks: Vec<ResolvedAttributes>,
 }
 
