@@ -14,27 +14,27 @@ use super::stop::Stop;
 use crate::define::metadata::TaskFacts;
 
 /// One attempt of a run.
-pub(super) struct Attempt {
-    pub(super) task: Arc<TaskFacts>,
-    pub(super) number: u64,
-    pub(super) attempt: u32,
-    pub(super) cause: Cause,
-    pub(super) fire_time: WallTime,
+pub(crate) struct Attempt {
+    pub(crate) task: Arc<TaskFacts>,
+    pub(crate) number: u64,
+    pub(crate) attempt: u32,
+    pub(crate) cause: Cause,
+    pub(crate) fire_time: WallTime,
     /// The fire time plus jitter, or the end of the wait after the attempt before.
-    pub(super) due: WallTime,
-    pub(super) started_at: WallTime,
+    pub(crate) due: WallTime,
+    pub(crate) started_at: WallTime,
     /// `None` outside of any scheduler.
-    pub(super) execution: Option<Execution>,
+    pub(crate) execution: Option<Execution>,
     pub(super) stop: Stop,
     pub(super) notes: Notes,
     /// Of a future.
     pub(super) polls: Polls,
     /// The job that runs.
-    pub(super) claimed: Option<Arc<ClaimedJob>>,
+    pub(crate) claimed: Option<Arc<ClaimedJob>>,
 }
 
 /// The execution of an attempt.
-pub(super) struct Execution {
+pub(crate) struct Execution {
     /// The run as the engine sees it.
     firing: scheduler_core::Run,
     /// The same for a future that goes on as a task of the engine.
@@ -47,25 +47,9 @@ pub(super) struct Execution {
     deadline: AtomicU64,
 }
 
-/// An attempt that starts.
-#[derive(Clone, Copy)]
-pub(crate) struct AttemptStart<'a> {
-    pub(crate) task: &'a Arc<TaskFacts>,
-    pub(crate) number: u64,
-    pub(crate) attempt: u32,
-    pub(crate) cause: Cause,
-    pub(crate) fire_time: WallTime,
-    pub(crate) due: WallTime,
-    pub(crate) deadline: Option<Tick>,
-    pub(crate) engine: &'a scheduler_core::Run,
-    pub(crate) pool: &'a Weak<ScheduledThreadPool>,
-    pub(crate) clock: &'a Arc<dyn Clock>,
-    pub(crate) claimed: Option<&'a Arc<ClaimedJob>>,
-}
-
 impl Attempt {
     /// One outside of any scheduler.
-    pub(super) fn detached(task: Arc<TaskFacts>) -> Self {
+    pub(crate) fn detached(task: Arc<TaskFacts>) -> Self {
         let zero = WallTime::from_nanos(0);
         Self {
             task,
@@ -95,33 +79,25 @@ impl Attempt {
             ..Self::detached(task)
         }
     }
-
-    pub(super) fn new(start: &AttemptStart<'_>) -> Self {
-        let execution = Execution {
-            firing: start.engine.clone(),
-            continued: OnceLock::new(),
-            pool: Weak::clone(start.pool),
-            clock: Arc::clone(start.clock),
-            deadline: AtomicU64::new(nanos(start.deadline)),
-        };
-        Self {
-            task: Arc::clone(start.task),
-            number: start.number,
-            attempt: start.attempt,
-            cause: start.cause,
-            fire_time: start.fire_time,
-            due: start.due,
-            started_at: start.engine.started().wall,
-            execution: Some(execution),
-            stop: Stop::default(),
-            notes: Notes::default(),
-            polls: Polls::default(),
-            claimed: start.claimed.cloned(),
-        }
-    }
 }
 
 impl Execution {
+    /// An execution in a firing of the engine.
+    pub(crate) fn new(
+        firing: &scheduler_core::Run,
+        pool: &Weak<ScheduledThreadPool>,
+        clock: &Arc<dyn Clock>,
+        deadline: Option<Tick>,
+    ) -> Self {
+        Self {
+            firing: firing.clone(),
+            continued: OnceLock::new(),
+            pool: Weak::clone(pool),
+            clock: Arc::clone(clock),
+            deadline: AtomicU64::new(nanos(deadline)),
+        }
+    }
+
     /// Returns the run as the engine sees it at present.
     pub(super) fn engine(&self) -> &scheduler_core::Run {
         self.continued.get().unwrap_or(&self.firing)

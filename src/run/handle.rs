@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::{ScheduledThreadPool, Tick, WallTime};
 
-use super::attempt::{Attempt, AttemptStart};
+use super::attempt::Attempt;
 use super::cause::Cause;
 use super::info::RunInfo;
 use super::job::ClaimedJob;
@@ -152,8 +152,8 @@ impl Run {
 /// The part of the scheduler.
 impl Run {
     /// An attempt of a run that begins now.
-    pub(crate) fn begin(start: &AttemptStart<'_>) -> Self {
-        Self { attempt: Arc::new(Attempt::new(start)) }
+    pub(crate) fn begin(attempt: Attempt) -> Self {
+        Self { attempt: Arc::new(attempt) }
     }
 
     /// A run outside of any scheduler.

@@ -31,7 +31,7 @@ pub(crate) mod task;
 mod task_error;
 mod wait;
 
-pub(crate) use attempt::AttemptStart;
+pub(crate) use attempt::{Attempt, Execution};
 pub use cause::{BoxFuture, Cause, TaskResult};
 pub use handle::Run;
 pub use info::RunInfo;

@@ -29,7 +29,7 @@ pub(crate) use messages::Messages;
 pub(crate) use reporter::Reporter;
 pub(crate) use sink::Sink;
 pub(crate) use stop::{
-    CutOff, NotStopped, StillRunning, StillWaiting, Stopped, Stopping, dropped_too_early,
+    StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped, stopping,
     undelivered,
 };
 pub(crate) use warnings::{no_tasks, panics_abort, run_by_others};

@@ -15,10 +15,10 @@ use super::pools::Pools;
 use super::tasks::Tasks;
 use crate::error::StopError;
 use crate::observe::report::{
-    CutOff, Messages, NotStopped, StillRunning, StillWaiting, Stopped, Stopping, dropped_too_early,
-    undelivered,
+    Messages, StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped,
+    stopping, undelivered,
 };
-use crate::observe::{Bus, Event, EventKind, Totals, catch, duration, on_one_line};
+use crate::observe::{Bus, Event, EventKind, catch, duration, on_one_line};
 use crate::run::Shutdown;
 use crate::run::inject::States;
 
@@ -61,7 +61,7 @@ impl Running {
         let begun = self.clock.wall();
         self.begin_stop(begun);
         let (running, limit) = (self.tasks.table.running(begun), self.limit);
-        self.messages.announce(Stopping { running: &running, limit, hint }.message());
+        self.messages.announce(stopping(&running, limit, hint));
         let stopped = if self.await_runs() { Ok(()) } else { self.stop_runs() };
         #[cfg(feature = "durable")]
         self.durable.iter().for_each(|durable| durable.await_stop(STORE_LIMIT));
@@ -97,7 +97,7 @@ impl Running {
             let running = self.tasks.table.running(self.clock.wall());
             // Without runs, the threads are about to end.
             if !running.is_empty() {
-                self.messages.announce(StillWaiting { running: &running, left }.message());
+                self.messages.announce(still_waiting(&running, left));
             }
         }
     }
@@ -111,10 +111,10 @@ impl Running {
         let is_left = |each: &StillRunning| left.iter().any(|left| left.task == each.task);
         let cut: Vec<_> = late.iter().filter(|each| !is_left(each)).cloned().collect();
         if !cut.is_empty() {
-            self.messages.announce(CutOff { running: &cut, limit: self.limit }.message());
+            self.messages.announce(cancelled(&cut, self.limit));
         }
         if !left.is_empty() {
-            self.messages.announce(NotStopped { running: &left, limit: self.limit }.message());
+            self.messages.announce(not_stopped(&left, self.limit));
         }
         if late.is_empty() {
             // All runs had ended, but not all threads.
@@ -137,13 +137,13 @@ impl Running {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
         self.tasks.table.await_events(FLUSH);
-        let Totals { runs, failures, skipped, at_least } = self.tasks.table.totals();
+        let totals = self.tasks.table.totals();
         let unfinished = self.tasks.table.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));
         if !self.bus.flush(FLUSH) {
             self.messages.announce(undelivered(self.bus.give_up(), FLUSH));
         }
-        self.messages.announce(Stopped { took, runs, failures, skipped, at_least }.message());
+        self.messages.announce(stopped(took, totals));
         self.messages.flush();
     }
 

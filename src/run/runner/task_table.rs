@@ -17,7 +17,9 @@ use crate::error::{AddError, NO_RUNTIME, StartError};
 use crate::observe::report::StillRunning;
 use crate::observe::{SharedTotals, TaskFacts, ThreadUse, Totals};
 use crate::run::inject::Call;
-use crate::run::task::{Control, ControlError, NotBegun, OnEnd, Rule, ScheduledTask, TaskSpec};
+use crate::run::task::{
+    Control, ControlError, ControlErrorKind, NotBegun, OnEnd, Rule, ScheduledTask, TaskSpec,
+};
 use crate::sync::{Mutex, MutexGuard};
 
 /// The number of tasks that have completed or were cancelled that are kept by default.
@@ -186,7 +188,9 @@ impl TaskTable {
 
     /// Enables a registered task.
     pub(super) fn enable(&self, task: &Control) -> Result<(), ControlError> {
-        let factory = self.factory().ok_or_else(|| ControlError::stopping(task.name()))?;
+        let factory = self
+            .factory()
+            .ok_or_else(|| ControlError::new(task.name(), ControlErrorKind::Stopping))?;
         if task.facts().is_async {
             let why = |error| format!("{NO_RUNTIME}: {error}");
             let ensured = factory.runtime.ensure();
@@ -198,7 +202,8 @@ impl TaskTable {
     /// The rule of a new schedule for a registered task. Placeholders are replaced, other settings do not apply.
     #[track_caller]
     pub(super) fn rule(&self, name: &Arc<str>, schedule: Schedule) -> Result<Rule, ControlError> {
-        let factory = self.factory().ok_or_else(|| ControlError::stopping(name))?;
+        let factory =
+            self.factory().ok_or_else(|| ControlError::new(name, ControlErrorKind::Stopping))?;
         if let Some(policy) = schedule.policy() {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(ControlError::refused(name, &why));

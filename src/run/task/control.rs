@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{RunState, ScheduledThreadPool, Timer};
 
 use super::effects::Effect;
-use super::error::ControlError;
+use super::error::{ControlError, ControlErrorKind as Kind};
 use super::inner::Phase;
 use super::locked_task::LockedTask;
 use super::manual::ManualRun;
@@ -157,7 +157,7 @@ impl Control {
     ///
     /// The task has ended, is running, or is about to be run; or the scheduler is stopping.
     pub(crate) fn run_now(&self) -> Result<ManualRun, ControlError> {
-        let stopping = || ControlError::stopping(self.name());
+        let stopping = || self.error(Kind::Stopping);
         let pool = self.task.env.pool.upgrade().ok_or_else(stopping)?;
         if pool.run_state() != RunState::Running {
             return Err(stopping());
@@ -169,9 +169,9 @@ impl Control {
         let asked = locked.state.planner.run_now(reply, now);
         let refused = asked.map_err(|refusal| match (refusal, locked.state.active.first()) {
             (Refusal::Running, Some(active)) => {
-                ControlError::running(self.name(), now.tick.since(active.began.tick))
+                self.error(Kind::Running(now.tick.since(active.began.tick)))
             }
-            _ => ControlError::already_asked(self.name()),
+            _ => self.error(Kind::AlreadyAsked),
         });
         locked.commit();
         refused.map(|()| run)
@@ -214,7 +214,7 @@ impl Control {
         }
         locked.commit();
         // One whose pause was over by itself was resumed just now.
-        if was_paused { Ok(()) } else { Err(ControlError::not_paused(self.name())) }
+        if was_paused { Ok(()) } else { Err(self.error(Kind::NotPaused)) }
     }
 
     /// Replaces the rule; a rate or delay without an initial delay begins after one period. A run in
@@ -229,7 +229,7 @@ impl Control {
         if let Some(end) = locked.state.end.filter(|end| end.is_ended()) {
             locked.effects.push(Effect::DropRule(rule));
             locked.commit();
-            return Err(ControlError::ended(self.name(), end));
+            return Err(self.error(Kind::Ended(end)));
         }
         if let Err(error) = self.check_jitter(&rule, locked.state.planner.policy()) {
             locked.commit();
@@ -273,7 +273,7 @@ impl Control {
             (state.planner.clone(), state.end)
         };
         if let Some(end) = end.filter(|end| end.is_ended()) {
-            return Err(ControlError::ended(self.name(), end));
+            return Err(self.error(Kind::Ended(end)));
         }
         self.check_jitter(&rule, planner.policy())?;
         let rule = if end.is_some() { rule } else { rule.taking_over() };
@@ -312,7 +312,7 @@ impl Control {
         let mut locked = self.lock();
         if let Some(end) = locked.state.end.filter(|end| end.is_ended()) {
             locked.commit();
-            return Err(ControlError::ended(self.name(), end));
+            return Err(self.error(Kind::Ended(end)));
         }
         locked.state.end = Some(TaskState::Cancelled);
         locked.state.planner.stop(locked.now);
@@ -343,12 +343,12 @@ impl Control {
     ///
     /// The task has ended, its attributes are faulty, it has no rule or is durable; or the scheduler is stopping.
     pub(crate) fn enable(&self) -> Result<(), ControlError> {
-        let (task, stopping) = (&self.task, || ControlError::stopping(self.name()));
+        let (task, stopping) = (&self.task, || self.error(Kind::Stopping));
         let pool = task.env.pool.upgrade().ok_or_else(stopping)?;
         let mut state = task.lock();
         match state.end {
             Some(TaskState::Disabled) => {}
-            Some(end) => return Err(ControlError::ended(&task.name, end)),
+            Some(end) => return Err(self.error(Kind::Ended(end))),
             None => return Ok(()),
         }
         if !task.faults.is_empty() {
@@ -383,7 +383,7 @@ impl Control {
         let is_running = !locked.state.active.is_empty();
         locked.cancel_runs();
         locked.commit();
-        if is_running { Ok(()) } else { Err(ControlError::not_running(self.name())) }
+        if is_running { Ok(()) } else { Err(self.error(Kind::NotRunning)) }
     }
 
     /// Reports that the end of the pool asks the runs in progress to stop.
@@ -408,14 +408,18 @@ impl Control {
     fn living(&self) -> Result<LockedTask<'_>, ControlError> {
         let locked = self.lock();
         match locked.state.end {
-            Some(TaskState::Disabled) => Err(ControlError::disabled(self.name())),
-            Some(end) => Err(ControlError::ended(self.name(), end)),
+            Some(TaskState::Disabled) => Err(self.error(Kind::Disabled)),
+            Some(end) => Err(self.error(Kind::Ended(end))),
             None if matches!(locked.state.planner.rule(), Rule::Job) => {
                 locked.unlock(None);
                 Err(self.kept_in_store())
             }
             None => Ok(locked),
         }
+    }
+
+    fn error(&self, kind: Kind) -> ControlError {
+        ControlError::new(self.name(), kind)
     }
 
     /// The task is controlled in the store, for all processes.

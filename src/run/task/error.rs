@@ -26,11 +26,11 @@ use crate::observe::TaskState;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ControlError {
     task: Arc<str>,
-    kind: Kind,
+    kind: ControlErrorKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum ControlErrorKind {
     NotFound { why: String },
     Refused { why: String },
     Ended(TaskState),
@@ -44,22 +44,18 @@ enum Kind {
 }
 
 impl ControlError {
+    pub(crate) fn new(task: &Arc<str>, kind: ControlErrorKind) -> Self {
+        Self { task: Arc::clone(task), kind }
+    }
+
     /// No task, or no single one, has this name.
     pub(crate) fn not_found(name: &str, why: &str) -> Self {
-        Self { task: name.into(), kind: Kind::NotFound { why: why.to_owned() } }
+        Self { task: name.into(), kind: ControlErrorKind::NotFound { why: why.to_owned() } }
     }
 
     /// The task cannot be given what it was to be given.
     pub(crate) fn refused(name: &str, why: &str) -> Self {
-        Self { task: name.into(), kind: Kind::Refused { why: why.to_owned() } }
-    }
-
-    pub(super) fn ended(task: &Arc<str>, state: TaskState) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::Ended(state) }
-    }
-
-    pub(super) fn disabled(task: &Arc<str>) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::Disabled }
+        Self { task: name.into(), kind: ControlErrorKind::Refused { why: why.to_owned() } }
     }
 
     pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
@@ -71,26 +67,6 @@ impl ControlError {
         let why = "it has no rule to run by, so it cannot be enabled; give it one first: \
                    `.reschedule(Schedule::cron(\"0 0 9 * * *\"))`";
         Self::refused(task, why)
-    }
-
-    pub(super) fn running(task: &Arc<str>, running_for: Duration) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::Running(running_for) }
-    }
-
-    pub(super) fn already_asked(task: &Arc<str>) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::AlreadyAsked }
-    }
-
-    pub(super) fn not_paused(task: &Arc<str>) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::NotPaused }
-    }
-
-    pub(super) fn not_running(task: &Arc<str>) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::NotRunning }
-    }
-
-    pub(crate) fn stopping(task: &Arc<str>) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::Stopping }
     }
 
     /// The start refuses the same values.
@@ -105,7 +81,7 @@ impl ControlError {
     }
 
     pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
-        Self { task: Arc::clone(task), kind: Kind::TooLate { limit, what } }
+        Self { task: Arc::clone(task), kind: ControlErrorKind::TooLate { limit, what } }
     }
 
     /// The name that was given.
@@ -117,56 +93,56 @@ impl ControlError {
     /// Returns true if no task has that name, or several may be meant.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        matches!(self.kind, Kind::NotFound { .. })
+        matches!(self.kind, ControlErrorKind::NotFound { .. })
     }
 
     /// Returns true if the schedule does not fit the task, a gate refused the run, or the task cannot be enabled; the text
     /// says why.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self.kind, Kind::Refused { .. })
+        matches!(self.kind, ControlErrorKind::Refused { .. })
     }
 
     /// Returns true if the task has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        matches!(self.kind, Kind::Ended(_))
+        matches!(self.kind, ControlErrorKind::Ended(_))
     }
 
     /// Returns true if the task is disabled, and has to be enabled first.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
-        matches!(self.kind, Kind::Disabled)
+        matches!(self.kind, ControlErrorKind::Disabled)
     }
 
     /// Returns true if a run is in progress already, or about to start by another request.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        matches!(self.kind, Kind::Running(_) | Kind::AlreadyAsked)
+        matches!(self.kind, ControlErrorKind::Running(_) | ControlErrorKind::AlreadyAsked)
     }
 
     /// Returns true if the task is not paused, so that there is nothing to resume.
     #[must_use]
     pub fn is_not_paused(&self) -> bool {
-        matches!(self.kind, Kind::NotPaused)
+        matches!(self.kind, ControlErrorKind::NotPaused)
     }
 
     /// Returns true if no run is in progress, so that there is none to cancel.
     #[must_use]
     pub fn is_not_running(&self) -> bool {
-        matches!(self.kind, Kind::NotRunning)
+        matches!(self.kind, ControlErrorKind::NotRunning)
     }
 
     /// Returns true if the scheduler is stopping, or has stopped.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        matches!(self.kind, Kind::Stopping)
+        matches!(self.kind, ControlErrorKind::Stopping)
     }
 
     /// Returns true if a wait reached its time limit.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
-        matches!(self.kind, Kind::TooLate { .. })
+        matches!(self.kind, ControlErrorKind::TooLate { .. })
     }
 }
 
@@ -174,25 +150,27 @@ impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let task = &self.task;
         match &self.kind {
-            Kind::NotFound { why } => f.write_str(why),
-            Kind::Refused { why } => write!(f, "task `{task}`: {why}"),
-            Kind::Ended(state) => write!(f, "task `{task}` has ended: it is {}", state.name()),
-            Kind::Disabled => {
+            ControlErrorKind::NotFound { why } => f.write_str(why),
+            ControlErrorKind::Refused { why } => write!(f, "task `{task}`: {why}"),
+            ControlErrorKind::Ended(state) => {
+                write!(f, "task `{task}` has ended: it is {}", state.name())
+            }
+            ControlErrorKind::Disabled => {
                 write!(f, "task `{task}` is disabled; enable it first: `.enable()`")
             }
-            Kind::Running(length) => write!(
+            ControlErrorKind::Running(length) => write!(
                 f,
                 "task `{task}` is already running, for {}; with `overlap = \"queue_one\"` or \
                  `\"allow\"` it could be run all the same",
                 Length(*length)
             ),
-            Kind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
-            Kind::NotPaused => write!(f, "task `{task}` is not paused"),
-            Kind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
-            Kind::TooLate { limit, what } => {
+            ControlErrorKind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
+            ControlErrorKind::NotPaused => write!(f, "task `{task}` is not paused"),
+            ControlErrorKind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
+            ControlErrorKind::TooLate { limit, what } => {
                 write!(f, "task `{task}`: within {}, {what}", Length(*limit))
             }
-            Kind::Stopping => {
+            ControlErrorKind::Stopping => {
                 write!(f, "task `{task}`: the scheduler is stopping, or has stopped")
             }
         }
@@ -219,15 +197,15 @@ mod tests {
             (ControlError::not_found("reprot", "no task named `reprot`"), "no task named `reprot`"),
             (ControlError::refused("report", "it is too late"), "task `report`: it is too late"),
             (
-                ControlError::ended(&task, TaskState::Cancelled),
+                ControlError::new(&task, ControlErrorKind::Ended(TaskState::Cancelled)),
                 "task `report` has ended: it is cancelled",
             ),
             (
-                ControlError::running(&task, second * 72),
+                ControlError::new(&task, ControlErrorKind::Running(second * 72)),
                 "task `report` is already running, for 1m 12s; with `overlap = \"queue_one\"` or \
                  `\"allow\"` it could be run all the same",
             ),
-            (ControlError::not_paused(&task), "task `report` is not paused"),
+            (ControlError::new(&task, ControlErrorKind::NotPaused), "task `report` is not paused"),
         ];
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);

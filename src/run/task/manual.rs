@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 
-use super::error::ControlError;
+use super::error::{ControlError, ControlErrorKind};
 use crate::observe::{RunRecord, TaskState};
 use crate::run::one_shot::{OneShot, block_on};
 
@@ -91,7 +91,7 @@ impl RunReply {
 
     /// The task has ended before the run could start.
     pub(super) fn task_ended(self, task: &Arc<str>, end: TaskState) -> Answer {
-        Answer(self, Err(ControlError::ended(task, end)))
+        Answer(self, Err(ControlError::new(task, ControlErrorKind::Ended(end))))
     }
 }
 

@@ -56,6 +56,7 @@ mod wait;
 pub use bench::BenchTask;
 pub(crate) use control::{Control, NotBegun};
 pub use error::ControlError;
+pub(crate) use error::ControlErrorKind;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
 pub use manual::ManualRun;

@@ -54,12 +54,7 @@ impl Rule {
         match self {
             Self::FixedRate { period, .. } => Some(*period),
             Self::FixedDelay { delay, .. } => Some(*delay),
-            Self::Cron(_)
-            | Self::Once { .. }
-            | Self::At(_)
-            | Self::Custom(_)
-            | Self::Job
-            | Self::None => None,
+            _ => None,
         }
     }
 
@@ -78,7 +73,7 @@ impl Rule {
                 *initial_delay
             }
             Self::Once { delay } => Some(*delay),
-            Self::Cron(_) | Self::At(_) | Self::Custom(_) | Self::Job | Self::None => None,
+            _ => None,
         }
     }
 

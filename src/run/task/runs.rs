@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scheduler_core::Due;
+use scheduler_core::{Due, Tick};
 
 use super::effects::Effect;
 use super::gate::GATE_LIMIT;
@@ -14,7 +14,7 @@ use super::planner::Start;
 use super::request::RunRequest;
 use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
 use crate::run::inject::Call;
-use crate::run::{AttemptStart, Cause, Run, StopCause};
+use crate::run::{Attempt, Cause, Execution, Run, StopCause};
 use scheduler_expr::OnError;
 
 /// The number of skipped answers of a trigger in a row after which other tasks have their turn.
@@ -97,20 +97,31 @@ impl LockedTask<'_> {
         due.min().map(|(_, index)| index)
     }
 
+    /// Opens an attempt: its gates or its body come first, each with a time limit.
+    fn open(
+        &self,
+        is_admitted: bool,
+        engine: &scheduler_core::Run,
+    ) -> (Phase, Option<Tick>, Execution) {
+        let env = &self.task.env;
+        let is_gated = !is_admitted && !env.gates.is_empty();
+        let (phase, limit) = match is_gated {
+            true => (Phase::Gate, Some(GATE_LIMIT)),
+            false => (Phase::Attempt, self.state.planner.policy().timeout),
+        };
+        let deadline = limit.map(|limit| self.now.tick + limit);
+        let of_body = deadline.filter(|_| !is_gated);
+        (phase, deadline, Execution::new(engine, &env.pool, &env.clock, of_body))
+    }
+
     fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> StartedAttempt {
-        let (now, task, cause) = (self.now, self.task, start.cause);
+        let (now, cause) = (self.now, start.cause);
+        let (phase, deadline, execution) = self.open(false, engine);
         let state = &mut *self.state;
-        let timeout = state.planner.policy().timeout;
         state.runs += 1;
-        let is_gated = !task.env.gates.is_empty();
-        let limit = if is_gated { Some(GATE_LIMIT) } else { timeout };
-        let deadline = limit.map(|limit| now.tick + limit);
         let job = start.request.as_ref().and_then(RunRequest::job);
         let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
-        let run = Run::begin(&AttemptStart {
-            task: &state.facts,
-            pool: &task.env.pool,
-            clock: &task.env.clock,
+        let run = Run::begin(Attempt {
             number: state.runs,
             attempt: job.map_or(1, |job| job.attempt),
             cause: job.map_or(cause, |job| job.cause),
@@ -120,11 +131,11 @@ impl LockedTask<'_> {
                 None => start.fire.at.as_wall(now),
             },
             due,
-            deadline: deadline.filter(|_| !is_gated),
-            engine,
-            claimed: job,
+            started_at: engine.started().wall,
+            execution: Some(execution),
+            claimed: job.cloned(),
+            ..Attempt::detached(Arc::clone(&state.facts))
         });
-        let phase = if is_gated { Phase::Gate } else { Phase::Attempt };
         state.active.push(Box::new(ActiveRun {
             run: run.clone(),
             start,
@@ -145,7 +156,7 @@ impl LockedTask<'_> {
         if self.state.planner.has_news() {
             self.report_news();
         }
-        self.started_attempt(run, is_gated)
+        self.started_attempt(run, phase == Phase::Gate)
     }
 
     fn started_attempt(&mut self, run: Run, is_gated: bool) -> StartedAttempt {
@@ -164,38 +175,30 @@ impl LockedTask<'_> {
     }
 
     fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> StartedAttempt {
-        let (now, task) = (self.now, self.task);
+        let (phase, deadline, execution) = self.open(self.state.active[index].is_admitted, engine);
         let facts = Arc::clone(&self.state.facts);
-        let timeout = self.state.planner.policy().timeout;
         let active = &mut self.state.active[index];
-        let is_gated = !active.is_admitted && !task.env.gates.is_empty();
-        let limit = if is_gated { Some(GATE_LIMIT) } else { timeout };
-        let deadline = limit.map(|limit| now.tick + limit);
         let last = &active.run;
-        let due = match active.phase {
-            Phase::Wait(at) => Due::Tick(at).as_wall(now),
-            Phase::Gate | Phase::Attempt => now.wall,
-        };
-        let run = Run::begin(&AttemptStart {
-            task: &facts,
-            pool: &task.env.pool,
-            clock: &task.env.clock,
+        let run = Run::begin(Attempt {
             number: last.number(),
             attempt: last.attempt() + u32::from(active.has_attempted),
             cause: last.cause(),
             fire_time: last.planned_for(),
-            due,
-            deadline: deadline.filter(|_| !is_gated),
-            engine,
-            claimed: last.claimed(),
+            due: match active.phase {
+                Phase::Wait(at) => Due::Tick(at).as_wall(self.now),
+                Phase::Gate | Phase::Attempt => self.now.wall,
+            },
+            started_at: engine.started().wall,
+            execution: Some(execution),
+            claimed: last.claimed().cloned(),
+            ..Attempt::detached(facts)
         });
         run.keep_notes(last.take_notes());
         let former = std::mem::replace(&mut active.run, run.clone());
-        active.phase = if is_gated { Phase::Gate } else { Phase::Attempt };
-        (active.firing, active.deadline, active.failure) = (engine.number(), deadline, None);
-        active.has_attempted = true;
+        (active.phase, active.firing, active.deadline) = (phase, engine.number(), deadline);
+        (active.failure, active.has_attempted) = (None, true);
         self.effects.push(Effect::DropRun(former));
-        self.started_attempt(run, is_gated)
+        self.started_attempt(run, phase == Phase::Gate)
     }
 
     /// The attempt that a firing has executed is over.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::control::Control;
-use super::error::ControlError;
+use super::error::{ControlError, ControlErrorKind};
 use super::inner::TaskInner;
 use crate::observe::{Counters, TaskState};
 use crate::run::one_shot::block_on;
@@ -122,8 +122,8 @@ fn has_had(state: &TaskInner, until: Until) -> Option<Result<(), ControlError>> 
     let end =
         state.end.filter(|_| state.is_end_reported || state.end == Some(TaskState::Disabled))?;
     Some(Err(match end {
-        TaskState::Disabled => ControlError::disabled(&state.facts.name),
-        end => ControlError::ended(&state.facts.name, end),
+        TaskState::Disabled => ControlError::new(&state.facts.name, ControlErrorKind::Disabled),
+        end => ControlError::new(&state.facts.name, ControlErrorKind::Ended(end)),
     }))
 }
 
