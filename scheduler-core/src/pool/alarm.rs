@@ -50,7 +50,7 @@ impl ScheduledThreadPool {
     pub fn call_at(&self, at: Tick, call: impl FnOnce() + Send + 'static) -> Alarm {
         let state = self.state();
         let traits = Traits::new(None, Rhythm::Once, OnError::Stop, Tick::MAX, true);
-        let block = TaskBlock::queued(Arc::clone(&state.link), traits, Once(Some(call)), at);
+        let block = TaskBlock::queued(Arc::clone(&state.link), traits, Once(call), at);
         let handle = TaskHandle::new(Arc::clone(&block) as _);
         // An alarm is due when the clock says so, which nobody needs to know yet.
         let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };

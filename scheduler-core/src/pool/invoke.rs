@@ -170,7 +170,7 @@ impl ScheduledThreadPool {
         F: OnceBody<T>,
     {
         let now = self.state().clock.now();
-        let block = TaskBlock::new(Arc::clone(&self.state().link), (), Once(Some(body)), now);
+        let block = TaskBlock::new(Arc::clone(&self.state().link), (), Once(body), now);
         block.header().set_id(self.state().draw_id());
         let handle = TaskHandle::new(block);
         handle.cancel();

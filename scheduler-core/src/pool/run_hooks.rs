@@ -63,7 +63,7 @@ impl RunObserver for PoolState {
             Suspend::Suspended => {}
             Suspend::Woken if by_worker => self.resume(Arc::clone(task)),
             Suspend::Woken => {}
-            Suspend::WasCancelled(_) => {
+            Suspend::WasCancelled(()) => {
                 if by_worker {
                     self.forget_suspended(&**task);
                 }

@@ -70,7 +70,7 @@ impl ScheduledThreadPool {
             return self.launch(Task::once(body).initial_delay(delay), now, watch);
         }
         let (link, due) = (Arc::clone(&state.link), now + delay);
-        let block = TaskBlock::queued(link, (), Once(Some(body)), due);
+        let block = TaskBlock::queued(link, (), Once(body), due);
         self.submit_block(block, Submission { kind: Kind::OneShot, due, now, id: None }, watch)
     }
 
@@ -177,7 +177,8 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error>
     where
         T: Send + Sync + 'static,
-        B: Steps<T> + 'static,
+        B: Send + 'static,
+        Option<B>: Steps<T>,
         X: MaybeTraits,
     {
         let handle = TaskHandle::new(Arc::clone(&block) as Arc<dyn Awaited<T>>);

@@ -53,7 +53,10 @@ impl<T, B, X: MaybeTraits> TaskBlock<T, B, X> {
     }
 }
 
-impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<T, B, X> {
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
+{
     #[inline]
     pub(crate) fn new(link: Arc<PoolLink>, traits: X, body: B, due: Tick) -> Arc<Self> {
         let phase = Phase::Waiting { is_queued: false, body };
@@ -73,15 +76,16 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
         self.traits.get().is_some_and(|traits| traits.rhythm.is_recurring())
     }
 
-    fn discard_body(&self, body: B) {
-        if std::mem::needs_drop::<B>() && !body.is_spent() {
+    fn discard_body(&self, body: Option<B>) {
+        if std::mem::needs_drop::<B>() && body.is_some() {
             self.discard(body);
         }
     }
 
     /// Makes the only step of a task without traits that nobody observes.
     #[inline(always)]
-    fn run_plainly(&self, mut body: B, task: &Arc<dyn AnyTask>) -> Verdict {
+    fn run_plainly(&self, body: B, task: &Arc<dyn AnyTask>) -> Verdict {
+        let mut body = Some(body);
         let waker = || Arc::clone(task).waker();
         match catch(|| body.step(&waker)).unwrap_or_else(Err) {
             Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
@@ -137,7 +141,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     }
 
     /// Runs one step of the body.
-    fn attempt(&self, mut body: B, run: &Run, observer: &dyn RunObserver) -> Stepped<T, B> {
+    fn attempt(&self, body: B, run: &Run, observer: &dyn RunObserver) -> Stepped<T, B> {
+        let mut body = Some(body);
         let refused = if run.is_resumed() { None } else { observer.begins(run) };
         let step = match refused {
             Some(failure) => Ok(Step::Refused(failure)),
@@ -157,8 +162,8 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     fn hold_back(&self, stepped: Stepped<T, B>) {
         let mut slot = self.slot.lock();
         let was_woken = matches!(slot.phase, Phase::Running { was_woken: true });
-        slot.phase = Phase::Held { was_woken, body: stepped.body };
-        slot.rare().step = Some(stepped.step);
+        slot.phase = Phase::Held { was_woken };
+        slot.rare().held = Some(stepped);
     }
 
     /// Makes the outcome of a run known.
@@ -188,7 +193,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn recur(&self, body: B, due: Due, outcome: Result<(), Failure>, now: Now) -> Verdict {
+    fn recur(&self, body: Option<B>, due: Due, outcome: Result<(), Failure>, now: Now) -> Verdict {
         let Some(traits) = self.traits.get() else { unreachable!("a recurring task has traits") };
         if let Err(failure) = outcome
             && traits.on_error == OnError::Stop
@@ -205,6 +210,7 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
             self.discard_body(body);
             return Verdict::Ended(TaskState::Cancelled);
         }
+        let Some(body) = body else { unreachable!("a recurring body is never spent") };
         slot.phase = Phase::Waiting { is_queued: false, body };
         slot.due = next;
         Verdict::Requeue(next)
@@ -212,7 +218,13 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
 
     /// Ends a task whose body its worker holds, and notifies its waiters.
     #[inline(always)]
-    fn end(&self, end: End, value: Option<T>, failure: Option<Failure>, body: B) -> Verdict {
+    fn end(
+        &self,
+        end: End,
+        value: Option<T>,
+        failure: Option<Failure>,
+        body: Option<B>,
+    ) -> Verdict {
         self.discard_body(body);
         // A value that is no more than `()` is not kept.
         let value = value.filter(|_| !is_unit::<T>()).map(Arc::new);
@@ -261,11 +273,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     /// Drops the body of a task that leaves, and ends it as cancelled.
     fn leave<'a>(&'a self, mut slot: MutexGuard<'a, Slot<T, B>>, leaving: Leaving<B>) -> Cancelled {
         let Leaving { body, died, was_suspended } = leaving;
-        let step = slot.take_step();
-        if std::mem::needs_drop::<B>() && !body.is_spent() || step.is_some() {
+        if std::mem::needs_drop::<B>() {
             drop(slot);
             let ends = [(self.header.link.address(), Some(self.header.id()))];
-            current::hold_up(&ends, || self.discard((body, step)));
+            current::hold_up(&ends, || self.discard(body));
             slot = self.slot.lock();
         }
         slot.phase.left();
@@ -286,8 +297,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> TaskBlock<
     }
 }
 
-impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> Awaited<T>
-    for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> Awaited<T> for TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
 {
     fn outcome(&self) -> Option<Outcome<T>> {
         match self.header.end()? {
@@ -325,8 +337,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> Awaited<T>
     }
 }
 
-impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> AnyTask
-    for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> AnyTask for TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
 {
     fn header(&self) -> &Header {
         &self.header
@@ -381,11 +394,9 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> AnyTask
     }
 
     fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> Verdict {
-        let mut slot = self.slot.lock();
-        let (body, step) = (slot.phase.take_held(), slot.take_step());
-        drop(slot);
-        match body.zip(step) {
-            Some((body, step)) => self.close(Stepped { body, step }, run, observer),
+        let held = self.slot.lock().take_held();
+        match held {
+            Some(stepped) => self.close(stepped, run, observer),
             None => unreachable!("only an outcome that is held back is settled"),
         }
     }
@@ -396,13 +407,14 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> AnyTask
 
     fn suspend(&self, run: &Run) -> Suspend<()> {
         let mut slot = self.slot.lock();
-        // A pending step has no outcome.
-        drop(slot.take_step());
-        match slot.phase.suspend(None, self.header.end().is_some()) {
+        // The step is pending, so nothing but the body is left of it.
+        let body = slot.take_held().and_then(|stepped| stepped.body);
+        let Some(body) = body else { unreachable!("a pending future is not spent") };
+        match slot.phase.suspend(body, self.header.end().is_some()) {
             Suspend::WasCancelled(body) => {
                 drop(slot);
                 self.discard(body);
-                Suspend::WasCancelled(None)
+                Suspend::WasCancelled(())
             }
             Suspend::Suspended => {
                 slot.rare().suspended = Some(run.clone());
@@ -513,7 +525,10 @@ impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> AnyTask
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.
-impl<T: Send + Sync + 'static, B: Steps<T> + 'static, X: MaybeTraits> Wake for TaskBlock<T, B, X> {
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> Wake for TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
+{
     fn wake(self: Arc<Self>) {
         self.wake_suspended();
     }
@@ -553,6 +568,6 @@ mod tests {
     fn a_small_one_shot_takes_a_small_block() {
         let counts = 2 * size_of::<usize>();
         let size = size_of::<TaskBlock<(), Once<[u64; 1]>, ()>>() + counts;
-        assert!(size <= 80, "{size}");
+        assert!(size <= 72, "{size}");
     }
 }

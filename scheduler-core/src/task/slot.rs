@@ -14,31 +14,31 @@ pub(super) struct Slot<T, B> {
     pub(super) phase: Phase<B, Arc<T>>,
     /// When the task is due, or was for its present run.
     pub(super) due: Tick,
-    pub(super) rare: Option<Box<Rare<T>>>,
+    pub(super) rare: Option<Box<Rare<T, B>>>,
 }
 
 /// What only some tasks need: not a closure that runs once and has no waiter.
-pub(super) struct Rare<T> {
+pub(super) struct Rare<T, B> {
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
     /// The present run, while its future is pending.
     pub(super) suspended: Option<Run>,
-    /// The outcome of a step that is held back.
-    pub(super) step: Option<Result<Step<T>, Failure>>,
+    /// A step of a virtual worker whose outcome is held back.
+    pub(super) held: Option<Stepped<T, B>>,
     /// Why the task has failed.
     pub(super) failure: Option<Failure>,
 }
 
-impl<T> Default for Rare<T> {
+impl<T, B> Default for Rare<T, B> {
     fn default() -> Self {
         let (waiters, interruptible) = (Waiters::default(), Waiters::default());
-        Self { waiters, interruptible, suspended: None, step: None, failure: None }
+        Self { waiters, interruptible, suspended: None, held: None, failure: None }
     }
 }
 
 impl<T, B> Slot<T, B> {
-    pub(super) fn rare(&mut self) -> &mut Rare<T> {
+    pub(super) fn rare(&mut self) -> &mut Rare<T, B> {
         self.rare.get_or_insert_default()
     }
 
@@ -50,14 +50,16 @@ impl<T, B> Slot<T, B> {
         self.rare.as_mut().map(|rare| rare.interruptible.take()).unwrap_or_default()
     }
 
-    pub(super) fn take_step(&mut self) -> Option<Result<Step<T>, Failure>> {
-        self.rare.as_mut()?.step.take()
+    /// Takes the step that is held back.
+    pub(super) fn take_held(&mut self) -> Option<Stepped<T, B>> {
+        self.phase.run_on();
+        self.rare.as_mut()?.held.take()
     }
 }
 
-/// A body of which one step has been made, in the hands of its worker.
+/// The result of one step, and what is left of the body.
 pub(super) struct Stepped<T, B> {
-    pub(super) body: B,
+    pub(super) body: Option<B>,
     pub(super) step: Result<Step<T>, Failure>,
 }
 

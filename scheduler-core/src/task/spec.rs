@@ -104,7 +104,7 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// A task that runs once and delivers the value of the closure; an error is its failure where the closure is
     /// [`fallible`](crate::fallible).
     pub fn once(body: impl OnceBody<T>) -> Self {
-        Self::with(Box::new(Once(Some(body))), Rhythm::Once)
+        Self::with(Box::new(Some(Once(body))), Rhythm::Once)
     }
 
     /// A task that runs once and delivers the value of the future.

@@ -89,8 +89,8 @@ pub(crate) enum Phase<B, V> {
         /// Whether the waker was called during this poll.
         was_woken: bool,
     },
-    /// A step was made whose outcome is held back; the task counts as running.
-    Held { was_woken: bool, body: B },
+    /// A virtual worker holds the outcome of a step back; the task counts as running.
+    Held { was_woken: bool },
     /// The run's future is pending.
     Suspended { is_woken: bool, is_queued: bool, body: B },
     /// Its body is being dropped by a canceller.
@@ -125,7 +125,7 @@ pub(crate) enum Suspend<B> {
     /// The waker was called during the poll: the run is to be polled again.
     Woken,
     /// The task was cancelled during the poll: its future is to be dropped.
-    WasCancelled(Option<B>),
+    WasCancelled(B),
 }
 
 /// The answer to a canceller.
@@ -214,28 +214,19 @@ impl<B, V> Phase<B, V> {
         }
     }
 
-    /// Takes what a worker has held back.
-    pub(crate) fn take_held(&mut self) -> Option<B> {
-        match std::mem::replace(self, Self::Running { was_woken: false }) {
-            Self::Held { was_woken, body } => {
-                *self = Self::Running { was_woken };
-                Some(body)
-            }
-            other => {
-                *self = other;
-                None
-            }
+    /// Gives the body back to the worker that has held a step back.
+    pub(crate) fn run_on(&mut self) {
+        if let Self::Held { was_woken } = *self {
+            *self = Self::Running { was_woken };
         }
     }
 
     /// Moves a run whose future is pending out of its worker.
-    pub(crate) fn suspend(&mut self, body: Option<B>, has_ended: bool) -> Suspend<B> {
-        let held = self.take_held();
-        let Some(body) = body.or(held) else { return Suspend::WasCancelled(None) };
+    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Suspend<B> {
         if has_ended {
             // The canceller saw a run, and left the body to its worker.
             *self = Self::OVER;
-            return Suspend::WasCancelled(Some(body));
+            return Suspend::WasCancelled(body);
         }
         let is_woken = matches!(self, Self::Running { was_woken: true });
         *self = Self::Suspended { is_woken, is_queued: false, body };

@@ -56,7 +56,7 @@ pub(crate) enum Step<T> {
     Refused(Failure),
 }
 
-/// A body, as the task keeps it.
+/// A body in the hands of its worker. The body of a task is an `Option` then: a closure that runs once leaves `None`.
 pub(crate) trait Steps<T>: Send {
     /// Runs the body, or polls the future of the present run.
     ///
@@ -67,26 +67,22 @@ pub(crate) trait Steps<T>: Send {
     /// The failure of what surrounds the body, such as a decorator.
     fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure>;
 
-    /// Returns true if nothing is left of it that could run or be dropped.
-    fn is_spent(&self) -> bool {
-        false
-    }
-
     /// Forgets the future of the present run, so that the next step begins a new one.
     fn abandon_run(&mut self) {}
 }
 
-impl<T> Steps<T> for Box<dyn Steps<T>> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
-        (**self).step(waker)
-    }
+/// The message of a panic that never comes: a body is stepped only while the task has one.
+const HAS_BODY: &str = "a task that is stepped has a body";
 
-    fn is_spent(&self) -> bool {
-        (**self).is_spent()
+impl<T> Steps<T> for Option<Box<dyn Steps<T>>> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+        self.as_mut().expect(HAS_BODY).step(waker)
     }
 
     fn abandon_run(&mut self) {
-        (**self).abandon_run();
+        if let Some(body) = self {
+            body.abandon_run();
+        }
     }
 }
 
@@ -96,17 +92,13 @@ fn value<T>(result: Result<T, Failure>) -> Step<T> {
 }
 
 /// A closure that runs once and returns a value.
-pub(crate) struct Once<F>(pub(crate) Option<F>);
+pub(crate) struct Once<F>(pub(crate) F);
 
-impl<T, F: OnceBody<T>> Steps<T> for Once<F> {
+impl<T, F: OnceBody<T>> Steps<T> for Option<Once<F>> {
     #[inline]
     fn step(&mut self, _: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
-        let body = self.0.take().expect("a one-shot is run once");
+        let Once(body) = self.take().expect(HAS_BODY);
         Ok(value(body.run()))
-    }
-
-    fn is_spent(&self) -> bool {
-        self.0.is_none()
     }
 }
 
@@ -200,9 +192,8 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_a_closure_that_has_run_once() {
-        let mut body: Box<dyn Steps<u8>> = Box::new(Once(Some(|| 7)));
-        assert!(!body.is_spent());
+        let mut body = Some(Once(|| 7));
         assert!(matches!(body.step(&|| unreachable!("it asks for no waker")), Ok(Step::Value(7))));
-        assert!(body.is_spent());
+        assert!(body.is_none());
     }
 }
