@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{
     Clock, Due, Event, Fire, Fired, ManualClock, Now, Run, ScheduledThreadPool, Tick, Timer,
     VirtualWorkers,
@@ -41,7 +41,7 @@ impl Clock for Trap {
         self.clock.wall()
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         assert!(!self.is_set.swap(false, Ordering::SeqCst), "the trap");
         self.clock.wait(gate, seen, until);
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::unwind::wake_all;
@@ -139,7 +139,7 @@ impl<T: Clone> Future for OneShot<T> {
 }
 
 /// Wakes a thread that waits at a gate.
-struct AtGate(Arc<Gate>);
+struct AtGate(Arc<EventCount>);
 
 impl Wake for AtGate {
     fn wake(self: Arc<Self>) {
@@ -154,7 +154,7 @@ pub(crate) fn block_on<F: Future + Unpin>(
     limit: Duration,
 ) -> Option<F::Output> {
     let deadline = clock.now() + limit;
-    let gate = Arc::new(Gate::new());
+    let gate = Arc::new(EventCount::new());
     let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
     loop {
         let seen = gate.epoch();

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
 use crate::sync::{Mutex, MutexGuard};
@@ -316,7 +316,7 @@ impl World {
     }
 
     /// The thread of the simulation waits on the clock, outside of any task: time goes on.
-    fn play_until(&self, gate: &Gate, seen: Epoch, until: Option<Tick>) {
+    fn play_until(&self, gate: &EventCount, seen: Epoch, until: Option<Tick>) {
         let limit = until.unwrap_or(Tick::MAX);
         while gate.epoch() == seen && self.clock.now() < limit {
             if self.work_all() {
@@ -372,7 +372,7 @@ impl Clock for World {
         self.clock.wall() + waited
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         if self.inside.is_inside.load(RELAXED) {
             self.inside.wait(until.map(|until| until.since(self.now())));
         } else {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 
 use crate::ping::Ping;
 
@@ -43,7 +43,7 @@ pub(crate) struct Inbox {
     /// Notified when the thread has finished a batch.
     settled: Condvar,
     /// Opened when there is something to look at.
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<EventCount>,
     pub(crate) counts: Counters,
 }
 

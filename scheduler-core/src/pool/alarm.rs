@@ -11,9 +11,9 @@ use super::executor::ScheduledThreadPool;
 use super::shutdown::Kind;
 use super::submit::Submission;
 use crate::task::block::TaskBlock;
-use crate::task::header::Traits;
+use crate::task::header::TaskOptions;
 use crate::task::steps::Once;
-use crate::task::{OnError, Rhythm, TaskFuture, TaskHandle};
+use crate::task::{OnError, Recurrence, TaskFuture, TaskHandle};
 use crate::time::Tick;
 
 impl ScheduledThreadPool {
@@ -49,13 +49,13 @@ impl ScheduledThreadPool {
     /// ```
     pub fn call_at(&self, at: Tick, call: impl FnOnce() + Send + 'static) -> Alarm {
         let state = self.state();
-        let traits = Traits::new(None, Rhythm::Once, OnError::Stop, Tick::MAX, true);
-        let block = TaskBlock::queued(Arc::clone(&state.link), traits, Once(call), at);
+        let options = TaskOptions::new(None, Recurrence::Once, OnError::Stop, Tick::MAX, true);
+        let block = TaskBlock::queued(Arc::clone(&state.link), options, Once(call), at);
         let handle = TaskHandle::new(Arc::clone(&block) as _);
         // An alarm is due when the clock says so, which nobody needs to know yet.
         let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
         match state.put_in(block, submission) {
-            Ok(errand) => _ = state.run_errand(errand),
+            Ok(follow_up) => _ = state.run_follow_up(follow_up),
             Err(refused) => {
                 refused.withdraw();
                 handle.cancel();

@@ -12,7 +12,7 @@ use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
 use super::pool_state::{Parts, PoolState, StartWorker};
 use super::shutdown::ShutdownPolicy;
-use super::sleepers::Lateness;
+use super::sleepers::TimerSlack;
 use super::threads::{StdThreads, ThreadFactory, Threads};
 use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
@@ -293,7 +293,7 @@ impl PoolBuilder {
         let threads = StdThreads { stack_size: self.stack_size };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
-        let lateness = Lateness { slack: self.slack, wake_up };
+        let timer_slack = TimerSlack { slack: self.slack, wake_up };
         let parts = |owner| Parts {
             clock,
             hooks: self.hooks,
@@ -301,7 +301,7 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
-            core: Core::new(workers, self.policy, lateness),
+            core: Core::new(workers, self.policy, timer_slack),
             keeps_cancelled: !self.remove_on_cancel,
             owner,
         };

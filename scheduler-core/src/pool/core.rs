@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use super::effects::Effects;
 use super::entry::{Entry, Item, key, kind_of, tick_of, wall_of};
-use super::inbox::{Collected, Door};
+use super::inbox::{Collected, SubmitState};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::sleepers::{Lateness, Sleepers};
-use super::walls::Walls;
+use super::sleepers::{Sleepers, TimerSlack};
+use super::wall_queue::WallQueue;
 use super::workers::{Member, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::TaskId;
@@ -21,7 +21,7 @@ use crate::time::{Due, Now, Tick};
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) queue: Queue<Item>,
-    pub(super) walls: Walls,
+    pub(super) wall_queue: WallQueue,
     /// Tasks whose run waits for its waker, by number.
     pub(super) suspended: BTreeMap<TaskId, Item>,
     /// How many entries of the queue are alarms.
@@ -39,11 +39,11 @@ pub(super) struct Core {
     pub(super) state: RunState,
     pub(super) is_terminating: bool,
     pub(super) policy: ShutdownPolicy,
-    pub(super) lateness: Lateness,
+    pub(super) timer_slack: TimerSlack,
     /// The latest time that is known to have come.
     pub(super) known: Tick,
     /// What submitters know.
-    pub(super) door: Door,
+    pub(super) submit_state: SubmitState,
 }
 
 /// A worker as it comes to the core.
@@ -93,7 +93,7 @@ pub(super) enum Take {
     ///
     /// RACE: a worker that left in the step that cancels tasks could report that after another one has declared
     /// the end of the pool. A worker that makes slow calls does not sleep: it is free for what is submitted meanwhile.
-    Again,
+    Retry,
 }
 
 impl Worker {
@@ -109,10 +109,10 @@ impl Worker {
 }
 
 impl Core {
-    pub(super) fn new(workers: Workers, policy: ShutdownPolicy, lateness: Lateness) -> Self {
+    pub(super) fn new(workers: Workers, policy: ShutdownPolicy, timer_slack: TimerSlack) -> Self {
         Self {
             queue: Queue::default(),
-            walls: Walls::default(),
+            wall_queue: WallQueue::default(),
             suspended: BTreeMap::new(),
             alarms: 0,
             dead_alarms: 0,
@@ -124,9 +124,9 @@ impl Core {
             state: RunState::Running,
             is_terminating: false,
             policy,
-            lateness,
+            timer_slack,
             known: Tick::ZERO,
-            door: Door::default(),
+            submit_state: SubmitState::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Core {
         let is_plain = !worker.is_parked
             && matches!(worker.done, Done::Nothing)
             && self.sleepers.is_empty()
-            && self.walls.is_empty()
+            && self.wall_queue.is_empty()
             && self.state < RunState::Stopping;
         let entry = if is_plain { self.queue.pop(self.known.as_nanos())? } else { return None };
         Some(self.begin(worker, entry, false))
@@ -154,13 +154,13 @@ impl Core {
         }
         self.settle(worker, effects);
         if effects.calls() > 0 {
-            return Take::Again;
+            return Take::Retry;
         }
         if self.state >= RunState::Stopping {
             return self.leave(worker, effects);
         }
         // What waits for the wall clock may be first.
-        if self.walls.is_empty()
+        if self.wall_queue.is_empty()
             && let Some(entry) = self.queue.pop(self.known.as_nanos())
         {
             return self.take(worker, entry, false, effects);
@@ -170,7 +170,7 @@ impl Core {
         self.call_if_set_back(now, effects);
         if effects.calls() > 0 {
             self.cover(effects);
-            return Take::Again;
+            return Take::Retry;
         }
         if let Some((entry, is_wall)) = self.pop(now) {
             return self.take(worker, entry, is_wall, effects);
@@ -180,10 +180,10 @@ impl Core {
 
     /// Takes the first entry that is due on either clock; returns whether it is one of the wall clock.
     fn pop(&mut self, now: Now) -> Option<(Entry, bool)> {
-        if let Some(wall) = self.walls.first_due(now) {
+        if let Some(wall) = self.wall_queue.first_due(now) {
             let tick = self.queue.first_due(now.tick.as_nanos());
             if tick.is_none_or(|tick| wall < tick) {
-                return Some((self.walls.pop()?, true));
+                return Some((self.wall_queue.pop()?, true));
             }
         }
         Some((self.queue.pop(now.tick.as_nanos())?, false))
@@ -223,9 +223,9 @@ impl Core {
         }
         self.sweep_before_sleep(effects);
         let [first, second] = self.looks(now);
-        let first = self.lateness.wait(now.tick, first);
+        let first = self.timer_slack.wait(now.tick, first);
         let earliest = first.min(self.sleepers.first_look());
-        let second = self.lateness.wait(now.tick, self.lateness.look_after(earliest, second));
+        let second = self.timer_slack.wait(now.tick, self.timer_slack.look_after(earliest, second));
         let Member { number, gate, .. } = &worker.member;
         worker.is_parked = true;
         Take::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
@@ -246,18 +246,18 @@ impl Core {
     fn looks(&self, now: Now) -> [Tick; 2] {
         let [first, second] = self.queue.first_two().map(|due| match Tick::from_nanos(due) {
             Tick::MAX => Tick::MAX,
-            due => self.lateness.look(due),
+            due => self.timer_slack.look(due),
         });
-        let wall = self.walls.look(now, self.lateness.slack);
+        let wall = self.wall_queue.look(now, self.timer_slack.slack);
         if wall < first { [wall, first] } else { [first, second.min(wall)] }
     }
 
     /// When the first entry is to be seen to, as far as that is known without a reading of the clocks.
     fn first_look(&self) -> Tick {
-        let wall = self.walls.look_by_last_lead(self.known, self.lateness.slack);
+        let wall = self.wall_queue.look_by_last_offset(self.known, self.timer_slack.slack);
         match Tick::from_nanos(self.queue.first_two()[0]) {
             Tick::MAX => wall,
-            due => wall.min(self.lateness.look(due)),
+            due => wall.min(self.timer_slack.look(due)),
         }
     }
 
@@ -273,7 +273,7 @@ impl Core {
     fn cover_after_take(&mut self, effects: &mut Effects) {
         let look = self.first_look();
         if look != Tick::MAX {
-            let look = self.lateness.look_after(self.known, look);
+            let look = self.timer_slack.look_after(self.known, look);
             self.sleepers.wake_for(look, &mut effects.wake);
         }
     }
@@ -349,16 +349,16 @@ impl Core {
     /// Puts in what submitters have brought.
     pub(super) fn enter(&mut self, collected: &mut Collected) {
         self.known = self.known.max(collected.now);
-        self.door.wake_before = collected.wake_before;
-        self.walls.note_lead(collected.lead);
+        self.submit_state.wake_before = collected.wake_before;
+        self.wall_queue.note_offset(collected.offset);
         if collected.entries.len() == 1 {
             // As where a task submits the next.
             collected.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
         } else {
             collected.entries.drain(..).for_each(|entry| self.enter_one(entry));
         }
-        for entry in collected.walls.drain(..) {
-            self.walls.push(entry);
+        for entry in collected.wall_queue.drain(..) {
+            self.wall_queue.push(entry);
         }
     }
 
@@ -402,7 +402,7 @@ impl Core {
 
     /// Takes timers out that wait for a time ahead on a wall clock that was set back.
     fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
-        for entry in self.walls.take_if_set_back(now) {
+        for entry in self.wall_queue.take_if_set_back(now) {
             let due = wall_of(entry.key);
             match self.withdraw(entry, due) {
                 Ok(timer) => {

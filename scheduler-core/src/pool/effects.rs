@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::entry::Item;
 use super::workers::WorkerNumber;
-use crate::time::Gate;
+use crate::time::EventCount;
 
 /// What is to be done after unlocking.
 ///
@@ -13,7 +13,7 @@ use crate::time::Gate;
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     /// Workers to wake.
-    pub(super) wake: Vec<Arc<Gate>>,
+    pub(super) wake: Vec<Arc<EventCount>>,
     /// Workers whose threads are to be started.
     pub(super) start: Vec<WorkerNumber>,
     /// Tasks that will not run; their handles become cancelled. The core does not end before they are.

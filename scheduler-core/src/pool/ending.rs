@@ -4,7 +4,7 @@ use super::core::Core;
 use super::effects::Effects;
 use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::walls::on_monotonic_clock;
+use super::wall_queue::on_monotonic_clock;
 use crate::time::{Due, Now};
 
 impl Core {
@@ -61,7 +61,7 @@ impl Core {
         let tick = |entry: Entry| (entry.key, tick_of(entry.key), entry);
         self.queue.extract(|_| true, |entry| all.push(tick(entry)));
         let wall = |entry: Entry| (on_monotonic_clock(entry.key, now), wall_of(entry.key), entry);
-        self.walls.extract(|_| true, |entry| all.push(wall(entry)));
+        self.wall_queue.extract(|_| true, |entry| all.push(wall(entry)));
         all.sort_by_key(|(key, ..)| *key);
         all.into_iter().map(|(_, due, entry)| (due, entry)).collect()
     }

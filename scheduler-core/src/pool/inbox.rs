@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::entry::{Entry, Item, key};
 use super::shutdown::Kind;
-use super::walls;
+use super::wall_queue;
 use crate::queue::{self, Key};
 use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
@@ -21,19 +21,19 @@ pub(super) struct Inbox {
     next_id: u64,
     entries: Vec<Entry>,
     /// Timers that are armed for a time on the wall clock.
-    walls: Vec<Entry>,
+    wall_queue: Vec<Entry>,
     /// By how much the wall clock was ahead at most when one of these came.
-    lead: Option<i128>,
+    offset: Option<i128>,
     /// The latest time at which something was submitted.
     now: Tick,
-    door: Door,
+    submit_state: SubmitState,
     /// By how much a look at the queue may be late.
     slack: Duration,
 }
 
 /// What submitters know of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct SubmitState {
     /// What is due before that needs a worker to be woken.
     pub(super) wake_before: Tick,
     /// Whether tasks are taken.
@@ -46,7 +46,7 @@ pub(super) struct Door {
 
 /// What a submission asks of its submitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(super) enum FollowUp {
     /// Nothing: a worker will look in time.
     Nothing,
     /// A worker is to be woken or started.
@@ -69,79 +69,79 @@ impl Inbox {
     }
 
     pub(super) fn takes(&self, kind: Kind) -> bool {
-        if kind.is_internal() { self.door.takes_calls } else { self.door.is_open }
+        if kind.is_internal() { self.submit_state.takes_calls } else { self.submit_state.is_open }
     }
 
     /// Puts a task in.
     #[inline]
-    pub(super) fn push(&mut self, item: Item, key: Key, now: Tick) -> Errand {
+    pub(super) fn push(&mut self, item: Item, key: Key, now: Tick) -> FollowUp {
         self.now = self.now.max(now);
         self.entries.push(Entry { key, item });
-        self.errand(key.due < self.door.wake_before.as_nanos())
+        self.follow_up(key.due < self.submit_state.wake_before.as_nanos())
     }
 
     /// Puts a timer in that is armed for this time.
-    pub(super) fn push_timer(&mut self, timer: Item, place: Due, now: Now) -> Errand {
+    pub(super) fn push_timer(&mut self, timer: Item, place: Due, now: Now) -> FollowUp {
         let id = timer.id();
         match place {
             Due::Tick(due) => self.push(timer, key(due.as_nanos(), id, Kind::Timer), now.tick),
             Due::Wall(wall) => {
                 let key = key(wall.key(), id, Kind::Timer);
-                self.walls.push(queue::Entry { key, item: timer });
-                let lead = now.wall.lead(now.tick);
-                self.lead = Some(self.lead.map_or(lead, |most| most.max(lead)));
+                self.wall_queue.push(queue::Entry { key, item: timer });
+                let offset = now.wall.offset(now.tick);
+                self.offset = Some(self.offset.map_or(offset, |most| most.max(offset)));
                 // However much slack there is, the look at the wall clock is never far away.
-                let look = walls::look_for(key.due, now, self.slack);
-                let before = self.door.wake_before;
-                self.errand(before != Tick::ZERO && look < before + self.slack)
+                let look = wall_queue::look_for(key.due, now, self.slack);
+                let before = self.submit_state.wake_before;
+                self.follow_up(before != Tick::ZERO && look < before + self.slack)
             }
         }
     }
 
     #[inline]
-    fn errand(&mut self, needs_worker: bool) -> Errand {
-        if needs_worker || self.door.is_short {
+    fn follow_up(&mut self, needs_worker: bool) -> FollowUp {
+        if needs_worker || self.submit_state.is_short {
             // Whoever is woken looks at all that comes meanwhile.
-            self.door.wake_before = Tick::ZERO;
-            Errand::Attend
+            self.submit_state.wake_before = Tick::ZERO;
+            FollowUp::Attend
         } else if self.entries.len() >= MANY {
-            Errand::Collect
+            FollowUp::Collect
         } else {
-            Errand::Nothing
+            FollowUp::Nothing
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.walls.is_empty()
+        self.entries.is_empty() && self.wall_queue.is_empty()
     }
 
     /// Takes what has come, and leaves empty vectors with room.
     pub(super) fn collect(&mut self, collected: &mut Collected) {
         std::mem::swap(&mut self.entries, &mut collected.entries);
-        if !self.walls.is_empty() {
-            std::mem::swap(&mut self.walls, &mut collected.walls);
+        if !self.wall_queue.is_empty() {
+            std::mem::swap(&mut self.wall_queue, &mut collected.wall_queue);
         }
-        collected.lead = self.lead.take();
+        collected.offset = self.offset.take();
         collected.now = self.now;
-        collected.wake_before = self.door.wake_before;
+        collected.wake_before = self.submit_state.wake_before;
     }
 
     /// Lets submitters know how the core stands; false if something has come that the core has to see first.
-    pub(super) fn set_door(&mut self, door: Door) -> bool {
-        let asks_more = door.wake_before > self.door.wake_before
-            || door.is_short && !self.door.is_short
-            || !door.takes_calls && self.door.takes_calls;
+    pub(super) fn set_submit_state(&mut self, submit_state: SubmitState) -> bool {
+        let asks_more = submit_state.wake_before > self.submit_state.wake_before
+            || submit_state.is_short && !self.submit_state.is_short
+            || !submit_state.takes_calls && self.submit_state.takes_calls;
         if asks_more && !self.is_empty() {
             return false;
         }
-        self.door = door;
+        self.submit_state = submit_state;
         true
     }
 
     /// Takes no more tasks, and no more calls unless `takes_calls`.
     pub(super) fn close(&mut self, takes_calls: bool) {
-        self.door.is_open = false;
-        self.door.takes_calls &= takes_calls;
+        self.submit_state.is_open = false;
+        self.submit_state.takes_calls &= takes_calls;
     }
 }
 
@@ -149,8 +149,8 @@ impl Inbox {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) entries: Vec<Entry>,
-    pub(super) walls: Vec<Entry>,
-    pub(super) lead: Option<i128>,
+    pub(super) wall_queue: Vec<Entry>,
+    pub(super) offset: Option<i128>,
     pub(super) now: Tick,
     pub(super) wake_before: Tick,
 }

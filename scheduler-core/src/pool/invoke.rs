@@ -9,8 +9,8 @@ use crate::sync::Mutex;
 use crate::task::block::TaskBlock;
 use crate::task::run::Interruptible;
 use crate::task::steps::Once;
-use crate::task::{AnyTask, Home, OnceBody, Run, TaskHandle, TaskState, starves_at};
-use crate::time::{Clock, Due, Gate, Tick};
+use crate::task::{AnyTask, OnceBody, Run, TaskHandle, TaskPool, TaskState, starves_at};
+use crate::time::{Clock, Due, EventCount, Tick};
 
 /// Handles that are cancelled when the call that made them ends early.
 struct Members<T: Send + Sync + 'static> {
@@ -246,13 +246,13 @@ fn failure_of<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Error {
 
 /// The members of a race that have ended, in the order in which they did.
 struct Finish {
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
     ended: Mutex<Vec<usize>>,
 }
 
 impl Default for Finish {
     fn default() -> Self {
-        Self { gate: Arc::new(Gate::new()), ended: Mutex::new(Vec::new()) }
+        Self { gate: Arc::new(EventCount::new()), ended: Mutex::new(Vec::new()) }
     }
 }
 

@@ -66,7 +66,7 @@ mod timer;
 mod unstarted;
 mod virtual_workers;
 mod wake;
-mod walls;
+mod wall_queue;
 mod worker;
 mod workers;
 

@@ -15,14 +15,14 @@ use super::core::{Core, Take, Taken, Worker, WorkerLoss};
 use super::effects::{Effects, Starts};
 use super::entry::Item;
 use super::hooks::Hooks;
-use super::inbox::{Collected, Errand, Inbox};
+use super::inbox::{Collected, FollowUp, Inbox};
 use super::shutdown::RunState;
 use super::workers::{Member, WorkerNumber};
 use crate::error::Failure;
 use crate::observe::{Announcer, Event};
-use crate::sync::{Apart, AtomicBool, Mutex, MutexGuard, Ordering};
-use crate::task::{AnyTask, Home, PoolLink, Run, TaskId, TaskState, current};
-use crate::time::{Clock, Epoch, Gate, Now, Tick};
+use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
+use crate::task::{AnyTask, PoolLink, Run, TaskId, TaskPool, TaskState, current};
+use crate::time::{Clock, Epoch, EventCount, Now, Tick};
 use crate::unwind::drop_contained;
 
 /// The state that handles, workers and tasks of a pool share.
@@ -37,15 +37,15 @@ pub(super) struct PoolState {
     starter: Mutex<Arc<dyn StartWorker>>,
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
-    core: Apart<Mutex<Locked>>,
+    core: CachePadded<Mutex<Locked>>,
     /// Its lock is taken under that of the core, never the other way round.
-    pub(super) inbox: Apart<Mutex<Inbox>>,
+    pub(super) inbox: CachePadded<Mutex<Inbox>>,
     /// Whether anything is in the inbox; changed under its lock.
-    is_filled: Apart<AtomicBool>,
+    is_filled: CachePadded<AtomicBool>,
     /// Room for the dead entries of a sweep.
     spare: Mutex<Vec<Item>>,
     /// Opened when the pool has terminated.
-    pub(super) termination: Arc<Gate>,
+    pub(super) termination: Arc<EventCount>,
     pub(super) link: Arc<PoolLink>,
     pub(super) me: Weak<PoolState>,
     /// What the user's handles to the pool share, while there is one.
@@ -93,10 +93,10 @@ impl PoolState {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         let is_heard = parts.announcer.is_heard();
         let is_silent = !is_heard && !parts.hooks.surround_runs();
-        let slack = parts.core.lateness.slack;
+        let slack = parts.core.timer_slack.slack;
         let locked = Locked { core: parts.core, collected: Collected::default(), hears: false };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
-            let home = Weak::clone(me) as Weak<dyn Home>;
+            let pool = Weak::clone(me) as Weak<dyn TaskPool>;
             let clock = Arc::clone(&parts.clock);
             Self {
                 clock: parts.clock,
@@ -107,12 +107,12 @@ impl PoolState {
                 is_precise: parts.is_precise,
                 starter: Mutex::new(parts.starter),
                 refusal: Mutex::new(String::new()),
-                core: Apart(Mutex::new(locked)),
-                inbox: Apart(Mutex::new(Inbox::new(slack))),
-                is_filled: Apart(AtomicBool::new(false)),
+                core: CachePadded(Mutex::new(locked)),
+                inbox: CachePadded(Mutex::new(Inbox::new(slack))),
+                is_filled: CachePadded(AtomicBool::new(false)),
                 spare: Mutex::new(Vec::new()),
-                termination: Arc::new(Gate::new()),
-                link: PoolLink::new(home, clock, parts.keeps_cancelled, is_heard),
+                termination: Arc::new(EventCount::new()),
+                link: PoolLink::new(pool, clock, parts.keeps_cancelled, is_heard),
                 me: Weak::clone(me),
                 owner: parts.owner,
             }
@@ -185,7 +185,7 @@ impl PoolState {
         let take = {
             let mut locked = self.core.lock();
             if let Some(wake_up) = wake_up {
-                locked.core.lateness.wake_up = wake_up;
+                locked.core.timer_slack.wake_up = wake_up;
             }
             self.collect(&mut locked, effects);
             let take = locked.core.next(worker, now, effects);
@@ -247,12 +247,12 @@ impl PoolState {
                 locked.core.note_dead(self.link.dead.take(hears), effects);
                 continue;
             }
-            let door = locked.core.present_door();
-            if door == locked.core.door {
+            let submit_state = locked.core.submit_state();
+            if submit_state == locked.core.submit_state {
                 return;
             }
-            if self.inbox.lock().set_door(door) {
-                locked.core.door = door;
+            if self.inbox.lock().set_submit_state(submit_state) {
+                locked.core.submit_state = submit_state;
                 return;
             }
             self.collect(locked, effects);
@@ -268,11 +268,11 @@ impl PoolState {
 
     /// Does what a submission asks of its submitter, and returns how the starts of workers went.
     #[inline]
-    pub(super) fn run_errand(&self, errand: Errand) -> Starts {
-        match errand {
-            Errand::Nothing => Starts::default(),
-            Errand::Collect => self.step_and_count(|_, _| ()).1,
-            Errand::Attend => self.step_and_count(Core::attend).1,
+    pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> Starts {
+        match follow_up {
+            FollowUp::Nothing => Starts::default(),
+            FollowUp::Collect => self.step_and_count(|_, _| ()).1,
+            FollowUp::Attend => self.step_and_count(Core::attend).1,
         }
     }
 
@@ -317,7 +317,7 @@ impl PoolState {
     }
 
     /// A worker waits at its gate.
-    pub(super) fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Tick) {
+    pub(super) fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Tick) {
         let until = Some(until).filter(|until| *until != Tick::MAX);
         if self.is_precise {
             self.clock.wait_precisely(gate, seen, until);
@@ -458,7 +458,7 @@ impl PoolState {
 
     /// Tells timers that the wall clock was set back.
     fn tell_of_clock(&self, timers: Vec<Item>) {
-        let mut left = Untold { state: self, timers: timers.into() };
+        let mut left = SetBackCalls { state: self, timers: timers.into() };
         while !left.timers.is_empty() {
             let now = Now::read(&*self.clock);
             if let Some(timer) = left.timers.pop_front() {
@@ -470,12 +470,12 @@ impl PoolState {
 }
 
 /// Timers that are to be told that the wall clock was set back; dropped if the thread dies before that, as of a clock that panics.
-struct Untold<'a> {
+struct SetBackCalls<'a> {
     state: &'a PoolState,
     timers: VecDeque<Item>,
 }
 
-impl Drop for Untold<'_> {
+impl Drop for SetBackCalls<'_> {
     fn drop(&mut self) {
         for timer in self.timers.drain(..) {
             self.state.cancel(&timer);
@@ -486,11 +486,11 @@ impl Drop for Untold<'_> {
 
 /// The pool of a task, while it exists.
 pub(super) fn state_of(task: &dyn AnyTask) -> Option<Arc<PoolState>> {
-    let home: Arc<dyn Any + Send + Sync> = task.header().link.home()?;
-    home.downcast().ok()
+    let pool: Arc<dyn Any + Send + Sync> = task.header().link.pool()?;
+    pool.downcast().ok()
 }
 
-impl Home for PoolState {
+impl TaskPool for PoolState {
     fn resume(&self, task: Item) {
         let now = self.clock.now();
         self.step(|core, effects| core.resume(task, now, effects));

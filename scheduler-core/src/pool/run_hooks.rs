@@ -7,8 +7,8 @@ use super::shutdown::Kind;
 use crate::error::Failure;
 use crate::observe::Event;
 use crate::task::state::Suspend;
-use crate::task::{Home, Run, TaskState, current};
-use crate::task::{RunObserver, Verdict};
+use crate::task::{AfterRun, RunObserver};
+use crate::task::{Run, TaskPool, TaskState, current};
 use crate::time::{Due, Now, Tick, WallTime};
 
 impl RunObserver for PoolState {
@@ -33,9 +33,9 @@ impl RunObserver for PoolState {
             self.hooks.after_run(run, outcome, &self.announcer);
         }
         // The end time of a run is needed only if its task recurs or has a limit, or there is a listener.
-        let is_timed = task
-            .traits()
-            .is_some_and(|traits| traits.rhythm.is_recurring() || traits.deadline != Tick::MAX);
+        let is_timed = task.options().is_some_and(|options| {
+            options.recurrence.is_recurring() || options.deadline != Tick::MAX
+        });
         let is_asked = is_timed || self.announcer.is_heard();
         let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
         if task.is_overdue(now.tick) {
@@ -72,18 +72,18 @@ impl RunObserver for PoolState {
         }
     }
 
-    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now) {
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now) {
         if !self.announcer.is_heard() || run.task().is_call() {
             return;
         }
-        let next = match verdict {
-            Verdict::Requeue(due) => Some(Due::Tick(due).as_wall(now)),
-            Verdict::Ended(_) => None,
+        let next = match after_run {
+            AfterRun::Requeue(due) => Some(Due::Tick(due).as_wall(now)),
+            AfterRun::Ended(_) => None,
         };
         let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
         let duration = run.elapsed(now.tick);
         self.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
-        if let Verdict::Ended(state) = verdict {
+        if let AfterRun::Ended(state) = after_run {
             self.announce_end(&**run.task(), state);
         }
     }

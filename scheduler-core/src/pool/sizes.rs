@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::effects::Effects;
 use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
-use super::inbox::Door;
+use super::inbox::SubmitState;
 use super::shutdown::{Kind, RunState};
 use crate::observe::PoolStats;
 use crate::time::{Due, Now, Tick};
@@ -31,7 +31,8 @@ impl Core {
         self.dead_alarms += alarms;
         self.dead_others += others;
         let dead = self.dead_alarms + self.dead_others;
-        if dead > SWEEP_MIN && dead * 2 > (self.queue.len() + self.walls.len()).cast_signed() as i64
+        if dead > SWEEP_MIN
+            && dead * 2 > (self.queue.len() + self.wall_queue.len()).cast_signed() as i64
         {
             self.sweep(effects);
         }
@@ -45,7 +46,9 @@ impl Core {
 
     /// Drops entries that are dead if there are any, and no more entries than this.
     fn sweep_if_any(&mut self, most: usize, effects: &mut Effects) {
-        if self.dead_alarms + self.dead_others > 0 && self.queue.len() + self.walls.len() <= most {
+        if self.dead_alarms + self.dead_others > 0
+            && self.queue.len() + self.wall_queue.len() <= most
+        {
             self.sweep(effects);
         }
     }
@@ -64,7 +67,7 @@ impl Core {
         let is_dead = |entry: &Entry| !entry.item.stands_once(tick_of(entry.key), sweep);
         self.queue.extract(is_dead, &mut drop_entry);
         let is_dead = |entry: &Entry| !entry.item.stands_once(wall_of(entry.key), sweep);
-        self.walls.extract(is_dead, &mut drop_entry);
+        self.wall_queue.extract(is_dead, &mut drop_entry);
         self.alarms -= alarms;
         self.dead_alarms -= alarms as i64;
         self.dead_others -= (dead - alarms) as i64;
@@ -81,7 +84,7 @@ impl Core {
         self.queue
             .extract(|entry| leaves(entry, tick_of(entry.key)), |entry| out.push(tick(entry)));
         let wall = |entry: Entry| (wall_of(entry.key), entry);
-        self.walls
+        self.wall_queue
             .extract(|entry| leaves(entry, wall_of(entry.key)), |entry| out.push(wall(entry)));
         for (due, entry) in out {
             match self.withdraw(entry, due) {
@@ -104,7 +107,7 @@ impl Core {
 
     /// How many tasks and timers wait in the queue, without alarms.
     pub(super) fn queued(&self) -> usize {
-        let others = self.queue.len() + self.walls.len() - self.alarms;
+        let others = self.queue.len() + self.wall_queue.len() - self.alarms;
         others.saturating_sub(known_dead(self.dead_others))
     }
 
@@ -141,7 +144,7 @@ impl Core {
     /// When the first of what waits is due, as both clocks go now.
     pub(super) fn first_due(&mut self, now: Now, effects: &mut Effects) -> Option<Tick> {
         self.sweep_if_any(usize::MAX, effects);
-        let tick = Tick::from_nanos(self.queue.first_two()[0].min(self.walls.first_tick(now)));
+        let tick = Tick::from_nanos(self.queue.first_two()[0].min(self.wall_queue.first_tick(now)));
         Some(tick).filter(|tick| *tick != Tick::MAX)
     }
 
@@ -162,9 +165,9 @@ impl Core {
     }
 
     /// What submitters are to know.
-    pub(super) fn present_door(&self) -> Door {
-        Door {
-            wake_before: self.sleepers.wake_before(self.lateness.slack),
+    pub(super) fn submit_state(&self) -> SubmitState {
+        SubmitState {
+            wake_before: self.sleepers.wake_before(self.timer_slack.slack),
             is_open: self.state == RunState::Running,
             takes_calls: self.state <= RunState::ShuttingDown && !self.is_terminating,
             is_short: self.wants_worker(),

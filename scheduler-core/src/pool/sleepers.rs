@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::workers::WorkerNumber;
-use crate::time::{Gate, Tick, is_brief};
+use crate::time::{EventCount, Tick, is_brief};
 
 /// Workers that sleep.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Sleeper {
     worker: WorkerNumber,
     /// When it looks at the queue by itself; [`Tick::MAX`] for never.
     look: Tick,
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
 }
 
 impl Sleepers {
@@ -54,7 +54,7 @@ impl Sleepers {
     pub(super) fn park(
         &mut self,
         worker: WorkerNumber,
-        gate: &Arc<Gate>,
+        gate: &Arc<EventCount>,
         first: Tick,
         second: Tick,
     ) -> Tick {
@@ -79,14 +79,14 @@ impl Sleepers {
     }
 
     /// Wakes a worker, unless one looks by that time.
-    pub(super) fn wake_for(&mut self, look: Tick, wake: &mut Vec<Arc<Gate>>) {
+    pub(super) fn wake_for(&mut self, look: Tick, wake: &mut Vec<Arc<EventCount>>) {
         if look < self.first_look() {
             self.wake_one(wake);
         }
     }
 
     /// Wakes one, of those without a time if there is any.
-    pub(super) fn wake_one(&mut self, wake: &mut Vec<Arc<Gate>>) {
+    pub(super) fn wake_one(&mut self, wake: &mut Vec<Arc<EventCount>>) {
         let last = self.list.iter().enumerate().max_by_key(|(_, sleeper)| sleeper.look);
         if let Some(index) = last.map(|(index, _)| index) {
             self.woken += 1;
@@ -94,7 +94,7 @@ impl Sleepers {
         }
     }
 
-    pub(super) fn wake_all(&mut self, wake: &mut Vec<Arc<Gate>>) {
+    pub(super) fn wake_all(&mut self, wake: &mut Vec<Arc<EventCount>>) {
         self.woken += self.list.len();
         wake.extend(self.list.drain(..).map(|sleeper| sleeper.gate));
     }
@@ -102,13 +102,13 @@ impl Sleepers {
 
 /// How late a look at the queue may be, so that tasks share wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lateness {
+pub(super) struct TimerSlack {
     pub(super) slack: Duration,
     /// How long a wake-up takes.
     pub(super) wake_up: Duration,
 }
 
-impl Lateness {
+impl TimerSlack {
     /// When to look for what is due at a time.
     pub(super) fn look(self, due: Tick) -> Tick {
         due + self.slack
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn park(sleepers: &mut Sleepers, worker: u64, first: u64, second: u64) -> Tick {
-        sleepers.park(worker, &Arc::new(Gate::new()), tick(first), tick(second))
+        sleepers.park(worker, &Arc::new(EventCount::new()), tick(first), tick(second))
     }
 
     #[test]
@@ -171,10 +171,10 @@ mod tests {
     fn the_first_to_look_has_a_head_start_of_a_wake_up_or_of_the_slack() {
         let micros = Duration::from_micros;
         let at = |micros: u64| tick(1_000 * micros);
-        let lateness = Lateness { slack: Duration::ZERO, wake_up: micros(40) };
-        assert_eq!(lateness.look_after(at(100), at(104)), at(140));
-        assert_eq!(lateness.look_after(at(100), at(300)), at(300));
-        let slack = Lateness { slack: micros(1_000), ..lateness };
+        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_up: micros(40) };
+        assert_eq!(timer_slack.look_after(at(100), at(104)), at(140));
+        assert_eq!(timer_slack.look_after(at(100), at(300)), at(300));
+        let slack = TimerSlack { slack: micros(1_000), ..timer_slack };
         assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
     }
 }

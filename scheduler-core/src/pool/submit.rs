@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::entry::key;
 use super::executor::ScheduledThreadPool;
-use super::inbox::Errand;
+use super::inbox::FollowUp;
 use super::pool_state::PoolState;
 use super::shutdown::Kind;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::task::block::{Awaited, TaskBlock};
-use crate::task::header::{MaybeTraits, Traits};
+use crate::task::header::{MaybeOptions, TaskOptions};
 use crate::task::steps::{Around, Decorated, Once, Steps};
 use crate::task::{AnyTask, Body, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, TaskReturn};
 use crate::time::Tick;
@@ -137,7 +137,7 @@ impl ScheduledThreadPool {
     ///
     /// # Errors
     ///
-    /// As the short form that fits its rhythm.
+    /// As the short form that fits its recurrence.
     pub fn submit_task<T: Send + Sync + 'static>(
         &self,
         task: Task<T>,
@@ -155,7 +155,7 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error> {
         let state = self.state();
         let due = now + task.initial_delay;
-        let kind = if task.rhythm.is_recurring() { Kind::Recurring } else { Kind::OneShot };
+        let kind = if task.recurrence.is_recurring() { Kind::Recurring } else { Kind::OneShot };
         let (body, id) = if state.hooks.decorate.is_some() {
             let id = state.draw_id();
             let around = state.hooks.decorate(id, task.name.as_deref()).map_err(Error::failed)?;
@@ -163,8 +163,9 @@ impl ScheduledThreadPool {
         } else {
             (task.body, None)
         };
-        let traits = Traits::new(task.name, task.rhythm, task.on_error, task.deadline, false);
-        let block = TaskBlock::queued(Arc::clone(&state.link), traits, body, due);
+        let options =
+            TaskOptions::new(task.name, task.recurrence, task.on_error, task.deadline, false);
+        let block = TaskBlock::queued(Arc::clone(&state.link), options, body, due);
         self.submit_block(block, Submission { kind, due, now, id }, watch)
     }
 
@@ -179,20 +180,20 @@ impl ScheduledThreadPool {
         T: Send + Sync + 'static,
         B: Send + 'static,
         Option<B>: Steps<T>,
-        X: MaybeTraits,
+        X: MaybeOptions,
     {
         let handle = TaskHandle::new(Arc::clone(&block) as Arc<dyn Awaited<T>>);
         watch(&handle);
-        let errand = match self.state().put_in(block, submission) {
-            Ok(Errand::Nothing) => return Ok(handle),
-            Ok(errand) => errand,
+        let follow_up = match self.state().put_in(block, submission) {
+            Ok(FollowUp::Nothing) => return Ok(handle),
+            Ok(follow_up) => follow_up,
             Err(refused) => {
                 self.reject(refused)?;
                 return Ok(handle);
             }
         };
-        if self.state().run_errand(errand).refused > 0 {
-            self.check_manned(&handle)?;
+        if self.state().run_follow_up(follow_up).refused > 0 {
+            self.check_has_worker(&handle)?;
         }
         Ok(handle)
     }
@@ -206,7 +207,10 @@ impl ScheduledThreadPool {
 
     /// Takes a task that was just admitted out again, where no worker is there to run it.
     #[cold]
-    fn check_manned<T: Send + Sync + 'static>(&self, handle: &TaskHandle<T>) -> Result<(), Error> {
+    fn check_has_worker<T: Send + Sync + 'static>(
+        &self,
+        handle: &TaskHandle<T>,
+    ) -> Result<(), Error> {
         if self.state().step(|core, _| core.workers.live()) > 0 {
             return Ok(());
         }
@@ -234,7 +238,7 @@ impl PoolState {
         &self,
         task: Arc<A>,
         submission: Submission,
-    ) -> Result<Errand, Arc<dyn AnyTask>> {
+    ) -> Result<FollowUp, Arc<dyn AnyTask>> {
         let Submission { kind, due, now, id } = submission;
         let mut inbox = self.inbox.lock();
         let id = id.unwrap_or_else(|| inbox.draw_id());
@@ -243,9 +247,9 @@ impl PoolState {
             drop(inbox);
             return Err(task);
         }
-        let errand = inbox.push(task, key(due.as_nanos(), id, kind), now);
+        let follow_up = inbox.push(task, key(due.as_nanos(), id, kind), now);
         self.note_filled();
-        Ok(errand)
+        Ok(follow_up)
     }
 }
 

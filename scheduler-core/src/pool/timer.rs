@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use super::executor::ScheduledThreadPool;
-use super::inbox::Errand;
+use super::inbox::FollowUp;
 use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::submit::{Submission, decorated};
 use super::wake::Wake;
 use crate::observe::Event;
 use crate::task::block::TaskBlock;
-use crate::task::header::{Header, Traits};
+use crate::task::header::{Header, TaskOptions};
 use crate::task::steps::Around;
-use crate::task::{AnyTask, Arming, Fire, OnError, Rhythm, Run, Task, TaskHandle, TaskId, Timer};
+use crate::task::{
+    AnyTask, Arming, Fire, OnError, Recurrence, Run, Task, TaskHandle, TaskId, Timer,
+};
 use crate::time::{Due, Now, Tick};
 
 impl ScheduledThreadPool {
@@ -24,10 +26,11 @@ impl ScheduledThreadPool {
         let (state, name) = (self.state(), name.into());
         let id = state.draw_id();
         let (around, _) = state.decorate(id, Some(&name));
-        let traits = Traits::new(Some(name), Rhythm::Once, OnError::Continue, Tick::MAX, true);
+        let options =
+            TaskOptions::new(Some(name), Recurrence::Once, OnError::Continue, Tick::MAX, true);
         let header = Header::new(Arc::clone(&state.link));
         header.set_id(id);
-        Timer::new(header, traits, around, content)
+        Timer::new(header, options, around, content)
     }
 }
 
@@ -44,7 +47,7 @@ impl<T: Fire> Timer<T> {
     pub fn arm(self: &Arc<Self>, due: Due, now: Now) -> Wake {
         let Some(state) = state_of(&**self) else { return Wake::refused() };
         let place = due.not_overtaking(now);
-        let (errand, arming) = {
+        let (follow_up, arming) = {
             let mut inbox = state.inbox.lock();
             if !inbox.takes(Kind::Timer) {
                 return Wake::refused();
@@ -53,14 +56,14 @@ impl<T: Fire> Timer<T> {
             if arming == Arming::Same {
                 return Wake::none();
             }
-            let errand = inbox.push_timer(self.ticket(), place, now);
+            let follow_up = inbox.push_timer(self.ticket(), place, now);
             state.note_filled();
-            (errand, arming)
+            (follow_up, arming)
         };
         let is_called = arming == Arming::Moved && state.link.dead.announce(false);
         Wake::of(
             state,
-            if is_called && errand == Errand::Nothing { Errand::Collect } else { errand },
+            if is_called && follow_up == FollowUp::Nothing { FollowUp::Collect } else { follow_up },
         )
     }
 
@@ -69,7 +72,7 @@ impl<T: Fire> Timer<T> {
         if !self.note_disarmed() || !self.header().link.dead.announce(false) {
             return Wake::none();
         }
-        state_of(self).map_or_else(Wake::none, |state| Wake::of(state, Errand::Collect))
+        state_of(self).map_or_else(Wake::none, |state| Wake::of(state, FollowUp::Collect))
     }
 
     /// The time that the timer is armed for, while it is.
@@ -83,7 +86,7 @@ impl Run {
     /// Has this run of a timer go on as a task that is a future, or any other that runs once, now.
     ///
     /// The pool runs it also while it shuts down, and waits for it. When it stops it cancels the task, and does not
-    /// hand it out. The rhythm and the initial delay of the task have no effect. The task is cancelled at once where
+    /// hand it out. The recurrence and the initial delay of the task have no effect. The task is cancelled at once where
     /// the pool takes none any more, or where its decorator panics.
     pub fn go_on(&self, task: Task<()>) -> TaskHandle<()> {
         let link = Arc::clone(&self.task().header().link);
@@ -96,8 +99,8 @@ impl Run {
         };
         let id = state.draw_id();
         let (around, is_decorated) = state.decorate(id, name.as_deref());
-        let traits = Traits::new(name, Rhythm::Once, on_error, deadline, false);
-        let block = TaskBlock::queued(link, traits, decorated(body, around), now);
+        let options = TaskOptions::new(name, Recurrence::Once, on_error, deadline, false);
+        let block = TaskBlock::queued(link, options, decorated(body, around), now);
         let handle = TaskHandle::new(Arc::clone(&block) as _);
         let submission = Submission { kind: Kind::Resumed, due: now, now, id: Some(id) };
         if !is_decorated {
@@ -106,7 +109,7 @@ impl Run {
             return handle;
         }
         match state.put_in(block, submission) {
-            Ok(errand) => _ = state.run_errand(errand),
+            Ok(follow_up) => _ = state.run_follow_up(follow_up),
             Err(refused) => {
                 refused.withdraw();
                 handle.cancel();

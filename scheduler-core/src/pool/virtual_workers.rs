@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 use super::pool_state::{PoolState, StartWorker};
 use super::shutdown::Kind;
 use super::threads::WorkerThread;
-use super::worker::{self, Seat};
+use super::worker::{self, WorkerLoop};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::{Held, Rest, TaskId, current};
-use crate::time::{Epoch, Gate, Now, Tick};
+use crate::task::{HeldRun, Rest, TaskId, current};
+use crate::time::{Epoch, EventCount, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
 ///
@@ -46,16 +46,16 @@ pub struct VirtualWorkers {
 
 /// A virtual worker between its steps.
 struct VirtualWorker {
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
     /// None while a step is being taken, or in the middle of a run.
-    seat: Option<Box<Seat>>,
+    worker_loop: Option<Box<WorkerLoop>>,
     /// The epoch of the gate before the last step; none before the first one.
     seen: Option<Epoch>,
 }
 
 impl VirtualWorker {
     fn is_woken(&self) -> bool {
-        self.seat.is_some() && self.seen != Some(self.gate.epoch())
+        self.worker_loop.is_some() && self.seen != Some(self.gate.epoch())
     }
 }
 
@@ -134,7 +134,7 @@ impl VirtualWorkers {
     pub fn begin(&self, worker: u64) -> Begun {
         // ORDERING: relaxed, a mere counter.
         self.steps.fetch_add(1, Ordering::Relaxed);
-        let Some(mut seat) = self.take_seat(worker) else {
+        let Some(mut worker_loop) = self.take_seat(worker) else {
             let is_there = self.workers.lock().contains_key(&worker);
             return if is_there { Begun::Waits(None) } else { Begun::Left };
         };
@@ -145,7 +145,7 @@ impl VirtualWorkers {
         let thread = current::this_thread();
         let as_worker = current::enter_as_worker(state.address(), worker);
         let step = loop {
-            let step = seat.step(&state, &thread);
+            let step = worker_loop.step(&state, &thread);
             if !matches!(step, worker::Step::Ran) {
                 break step;
             }
@@ -153,11 +153,11 @@ impl VirtualWorkers {
         drop(as_worker);
         match step {
             worker::Step::Held(held, kind) => {
-                let (workers, held) = (self.clone(), Some((held, kind, seat)));
+                let (workers, held) = (self.clone(), Some((held, kind, worker_loop)));
                 Begun::Run(VirtualRun { state, workers, worker, held })
             }
             worker::Step::Waits(until) => {
-                self.give_back(worker, seat);
+                self.give_back(worker, worker_loop);
                 Begun::Waits(Some(until).filter(|until| *until != Tick::MAX))
             }
             worker::Step::Ran | worker::Step::Leaves => {
@@ -193,17 +193,17 @@ impl VirtualWorkers {
     }
 
     /// Notes what a worker sees before it looks for work, and takes its seat; none if it is busy or has left.
-    fn take_seat(&self, worker: WorkerNumber) -> Option<Box<Seat>> {
+    fn take_seat(&self, worker: WorkerNumber) -> Option<Box<WorkerLoop>> {
         let mut workers = self.workers.lock();
         let entry = workers.get_mut(&worker)?;
-        let seat = entry.seat.take()?;
+        let worker_loop = entry.worker_loop.take()?;
         entry.seen = Some(entry.gate.epoch());
-        Some(seat)
+        Some(worker_loop)
     }
 
-    fn give_back(&self, worker: WorkerNumber, seat: Box<Seat>) {
+    fn give_back(&self, worker: WorkerNumber, worker_loop: Box<WorkerLoop>) {
         if let Some(entry) = self.workers.lock().get_mut(&worker) {
-            entry.seat = Some(seat);
+            entry.worker_loop = Some(worker_loop);
         }
     }
 
@@ -217,8 +217,9 @@ impl VirtualWorkers {
         let Some(state) = worker.state.take() else { return };
         let Some(member) = state.member(worker.number) else { return };
         *self.state.lock() = Some(Arc::downgrade(&state));
-        let (gate, seat) = (Arc::clone(&member.gate), Box::new(Seat::new(member, true)));
-        let entry = VirtualWorker { gate, seat: Some(seat), seen: None };
+        let (gate, worker_loop) =
+            (Arc::clone(&member.gate), Box::new(WorkerLoop::new(member, true)));
+        let entry = VirtualWorker { gate, worker_loop: Some(worker_loop), seen: None };
         self.workers.lock().insert(worker.number, entry);
         state.worker_started(worker.number);
     }
@@ -278,7 +279,7 @@ pub struct VirtualRun {
     workers: VirtualWorkers,
     worker: WorkerNumber,
     /// None after the end.
-    held: Option<(Box<Held>, Kind, Box<Seat>)>,
+    held: Option<(Box<HeldRun>, Kind, Box<WorkerLoop>)>,
 }
 
 impl VirtualRun {
@@ -314,7 +315,7 @@ impl VirtualRun {
         drop(self);
     }
 
-    fn held(&self) -> &Held {
+    fn held(&self) -> &HeldRun {
         match &self.held {
             Some((held, ..)) => held,
             None => unreachable!("only the drop takes it"),
@@ -324,9 +325,9 @@ impl VirtualRun {
 
 impl Drop for VirtualRun {
     fn drop(&mut self) {
-        if let Some((held, kind, mut seat)) = self.held.take() {
-            seat.finish(&self.state, *held, kind);
-            self.workers.give_back(self.worker, seat);
+        if let Some((held, kind, mut worker_loop)) = self.held.take() {
+            worker_loop.finish(&self.state, *held, kind);
+            self.workers.give_back(self.worker, worker_loop);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::inbox::Errand;
+use super::inbox::FollowUp;
 use super::pool_state::PoolState;
 
 /// The workers to wake or to start after a timer was armed, when the caller has released its locks.
@@ -13,7 +13,7 @@ use super::pool_state::PoolState;
 #[derive(Default)]
 pub struct Wake {
     is_refused: bool,
-    errand: Option<(Arc<PoolState>, Errand)>,
+    follow_up: Option<(Arc<PoolState>, FollowUp)>,
     others: Vec<Wake>,
 }
 
@@ -25,12 +25,12 @@ impl Wake {
 
     /// The answer of a pool that has gone, or takes no timers.
     pub(super) fn refused() -> Self {
-        Self { is_refused: true, errand: None, others: Vec::new() }
+        Self { is_refused: true, follow_up: None, others: Vec::new() }
     }
 
-    pub(super) fn of(state: Arc<PoolState>, errand: Errand) -> Self {
-        let errand = (errand != Errand::Nothing).then_some((state, errand));
-        Self { is_refused: false, errand, others: Vec::new() }
+    pub(super) fn of(state: Arc<PoolState>, follow_up: FollowUp) -> Self {
+        let follow_up = (follow_up != FollowUp::Nothing).then_some((state, follow_up));
+        Self { is_refused: false, follow_up, others: Vec::new() }
     }
 
     /// Wakes and starts workers; to be called with no lock held.
@@ -47,10 +47,10 @@ impl Wake {
     /// Merges two into one.
     pub fn and(mut self, mut other: Self) -> Self {
         self.is_refused |= other.is_refused;
-        if self.errand.is_none() {
-            self.errand = other.errand.take();
+        if self.follow_up.is_none() {
+            self.follow_up = other.follow_up.take();
         }
-        if other.errand.is_some() || !other.others.is_empty() {
+        if other.follow_up.is_some() || !other.others.is_empty() {
             self.others.push(other);
         }
         self
@@ -59,8 +59,8 @@ impl Wake {
 
 impl Drop for Wake {
     fn drop(&mut self) {
-        if let Some((state, errand)) = self.errand.take() {
-            state.run_errand(errand);
+        if let Some((state, follow_up)) = self.follow_up.take() {
+            state.run_follow_up(follow_up);
         }
     }
 }

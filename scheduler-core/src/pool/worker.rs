@@ -1,6 +1,6 @@
 //! The loop of a worker: take a task, run it, give back what recurs.
 //!
-//! A thread and a virtual worker make the same [`step`](Seat::step). That of a virtual worker holds the outcome of
+//! A thread and a virtual worker make the same [`step`](WorkerLoop::step). That of a virtual worker holds the outcome of
 //! the run back, until [`finish`] makes it known.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::workers::{Member, WorkerNumber};
 use crate::task::current::{self, Thread};
-use crate::task::{Claim, Held, Ran, Rest, RunObserver, Verdict};
+use crate::task::{AfterRun, HeldRun, Rest, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
 
 /// What a worker has done in one step.
@@ -20,20 +20,20 @@ pub(super) enum Step {
     /// It has run a task, or found that it had ended.
     Ran,
     /// It has run a task whose outcome is held back.
-    Held(Box<Held>, Kind),
+    Held(Box<HeldRun>, Kind),
     Waits(Tick),
     Leaves,
 }
 
 /// A worker as its own thread has it.
-pub(super) struct Seat {
+pub(super) struct WorkerLoop {
     worker: Worker,
     effects: Effects,
     /// Whether the outcomes of runs are held back.
     holds: bool,
 }
 
-impl Seat {
+impl WorkerLoop {
     pub(super) fn new(member: Member, holds: bool) -> Self {
         Self { worker: Worker::new(member), effects: Effects::default(), holds }
     }
@@ -59,7 +59,7 @@ impl Seat {
                 Take::Wait(until) => return Step::Waits(until),
                 Take::Leave => return Step::Leaves,
                 Take::ReadClock => now = Some(Now::read(&*state.clock)),
-                Take::Again => now = None,
+                Take::Retry => now = None,
             }
         }
     }
@@ -83,7 +83,7 @@ impl Seat {
                 return Step::Ran;
             }
         }
-        let claim = Claim {
+        let request = RunRequest {
             thread,
             due,
             started: now,
@@ -92,30 +92,30 @@ impl Seat {
             by_worker: true,
             is_held: self.holds,
         };
-        match item.run(&claim, &**state) {
-            Ran::Nothing { was_counted } => {
+        match item.run(&request, &**state) {
+            RunResult::Nothing { was_counted } => {
                 self.worker.done = Done::FoundNothing { kind, was_dead: !was_counted };
                 Step::Ran
             }
-            Ran::Over(Verdict::Requeue(due), task) => {
+            RunResult::Over(AfterRun::Requeue(due), task) => {
                 tally.end(kind, true);
                 self.worker.done = Done::Recurs(task, due);
                 Step::Ran
             }
-            Ran::Over(Verdict::Ended(_), task) => {
+            RunResult::Over(AfterRun::Ended(_), task) => {
                 // What has ended is dropped before the pool learns of that, which may be its end.
                 drop(task);
                 tally.end(kind, true);
                 Step::Ran
             }
-            Ran::Suspended => Step::Ran,
-            Ran::Held(held) => Step::Held(held, kind),
+            RunResult::Suspended => Step::Ran,
+            RunResult::Held(held) => Step::Held(held, kind),
         }
     }
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
-    pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: Held, kind: Kind) {
-        let Held { run, rest } = held;
+    pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: Kind) {
+        let HeldRun { run, rest } = held;
         let _as_worker = current::enter_as_worker(state.address(), self.worker.member.number);
         let tally = &self.worker.member.tally;
         if rest == Rest::Pending {
@@ -124,16 +124,16 @@ impl Seat {
         }
         let task = Arc::clone(run.task());
         let thread = current::this_thread();
-        let (verdict, _) = thread.enter(run, |run| run.task().settle(run, rest, &**state));
+        let (after_run, _) = thread.enter(run, |run| run.task().settle(run, rest, &**state));
         tally.end(kind, true);
-        if let Verdict::Requeue(due) = verdict {
+        if let AfterRun::Requeue(due) = after_run {
             state.step(|core, effects| core.take_back(task, due, effects));
         }
     }
 }
 
 /// A worker whose thread dies gives up what it has in hand.
-impl Drop for Seat {
+impl Drop for WorkerLoop {
     fn drop(&mut self) {
         if let Done::Recurs(task, _) = &self.worker.done
             && let Some(state) = state_of(&**task)
@@ -147,14 +147,15 @@ impl Drop for Seat {
 pub(super) fn work(state: &Arc<PoolState>, number: WorkerNumber) {
     let Some(member) = state.member(number) else { return };
     let gate = Arc::clone(&member.gate);
-    let mut presence = Presence { state, number, seat: Seat::new(member, false), has_left: false };
+    let mut guard =
+        WorkerGuard { state, number, worker_loop: WorkerLoop::new(member, false), has_left: false };
     let thread = current::this_thread();
     let as_worker = current::enter_as_worker(state.address(), number);
-    state.clock.sharpen();
+    state.clock.set_timer_slack();
     state.worker_started(number);
     loop {
         let seen = gate.epoch();
-        match presence.seat.step(state, &thread) {
+        match guard.worker_loop.step(state, &thread) {
             Step::Ran => {}
             Step::Held(..) => unreachable!("a thread holds nothing back"),
             Step::Waits(until) => state.wait(&gate, seen, until),
@@ -162,22 +163,22 @@ pub(super) fn work(state: &Arc<PoolState>, number: WorkerNumber) {
         }
     }
     drop(as_worker);
-    presence.has_left = true;
+    guard.has_left = true;
     state.worker_left(number);
 }
 
 /// A worker's presence in its pool; if its thread unwinds, the pool loses it and replaces it.
-struct Presence<'a> {
+struct WorkerGuard<'a> {
     state: &'a Arc<PoolState>,
     number: WorkerNumber,
-    seat: Seat,
+    worker_loop: WorkerLoop,
     has_left: bool,
 }
 
-impl Drop for Presence<'_> {
+impl Drop for WorkerGuard<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            let (number, was_parked) = (self.number, self.seat.worker.is_parked);
+            let (number, was_parked) = (self.number, self.worker_loop.worker.is_parked);
             let loss = WorkerLoss { number, was_parked, is_replaced: true };
             self.state.lose_worker(loss);
             self.state.announce_refusal(self.number, "the worker's thread has died");
@@ -192,7 +193,7 @@ pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
         state.cancel(task);
     }
     let thread = current::this_thread();
-    let claim = Claim {
+    let request = RunRequest {
         thread: &thread,
         due: Due::Tick(Tick::MAX),
         started: Some(now),
@@ -201,7 +202,7 @@ pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
         by_worker: false,
         is_held: false,
     };
-    if !matches!(Arc::clone(task).run(&claim, &**state), Ran::Nothing { .. }) {
+    if !matches!(Arc::clone(task).run(&request, &**state), RunResult::Nothing { .. }) {
         state.cancel(task);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::shutdown::Kind;
 use crate::sync::{AtomicU64, Ordering};
-use crate::time::{Gate, Tick};
+use crate::time::{EventCount, Tick};
 
 /// The number of a worker in its pool, from 1.
 pub(super) type WorkerNumber = u64;
@@ -29,7 +29,7 @@ pub(super) struct Workers {
 pub(super) struct Member {
     pub(super) number: WorkerNumber,
     /// Where it waits.
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<EventCount>,
     pub(super) tally: Arc<Tally>,
 }
 
@@ -79,7 +79,7 @@ impl Workers {
     /// Adds a worker whose thread is about to be started.
     pub(super) fn add(&mut self) -> WorkerNumber {
         self.started += 1;
-        let (gate, tally) = (Arc::new(Gate::new()), Arc::new(Tally::default()));
+        let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(Tally::default()));
         self.members.push(Member { number: self.started, gate, tally });
         self.largest = self.largest.max(self.members.len());
         self.started

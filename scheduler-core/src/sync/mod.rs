@@ -67,9 +67,9 @@ pub(crate) use local;
 /// Something that threads contend for, in cache lines of its own, so that nothing else is slowed down.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
-impl<T> Deref for Apart<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

@@ -9,27 +9,27 @@ use scheduler_expr::OnError;
 
 use super::PoolLink;
 use super::current;
-use super::header::{self, EVERY_RUN, Header, MaybeTraits, Traits};
+use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
 use super::slot::{Slot, Stepped};
 use super::state::{Begin, Cancel, End, Leaving, Phase, Suspend, TaskState};
 use super::steps::{Step, Steps};
 use super::value::{Outcome, TaskValue, is_unit};
 use super::waiters::{Waiter, notify};
-use super::{AnyTask, Cancelled, Claim, Held, Ran, Rest, RunObserver, Verdict};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, Rest, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
 use crate::sync::{Mutex, MutexGuard};
-use crate::time::{Due, Gate, Now, Tick};
+use crate::time::{Due, EventCount, Now, Tick};
 use crate::unwind::{catch, catch_drop, drop_contained};
 
 /// A task whose value is of type `T`, with its body in place: one allocation for both.
 ///
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
 /// it is held. Whatever a transition frees is handed out and dropped after unlocking.
-pub(crate) struct TaskBlock<T, B, X: MaybeTraits> {
+pub(crate) struct TaskBlock<T, B, X: MaybeOptions> {
     header: Header,
     slot: Mutex<Slot<T, B>>,
-    traits: X,
+    options: X,
 }
 
 /// A task as its handles know it: without the type of its body.
@@ -41,39 +41,39 @@ pub(crate) trait Awaited<T>: AnyTask {
     fn remove_waiter(&self, number: u64);
 }
 
-impl<T, B, X: MaybeTraits> TaskBlock<T, B, X> {
+impl<T, B, X: MaybeOptions> TaskBlock<T, B, X> {
     /// Drops what the task no longer needs; a panic of its destructors is reported and goes no further.
     fn discard<V>(&self, leftover: V) {
         if let Err(failure) = catch_drop(leftover)
-            && let Some(home) = self.header.link.home()
+            && let Some(pool) = self.header.link.pool()
         {
-            let name = self.traits.get().and_then(|traits| traits.name.as_deref());
-            home.drop_panicked(self.header.id(), name, &failure);
+            let name = self.options.get().and_then(|options| options.name.as_deref());
+            pool.drop_panicked(self.header.id(), name, &failure);
         }
     }
 }
 
-impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, B, X>
 where
     Option<B>: Steps<T>,
 {
     #[inline]
-    pub(crate) fn new(link: Arc<PoolLink>, traits: X, body: B, due: Tick) -> Arc<Self> {
+    pub(crate) fn new(link: Arc<PoolLink>, options: X, body: B, due: Tick) -> Arc<Self> {
         let phase = Phase::Waiting { is_queued: false, body };
-        let slot = Mutex::new(Slot { phase, due, rare: None });
-        Arc::new(Self { header: Header::new(link), slot, traits })
+        let slot = Mutex::new(Slot { phase, due, extras: None });
+        Arc::new(Self { header: Header::new(link), slot, options })
     }
 
     /// A task that is about to be put into the queue.
     #[inline]
-    pub(crate) fn queued(link: Arc<PoolLink>, traits: X, body: B, due: Tick) -> Arc<Self> {
+    pub(crate) fn queued(link: Arc<PoolLink>, options: X, body: B, due: Tick) -> Arc<Self> {
         let phase = Phase::Waiting { is_queued: true, body };
-        let slot = Mutex::new(Slot { phase, due, rare: None });
-        Arc::new(Self { header: Header::new(link), slot, traits })
+        let slot = Mutex::new(Slot { phase, due, extras: None });
+        Arc::new(Self { header: Header::new(link), slot, options })
     }
 
     fn is_recurring(&self) -> bool {
-        self.traits.get().is_some_and(|traits| traits.rhythm.is_recurring())
+        self.options.get().is_some_and(|options| options.recurrence.is_recurring())
     }
 
     fn discard_body(&self, body: Option<B>) {
@@ -82,9 +82,9 @@ where
         }
     }
 
-    /// Makes the only step of a task without traits that nobody observes.
+    /// Makes the only step of a task without options that nobody observes.
     #[inline(always)]
-    fn run_plainly(&self, body: B, task: &Arc<dyn AnyTask>) -> Verdict {
+    fn run_plainly(&self, body: B, task: &Arc<dyn AnyTask>) -> AfterRun {
         let mut body = Some(body);
         let waker = || Arc::clone(task).waker();
         match catch(|| body.step(&waker)).unwrap_or_else(Err) {
@@ -93,32 +93,37 @@ where
             Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
                 self.end(End::Failed, None, Some(failure), body)
             }
-            Ok(Step::Pending) => unreachable!("a task that is a future has traits"),
+            Ok(Step::Pending) => unreachable!("a task that is a future has options"),
         }
     }
 
     /// Goes on with a run that was suspended.
-    fn poll_on(&self, body: B, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
-        let suspended = self.slot.lock().rare().suspended.take();
+    fn poll_on(&self, body: B, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+        let suspended = self.slot.lock().extras().suspended.take();
         let Some(run) = suspended else { unreachable!("a suspended run is kept") };
-        Self::execute(run.resumed(claim.by_worker), body, claim, observer)
+        Self::execute(run.resumed(request.by_worker), body, request, observer)
     }
 
     /// Makes one step of a run, and settles it unless its outcome is held back.
-    fn execute(run: Run, body: B, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
-        let (ran, task) = claim.thread.enter(run, |run| {
+    fn execute(
+        run: Run,
+        body: B,
+        request: &RunRequest<'_>,
+        observer: &dyn RunObserver,
+    ) -> RunResult {
+        let (ran, task) = request.thread.enter(run, |run| {
             // The run has the only share that this thread needs.
             let Some(block) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
             let stepped = block.attempt(body, run, observer);
-            if claim.is_held || stepped.is_pending() {
-                return Err(block.put_aside(stepped, run, claim, observer));
+            if request.is_held || stepped.is_pending() {
+                return Err(block.put_aside(stepped, run, request, observer));
             }
             Ok(block.close(stepped, run, observer))
         });
         match ran {
-            Ok(verdict) => Ran::Over(verdict, task),
+            Ok(after_run) => RunResult::Over(after_run, task),
             Err(ran) => ran,
         }
     }
@@ -128,16 +133,16 @@ where
         &self,
         stepped: Stepped<T, B>,
         run: &Run,
-        claim: &Claim<'_>,
+        request: &RunRequest<'_>,
         observer: &dyn RunObserver,
-    ) -> Ran {
+    ) -> RunResult {
         let rest = if stepped.is_pending() { Rest::Pending } else { Rest::Over };
         self.hold_back(stepped);
-        if claim.is_held {
-            return Ran::Held(Box::new(Held { run: run.clone(), rest }));
+        if request.is_held {
+            return RunResult::Held(Box::new(HeldRun { run: run.clone(), rest }));
         }
-        observer.suspend(run, claim.by_worker);
-        Ran::Suspended
+        observer.suspend(run, request.by_worker);
+        RunResult::Suspended
     }
 
     /// Runs one step of the body.
@@ -163,20 +168,20 @@ where
         let mut slot = self.slot.lock();
         let was_woken = matches!(slot.phase, Phase::Running { was_woken: true });
         slot.phase = Phase::Held { was_woken };
-        slot.rare().held = Some(stepped);
+        slot.extras().held = Some(stepped);
     }
 
     /// Makes the outcome of a run known.
-    fn close(&self, stepped: Stepped<T, B>, run: &Run, observer: &dyn RunObserver) -> Verdict {
+    fn close(&self, stepped: Stepped<T, B>, run: &Run, observer: &dyn RunObserver) -> AfterRun {
         let outcome = stepped.outcome();
         let was_refused = matches!(stepped.step, Ok(Step::Refused(_)));
         let now = observer.is_over(run, &outcome, was_refused);
-        let verdict = self.conclude(stepped, run.due(), now);
-        observer.is_settled(run, &outcome, verdict, now);
-        verdict
+        let after_run = self.conclude(stepped, run.due(), now);
+        observer.is_settled(run, &outcome, after_run, now);
+        after_run
     }
 
-    fn conclude(&self, stepped: Stepped<T, B>, due: Due, now: Now) -> Verdict {
+    fn conclude(&self, stepped: Stepped<T, B>, due: Due, now: Now) -> AfterRun {
         let Stepped { body, step } = stepped;
         match step {
             Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
@@ -193,14 +198,16 @@ where
     }
 
     /// Decides how a recurring task goes on after a run.
-    fn recur(&self, body: Option<B>, due: Due, outcome: Result<(), Failure>, now: Now) -> Verdict {
-        let Some(traits) = self.traits.get() else { unreachable!("a recurring task has traits") };
+    fn recur(&self, body: Option<B>, due: Due, outcome: Result<(), Failure>, now: Now) -> AfterRun {
+        let Some(options) = self.options.get() else {
+            unreachable!("a recurring task has options")
+        };
         if let Err(failure) = outcome
-            && traits.on_error == OnError::Stop
+            && options.on_error == OnError::Stop
         {
             return self.end(End::Failed, None, Some(failure), body);
         }
-        let Some(next) = traits.rhythm.next(due.as_tick(now), now.tick) else {
+        let Some(next) = options.recurrence.next(due.as_tick(now), now.tick) else {
             return self.end(End::Completed, None, None, body);
         };
         let mut slot = self.slot.lock();
@@ -208,12 +215,12 @@ where
             slot.phase = Phase::Over { is_queued: false, value: None };
             drop(slot);
             self.discard_body(body);
-            return Verdict::Ended(TaskState::Cancelled);
+            return AfterRun::Ended(TaskState::Cancelled);
         }
         let Some(body) = body else { unreachable!("a recurring body is never spent") };
         slot.phase = Phase::Waiting { is_queued: false, body };
         slot.due = next;
-        Verdict::Requeue(next)
+        AfterRun::Requeue(next)
     }
 
     /// Ends a task whose body its worker holds, and notifies its waiters.
@@ -224,26 +231,26 @@ where
         value: Option<T>,
         failure: Option<Failure>,
         body: Option<B>,
-    ) -> Verdict {
+    ) -> AfterRun {
         self.discard_body(body);
         // A value that is no more than `()` is not kept.
         let value = value.filter(|_| !is_unit::<T>()).map(Arc::new);
         if value.is_some() || failure.is_some() {
             let mut slot = self.slot.lock();
             if failure.is_some() {
-                slot.rare().failure = failure;
+                slot.extras().failure = failure;
             }
             slot.phase = Phase::Over { is_queued: false, value };
         }
         let Some(has_waiters) = self.header.try_end(end) else {
             self.discard(self.take_value());
-            return Verdict::Ended(TaskState::Cancelled);
+            return AfterRun::Ended(TaskState::Cancelled);
         };
         if has_waiters {
             let waiters = self.slot.lock().take_waiters();
             notify(waiters, end.into());
         }
-        Verdict::Ended(end.into())
+        AfterRun::Ended(end.into())
     }
 
     /// Takes a value out that came after the task was cancelled.
@@ -283,7 +290,7 @@ where
         // Nobody else ends a task that is leaving.
         self.header.try_end(End::Cancelled);
         let waiters = slot.take_waiters();
-        let suspended = slot.rare.as_mut().and_then(|rare| rare.suspended.take());
+        let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());
         drop(slot);
         drop(suspended);
         Cancelled { waiters, was_waiting: true, died, was_suspended }
@@ -291,13 +298,13 @@ where
 
     fn wake_suspended(self: Arc<Self>) {
         let is_to_resume = self.header.end().is_none() && self.slot.lock().phase.wake();
-        if is_to_resume && let Some(home) = self.header.link.home() {
-            home.resume(self);
+        if is_to_resume && let Some(pool) = self.header.link.pool() {
+            pool.resume(self);
         }
     }
 }
 
-impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> Awaited<T> for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Awaited<T> for TaskBlock<T, B, X>
 where
     Option<B>: Steps<T>,
 {
@@ -313,7 +320,7 @@ where
             }
             End::Failed => {
                 let slot = self.slot.lock();
-                let failure = slot.rare.as_ref().and_then(|rare| rare.failure.clone());
+                let failure = slot.extras.as_ref().and_then(|extras| extras.failure.clone());
                 Some(failure.map_or(Outcome::Cancelled, Outcome::Failed))
             }
         }
@@ -321,23 +328,24 @@ where
 
     fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)> {
         let mut slot = self.slot.lock();
-        let number = slot.rare().waiters.add(waiter);
+        let number = slot.extras().waiters.add(waiter);
         // RACE: who ends the task sees that there are waiters, or this thread sees the end. In the first case the other one
         // waits for the lock.
         let Some(end) = self.header.note_waiter() else { return Ok(number) };
-        match slot.rare().waiters.remove(number) {
+        match slot.extras().waiters.remove(number) {
             Some(waiter) => Err((waiter, end.into())),
             None => unreachable!("it was added under this lock"),
         }
     }
 
     fn remove_waiter(&self, number: u64) {
-        let removed = self.slot.lock().rare.as_mut().and_then(|rare| rare.waiters.remove(number));
+        let removed =
+            self.slot.lock().extras.as_mut().and_then(|extras| extras.waiters.remove(number));
         drop_contained(removed);
     }
 }
 
-impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> AnyTask for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> AnyTask for TaskBlock<T, B, X>
 where
     Option<B>: Steps<T>,
 {
@@ -345,8 +353,8 @@ where
         &self.header
     }
 
-    fn traits(&self) -> Option<&Traits> {
-        self.traits.get()
+    fn options(&self) -> Option<&TaskOptions> {
+        self.options.get()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -366,34 +374,33 @@ where
         Due::Tick(self.slot.lock().due)
     }
 
-    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
         let (body, number, due) = {
             let mut slot = self.slot.lock();
-            match slot.phase.begin(claim.from_queue) {
-                Begin::Run(body) => (body, header::count_run(self.traits.get()), slot.due),
-                Begin::Nothing { was_counted } => return Ran::Nothing { was_counted },
+            match slot.phase.begin(request.from_queue) {
+                Begin::Run(body) => (body, header::count_run(self.options.get()), slot.due),
+                Begin::Nothing { was_counted } => return RunResult::Nothing { was_counted },
                 Begin::Resume(body) => {
                     drop(slot);
-                    return self.poll_on(body, claim, observer);
+                    return self.poll_on(body, request, observer);
                 }
             }
         };
-        if self.traits.get().is_none() && claim.is_silent && !claim.is_held {
-            let (verdict, task) =
-                claim.thread.enter_plain(self, claim.by_worker, |task| {
-                    match task.as_any().downcast_ref::<Self>() {
-                        Some(block) => block.run_plainly(body, task),
-                        None => unreachable!("the task is what it was"),
-                    }
-                });
-            return Ran::Over(verdict, task);
+        if self.options.get().is_none() && request.is_silent && !request.is_held {
+            let (after_run, task) = request.thread.enter_plain(self, request.by_worker, |task| {
+                match task.as_any().downcast_ref::<Self>() {
+                    Some(block) => block.run_plainly(body, task),
+                    None => unreachable!("the task is what it was"),
+                }
+            });
+            return RunResult::Over(after_run, task);
         }
-        let started = claim.started.unwrap_or_else(|| observer.now());
-        let run = Run::new(self, number, Due::Tick(due), started, claim.by_worker);
-        Self::execute(run, body, claim, observer)
+        let started = request.started.unwrap_or_else(|| observer.now());
+        let run = Run::new(self, number, Due::Tick(due), started, request.by_worker);
+        Self::execute(run, body, request, observer)
     }
 
-    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> Verdict {
+    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> AfterRun {
         let held = self.slot.lock().take_held();
         match held {
             Some(stepped) => self.close(stepped, run, observer),
@@ -417,11 +424,11 @@ where
                 Suspend::WasCancelled(())
             }
             Suspend::Suspended => {
-                slot.rare().suspended = Some(run.clone());
+                slot.extras().suspended = Some(run.clone());
                 Suspend::Suspended
             }
             Suspend::Woken => {
-                slot.rare().suspended = Some(run.clone());
+                slot.extras().suspended = Some(run.clone());
                 Suspend::Woken
             }
         }
@@ -462,7 +469,7 @@ where
 
     fn cancel(&self) -> Option<Cancelled> {
         let mut slot = self.slot.lock();
-        if !std::mem::needs_drop::<B>() && slot.rare.is_none() && !self.header.link.has_kept() {
+        if !std::mem::needs_drop::<B>() && slot.extras.is_none() && !self.header.link.has_kept() {
             return self.cancel_bare(&mut slot.phase);
         }
         if self.header.end().is_some() {
@@ -483,7 +490,7 @@ where
     fn interrupt(&self) {
         let waiters = {
             let mut slot = self.slot.lock();
-            header::ask_to_stop(&self.header, self.traits.get(), EVERY_RUN);
+            header::ask_to_stop(&self.header, self.options.get(), EVERY_RUN);
             slot.take_interruptible()
         };
         notify(waiters, TaskState::Running);
@@ -494,38 +501,38 @@ where
             let mut slot = self.slot.lock();
             // RACE: under the lock, so that the request is for the run that is in progress now, and
             // never for the next.
-            let runs = header::runs(self.traits.get());
+            let runs = header::runs(self.options.get());
             let is_another = run.is_some_and(|run| run != runs);
             if is_another || slot.phase.visible() == TaskState::Scheduled {
                 return;
             }
-            header::ask_to_stop(&self.header, self.traits.get(), runs);
+            header::ask_to_stop(&self.header, self.options.get(), runs);
             let is_to_resume = self.header.end().is_none() && slot.phase.wake();
             (slot.take_interruptible(), is_to_resume)
         };
         notify(waiters, TaskState::Running);
-        if is_to_resume && let Some(home) = self.header.link.home() {
-            home.resume(self);
+        if is_to_resume && let Some(pool) = self.header.link.pool() {
+            pool.resume(self);
         }
     }
 
     fn is_asked_to_stop(&self, run: u64) -> bool {
-        header::is_asked_to_stop(&self.header, self.traits.get(), run)
+        header::is_asked_to_stop(&self.header, self.options.get(), run)
     }
 
-    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
-        self.slot.lock().rare().interruptible.add(Waiter::Thread(Arc::clone(gate)))
+    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64 {
+        self.slot.lock().extras().interruptible.add(Waiter::Thread(Arc::clone(gate)))
     }
 
     fn remove_interruptible(&self, number: u64) {
         let removed =
-            self.slot.lock().rare.as_mut().and_then(|rare| rare.interruptible.remove(number));
+            self.slot.lock().extras.as_mut().and_then(|extras| extras.interruptible.remove(number));
         drop(removed);
     }
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.
-impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeTraits> Wake for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Wake for TaskBlock<T, B, X>
 where
     Option<B>: Steps<T>,
 {
@@ -534,25 +541,25 @@ where
     }
 }
 
-impl<T, B, X: MaybeTraits> Drop for TaskBlock<T, B, X> {
+impl<T, B, X: MaybeOptions> Drop for TaskBlock<T, B, X> {
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
         let is_spent = matches!(
             slot.phase,
             Phase::Running { .. } | Phase::Over { value: None, .. } | Phase::Leaving { .. }
         );
-        if is_spent && slot.rare.is_none() {
+        if is_spent && slot.extras.is_none() {
             return;
         }
         let phase =
             std::mem::replace(&mut slot.phase, Phase::Over { is_queued: false, value: None });
-        let rare = slot.rare.take();
+        let extras = slot.extras.take();
         self.discard(phase);
-        self.discard(rare);
+        self.discard(extras);
     }
 }
 
-impl<T, B, X: MaybeTraits> fmt::Debug for TaskBlock<T, B, X> {
+impl<T, B, X: MaybeOptions> fmt::Debug for TaskBlock<T, B, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskBlock").field("id", &self.header.id()).finish_non_exhaustive()
     }

@@ -35,7 +35,7 @@ pub(crate) struct Thread {
 enum Active {
     #[default]
     None,
-    /// The only run of a task without traits, of which a [`Run`] is made when somebody asks.
+    /// The only run of a task without options, of which a [`Run`] is made when somebody asks.
     Plain {
         task: Arc<dyn AnyTask>,
         by_worker: bool,
@@ -112,7 +112,7 @@ impl Thread {
         })
     }
 
-    /// Calls `step` while the only run of a task without traits is the current one, and gives the task back.
+    /// Calls `step` while the only run of a task without options is the current one, and gives the task back.
     #[inline(always)]
     pub(crate) fn enter_plain<R>(
         &self,
@@ -140,7 +140,7 @@ impl Thread {
     #[inline(always)]
     fn execute<R>(&self, active: Active, step: impl FnOnce(&Active) -> R) -> (R, Arc<dyn AnyTask>) {
         *self.outermost.borrow_mut() = active;
-        let outermost = Outermost(self);
+        let outermost = OutermostGuard(self);
         let result = step(&self.outermost.borrow());
         std::mem::forget(outermost);
         (result, self.outermost.take().into_task())
@@ -158,9 +158,9 @@ impl Thread {
 }
 
 /// A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
-struct Outermost<'a>(&'a Thread);
+struct OutermostGuard<'a>(&'a Thread);
 
-impl Drop for Outermost<'_> {
+impl Drop for OutermostGuard<'_> {
     fn drop(&mut self) {
         let active = self.0.outermost.take();
         active.task().into_iter().for_each(abandon);
@@ -168,8 +168,8 @@ impl Drop for Outermost<'_> {
 }
 
 fn abandon(task: &Arc<dyn AnyTask>) {
-    if let Some(home) = task.header().link.home() {
-        home.abandon(task);
+    if let Some(pool) = task.header().link.pool() {
+        pool.abandon(task);
     }
 }
 
@@ -187,14 +187,14 @@ impl Drop for Inner<'_> {
 
 /// The calling thread is that of a worker of this pool while the answer lives. A task of one pool may step virtual workers
 /// of another.
-pub(crate) fn enter_as_worker(pool: usize, number: u64) -> AsWorker {
-    AsWorker(THREAD.with(|thread| thread.worker.replace((pool, number))))
+pub(crate) fn enter_as_worker(pool: usize, number: u64) -> AsWorkerGuard {
+    AsWorkerGuard(THREAD.with(|thread| thread.worker.replace((pool, number))))
 }
 
 /// See [`enter_as_worker`]: which worker the thread was before.
-pub(crate) struct AsWorker((usize, u64));
+pub(crate) struct AsWorkerGuard((usize, u64));
 
-impl Drop for AsWorker {
+impl Drop for AsWorkerGuard {
     fn drop(&mut self) {
         let _ = THREAD.try_with(|thread| thread.worker.set(self.0));
     }
@@ -214,7 +214,7 @@ pub(crate) fn worker_number(pool: usize) -> Option<u64> {
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
     let _ = THREAD.try_with(|thread| thread.held_up.borrow_mut().extend_from_slice(ends));
-    let _held = HeldUp(ends.len());
+    let _held = HoldUpGuard(ends.len());
     call()
 }
 
@@ -225,9 +225,9 @@ pub(crate) fn holds_up(pool: usize, task: Option<TaskId>) -> bool {
 }
 
 /// See [`hold_up`].
-struct HeldUp(usize);
+struct HoldUpGuard(usize);
 
-impl Drop for HeldUp {
+impl Drop for HoldUpGuard {
     fn drop(&mut self) {
         let _ = THREAD.try_with(|thread| {
             let mut held_up = thread.held_up.borrow_mut();

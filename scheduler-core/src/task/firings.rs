@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::waiters::Gates;
+use super::waiters::EventCounts;
 use crate::sync::{AtomicBool, Mutex, Ordering};
-use crate::time::Gate;
+use crate::time::EventCount;
 
 /// The firings of one timer.
 ///
@@ -15,7 +15,7 @@ pub(super) struct Firings {
     /// Whether any firing in progress was asked to stop; changed under the lock only.
     is_any_asked: AtomicBool,
     /// Opened when a firing is asked to stop; each waiter then checks whether it was its own.
-    gates: Gates,
+    gates: EventCounts,
 }
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Firings {
         list.in_progress.iter().any(|firing| firing.number == number && firing.is_asked)
     }
 
-    pub(super) fn add_gate(&self, gate: &Arc<Gate>) -> u64 {
+    pub(super) fn add_gate(&self, gate: &Arc<EventCount>) -> u64 {
         self.gates.add(gate)
     }
 

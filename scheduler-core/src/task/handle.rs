@@ -17,7 +17,7 @@ use super::value::{Outcome, TaskValue};
 use super::waiters::{Waiter, notify};
 use super::{AnyTask, Cancelled};
 use crate::error::{Error, Failure};
-use crate::time::{Clock, Due, Gate, Now, Tick};
+use crate::time::{Clock, Due, EventCount, Now, Tick};
 use crate::unwind::catch;
 
 /// How long a task may be due without a worker before another that waits for it is reported.
@@ -208,7 +208,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         if waits_for_itself {
             return Err(Error::would_deadlock("wait"));
         }
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         match self.cell.add_waiter(Waiter::Thread(Arc::clone(&gate))) {
             Err(_) => self.cell.outcome().ok_or_else(Error::cancelled),
             Ok(number) => {
@@ -221,7 +221,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
 
     fn block_at(
         &self,
-        gate: &Arc<Gate>,
+        gate: &Arc<EventCount>,
         run: Option<&Run>,
         limit: Option<Duration>,
     ) -> Result<Outcome<T>, Error> {
@@ -254,9 +254,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             if let Some(run) = run
                 && starves_at.take_if(|at| clock.now() >= *at).is_some()
                 && self.state() == TaskState::Scheduled
-                && let Some(home) = link.home()
+                && let Some(pool) = link.pool()
             {
-                home.wait_starves(run, &*self.cell);
+                pool.wait_starves(run, &*self.cell);
             }
             let wake_ups = [until, starves_at, stops_at, ends_at];
             clock.wait(gate, seen, wake_ups.into_iter().flatten().min());
@@ -329,15 +329,15 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         if died {
             link.entry_died(self.cell.is_call());
         }
-        if was_suspended && let Some(home) = link.home() {
-            home.forget_suspended(&*self.cell);
+        if was_suspended && let Some(pool) = link.pool() {
+            pool.forget_suspended(&*self.cell);
         }
         cancelled.notify();
         if was_waiting
             && link.is_heard()
-            && let Some(home) = link.home()
+            && let Some(pool) = link.pool()
         {
-            home.task_ended(&*self.cell, TaskState::Cancelled);
+            pool.task_ended(&*self.cell, TaskState::Cancelled);
         }
         true
     }

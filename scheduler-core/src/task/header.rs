@@ -6,7 +6,7 @@ use std::sync::Arc;
 use scheduler_expr::OnError;
 
 use super::PoolLink;
-use super::spec::Rhythm;
+use super::spec::Recurrence;
 use super::state::{End, TaskState};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Tick;
@@ -51,7 +51,7 @@ pub(crate) struct Header {
 const END: u64 = 0b11;
 /// Set when there may be waiters to notify.
 const WAITED: u64 = 1 << 2;
-/// Set when the only run of a task without traits was asked to stop.
+/// Set when the only run of a task without options was asked to stop.
 const STOP: u64 = 1 << 3;
 /// Set when the task was taken out of the queue while its entry stays there.
 const REMOVED: u64 = 1 << 4;
@@ -132,10 +132,10 @@ fn end_of(word: u64) -> Option<End> {
     }
 }
 
-/// The facts that only some tasks have: a name, a rhythm, a limit. A nameless one-shot has none of them.
-pub(crate) struct Traits {
+/// The facts that only some tasks have: a name, a recurrence, a limit. A nameless one-shot has none of them.
+pub(crate) struct TaskOptions {
     pub(crate) name: Option<Arc<str>>,
-    pub(crate) rhythm: Rhythm,
+    pub(crate) recurrence: Recurrence,
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
@@ -147,67 +147,67 @@ pub(crate) struct Traits {
     stop_asked: AtomicU64,
 }
 
-impl Traits {
+impl TaskOptions {
     pub(crate) fn new(
         name: Option<Arc<str>>,
-        rhythm: Rhythm,
+        recurrence: Recurrence,
         on_error: OnError,
         deadline: Tick,
         is_call: bool,
     ) -> Self {
         let (runs, stop_asked) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name, rhythm, on_error, deadline, is_call, runs, stop_asked }
+        Self { name, recurrence, on_error, deadline, is_call, runs, stop_asked }
     }
 }
 
-/// Where a task keeps its traits, if its type can have any.
-pub(crate) trait MaybeTraits: Send + Sync + 'static {
-    fn get(&self) -> Option<&Traits>;
+/// Where a task keeps its options, if its type can have any.
+pub(crate) trait MaybeOptions: Send + Sync + 'static {
+    fn get(&self) -> Option<&TaskOptions>;
 }
 
-impl MaybeTraits for () {
+impl MaybeOptions for () {
     #[inline]
-    fn get(&self) -> Option<&Traits> {
+    fn get(&self) -> Option<&TaskOptions> {
         None
     }
 }
 
-impl MaybeTraits for Traits {
+impl MaybeOptions for TaskOptions {
     #[inline]
-    fn get(&self) -> Option<&Traits> {
+    fn get(&self) -> Option<&TaskOptions> {
         Some(self)
     }
 }
 
-/// The number of the last run that has begun. A task without traits that runs has begun once.
-pub(crate) fn runs(traits: Option<&Traits>) -> u64 {
+/// The number of the last run that has begun. A task without options that runs has begun once.
+pub(crate) fn runs(options: Option<&TaskOptions>) -> u64 {
     // ORDERING: relaxed, the task's lock orders all accesses.
-    traits.map_or(1, |traits| traits.runs.load(Ordering::Relaxed).max(1))
+    options.map_or(1, |options| options.runs.load(Ordering::Relaxed).max(1))
 }
 
 /// Counts a run that begins, and returns its number; called under the task's lock.
 #[inline]
-pub(crate) fn count_run(traits: Option<&Traits>) -> u64 {
-    let Some(traits) = traits else { return 1 };
+pub(crate) fn count_run(options: Option<&TaskOptions>) -> u64 {
+    let Some(options) = options else { return 1 };
     // ORDERING: relaxed, see `runs`. No two threads count at once.
-    let number = traits.runs.load(Ordering::Relaxed) + 1;
-    traits.runs.store(number, Ordering::Relaxed);
+    let number = options.runs.load(Ordering::Relaxed) + 1;
+    options.runs.store(number, Ordering::Relaxed);
     number
 }
 
 /// Asks one run to stop, or [`EVERY_RUN`]. A request is never taken back; it means nothing to the runs that come after.
-pub(crate) fn ask_to_stop(header: &Header, traits: Option<&Traits>, run: u64) {
-    match traits {
+pub(crate) fn ask_to_stop(header: &Header, options: Option<&TaskOptions>, run: u64) {
+    match options {
         // ORDERING: release, so that a body that sees the request sees what its canceller did before.
-        Some(traits) => _ = traits.stop_asked.fetch_max(run, Ordering::Release),
+        Some(options) => _ = options.stop_asked.fetch_max(run, Ordering::Release),
         None => header.ask_to_stop(),
     }
 }
 
-pub(crate) fn is_asked_to_stop(header: &Header, traits: Option<&Traits>, run: u64) -> bool {
-    let Some(traits) = traits else { return header.is_asked_to_stop() };
+pub(crate) fn is_asked_to_stop(header: &Header, options: Option<&TaskOptions>, run: u64) -> bool {
+    let Some(options) = options else { return header.is_asked_to_stop() };
     // ORDERING: acquire, see `ask_to_stop`.
-    let asked = traits.stop_asked.load(Ordering::Acquire);
+    let asked = options.stop_asked.load(Ordering::Acquire);
     asked == run || asked == EVERY_RUN
 }
 

@@ -1,4 +1,4 @@
-//! Tasks: identity, body, rhythm, states, and the handle that the caller keeps.
+//! Tasks: identity, body, recurrence, states, and the handle that the caller keeps.
 //!
 //! A [`Task`] describes a task before it is submitted; a [`TaskHandle`] watches it while it lives, and cancels it.
 //!
@@ -12,7 +12,7 @@
 //
 // | file | what is there |
 // |---|---|
-// | `spec`, `once`, `steps` | what a task is made from: body, rhythm, name |
+// | `spec`, `once`, `steps` | what a task is made from: body, recurrence, name |
 // | `state` | the states of a task and the ways between them |
 // | `header`, `slot`, `block` | the memory of a task, and what workers and cancellers do to it |
 // | `timer`, `firings` | a call that is made each time it is armed for |
@@ -26,7 +26,7 @@
 //
 // # What it must never do
 //
-// Know a queue or a pool: a task calls its pool through `Home`. Run user code — bodies, destructors, wakers, callbacks — while a lock
+// Know a queue or a pool: a task calls its pool through `TaskPool`. Run user code — bodies, destructors, wakers, callbacks — while a lock
 // is held; transitions return what to notify and to drop, which is done after unlocking.
 //
 // # The races, one by one
@@ -64,14 +64,14 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use crate::error::Failure;
-use crate::sync::{Apart, AtomicBool, Ordering};
-use crate::time::{Clock, Due, Gate, Now, Tick};
+use crate::sync::{AtomicBool, CachePadded, Ordering};
+use crate::time::{Clock, Due, EventCount, Now, Tick};
 
 pub(crate) use current::Thread;
 use dead::DeadEntries;
-pub(crate) use header::{Header, Traits};
+pub(crate) use header::{Header, TaskOptions};
 use state::Suspend;
-use waiters::{Gates, Waiter, notify};
+use waiters::{EventCounts, Waiter, notify};
 
 pub(crate) use handle::starves_at;
 pub use handle::{TaskFuture, TaskHandle};
@@ -79,7 +79,7 @@ pub use header::TaskId;
 pub use once::{Fallible, OnceBody, OnceFutureBody, fallible};
 pub use run::Run;
 pub use scheduler_expr::OnError;
-pub(crate) use spec::Rhythm;
+pub(crate) use spec::Recurrence;
 pub use spec::{Body, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
@@ -90,7 +90,7 @@ pub use value::TaskValue;
 /// A task whose value type does not matter: what queue and workers know of it.
 pub(crate) trait AnyTask: Send + Sync {
     fn header(&self) -> &Header;
-    fn traits(&self) -> Option<&Traits>;
+    fn options(&self) -> Option<&TaskOptions>;
     /// The task as what it is.
     fn as_any(&self) -> &dyn Any;
     fn state(&self) -> TaskState;
@@ -98,9 +98,9 @@ pub(crate) trait AnyTask: Send + Sync {
 
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
     /// back.
-    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran;
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult;
     /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
-    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict;
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> AfterRun;
     /// What wakes the task's future.
     fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
@@ -139,7 +139,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// Returns true if a run was asked to stop.
     fn is_asked_to_stop(&self, run: u64) -> bool;
     /// Adds a thread that waits inside the task, to be woken when the run is asked to stop.
-    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64;
+    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64;
     fn remove_interruptible(&self, number: u64);
 
     fn id(&self) -> TaskId {
@@ -147,7 +147,7 @@ pub(crate) trait AnyTask: Send + Sync {
     }
 
     fn name(&self) -> Option<&str> {
-        self.traits()?.name.as_deref()
+        self.options()?.name.as_deref()
     }
 
     /// The task's name in messages: its own, or else its number.
@@ -160,12 +160,12 @@ pub(crate) trait AnyTask: Send + Sync {
 
     /// Returns true if this is not a task, but a call of an alarm or a timer. It is not reported.
     fn is_call(&self) -> bool {
-        self.traits().is_some_and(|traits| traits.is_call)
+        self.options().is_some_and(|options| options.is_call)
     }
 
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     fn deadline(&self) -> Tick {
-        self.traits().map_or(Tick::MAX, |traits| traits.deadline)
+        self.options().map_or(Tick::MAX, |options| options.deadline)
     }
 
     /// Returns true if the task should have ended.
@@ -190,12 +190,12 @@ pub(crate) trait RunObserver {
     fn suspend(&self, run: &Run, by_worker: bool);
 
     /// It is known what came of a run.
-    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, verdict: Verdict, now: Now);
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now);
 }
 
 /// How a task was taken to be run.
 #[derive(Clone, Copy)]
-pub(crate) struct Claim<'a> {
+pub(crate) struct RunRequest<'a> {
     /// The thread that runs it.
     pub(crate) thread: &'a Thread,
     /// When it was due, by its entry.
@@ -232,23 +232,23 @@ impl Cancelled {
 
 /// What has become of a task that was to be run.
 #[derive(Debug)]
-pub(crate) enum Ran {
+pub(crate) enum RunResult {
     /// It was not to be run any more, or its entry was an old one.
     Nothing {
         /// Whether the entry was one of those that the pool counts as live.
         was_counted: bool,
     },
     /// The run is over.
-    Over(Verdict, Arc<dyn AnyTask>),
+    Over(AfterRun, Arc<dyn AnyTask>),
     /// The run waits for its waker.
     Suspended,
     /// The outcome is held back.
-    Held(Box<Held>),
+    Held(Box<HeldRun>),
 }
 
 /// A run of which a step was made whose outcome is held back.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldRun {
     pub(crate) run: Run,
     pub(crate) rest: Rest,
 }
@@ -267,7 +267,7 @@ pub(crate) enum Rest {
 /// What the pool is to do with a task whose run is over.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AfterRun {
     /// Put it back into the queue.
     Requeue(Tick),
     /// Nothing: it has ended.
@@ -286,7 +286,7 @@ impl fmt::Debug for dyn AnyTask {
 #[repr(align(128))]
 pub(crate) struct PoolLink {
     pub(crate) clock: Arc<dyn Clock>,
-    home: Weak<dyn Home>,
+    pool: Weak<dyn TaskPool>,
     /// Whether a cancelled task keeps its place in the queue until it is due.
     keeps_cancelled: AtomicBool,
     /// Whether it ever did.
@@ -296,12 +296,12 @@ pub(crate) struct PoolLink {
     /// Whether there is a listener.
     is_heard: bool,
     /// The waits inside runs of the pool.
-    pub(crate) waits: Gates,
-    pub(crate) dead: Apart<DeadEntries>,
+    pub(crate) waits: EventCounts,
+    pub(crate) dead: CachePadded<DeadEntries>,
 }
 
 /// A pool as its tasks call it, while it exists.
-pub(crate) trait Home: Any + Send + Sync {
+pub(crate) trait TaskPool: Any + Send + Sync {
     /// Puts a run whose waker was called back into the queue.
     fn resume(&self, task: Arc<dyn AnyTask>);
 
@@ -329,31 +329,31 @@ pub(crate) trait Home: Any + Send + Sync {
 
 impl PoolLink {
     pub(crate) fn new(
-        home: Weak<dyn Home>,
+        pool: Weak<dyn TaskPool>,
         clock: Arc<dyn Clock>,
         keeps_cancelled: bool,
         is_heard: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             clock,
-            home,
+            pool,
             keeps_cancelled: AtomicBool::new(keeps_cancelled),
             has_kept: AtomicBool::new(keeps_cancelled),
             is_stopping: AtomicBool::new(false),
             is_heard,
-            waits: Gates::default(),
-            dead: Apart(DeadEntries::default()),
+            waits: EventCounts::default(),
+            dead: CachePadded(DeadEntries::default()),
         })
     }
 
     /// The pool, while it exists.
-    pub(crate) fn home(&self) -> Option<Arc<dyn Home>> {
-        self.home.upgrade()
+    pub(crate) fn pool(&self) -> Option<Arc<dyn TaskPool>> {
+        self.pool.upgrade()
     }
 
     /// The address of the pool: it identifies the pool of a task, even when that no longer exists.
     pub(crate) fn address(&self) -> usize {
-        self.home.as_ptr().addr()
+        self.pool.as_ptr().addr()
     }
 
     /// Returns true if a cancelled task keeps its place in the queue until it is due.
@@ -396,9 +396,9 @@ impl PoolLink {
     #[inline]
     pub(crate) fn entry_died(&self, is_alarm: bool) {
         if self.dead.announce(is_alarm)
-            && let Some(home) = self.home()
+            && let Some(pool) = self.pool()
         {
-            home.entries_died();
+            pool.entries_died();
         }
     }
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::AnyTask;
 use super::header::TaskId;
 use crate::error::Error;
-use crate::time::{Due, Gate, Now, Tick};
+use crate::time::{Due, EventCount, Now, Tick};
 
 /// One run of a task: which one it is, when it was meant to start, and whether it shall stop.
 ///
@@ -114,7 +114,7 @@ impl Run {
         let clock = &self.task.header().link.clock;
         let until = clock.now() + duration;
         let look = until.min(self.task.deadline());
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         let _interruptible = Interruptible::new(Some(self), &gate);
         loop {
             let seen = gate.epoch();
@@ -138,7 +138,7 @@ impl Run {
         Self { task, number, due, started, by_worker, is_resumed: false }
     }
 
-    /// The only run of a task without traits.
+    /// The only run of a task without options.
     pub(super) fn only(task: Arc<dyn AnyTask>, started: Now, by_worker: bool) -> Self {
         let due = task.due();
         Self::new(task, 1, due, started, by_worker)
@@ -204,7 +204,7 @@ pub(crate) struct Interruptible<'a> {
 }
 
 impl<'a> Interruptible<'a> {
-    pub(crate) fn new(run: Option<&'a Run>, gate: &Arc<Gate>) -> Self {
+    pub(crate) fn new(run: Option<&'a Run>, gate: &Arc<EventCount>) -> Self {
         let register = |run: &'a Run| {
             let in_pool = run.task.header().link.waits.add(gate);
             (run, run.task.add_interruptible(gate), in_pool)

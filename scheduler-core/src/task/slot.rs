@@ -14,11 +14,11 @@ pub(super) struct Slot<T, B> {
     pub(super) phase: Phase<B, Arc<T>>,
     /// When the task is due, or was for its present run.
     pub(super) due: Tick,
-    pub(super) rare: Option<Box<Rare<T, B>>>,
+    pub(super) extras: Option<Box<Extras<T, B>>>,
 }
 
 /// What only some tasks need: not a closure that runs once and has no waiter.
-pub(super) struct Rare<T, B> {
+pub(super) struct Extras<T, B> {
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
     pub(super) interruptible: Waiters,
@@ -30,7 +30,7 @@ pub(super) struct Rare<T, B> {
     pub(super) failure: Option<Failure>,
 }
 
-impl<T, B> Default for Rare<T, B> {
+impl<T, B> Default for Extras<T, B> {
     fn default() -> Self {
         let (waiters, interruptible) = (Waiters::default(), Waiters::default());
         Self { waiters, interruptible, suspended: None, held: None, failure: None }
@@ -38,22 +38,22 @@ impl<T, B> Default for Rare<T, B> {
 }
 
 impl<T, B> Slot<T, B> {
-    pub(super) fn rare(&mut self) -> &mut Rare<T, B> {
-        self.rare.get_or_insert_default()
+    pub(super) fn extras(&mut self) -> &mut Extras<T, B> {
+        self.extras.get_or_insert_default()
     }
 
     pub(super) fn take_waiters(&mut self) -> Vec<(u64, Waiter)> {
-        self.rare.as_mut().map(|rare| rare.waiters.take()).unwrap_or_default()
+        self.extras.as_mut().map(|extras| extras.waiters.take()).unwrap_or_default()
     }
 
     pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
-        self.rare.as_mut().map(|rare| rare.interruptible.take()).unwrap_or_default()
+        self.extras.as_mut().map(|extras| extras.interruptible.take()).unwrap_or_default()
     }
 
     /// Takes the step that is held back.
     pub(super) fn take_held(&mut self) -> Option<Stepped<T, B>> {
         self.phase.run_on();
-        self.rare.as_mut()?.held.take()
+        self.extras.as_mut()?.held.take()
     }
 }
 

@@ -14,13 +14,13 @@ use crate::time::Tick;
 
 /// The rule by which a task fires again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rhythm {
+pub(crate) enum Recurrence {
     Once,
     FixedRate(Duration),
     FixedDelay(Duration),
 }
 
-impl Rhythm {
+impl Recurrence {
     /// Returns true if the task is meant to run more than once.
     pub(crate) fn is_recurring(self) -> bool {
         self != Self::Once
@@ -92,7 +92,7 @@ impl fmt::Debug for Body {
 #[must_use = "a task does nothing until it is submitted to a pool"]
 pub struct Task<T> {
     pub(crate) body: Box<dyn Steps<T>>,
-    pub(crate) rhythm: Rhythm,
+    pub(crate) recurrence: Recurrence,
     pub(crate) initial_delay: Duration,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) on_error: OnError,
@@ -104,14 +104,14 @@ impl<T: Send + Sync + 'static> Task<T> {
     /// A task that runs once and delivers the value of the closure; an error is its failure where the closure is
     /// [`fallible`](crate::fallible).
     pub fn once(body: impl OnceBody<T>) -> Self {
-        Self::with(Box::new(Some(Once(body))), Rhythm::Once)
+        Self::with(Box::new(Some(Once(body))), Recurrence::Once)
     }
 
     /// A task that runs once and delivers the value of the future.
     ///
     /// The future is first polled when the task is due; while it is pending it holds no worker.
     pub fn once_async(body: impl OnceFutureBody<T>) -> Self {
-        Self::with(Box::new(OnceFuture(Box::pin(body.into_future()))), Rhythm::Once)
+        Self::with(Box::new(OnceFuture(Box::pin(body.into_future()))), Recurrence::Once)
     }
 
     /// Waits this long before the first run; zero by default.
@@ -126,10 +126,10 @@ impl<T: Send + Sync + 'static> Task<T> {
         self
     }
 
-    fn with(body: Box<dyn Steps<T>>, rhythm: Rhythm) -> Self {
+    fn with(body: Box<dyn Steps<T>>, recurrence: Recurrence) -> Self {
         Self {
             body,
-            rhythm,
+            recurrence,
             initial_delay: Duration::ZERO,
             name: None,
             on_error: OnError::Stop,
@@ -152,7 +152,7 @@ impl Task<()> {
     /// JDK.
     #[doc(alias = "scheduleAtFixedRate")]
     pub fn at_fixed_rate(period: Duration, body: Body) -> Self {
-        Self::with(body.body, Rhythm::FixedRate(period))
+        Self::with(body.body, Recurrence::FixedRate(period))
     }
 
     /// A task that runs again `delay` after each run has ended.
@@ -160,7 +160,7 @@ impl Task<()> {
     /// `delay` 5 s, a run takes 2 s: the next starts 5 s later, 7 s after the start of this one.
     #[doc(alias = "scheduleWithFixedDelay")]
     pub fn with_fixed_delay(delay: Duration, body: Body) -> Self {
-        Self::with(body.body, Rhythm::FixedDelay(delay))
+        Self::with(body.body, Recurrence::FixedDelay(delay))
     }
 
     /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
@@ -173,10 +173,10 @@ impl Task<()> {
 impl<T> Task<T> {
     /// Refuses what cannot be scheduled.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let (what, length) = match self.rhythm {
-            Rhythm::FixedRate(period) => ("period", period),
-            Rhythm::FixedDelay(delay) => ("delay", delay),
-            Rhythm::Once => return Ok(()),
+        let (what, length) = match self.recurrence {
+            Recurrence::FixedRate(period) => ("period", period),
+            Recurrence::FixedDelay(delay) => ("delay", delay),
+            Recurrence::Once => return Ok(()),
         };
         if length.is_zero() {
             return Err(Error::argument(what, "it must be longer than zero"));
@@ -189,7 +189,7 @@ impl<T> fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
             .field("name", &self.name)
-            .field("rhythm", &self.rhythm)
+            .field("recurrence", &self.recurrence)
             .field("initial_delay", &self.initial_delay)
             .field("on_error", &self.on_error)
             .finish_non_exhaustive()

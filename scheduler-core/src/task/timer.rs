@@ -10,14 +10,14 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use super::firings::Firings;
-use super::header::{Header, TaskId, Traits};
+use super::header::{Header, TaskId, TaskOptions};
 use super::run::Run;
 use super::state::{Suspend, TaskState};
 use super::steps::Around;
-use super::{AnyTask, Cancelled, Claim, Held, Ran, Rest, RunObserver, Verdict};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, Rest, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
 use crate::sync::Mutex;
-use crate::time::{Due, Gate, Now, Tick};
+use crate::time::{Due, EventCount, Now, Tick};
 use crate::unwind::{catch, catch_drop};
 
 /// What a [`Timer`] calls.
@@ -121,7 +121,7 @@ pub enum Fired {
 /// ```
 pub struct Timer<T> {
     header: Header,
-    traits: Traits,
+    options: TaskOptions,
     me: Weak<Self>,
     ticket: Arc<Ticket>,
     around: Option<Around>,
@@ -163,7 +163,7 @@ impl<T: Fire> Timer<T> {
     /// A timer that is not armed.
     pub(crate) fn new(
         header: Header,
-        traits: Traits,
+        options: TaskOptions,
         around: Option<Around>,
         content: T,
     ) -> Arc<Self> {
@@ -172,7 +172,7 @@ impl<T: Fire> Timer<T> {
             let own = Header::new(Arc::clone(&header.link));
             own.set_id(header.id());
             let ticket = Arc::new(Ticket { header: own, armed: Mutex::new(None) });
-            Self { header, traits, me, ticket, around, firings: Firings::default(), content }
+            Self { header, options, me, ticket, around, firings: Firings::default(), content }
         })
     }
 
@@ -213,7 +213,7 @@ impl<T: Fire> Timer<T> {
     /// The name of the timer.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.traits.name.as_deref().unwrap_or_default()
+        self.options.name.as_deref().unwrap_or_default()
     }
 
     /// Calls the content, inside what surrounds it.
@@ -237,9 +237,9 @@ impl<T: Fire> Timer<T> {
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
     fn close(self: &Arc<Self>, run: &Run, rest: Rest, observer: &dyn RunObserver) {
-        let _underway = Underway { firings: &self.firings, number: run.number() };
+        let _underway = FiringGuard { firings: &self.firings, number: run.number() };
         if rest == Rest::Over {
-            let mut unfinished = Unfinished { timer: self, run, now: run.started() };
+            let mut unfinished = FinishGuard { timer: self, run, now: run.started() };
             unfinished.now = observer.now();
         }
     }
@@ -252,8 +252,8 @@ impl<T: Fire> Timer<T> {
 
     #[cold]
     fn report(&self, call: &'static str, failure: &Failure) {
-        if let Some(home) = self.header.link.home() {
-            home.timer_panicked(self.header.id(), Some(self.name()), call, failure);
+        if let Some(pool) = self.header.link.pool() {
+            pool.timer_panicked(self.header.id(), Some(self.name()), call, failure);
         }
     }
 
@@ -264,25 +264,25 @@ impl<T: Fire> Timer<T> {
 }
 
 /// A firing whose end is reported when this is dropped, whatever happens.
-struct Unfinished<'a, T: Fire> {
+struct FinishGuard<'a, T: Fire> {
     timer: &'a Arc<Timer<T>>,
     run: &'a Run,
     now: Now,
 }
 
-impl<T: Fire> Drop for Unfinished<'_, T> {
+impl<T: Fire> Drop for FinishGuard<'_, T> {
     fn drop(&mut self) {
         self.timer.call("finish", || T::finish(self.timer, self.run, self.now));
     }
 }
 
 /// A firing that is over when this is dropped, whatever happens.
-struct Underway<'a> {
+struct FiringGuard<'a> {
     firings: &'a Firings,
     number: u64,
 }
 
-impl Drop for Underway<'_> {
+impl Drop for FiringGuard<'_> {
     fn drop(&mut self) {
         self.firings.end(self.number);
     }
@@ -293,8 +293,8 @@ impl<T: Fire> AnyTask for Timer<T> {
         &self.header
     }
 
-    fn traits(&self) -> Option<&Traits> {
-        Some(&self.traits)
+    fn options(&self) -> Option<&TaskOptions> {
+        Some(&self.options)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -309,31 +309,31 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed_due().unwrap_or(Due::Tick(Tick::MAX))
     }
 
-    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
-        let started = claim.started.unwrap_or_else(|| observer.now());
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+        let started = request.started.unwrap_or_else(|| observer.now());
         let number = self.firings.begin();
         let timer = Arc::clone(&self);
-        let run = Run::new(self, number, claim.due, started, claim.by_worker);
-        let (held, task) = claim.thread.enter(run, |run| {
+        let run = Run::new(self, number, request.due, started, request.by_worker);
+        let (held, task) = request.thread.enter(run, |run| {
             let fired = timer.fire(run);
             let rest = if fired == Fired::InProgress { Rest::Over } else { Rest::Spent };
-            if claim.is_held {
-                return Some(Held { run: run.clone(), rest });
+            if request.is_held {
+                return Some(HeldRun { run: run.clone(), rest });
             }
             timer.close(run, rest, observer);
             None
         });
         match held {
-            None => Ran::Over(Verdict::Ended(TaskState::Completed), task),
-            Some(held) => Ran::Held(Box::new(held)),
+            None => RunResult::Over(AfterRun::Ended(TaskState::Completed), task),
+            Some(held) => RunResult::Held(Box::new(held)),
         }
     }
 
-    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> Verdict {
+    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> AfterRun {
         if let Some(timer) = self.share() {
             timer.close(run, rest, observer);
         }
-        Verdict::Ended(TaskState::Completed)
+        AfterRun::Ended(TaskState::Completed)
     }
 
     fn waker(self: Arc<Self>) -> Waker {
@@ -393,7 +393,7 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.firings.is_asked(run)
     }
 
-    fn add_interruptible(&self, gate: &Arc<Gate>) -> u64 {
+    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64 {
         self.firings.add_gate(gate)
     }
 
@@ -408,7 +408,7 @@ impl AnyTask for Ticket {
         &self.header
     }
 
-    fn traits(&self) -> Option<&Traits> {
+    fn options(&self) -> Option<&TaskOptions> {
         None
     }
 
@@ -424,11 +424,11 @@ impl AnyTask for Ticket {
         self.armed.lock().as_ref().map_or(Due::NEVER, |armed| armed.due)
     }
 
-    fn run(self: Arc<Self>, claim: &Claim<'_>, observer: &dyn RunObserver) -> Ran {
-        let armed = self.armed.lock().take_if(|armed| armed.place == claim.due);
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+        let armed = self.armed.lock().take_if(|armed| armed.place == request.due);
         match armed {
-            None => Ran::Nothing { was_counted: false },
-            Some(Armed { due, timer, .. }) => timer.run(&Claim { due, ..*claim }, observer),
+            None => RunResult::Nothing { was_counted: false },
+            Some(Armed { due, timer, .. }) => timer.run(&RunRequest { due, ..*request }, observer),
         }
     }
 
@@ -456,7 +456,7 @@ impl AnyTask for Ticket {
         false
     }
 
-    fn settle(&self, _: &Run, _: Rest, _: &dyn RunObserver) -> Verdict {
+    fn settle(&self, _: &Run, _: Rest, _: &dyn RunObserver) -> AfterRun {
         unreachable!("the timer is settled")
     }
 
@@ -484,7 +484,7 @@ impl AnyTask for Ticket {
         false
     }
 
-    fn add_interruptible(&self, _: &Arc<Gate>) -> u64 {
+    fn add_interruptible(&self, _: &Arc<EventCount>) -> u64 {
         0
     }
 
@@ -506,9 +506,9 @@ impl<T> Drop for Timer<T> {
     fn drop(&mut self) {
         let leftover = (self.content.take(), self.around.take());
         if let Err(failure) = catch_drop(leftover)
-            && let Some(home) = self.header.link.home()
+            && let Some(pool) = self.header.link.pool()
         {
-            home.drop_panicked(self.header.id(), self.traits.name.as_deref(), &failure);
+            pool.drop_panicked(self.header.id(), self.options.name.as_deref(), &failure);
         }
     }
 }
@@ -516,7 +516,7 @@ impl<T> Drop for Timer<T> {
 impl<T: fmt::Debug> fmt::Debug for Timer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer")
-            .field("name", &self.traits.name)
+            .field("name", &self.options.name)
             .field("content", &self.content)
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use std::{fmt, mem};
 
 use super::state::TaskState;
 use crate::sync::Mutex;
-use crate::time::Gate;
+use crate::time::EventCount;
 use crate::unwind::catch;
 
 /// A callback that is called with the final state of a task, once.
@@ -21,7 +21,7 @@ pub(crate) struct Waiters {
 
 /// A waiter for the end of a task.
 pub(crate) enum Waiter {
-    Thread(Arc<Gate>),
+    Thread(Arc<EventCount>),
     Future(Waker),
     Callback(Callback),
 }
@@ -72,15 +72,15 @@ fn notify_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
     }
 }
 
-/// Gates of threads that wait, to be opened together.
+/// The event counts of waiting threads, to be notified together.
 #[derive(Default)]
-pub(crate) struct Gates {
-    list: Mutex<Vec<(u64, Arc<Gate>)>>,
+pub(crate) struct EventCounts {
+    list: Mutex<Vec<(u64, Arc<EventCount>)>>,
 }
 
-impl Gates {
+impl EventCounts {
     /// Adds a gate and returns the number under which it can leave again.
-    pub(crate) fn add(&self, gate: &Arc<Gate>) -> u64 {
+    pub(crate) fn add(&self, gate: &Arc<EventCount>) -> u64 {
         let mut list = self.list.lock();
         let number = list.last().map_or(0, |(last, _)| last + 1);
         list.push((number, Arc::clone(gate)));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{Clock, Epoch, Gate, Now, Tick, WallTime};
+use super::{Clock, Epoch, EventCount, Now, Tick, WallTime};
 use crate::sync::Mutex;
 
 /// A clock for tests: time stands still until it is moved.
@@ -34,7 +34,7 @@ pub struct ManualClock {
 struct Time {
     reading: Mutex<Reading>,
     /// Opened whenever a waiter arrives or leaves.
-    parked_changed: Arc<Gate>,
+    parked_changed: Arc<EventCount>,
 }
 
 struct Reading {
@@ -47,7 +47,7 @@ struct Reading {
 struct Sleeper {
     number: u64,
     until: Option<Tick>,
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
     seen: Epoch,
 }
 
@@ -73,7 +73,7 @@ impl ManualClock {
         Self {
             time: Arc::new(Time {
                 reading: Mutex::new(reading),
-                parked_changed: Arc::new(Gate::new()),
+                parked_changed: Arc::new(EventCount::new()),
             }),
         }
     }
@@ -132,7 +132,7 @@ impl ManualClock {
         reading.now = reading.now + by;
         reading.wall = set(reading.wall);
         let now = reading.now;
-        let due: Vec<Arc<Gate>> = reading
+        let due: Vec<Arc<EventCount>> = reading
             .sleepers
             .iter()
             .filter(|sleeper| sleeper.until.is_some_and(|until| until <= now))
@@ -145,7 +145,7 @@ impl ManualClock {
     }
 
     /// Registers a waiter, unless its deadline has been reached.
-    fn park(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) -> Option<u64> {
+    fn park(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) -> Option<u64> {
         let mut reading = self.time.reading.lock();
         if until.is_some_and(|until| until <= reading.now) {
             return None;
@@ -177,7 +177,7 @@ impl Clock for ManualClock {
         Now { tick: reading.now, wall: reading.wall }
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         // RACE: time may move right after the registration. `shift` then opens the gate, whose epoch
         // is no longer `seen`, so the wait below returns at once.
         let Some(number) = self.park(gate, seen, until) else { return };
@@ -202,7 +202,7 @@ impl fmt::Debug for ManualClock {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::ManualClock;
-    use crate::time::{Clock, Gate, Tick};
+    use crate::time::{Clock, EventCount, Tick};
     use chrono::TimeDelta;
     use std::sync::Arc;
     use std::time::Duration;
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn no_thread_waits_for_what_has_been_reached() {
         let clock = ManualClock::new();
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         clock.advance(SECOND);
         for reached in [Tick::ZERO, clock.now()] {
             clock.wait(&gate, gate.epoch(), Some(reached));
@@ -254,9 +254,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_sleeper(sleep: fn(&ManualClock, &Arc<Gate>, Tick)) {
+    fn check_sleeper(sleep: fn(&ManualClock, &Arc<EventCount>, Tick)) {
         let clock = ManualClock::new();
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         let waiter = {
             let (clock, gate) = (clock.clone(), Arc::clone(&gate));
             std::thread::Builder::new().spawn(move || {

@@ -11,7 +11,7 @@
 //!
 //! # Waiting
 //!
-//! A waiter reads the epoch of a [`Gate`], *then* looks at what it waits for, *then* waits for the
+//! A waiter reads the epoch of an [`EventCount`], *then* looks at what it waits for, *then* waits for the
 //! epoch to change. A thread that changes something opens the gate. A wake-up between the look and the
 //! wait is therefore never lost, and there is no condition variable with a time-out outside
 //! [`SystemClock`].
@@ -22,7 +22,7 @@
 // waiter looks again.
 
 mod due;
-mod gate;
+mod event_count;
 mod manual;
 mod system;
 mod tick;
@@ -35,7 +35,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 pub use due::{Due, Now};
-pub use gate::{Epoch, Gate};
+pub use event_count::{Epoch, EventCount};
 pub use manual::ManualClock;
 pub use system::SystemClock;
 pub use tick::Tick;
@@ -82,7 +82,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// Makes the waits of the calling thread as exact as the system allows; called by each worker when
     /// its thread begins. Does nothing unless a clock knows how.
-    fn sharpen(&self) {}
+    fn set_timer_slack(&self) {}
 
     /// About how long a thread takes to wake up; by default nothing, as where time is moved by hand. The system's clock
     /// learns it from the waits of the process.
@@ -108,12 +108,12 @@ pub trait Clock: fmt::Debug + Send + Sync {
     ///
     /// `until` is a time of this clock; `None` waits for the gate alone. Never sleeps past an opening
     /// of the gate that happened after `seen` was read.
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>);
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>);
 
     /// As [`wait`](Self::wait), but ends as near to `until` as can be, whatever that costs. The system's
     /// clock spins for the last 200 µs, and returns once before it does, so that what its caller looks at
     /// is in the cache; a clock that has no better way waits as usual.
-    fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait_precisely(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.wait(gate, seen, until);
     }
 }

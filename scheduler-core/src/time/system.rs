@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
-use super::{Clock, Epoch, Gate, Now, Tick, WallTime, is_brief, tick};
+use super::{Clock, Epoch, EventCount, Now, Tick, WallTime, is_brief, tick};
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -65,7 +65,7 @@ impl SystemClock {
         Self { origin: count() }
     }
 
-    fn spin(&self, gate: &Gate, seen: Epoch, until: Tick) {
+    fn spin(&self, gate: &EventCount, seen: Epoch, until: Tick) {
         while gate.epoch() == seen && self.now() < until {
             std::hint::spin_loop();
         }
@@ -203,12 +203,12 @@ impl Clock for SystemClock {
     /// Linux may end a wait 50 µs late, so that several threads wake up together; a thread can ask it
     /// not to.
     #[cfg(target_os = "linux")]
-    fn sharpen(&self) {
+    fn set_timer_slack(&self) {
         // Where it is refused, waits are as exact as they were.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     }
 
-    fn wait_precisely(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait_precisely(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         let Some(until) = until.filter(|until| *until != Tick::MAX) else {
             return self.wait(gate, seen, until);
         };
@@ -220,7 +220,7 @@ impl Clock for SystemClock {
         self.spin(gate, seen, until);
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         match until {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
@@ -239,7 +239,7 @@ impl Clock for SystemClock {
 #[cfg(test)]
 mod tests {
     use super::{LAST_LOOK, LOOK_IS_GOOD_FOR, Look, SystemClock, count, learned};
-    use crate::time::{Clock, Gate, Tick, WallTime};
+    use crate::time::{Clock, EventCount, Tick, WallTime};
     use std::cell::Cell;
     use std::sync::Arc;
     use std::time::Duration;
@@ -261,7 +261,7 @@ mod tests {
             },
         );
         assert_eq!(pauses.get(), [], "it looks no less often");
-        look.wall.lead(look.at)
+        look.wall.offset(look.at)
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn a_wait_until_the_past_or_at_an_open_gate_returns() {
         let clock = SystemClock::new();
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         clock.wait(&gate, gate.epoch(), Some(Tick::ZERO));
         let seen = gate.epoch();
         gate.open();

@@ -93,7 +93,7 @@ impl WallTime {
     }
 
     /// How far this is after a monotonic time, in nanoseconds.
-    pub(crate) fn lead(self, tick: super::Tick) -> i128 {
+    pub(crate) fn offset(self, tick: super::Tick) -> i128 {
         i128::from(self.0) - i128::from(tick.as_nanos())
     }
 }
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn the_lead_over_the_other_clock_is_a_difference() {
         let tick = crate::time::Tick::from_nanos(50);
-        assert_eq!(WallTime::from_nanos(70).lead(tick), 20);
-        assert_eq!(WallTime::from_nanos(-70).lead(tick), -120);
+        assert_eq!(WallTime::from_nanos(70).offset(tick), 20);
+        assert_eq!(WallTime::from_nanos(-70).offset(tick), -120);
         assert_eq!(format!("{:?}", WallTime::from_nanos(0)), "1970-01-01T00:00:00Z");
     }
 

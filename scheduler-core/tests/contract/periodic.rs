@@ -9,7 +9,7 @@ use super::kit::{
     HOUR, Journal, ManualPool, Mutex, NANO, Pending, VirtualPool, capped, eventually, ms, value_of,
 };
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Clock, Error, ManualClock, ScheduledThreadPool, TaskHandle, TaskState, Tick};
 
 /// The two ways to recur on the monotonic clock.
@@ -347,7 +347,7 @@ impl Clock for CountingClock {
         self.clock.wall()
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.clock.wait(gate, seen, until);
         self.wakes.fetch_add(1, Ordering::SeqCst);
     }

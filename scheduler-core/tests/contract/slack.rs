@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::kit::{Journal, VirtualPool, ms};
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{
     Body, Clock, ManualClock, PoolBuilder, ScheduledThreadPool, Stepped, Task, Tick, VirtualWorkers,
 };
@@ -158,7 +158,7 @@ impl Clock for Slow {
         ms(2)
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.0.wait(gate, seen, until);
     }
 }

@@ -9,7 +9,7 @@ use super::kit::{
     check_pairs, eventually, ms, submit_pairs, value_of, wedge,
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{
     Clock, Error, ManualClock, ScheduledThreadPool, Task, TaskHandle, TaskState, Tick,
 };
@@ -265,7 +265,7 @@ impl Clock for Restless {
         self.clock.wall()
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.clock.wait(gate, seen, until);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::kit::{Journal, Mutex, VirtualPool, ms};
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{
     Begun, Body, Clock, ManualClock, Run, ScheduledThreadPool, Task, TaskId, Tick, VirtualWorkers,
 };
@@ -45,7 +45,7 @@ fn a_thread_executes_no_run_when_one_that_it_ran_by_hand_is_over() {
 #[derive(Clone, Debug)]
 struct Hasty {
     clock: ManualClock,
-    gates: Arc<Mutex<Vec<Weak<Gate>>>>,
+    gates: Arc<Mutex<Vec<Weak<EventCount>>>>,
 }
 
 impl Clock for Hasty {
@@ -57,7 +57,7 @@ impl Clock for Hasty {
         self.clock.wall()
     }
 
-    fn wait(&self, gate: &Arc<Gate>, _: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, _: Epoch, until: Option<Tick>) {
         self.gates.lock().unwrap().push(Arc::downgrade(gate));
         self.clock.advance_to(until.expect("this wait has an end"));
     }

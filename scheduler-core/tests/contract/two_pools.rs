@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::kit::{Journal, ManualPool, Mutex, VirtualPool, ms, value_of, wedge};
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Clock, Event, ManualClock, Run, ScheduledThreadPool, Tick, VirtualWorkers};
 
 /// A clock on which the first wait takes two seconds, and the second until the workers has worked.
@@ -27,7 +27,7 @@ impl Clock for Slow {
         self.clock.wall()
     }
 
-    fn wait(&self, _: &Arc<Gate>, _: Epoch, until: Option<Tick>) {
+    fn wait(&self, _: &Arc<EventCount>, _: Epoch, until: Option<Tick>) {
         self.untils.lock().unwrap().push(until);
         match self.waits.fetch_add(1, Ordering::SeqCst) {
             0 => self.clock.advance(Duration::from_secs(2)),

@@ -8,7 +8,7 @@ use crate::kit::{
     HOUR, Journal, ManualPool, Pending, VirtualPool, capped, close, eventually, on_wall, value_of,
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{
     Begun, Body, Clock, ManualClock, Run, ScheduledThreadPool, Stepped, SystemClock, Task, Tick,
@@ -266,7 +266,7 @@ fn f_ti1_limits_at_every_edge() {
 fn f_ti1_waits_on_the_clock_of_the_system_at_every_edge() {
     let clock = SystemClock::new();
     for limit in DURATIONS {
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(EventCount::new());
         let (seen, waiting) = (gate.epoch(), Arc::clone(&gate));
         let wait = Pending::start(move || clock.wait(&waiting, seen, Some(clock.now() + limit)));
         gate.open();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loom::thread;
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, ManualClock, Tick};
 
 use crate::kit::{build, builder, models, ms, stop};
@@ -20,7 +20,7 @@ fn moved_in_two_steps() {
     let waiter = {
         let clock = clock.clone();
         thread::spawn(move || {
-            let gate = Arc::new(Gate::new());
+            let gate = Arc::new(EventCount::new());
             while clock.now() < end {
                 let seen = gate.epoch();
                 clock.wait(&gate, seen, Some(end));

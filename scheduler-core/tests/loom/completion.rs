@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use loom::thread;
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, SystemClock, TaskHandle, TaskState};
 
 use crate::kit::{Counter, HOUR, Latch, models, pool, stop, waker};
@@ -70,8 +70,8 @@ fn polled() {
     let pool = pool(1);
     let mut future = pool.submit(|| 7).unwrap().into_future();
     let mut poll =
-        |gate: &Arc<Gate>| Pin::new(&mut future).poll(&mut Context::from_waker(&waker(gate)));
-    let (first, second) = (Arc::new(Gate::new()), Arc::new(Gate::new()));
+        |gate: &Arc<EventCount>| Pin::new(&mut future).poll(&mut Context::from_waker(&waker(gate)));
+    let (first, second) = (Arc::new(EventCount::new()), Arc::new(EventCount::new()));
     let mut answer = poll(&first);
     while answer.is_pending() {
         let seen = second.epoch();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, PoolBuilder, ScheduledThreadPool, SystemClock, Tick, WorkerThread};
 
 use crate::times::{Hand, Still};
@@ -142,7 +142,7 @@ pub(crate) fn stop(pool: &ScheduledThreadPool) {
 #[derive(Clone, Default)]
 pub(crate) struct Latch {
     is_open: Arc<AtomicBool>,
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
 }
 
 impl Latch {
@@ -165,7 +165,7 @@ impl Latch {
 
 /// Polls a future on the calling thread until it is ready.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let (mut future, gate) = (Box::pin(future), Arc::new(Gate::new()));
+    let (mut future, gate) = (Box::pin(future), Arc::new(EventCount::new()));
     let waker = waker(&gate);
     loop {
         let seen = gate.epoch();
@@ -177,8 +177,8 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// A waker that opens a gate.
-pub(crate) fn waker(gate: &Arc<Gate>) -> Waker {
-    struct Knock(Arc<Gate>);
+pub(crate) fn waker(gate: &Arc<EventCount>) -> Waker {
+    struct Knock(Arc<EventCount>);
     impl Wake for Knock {
         fn wake(self: Arc<Self>) {
             self.0.open();

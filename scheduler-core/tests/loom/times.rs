@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicU64, Ordering};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Clock, SystemClock, Tick};
 
 /// A clock that stands still, and at which no wait ends before its gate is opened.
@@ -28,7 +28,7 @@ impl Clock for Still {
         DateTime::UNIX_EPOCH
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, _until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, _until: Option<Tick>) {
         self.0.wait(gate, seen, None);
     }
 }
@@ -41,7 +41,7 @@ pub(crate) struct Hand(Arc<Dial>);
 #[derive(Debug)]
 struct Dial {
     now: AtomicU64,
-    sleepers: Mutex<Vec<(Option<Tick>, Arc<Gate>)>>,
+    sleepers: Mutex<Vec<(Option<Tick>, Arc<EventCount>)>>,
     system: SystemClock,
 }
 
@@ -54,7 +54,7 @@ impl Hand {
     pub(crate) fn advance(&self, by: Duration) {
         let now = self.now() + by;
         self.0.now.store(now.as_nanos(), Ordering::SeqCst);
-        let due: Vec<Arc<Gate>> = {
+        let due: Vec<Arc<EventCount>> = {
             let sleepers = self.0.sleepers.lock().unwrap();
             let due = sleepers.iter().filter(|(until, _)| until.is_some_and(|until| until <= now));
             due.map(|(_, gate)| Arc::clone(gate)).collect()
@@ -89,7 +89,7 @@ impl Clock for Hand {
         DateTime::from_timestamp_nanos(self.now().as_nanos().cast_signed())
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         {
             let mut sleepers = self.0.sleepers.lock().unwrap();
             if until.is_some_and(|until| until <= self.now()) {

@@ -3,7 +3,7 @@
 use super::plant::Plant;
 use super::words::Now;
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Clock, Epoch, Gate};
+use scheduler_core::time::{Clock, Epoch, EventCount};
 use scheduler_core::{ManualClock, Tick};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +70,7 @@ impl Clock for SimClock {
         self.wake_up
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.truth.wait(gate, seen, until);
     }
 }

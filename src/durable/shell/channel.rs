@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use scheduler_core::Clock;
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_node::{Request, RequestId, Tick};
 
 use crate::sync::{Mutex, MutexGuard};
@@ -16,7 +16,7 @@ const HANGING_MAX: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     state: Mutex<State>,
-    gate: Arc<Gate>,
+    gate: Arc<EventCount>,
 }
 
 #[derive(Debug, Default)]

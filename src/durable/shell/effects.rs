@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
 use scheduler_store::{End, Fence, Held, JobId, Store, StoredJob};
@@ -47,7 +47,7 @@ pub(crate) struct Shell {
     is_inline: bool,
     pub(super) outgoing: [Outgoing; 2],
     /// Opened when the node may have to be stepped earlier than before.
-    pub(super) timer: Arc<Gate>,
+    pub(super) timer: Arc<EventCount>,
     /// For when the thread of the node waits.
     pub(super) armed: Mutex<Tick>,
     stopped: OneShot<()>,
@@ -69,7 +69,7 @@ impl Shell {
             runs: Mutex::default(),
             is_inline,
             outgoing: <_>::default(),
-            timer: Arc::new(Gate::new()),
+            timer: Arc::new(EventCount::new()),
             armed: Mutex::new(Tick::default()),
             stopped: OneShot::new(),
             node_timer: OnceLock::new(),

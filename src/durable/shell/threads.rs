@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 use scheduler_node::{Channel, Input, Tick};
 use scheduler_store::Watch;
 
@@ -89,7 +89,7 @@ impl Shell {
 
     /// Waits for changes by other processes.
     fn watch_with(&self, mut watch: Box<dyn Watch>) {
-        let pause = Arc::new(Gate::new());
+        let pause = Arc::new(EventCount::new());
         while !self.has_stopped() {
             match watch.wait(WATCH) {
                 Ok(true) => self.nudge(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::Tick;
-use scheduler_core::time::Gate;
+use scheduler_core::time::EventCount;
 
 use super::api::Api;
 use super::tasks;
@@ -23,7 +23,7 @@ pub(super) fn watch(
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     // Nobody opens it: only time ends a wait.
-    let gate = Arc::new(Gate::new());
+    let gate = Arc::new(EventCount::new());
     let mut shown = String::new();
     let mut lost = None;
     for look in 1.. {

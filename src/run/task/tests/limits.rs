@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::time::{Epoch, Gate};
+use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Clock, ManualClock, Tick};
 
 use super::stage::*;
@@ -25,7 +25,7 @@ impl Clock for Creeping {
         self.0.wall()
     }
 
-    fn wait(&self, gate: &Arc<Gate>, seen: Epoch, until: Option<Tick>) {
+    fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
         self.0.wait(gate, seen, until);
     }
 }

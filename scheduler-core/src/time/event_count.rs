@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
-/// What a waiter saw of a [`Gate`] before it looked at what it waits for.
+/// What a waiter saw of an [`EventCount`] before it looked at what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
 /// An event count: opening it lets every waiter go on that saw an earlier epoch.
 ///
 /// ```
-/// use scheduler_core::time::{Clock, Gate, SystemClock};
+/// use scheduler_core::time::{Clock, EventCount, SystemClock};
 /// use std::sync::Arc;
 ///
-/// let gate = Arc::new(Gate::new());
+/// let gate = Arc::new(EventCount::new());
 /// let seen = gate.epoch();              // first read the epoch,
 /// gate.open();                          // (here another thread changes something)
 /// SystemClock::new().wait(&gate, seen, None);   // then wait: the opening is not lost
 /// ```
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct EventCount {
     /// Changed under the lock only.
     epoch: AtomicU64,
     sleepers: Mutex<usize>,
     opened: Condvar,
 }
 
-impl Gate {
+impl EventCount {
     /// A gate without waiters.
     #[must_use]
     pub fn new() -> Self {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn who_waits_no_longer_is_not_counted_among_the_sleepers() {
-        let gate = Gate::new();
+        let gate = EventCount::new();
         let seen = gate.epoch();
         gate.wait_timeout(seen, Duration::ZERO);
         assert_eq!(*gate.sleepers.lock(), 0);

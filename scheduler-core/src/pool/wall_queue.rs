@@ -20,14 +20,14 @@ const SET_BACK_MIN: i128 = 500_000_000;
 
 /// Timers by the time on the wall clock at which they are due.
 #[derive(Debug, Default)]
-pub(super) struct Walls {
+pub(super) struct WallQueue {
     heap: BinaryHeap<Reverse<ByKey<Item>>>,
     /// By how much the wall clock was ahead of the monotonic one, in nanoseconds: at the last look, or when
     /// something came since then, whichever is more.
-    lead: Option<i128>,
+    offset: Option<i128>,
 }
 
-impl Walls {
+impl WallQueue {
     pub(super) fn len(&self) -> usize {
         self.heap.len()
     }
@@ -41,9 +41,9 @@ impl Walls {
     }
 
     /// Notes by how much the wall clock was ahead when something came.
-    pub(super) fn note_lead(&mut self, lead: Option<i128>) {
-        if let Some(lead) = lead {
-            self.lead = Some(self.lead.map_or(lead, |most| most.max(lead)));
+    pub(super) fn note_offset(&mut self, offset: Option<i128>) {
+        if let Some(offset) = offset {
+            self.offset = Some(self.offset.map_or(offset, |most| most.max(offset)));
         }
     }
 
@@ -63,12 +63,12 @@ impl Walls {
     /// again at which something could be due, and for which no worker waits.
     pub(super) fn take_if_set_back(&mut self, now: Now) -> Vec<Entry> {
         if self.heap.is_empty() {
-            self.lead = None;
+            self.offset = None;
             return Vec::new();
         }
-        let lead = now.wall.lead(now.tick);
-        let before = self.lead.replace(lead);
-        if before.is_none_or(|before| before - lead <= SET_BACK_MIN) {
+        let offset = now.wall.offset(now.tick);
+        let before = self.offset.replace(offset);
+        if before.is_none_or(|before| before - offset <= SET_BACK_MIN) {
             return Vec::new();
         }
         // What is due all the same keeps its turn.
@@ -85,9 +85,9 @@ impl Walls {
     }
 
     /// The same by the last look at the wall clock.
-    pub(super) fn look_by_last_lead(&self, now: Tick, slack: Duration) -> Tick {
-        let Some(lead) = self.lead else { return Tick::MAX };
-        let wall = i128::from(now.as_nanos()) + lead;
+    pub(super) fn look_by_last_offset(&self, now: Tick, slack: Duration) -> Tick {
+        let Some(offset) = self.offset else { return Tick::MAX };
+        let wall = i128::from(now.as_nanos()) + offset;
         let wall = i64::try_from(wall).unwrap_or(if wall < 0 { i64::MIN } else { i64::MAX });
         self.look(Now { tick: now, wall: WallTime::from_nanos(wall) }, slack)
     }
@@ -160,43 +160,43 @@ mod tests {
     }
 
     /// Timers for these times on the wall clock, in seconds.
-    fn walls(dues: &[i64]) -> Walls {
+    fn wall_queue(dues: &[i64]) -> WallQueue {
         let pool = ScheduledThreadPool::new(1);
-        let mut walls = Walls::default();
+        let mut wall_queue = WallQueue::default();
         for due in dues {
             let item = pool.timer("idle", Idle).ticket();
             let due = WallTime::from_nanos(due * SECOND).key();
-            walls.push(Entry { key: Key { due, sequence: 0 }, item });
+            wall_queue.push(Entry { key: Key { due, sequence: 0 }, item });
         }
-        walls
+        wall_queue
     }
 
     #[test]
     fn what_lies_ahead_of_a_clock_that_was_set_back_is_given_back() {
-        let mut walls = walls(&[10, 100]);
-        assert!(walls.take_if_set_back(at(1, 50)).is_empty());
-        assert!(walls.take_if_set_back(at(2, 51)).is_empty());
-        assert_eq!(walls.take_if_set_back(at(3, 20)).len(), 1, "10 is due all the same");
-        assert_eq!(walls.len(), 1);
+        let mut wall_queue = wall_queue(&[10, 100]);
+        assert!(wall_queue.take_if_set_back(at(1, 50)).is_empty());
+        assert!(wall_queue.take_if_set_back(at(2, 51)).is_empty());
+        assert_eq!(wall_queue.take_if_set_back(at(3, 20)).len(), 1, "10 is due all the same");
+        assert_eq!(wall_queue.len(), 1);
     }
 
     #[test]
     fn what_came_while_the_clock_was_ahead_is_given_back_too() {
-        let mut walls = walls(&[100]);
-        assert!(walls.take_if_set_back(at(1, 1)).is_empty());
-        walls.note_lead(Some(at(1, 90).wall.lead(at(1, 90).tick)));
-        assert_eq!(walls.take_if_set_back(at(2, 2)).len(), 1);
+        let mut wall_queue = wall_queue(&[100]);
+        assert!(wall_queue.take_if_set_back(at(1, 1)).is_empty());
+        wall_queue.note_offset(Some(at(1, 90).wall.offset(at(1, 90).tick)));
+        assert_eq!(wall_queue.take_if_set_back(at(2, 2)).len(), 1);
     }
 
     #[test]
     fn a_wait_for_the_wall_clock_is_bounded_and_a_small_correction_is_none() {
-        let mut walls = walls(&[100]);
+        let mut wall_queue = wall_queue(&[100]);
         let now = at(1, 1);
-        assert!(walls.take_if_set_back(now).is_empty());
+        assert!(wall_queue.take_if_set_back(now).is_empty());
         let corrected = Now { wall: now.wall - Duration::from_millis(400), ..now };
-        assert!(walls.take_if_set_back(corrected).is_empty());
-        assert_eq!(walls.look(now, Duration::from_secs(9)), now.tick + WALL_CHECK);
-        assert_eq!(walls.first_due(now), None);
-        assert_eq!(walls.first_due(at(9, 100)).map(|key| key.due), Some(9_000_000_000));
+        assert!(wall_queue.take_if_set_back(corrected).is_empty());
+        assert_eq!(wall_queue.look(now, Duration::from_secs(9)), now.tick + WALL_CHECK);
+        assert_eq!(wall_queue.first_due(now), None);
+        assert_eq!(wall_queue.first_due(at(9, 100)).map(|key| key.due), Some(9_000_000_000));
     }
 }
