@@ -235,11 +235,7 @@ impl Schedule {
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn on_lost(self, on_lost: scheduler_store::OnLost) -> Self {
-        let word = match on_lost {
-            scheduler_store::OnLost::Rerun => scheduler_expr::OnLost::Rerun,
-            scheduler_store::OnLost::Abandon => scheduler_expr::OnLost::Abandon,
-        };
-        self.set(Attribute::OnLost, word.name())
+        self.set(Attribute::OnLost, on_lost.name())
     }
 
     /// How old a missed tick may be that still runs; only of a [durable](Self::durable) schedule.
@@ -260,13 +256,7 @@ impl Schedule {
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn priority(self, priority: scheduler_store::Priority) -> Self {
-        let word = match priority {
-            scheduler_store::Priority::Low => scheduler_expr::Priority::Low,
-            scheduler_store::Priority::Normal => scheduler_expr::Priority::Normal,
-            scheduler_store::Priority::High => scheduler_expr::Priority::High,
-            scheduler_store::Priority::Urgent => scheduler_expr::Priority::Urgent,
-        };
-        self.set(Attribute::Priority, word.name())
+        self.set(Attribute::Priority, priority.name())
     }
 
     /// Disables the task with `false`.

@@ -26,25 +26,9 @@ impl JobOptions {
         let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
         Self {
             queue: queue.to_owned(),
-            priority: priority_of(priority.unwrap_or_default()),
+            priority: priority.unwrap_or_default(),
             max_attempts: retries.unwrap_or_default().saturating_add(1),
-            on_lost: on_lost_of(on_lost.unwrap_or_default()),
+            on_lost: on_lost.unwrap_or_default(),
         }
-    }
-}
-
-pub(super) fn priority_of(word: scheduler_expr::Priority) -> Priority {
-    match word {
-        scheduler_expr::Priority::Low => Priority::Low,
-        scheduler_expr::Priority::Normal => Priority::Normal,
-        scheduler_expr::Priority::High => Priority::High,
-        scheduler_expr::Priority::Urgent => Priority::Urgent,
-    }
-}
-
-pub(super) fn on_lost_of(word: scheduler_expr::OnLost) -> OnLost {
-    match word {
-        scheduler_expr::OnLost::Rerun => OnLost::Rerun,
-        scheduler_expr::OnLost::Abandon => OnLost::Abandon,
     }
 }

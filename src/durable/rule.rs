@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use scheduler_expr::{Attribute, Misfire, Overlap};
+use scheduler_expr::{Attribute, Misfire};
 use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing};
 
-use super::options::{JobOptions, on_lost_of, priority_of};
+use super::options::JobOptions;
 use super::ticks::Misfires;
 use crate::define::metadata::Location;
 use crate::define::settings::word;
@@ -16,9 +16,9 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
     let durable = spec.durable.as_ref()?;
     Some(JobOptions {
         queue: durable.queue.clone(),
-        priority: priority_of(durable.priority),
+        priority: durable.priority,
         max_attempts: spec.policy.retry.max.saturating_add(1),
-        on_lost: on_lost_of(durable.on_lost),
+        on_lost: durable.on_lost,
     })
 }
 
@@ -40,11 +40,7 @@ pub(super) fn definition_of(spec: &TaskSpec) -> Option<Definition> {
         priority,
         rule: rule_of(spec, durable, false)?,
         calculator: calculator(&spec.policy),
-        overlap: match spec.policy.overlap {
-            Overlap::Skip => scheduler_store::Overlap::Skip,
-            Overlap::QueueOne => scheduler_store::Overlap::QueueOne,
-            Overlap::Allow => scheduler_store::Overlap::Allow,
-        },
+        overlap: spec.policy.overlap,
         max_attempts,
         on_lost,
         is_dynamic: false,

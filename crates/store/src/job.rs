@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use scheduler_expr::{OnLost, Priority};
+
 use crate::id::{Fence, JobId, SessionId};
 use crate::time::StoreTime;
 
@@ -12,35 +14,6 @@ pub struct Payload {
     pub version: u32,
     /// The encoded value.
     pub bytes: Vec<u8>,
-}
-
-/// The order of jobs that are due: higher ones first, then by due time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Priority {
-    /// After all others.
-    Low,
-    /// The default.
-    #[default]
-    Normal,
-    /// Before normal ones.
-    High,
-    /// Before all others.
-    Urgent,
-}
-
-impl Priority {
-    /// All priorities, the highest first.
-    pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
-}
-
-/// What becomes of a job whose process died during its run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OnLost {
-    /// It runs again: at least once.
-    #[default]
-    Rerun,
-    /// It is parked: at most once, also if it was claimed and did not begin.
-    Abandon,
 }
 
 /// When a job is due.

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+pub use scheduler_expr::Overlap;
+
 use crate::id::JobId;
 use crate::job::{OnLost, Payload, Priority};
 use crate::text::storable;
@@ -13,18 +15,6 @@ use crate::time::{StoreTime, micros};
 /// A dynamic schedule that is over is kept for so long after its last tick. A single tick that is later when it is put does
 /// not fire: it may have fired before.
 pub const OVER_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// What happens to a tick that comes while a job of the schedule is unfinished.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Overlap {
-    /// It is skipped.
-    #[default]
-    Skip,
-    /// The latest one waits for the end of the job.
-    QueueOne,
-    /// It becomes a job beside the other.
-    Allow,
-}
 
 /// How the next tick follows from the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

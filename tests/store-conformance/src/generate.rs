@@ -223,7 +223,7 @@ impl Generator {
             task: self.random.pick(&TASKS).to_owned(),
             payload: self.payload(),
             queue: self.random.pick(&QUEUES).to_owned(),
-            priority: self.random.pick(&Priority::ALL),
+            priority: self.random.pick(&Priority::HIGHEST_FIRST),
             rule: self.rule(now),
             calculator: self.random.pick(&["1", "2"]).to_owned(),
             overlap: self.random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]),
@@ -416,7 +416,7 @@ impl Generator {
         NewJob {
             payload: self.payload(),
             queue: self.random.pick(&QUEUES).to_owned(),
-            priority: self.random.pick(&Priority::ALL),
+            priority: self.random.pick(&Priority::HIGHEST_FIRST),
             when,
             key,
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),

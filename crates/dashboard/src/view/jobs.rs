@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::Zone;
-use scheduler::store::{
-    Depth, JobState, OnLost, Priority, SessionId, SessionInfo, StoreTime, StoredJob, utc,
-};
+use scheduler::store::{Depth, JobState, SessionId, SessionInfo, StoreTime, StoredJob, utc};
 use scheduler_api::{GoneNode, Job, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
@@ -14,9 +12,9 @@ use crate::app::App;
 use crate::gone::Gone;
 use crate::times::{instant, local, millis};
 
-/// How much of an error the list shows.
+/// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;
-/// How much of a payload is shown.
+/// The most of a payload that is shown.
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
@@ -43,8 +41,8 @@ fn row(app: &App, job: &StoredJob) -> Job {
         task: job.task.to_string(),
         queue: job.queue.to_string(),
         state: job.state.word().to_owned(),
-        priority: priority(job.priority).to_owned(),
-        on_lost: on_lost(job.on_lost).to_owned(),
+        priority: job.priority.name().to_owned(),
+        on_lost: job.on_lost.name().to_owned(),
         attempt: job.attempt,
         max_attempts: job.max_attempts,
         lost: job.lost,
@@ -186,22 +184,6 @@ pub(crate) fn gone(zone: Zone, gone: &Gone) -> GoneNode {
 /// The word of a state, as stores have it.
 pub(crate) fn state_of(word: &str) -> Option<JobState> {
     JobState::ALL.into_iter().find(|state| state.word() == word)
-}
-
-fn priority(priority: Priority) -> &'static str {
-    match priority {
-        Priority::Low => "low",
-        Priority::Normal => "normal",
-        Priority::High => "high",
-        Priority::Urgent => "urgent",
-    }
-}
-
-fn on_lost(on_lost: OnLost) -> &'static str {
-    match on_lost {
-        OnLost::Rerun => "rerun",
-        OnLost::Abandon => "abandon",
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{Attribute, AttributeError};
 pub trait Word:
     Copy + Default + Eq + FromStr<Err = AttributeError> + fmt::Display + 'static
 {
-    /// The attribute of which this is a value.
+    /// The attribute that has these values.
     const ATTRIBUTE: Attribute;
 
     /// All values, the default first.
@@ -75,7 +75,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What happens to a fire time that comes during a run of the same task.
+    /// The policy for fire times that come during a run of the same task.
     ///
     /// A run is in progress from its start to the end of its last attempt, the waits between attempts
     /// included. With `fixed_rate = "1s"` and runs that take 1.5 s, runs start at
@@ -97,7 +97,7 @@ words! {
         Allow = "allow",
     }
 
-    /// What happens to fire times that pass while no run can start: no thread is free, the process is suspended, or
+    /// The policy for fire times that pass while no run can start: no thread is free, the process is suspended, or
     /// the wall clock is set forward.
     ///
     /// A fire time is missed when it could not start before the next one has come too, or is more than
@@ -106,13 +106,13 @@ words! {
         /// One run, for the latest of them, starts at once; the earlier ones are skipped.
         #[default]
         RunOnce = "run_once",
-        /// All are skipped; the next run is that of the next fire time to come.
+        /// All are skipped; the task runs at the next fire time to come.
         Skip = "skip",
         /// Each runs, one after the other, each with its own fire time.
         CatchUp = "catch_up",
     }
 
-    /// What happens to a task after a run whose last attempt failed.
+    /// The policy for a task after a run whose last attempt failed.
     OnError {
         /// The task runs again at its next fire time: the rule of Spring.
         #[default]
@@ -121,7 +121,7 @@ words! {
         Stop = "stop",
     }
 
-    /// What becomes of a durable job whose process died during its run.
+    /// The policy for a durable job whose process died during its run.
     OnLost {
         /// It runs again: at least once.
         #[default]
@@ -143,7 +143,7 @@ words! {
         Urgent = "urgent",
     }
 
-    /// What happens to fire times that a change of the clock leaves out, such as 02:30 when clocks go from
+    /// The policy for fire times that a change of the clock leaves out, such as 02:30 when clocks go from
     /// 02:00 to 03:00.
     DstGap {
         /// They do not fire, as in Spring.
@@ -153,7 +153,7 @@ words! {
         RunAfter = "run_after",
     }
 
-    /// What happens to fire times that come twice when clocks are set back.
+    /// The policy for fire times that come twice when clocks are set back.
     DstOverlap {
         /// They fire twice, as in Spring.
         #[default]

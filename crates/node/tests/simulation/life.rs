@@ -177,7 +177,7 @@ impl World {
             0 => When::After(Duration::from_millis(self.rng.below(4_000))),
             _ => When::Now,
         };
-        let priority = Priority::ALL[self.rng.below(4) as usize];
+        let priority = Priority::HIGHEST_FIRST[self.rng.below(4) as usize];
         let new = NewJob { key, when, priority, on_lost, max_attempts, ..NewJob::new(id, task) };
         self.prepare_wish(Wanted::Enqueue(Box::new(new)));
     }
