@@ -1,4 +1,4 @@
-//! What a scheduled task costs beyond the bare engine, for a run that does nothing: `cargo bench -p benches --bench facade_cost`.
+//! The cost of a scheduled task beyond the bare engine, for an empty run: `cargo bench -p benches --bench facade_cost`.
 //!
 //! First a table in which all ways to run take turns in
 //! one process, so that whatever else the machine does hurts all of them alike: the minimum and the
@@ -88,7 +88,7 @@ impl Way {
         }
     }
 
-    /// How far time has to go from one run to the next.
+    /// The time from one run to the next.
     fn period(self) -> Duration {
         match self.bare() {
             Self::EngineTimer => SECOND,
@@ -194,7 +194,7 @@ fn compare() {
     println!();
 }
 
-/// What a run has cost, in nanoseconds.
+/// The cost of a run, in nanoseconds.
 struct Cost {
     minimum: f64,
     median: f64,

@@ -1,4 +1,4 @@
-//! What very many tasks cost: `cargo bench -p benches --bench many_tasks [-- COUNT]`, by default 100,000.
+//! The cost of very many tasks: `cargo bench -p benches --bench many_tasks [-- COUNT]`, by default 100,000.
 //!
 //! The promises, on an idle machine: 100,000 tasks start within 1.5 s, `get`, `add` and `remove` take at
 //! most 20 µs a call beside them, and a task takes at most 1 kB of memory.
@@ -10,7 +10,7 @@ use std::time::Duration;
 use scheduler::engine::{Clock, SystemClock};
 use scheduler::{Builder, Schedule, Scheduler};
 
-/// How many calls are measured, of each kind.
+/// The number of calls of each kind that are measured.
 const CALLS: usize = 2_000;
 
 fn main() {
@@ -87,7 +87,7 @@ fn per_call(what: &str, names: &[String], call: impl Fn(&str)) {
     println!("  {what}: {:.2?} a call", took / calls);
 }
 
-/// How long a call takes, and what it gives.
+/// The time that a call takes, and its result.
 fn timed<R>(call: impl FnOnce() -> R) -> (Duration, R) {
     let clock = SystemClock::new();
     let begun = clock.now();

@@ -24,7 +24,7 @@ fn sizes() -> impl Iterator<Item = u64> {
     [1000, 100_000, 1_000_000].into_iter().chain(huge)
 }
 
-/// Which queue: that of the engine, or a heap of `std`.
+/// The queue of the engine, or a heap of `std`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Radix,
@@ -71,9 +71,9 @@ struct Stage {
     pending: Pending,
     random: SplitMix,
     sequence: u64,
-    /// The time that has come: that of what was taken last.
+    /// The present time: the due time of the last entry that was taken.
     now: u64,
-    /// How many entries are dead, and which: those whose number is a multiple of a number.
+    /// The number of dead entries: those whose number is a multiple of this.
     dead: usize,
     sweeps: u64,
 }

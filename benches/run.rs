@@ -1,4 +1,4 @@
-//! What one run of a task that does nothing costs the engine, from due to due again.
+//! The cost of one empty run in the engine, from one due time to the next.
 //!
 //! `cargo bench -p benches --bench run`. One virtual worker on a clock moved by hand, so that a
 //! sample is the engine's own work and no thread waits; then one real worker that is never idle. A timer

@@ -1,4 +1,4 @@
-//! What tests of schedules cost: `cargo bench -p benches --bench testing`.
+//! The cost of tests of schedules: `cargo bench -p benches --bench testing`.
 //!
 //! The promises: a year of a weekday's nine o'clock in Berlin in less than a millisecond, and a simulated
 //! year of 100 mixed tasks in less than a second.

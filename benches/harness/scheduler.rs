@@ -5,7 +5,7 @@ use scheduler_core::{PoolBuilder, ScheduledThreadPool, TaskHandle};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// How a pool waits.
+/// The way in which a pool waits.
 pub trait Waiting {
     fn dress(builder: PoolBuilder) -> PoolBuilder;
 }
@@ -40,7 +40,7 @@ impl Waiting for Precise {
 /// A pool with its workers started; ended without waiting for what is not due.
 pub struct Pool<W: Waiting>(ScheduledThreadPool, PhantomData<fn(W)>);
 
-/// What every call of a pool that is open answers.
+/// The result of calls of an open pool.
 const OPEN: &str = "the pool is open";
 
 impl<W: Waiting + 'static> Scheduler for Pool<W> {

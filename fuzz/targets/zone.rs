@@ -37,7 +37,7 @@ pub fn check(data: &[u8]) {
             assert!(message.chars().count() <= 300 && !message.chars().any(char::is_control));
             let help = error.help().unwrap_or_default();
             assert!(help.chars().count() <= 300 && !help.chars().any(char::is_control));
-            // What stands between backticks and looks like a path of a zone can be pasted.
+            // A text between backticks that looks like a zone can be pasted.
             let quoted = help.split('`').skip(1).step_by(2);
             for quoted in quoted.filter(|quoted| quoted.contains('/')) {
                 assert!(is_listed(quoted), "{name:?}: {help}");

@@ -10,7 +10,7 @@ const DATA_END: i64 = 4_102_444_800;
 #[derive(Clone, Debug)]
 pub(crate) struct Changes(Vec<ZoneChange>);
 
-/// How changes of the clock touch the fire times of an expression.
+/// The effect of clock changes on the fire times of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Touched {
     /// Clocks that go forward leave some out.
@@ -32,7 +32,7 @@ impl Changes {
         Self(std::iter::successors(next(instant), |change| next(change.at())).collect())
     }
 
-    /// How they touch the fire times of an expression in their zone.
+    /// Their effect on the fire times of an expression in their zone.
     pub(crate) fn touch(&self, trigger: &CronTrigger) -> Touched {
         let mut touched = Touched::default();
         // The latest first: they are those of the rules to come.

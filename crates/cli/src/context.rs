@@ -1,4 +1,4 @@
-//! What a command touches: the clock, the streams, the environment. A test gives its own.
+//! The clock, the streams and the environment of a command. A test replaces them.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use crate::error::CliError;
 
 /// The clock, the streams and the environment of a command.
 ///
-/// A program that offers the commands itself, or a test, says what they read and where they write:
+/// A program that offers the commands itself, or a test, sets the streams and the clock:
 ///
 /// ```
 /// use scheduler_cli::{Context, run_in};
@@ -79,7 +79,7 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// A zone, and who says so unless the command line does.
+/// A zone, and its source unless that is the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ZoneAsked {
     pub(crate) zone: Zone,
@@ -102,7 +102,7 @@ impl ZoneAsked {
     }
 }
 
-/// The zone that was asked for, or else the one that a program started here goes by: that of `SCHEDULER_ZONE`, of `TZ`, or
+/// The given zone, or else the one that a program started here would use: from `SCHEDULER_ZONE`, from `TZ`, or
 /// of the system.
 pub(crate) fn zone(name: Option<&str>, ctx: &Context<'_>) -> Result<ZoneAsked, CliError> {
     if let Some(name) = name {

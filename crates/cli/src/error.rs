@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use scheduler_expr::{CronExpression, ParseError, quoted};
 
-/// What the process answers when all went well.
+/// The exit code of success.
 pub(crate) const OK: u8 = 0;
 
 /// What the process answers when the answer is no: a text that is no expression, a lint under `--deny`, a request that
@@ -16,7 +16,7 @@ pub(crate) const NO: u8 = 1;
 /// program answers.
 pub(crate) const UNABLE: u8 = 2;
 
-/// How long a text may be that is shown with a caret.
+/// The greatest length of a text that is shown with a caret.
 const SHOWN_MAX: usize = 120;
 
 /// A reason to fail, in the words for the person who typed the command.
@@ -50,12 +50,12 @@ impl CliError {
         self
     }
 
-    /// What is wrong, in one sentence.
+    /// The message, in one sentence.
     pub(crate) fn what(&self) -> &str {
         &self.what
     }
 
-    /// What to write instead, if that is known.
+    /// The first help, if there is one.
     pub(crate) fn first_help(&self) -> Option<&str> {
         self.help.first().map(String::as_str)
     }

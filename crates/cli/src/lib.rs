@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The binaries `scheduler` and `cargo-scheduler` call [`run`], and so can a program that offers the commands itself.
-//! What they do is in the guide, `docs/cli.md`.
+//! The guide is `docs/cli.md`.
 //!
 //! | command | what it does |
 //! |---|---|
@@ -19,10 +19,8 @@
 //!
 //! The exit code is 0 if all went well, 1 if the answer is no, and 2 if the command could not be carried out.
 //
-// # What it must never do
-//
-// Compute a fire time, or find words, in any other way than the scheduler itself does: an answer that differs from
-// what a task does is worse than none. Panic on what a person typed.
+// Fire times and words come from the code that the scheduler itself uses, so that no answer differs from the behaviour of a task.
+// No input panics.
 
 mod args;
 mod changes;
@@ -44,7 +42,7 @@ use scheduler_core::SystemClock;
 
 pub use context::Context;
 
-/// Carries out a command line, of which the first word is the name of the program: the code to exit with.
+/// Runs a command line, whose first word is the name of the program, and returns the exit code.
 ///
 /// ```no_run
 /// use std::process::ExitCode;

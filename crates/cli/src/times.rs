@@ -21,10 +21,10 @@ pub(crate) struct FireTime {
     pub(crate) remark: Option<String>,
 }
 
-/// How far from an instant a change of the clock can make its local time come twice.
+/// The greatest distance from a clock change at which a local time can come twice.
 const A_DAY: TimeDelta = TimeDelta::days(1);
 
-/// How far ahead changes of the clock are looked for.
+/// The time ahead in which clock changes are searched.
 pub(crate) const A_YEAR: TimeDelta = TimeDelta::days(366);
 
 impl Times {
@@ -37,7 +37,7 @@ impl Times {
         self.zone
     }
 
-    /// How the changes of the clock after an instant touch them.
+    /// The effect of the clock changes after an instant on them.
     pub(crate) fn touched_after(&self, instant: DateTime<Utc>) -> Touched {
         let changes = Changes::after(self.zone, instant);
         let touched = self.triggers.iter().map(|trigger| changes.touch(trigger));
@@ -65,7 +65,7 @@ impl Times {
         })
     }
 
-    /// What the clock does between the last fire time and this one, or at this one.
+    /// The clock change between the last fire time and this one, or at this one.
     fn remark(&self, last: DateTime<Utc>, at: DateTime<Utc>) -> Option<String> {
         let skipped = self.triggers.iter().find_map(|trigger| {
             let change = trigger.clash_between(last, at).filter(ZoneChange::is_gap)?;
@@ -74,7 +74,7 @@ impl Times {
         skipped.or_else(|| self.twice(at)).or_else(|| self.changed(last, at))
     }
 
-    /// Whether the local time of a fire time comes twice.
+    /// True if the local time of a fire time comes twice.
     fn twice(&self, at: DateTime<Utc>) -> Option<String> {
         let from = at.checked_sub_signed(A_DAY)?;
         let change = self.zone.change_between(from, at.checked_add_signed(A_DAY)?)?;
@@ -87,7 +87,7 @@ impl Times {
         })
     }
 
-    /// Whether the offset is another one than at the last fire time.
+    /// True if the offset is another one than at the last fire time.
     fn changed(&self, last: DateTime<Utc>, at: DateTime<Utc>) -> Option<String> {
         if self.zone.offset_at(last) == self.zone.offset_at(at) {
             return None;
@@ -146,7 +146,7 @@ pub(crate) fn rfc3339(at: DateTime<Utc>, zone: Zone) -> String {
     zone.local(at).to_rfc3339_opts(chrono::SecondsFormat::AutoSi, false)
 }
 
-/// How far ahead an instant is, by its two greatest units: `2d 20h`.
+/// The time until an instant, in its two greatest units: `2d 20h`.
 pub(crate) fn ahead(now: DateTime<Utc>, at: DateTime<Utc>) -> String {
     let seconds = (at - now).num_seconds().max(0).unsigned_abs();
     format!("in {}", length(seconds))

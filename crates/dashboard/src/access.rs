@@ -11,15 +11,15 @@ use axum::http::request::Parts;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-/// How many wrong tokens an address may send in a minute.
+/// The number of wrong tokens that an address may send in a minute.
 const WRONG_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
-/// How many addresses are watched at most; then all are forgotten.
+/// The greatest number of addresses that are watched; then all are forgotten.
 const ADDRESSES_MAX: usize = 1_024;
 /// A token that is shorter could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// What a visitor may do.
+/// The rights of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Role {
@@ -73,7 +73,7 @@ impl Visitor {
         &self.name
     }
 
-    /// What the visitor may do.
+    /// The rights of the visitor.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
@@ -91,7 +91,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// What is wrong with it, if it could be guessed, or not be sent.
+    /// The fault of a token that could be guessed, or cannot be sent.
     pub(crate) fn fault(&self) -> Option<String> {
         let name = self.visitor.name();
         // RFC 6750, section 2.1.
@@ -115,7 +115,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// How visitors are known.
+/// The way in which visitors identify themselves.
 #[derive(Clone)]
 pub(crate) enum Auth {
     Tokens(Vec<Token>),
@@ -153,7 +153,7 @@ impl Gatekeeper {
             Auth::Tokens(tokens) => tokens,
         };
         let Some(sent) = bearer(head) else { return Err(Denied::Missing) };
-        // All are compared, so that the time says nothing of which one it is.
+        // All are compared, so that the time does not reveal which one it is.
         let found = tokens.iter().fold(None, |found, token| {
             if is_same(sent, &token.secret) { Some(token) } else { found }
         });

@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct App {
     /// The zone in which times are shown that belong to no task.
     pub(crate) zone: Zone,
     pub(crate) hosts: Hosts,
-    /// Whether only this machine can connect, which makes metrics and health public.
+    /// True if only this machine can connect, which makes metrics and health public.
     pub(crate) is_local: bool,
     pub(crate) started_at: DateTime<Utc>,
 }
@@ -90,7 +90,7 @@ impl App {
         }
     }
 
-    /// Whether metrics and health need no token.
+    /// True if metrics and health need no token.
     pub(crate) fn has_public_metrics(&self) -> bool {
         self.is_local || self.options.has_public_metrics
     }
@@ -113,7 +113,7 @@ impl App {
     }
 }
 
-/// What a visitor did.
+/// An action of a visitor.
 #[derive(Clone, Copy)]
 pub(crate) struct What<'a> {
     pub(crate) action: &'static str,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
 
-/// How many actions are kept.
+/// The number of actions that are kept.
 const ACTIONS_MAX: usize = 200;
 
 /// Something that a visitor did, for the list of actions and for [`on_action`](crate::Dashboard::on_action).

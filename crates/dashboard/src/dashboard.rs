@@ -1,4 +1,4 @@
-//! What a program writes: how a dashboard is set up, mounted and served.
+//! The builder of a dashboard.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::server::{Bound, DashboardServer};
 use crate::web::router;
 
-/// How many runs of each task are kept.
+/// The number of runs of each task that are kept.
 const RUNS_KEPT: usize = 100;
 
 /// A dashboard for the tasks of one scheduler.
@@ -55,7 +55,7 @@ impl Dashboard {
         Self { options: Options::new(), recorder: Arc::new(Recorder::new(RUNS_KEPT)) }
     }
 
-    /// The name of the program at the top of the page; by default that of its file.
+    /// The name of the program at the top of the page; by default the name of its file.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.options.title = title.into();
         self
@@ -74,7 +74,7 @@ impl Dashboard {
         self.token(Visitor::operator(name), token.into())
     }
 
-    /// Adds a reader, who may only look, with a token as that of an [operator](Self::operator).
+    /// Adds a reader, who may only look, with a token as an [operator](Self::operator) has.
     pub fn viewer(self, name: &str, token: impl Into<String>) -> Self {
         self.token(Visitor::viewer(name), token.into())
     }
@@ -136,7 +136,7 @@ impl Dashboard {
         self
     }
 
-    /// How long a task with the tag `critical` may go without success before `/readyz` says `DOWN`. By default twice
+    /// The time that a task with the tag `critical` may go without success before `/readyz` says `DOWN`. By default twice
     /// the longest time between its next fire times, its longest run, and a minute.
     pub fn critical_grace(mut self, grace: Duration) -> Self {
         self.options.grace = Some(grace);
@@ -189,14 +189,14 @@ impl Dashboard {
         self
     }
 
-    /// How many runs of each task are kept: 100 by default, about 70 bytes each. To be called before
+    /// The number of runs of each task that are kept: 100 by default, about 70 bytes each. To be called before
     /// [`listener`](Self::listener).
     pub fn keep_runs(mut self, runs: usize) -> Self {
         self.recorder = Arc::new(Recorder::new(runs));
         self
     }
 
-    /// What gives the dashboard its history: for [`Builder::listener`].
+    /// Returns the listener that records the history, for [`Builder::listener`].
     pub fn listener(&self) -> impl Listener + use<> {
         Arc::clone(&self.recorder)
     }

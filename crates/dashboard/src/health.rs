@@ -1,4 +1,4 @@
-//! Whether the program is alive, and whether its critical tasks do what they are for.
+//! Health: the state of the critical tasks.
 //!
 //! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
 //! success, or when it was started, resumed, enabled or rescheduled, whichever is later; it is twice the longest time
@@ -22,7 +22,7 @@ use crate::times::{instant, now};
 
 /// The tag of tasks that count.
 const TAG: &str = "critical";
-/// How many of the next fire times are looked at.
+/// The number of next fire times that the grace is computed from.
 const FIRE_TIMES: usize = 10;
 const GRACE_MIN: Duration = Duration::from_secs(60);
 

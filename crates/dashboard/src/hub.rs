@@ -7,11 +7,11 @@ use axum::body::Bytes;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-/// How many may watch at the same time.
+/// The greatest number of watchers.
 pub(crate) const WATCHERS_MAX: usize = 32;
-/// How many messages may wait for a watcher.
+/// The greatest number of messages that may wait for a watcher.
 pub(crate) const MESSAGES_MAX: usize = 32;
-/// How many updates are kept for those who come again, and how many bytes of them.
+/// The number of updates that are kept for clients that reconnect, and their greatest size in bytes.
 const KEPT_MAX: usize = 1_000;
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
@@ -32,7 +32,7 @@ pub(crate) struct Watchers {
 /// The last updates. Each has a number, and those before the first one that is kept are lost.
 #[derive(Debug)]
 struct Kept {
-    /// Differs from that of each other dashboard.
+    /// Unique among dashboards.
     dashboard: i64,
     /// The number of the pump: while there is none, changes are lost.
     pump: u64,
@@ -76,7 +76,7 @@ impl Kept {
 }
 
 impl Hub {
-    /// A hub without watchers. The number differs from that of each other one.
+    /// A hub without watchers. The number is unique among dashboards.
     pub(crate) fn new(number: i64) -> Self {
         let kept = Kept::new(number, 0);
         let list = Vec::new();
@@ -87,7 +87,7 @@ impl Hub {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many watch, and how many were dropped because they did not read.
+    /// The number of watchers, and the number of those that were dropped because they did not read.
     pub(crate) fn counts(&self) -> (usize, u64) {
         let watchers = self.lock();
         let watching = watchers.list.iter().filter(|watcher| !watcher.is_closed()).count();

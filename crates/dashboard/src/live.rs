@@ -34,7 +34,7 @@ const BEATS_ALONE: u32 = 120;
 /// Every so many beats the store is asked for its schedules.
 const BEATS_PER_LOOK: u32 = 8;
 
-/// How often a new watcher tries to begin between two updates.
+/// The number of times that a new watcher tries to begin between two updates.
 const TRIES_MAX: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 

@@ -1,4 +1,4 @@
-//! What a program sets of its dashboard, as plain data.
+//! The settings of a dashboard.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     pub(crate) grace: Option<Duration>,
     pub(crate) redact: Option<Arc<Redact>>,
     pub(crate) on_action: Option<Arc<OnAction>>,
-    /// Who sees the payloads of the jobs of which task.
+    /// Decides who sees the payloads of a task's jobs.
     pub(crate) shows_payload: Arc<ShowsPayload>,
     /// Fields of payloads that are hidden from all visitors.
     pub(crate) hidden_fields: Vec<String>,

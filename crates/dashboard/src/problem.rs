@@ -27,7 +27,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// What a task is refused because of the rule that a visitor has written, in other words.
+    /// Rewords the refusal of a rule that a visitor has written.
     pub(crate) fn of_rule(mut self, words: impl FnOnce(&str) -> String) -> Self {
         if self.status == StatusCode::CONFLICT {
             self.status = StatusCode::BAD_REQUEST;

@@ -16,7 +16,7 @@ use crate::times::now;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How far back Spring's maximum looks.
+/// The time that Spring's maximum covers.
 const MAX_WINDOW: Duration = Duration::from_secs(120);
 /// The outcomes of a tally: our name, and Spring's.
 const OUTCOMES: [(&str, &str); 5] = [

@@ -23,13 +23,13 @@ use tokio::time::{Instant, timeout};
 use crate::problem::Problem;
 use crate::times::now;
 
-/// How long the store may take to answer.
+/// The time that the store may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How many questions may be out.
+/// The greatest number of questions that may be out.
 const QUESTIONS_MAX: usize = 4;
-/// How long an answer that has more to say than the store's waits for it.
+/// The time that an answer waits for the part of it that comes from the store.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How old what the store said of schedules may be in an answer.
+/// The greatest age of schedules in an answer.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The store.
@@ -39,7 +39,7 @@ pub(crate) struct Store {
     schedules: Mutex<Schedules>,
 }
 
-/// What is known of the schedules.
+/// The known schedules.
 #[derive(Default)]
 struct Schedules {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
@@ -47,7 +47,7 @@ struct Schedules {
     paused: BTreeSet<String>,
     /// Those whose rows have to be sent again.
     changed: BTreeSet<String>,
-    /// The number of the last question, and that of the last one with an answer.
+    /// The numbers of the last request, and of the last one with an answer.
     asked: u64,
     answered: u64,
     answered_at: Option<Instant>,
@@ -55,7 +55,7 @@ struct Schedules {
     failure: Option<String>,
 }
 
-/// What the store last said of a task.
+/// The last answer of the store about a task.
 pub(crate) enum Known {
     Schedule(Arc<StoredSchedule>),
     /// It has no schedule.
@@ -95,7 +95,8 @@ impl Store {
                 Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked"))
             }
             Err(_) => {
-                let detail = "the store has not answered within 5 s; what it was asked to do, it may still do";
+                let detail =
+                    "the store has not answered within 5 s; the request may still take effect";
                 Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
             }
         }
@@ -109,7 +110,7 @@ impl Store {
         timeout(PATIENCE, self.ask(question)).await.ok()?.ok()
     }
 
-    /// What is known of the schedule of a durable task.
+    /// Returns the known schedule of a durable task.
     pub(crate) fn known(&self, task: &str) -> Known {
         let schedules = self.lock();
         match (&schedules.failure, schedules.by_name.get(task)) {

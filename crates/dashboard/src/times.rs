@@ -6,7 +6,7 @@ use scheduler::chrono::{DateTime, SecondsFormat, Utc};
 use scheduler::{Clock, SystemClock, Zone};
 use scheduler_api::{ClockChange, FireTime};
 
-/// The present time, by the engine's clock: nothing else reads that of the system.
+/// The present time, by the engine's clock, which alone reads the system's.
 pub(crate) fn now() -> DateTime<Utc> {
     SystemClock::new().wall()
 }

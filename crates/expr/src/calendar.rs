@@ -7,7 +7,7 @@
 /// The shortest length of a month, and the first row of the table.
 const SHORTEST: u8 = 28;
 
-/// How many months the calendar takes to repeat itself: 400 years are a whole number of weeks.
+/// The number of months the calendar takes to repeat itself: 400 years are a whole number of weeks.
 const MONTHS_OF_A_CYCLE: u32 = 400 * 12;
 
 /// From 0000-03-01, where the years of [`Month`] begin, to 1970-01-01.

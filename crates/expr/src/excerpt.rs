@@ -1,18 +1,18 @@
 //! Quotes a text and points at a part of it, whatever the text is.
 //!
 //! A person may hand a megabyte, control characters, or letters that print on top of each other.
-//! What is shown is at most [`LIMIT`] characters around the fault, on one line, with everything
+//! An excerpt has at most [`LIMIT`] characters around the fault, on one line, with everything
 //! invisible written as an escape.
 
 use std::ops::Range;
 
-/// How many characters of a text are quoted at most.
+/// The greatest number of characters of a text that are quoted.
 const LIMIT: usize = 200;
 
-/// How many characters of a single word are quoted at most.
+/// The greatest number of characters of a single word that are quoted.
 const WORD_LIMIT: usize = 40;
 
-/// How many characters before the fault are quoted at most when the text is too long.
+/// The greatest number of characters before the fault that are quoted from a text that is too long.
 const LEAD: usize = 60;
 
 /// Stands where a part of the text was left out.
@@ -108,7 +108,7 @@ impl Quote {
         self.push_all(kept);
     }
 
-    /// Appends a text with escapes for what cannot be seen, as far as there is room for it and an ellipsis.
+    /// Appends a text with invisible characters escaped, up to the limit, and an ellipsis where it is cut.
     fn push_all(&mut self, text: &str) {
         for c in text.chars() {
             if self.room == 0 {
@@ -134,7 +134,7 @@ impl Quote {
     }
 }
 
-/// How many columns of a terminal a character takes: two for East Asian wide letters and emoji.
+/// The number of columns of a terminal a character takes: two for East Asian wide letters and emoji.
 fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x1100..=0x115F
@@ -197,7 +197,7 @@ mod tests {
             }
         }
         assert_eq!(quoted(&"x".repeat(50)).chars().count(), WORD_LIMIT + 2);
-        // What stands for itself is cut, too.
+        // Characters that need no escape are cut, too.
         let quotes = Excerpt::new(&"'".repeat(300), &(0..0));
         assert_eq!(quotes.line, "'".repeat(LIMIT - 1) + "…");
     }

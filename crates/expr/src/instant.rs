@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(Instant { seconds: local - offset, nanos })
     }
 
-    /// How many seconds local time is ahead of UTC.
+    /// The number of seconds that local time is ahead of UTC.
     fn offset(&mut self) -> Result<i64, ParseError> {
         let sign = match self.expect(b"Zz+-")? {
             b'+' => 1,
@@ -161,7 +161,7 @@ impl Parser<'_> {
     }
 }
 
-/// How many days a month has.
+/// The number of days a month has.
 fn length_of(year: i64, month: i64) -> i64 {
     let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     days_since_1970(next.0, next.1, 1) - days_since_1970(year, month, 1)

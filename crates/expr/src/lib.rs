@@ -1,4 +1,4 @@
-//! The words a person writes: cron expressions, durations and the names of time zones.
+//! Texts that people write: cron expressions, durations and the names of time zones.
 //!
 //! The rule of a scheduled task is text: in an annotation, in a settings file, in an environment
 //! variable. This crate turns the text into values and says, when it cannot, what is wrong, where,
@@ -28,10 +28,8 @@
 //! # Ok::<(), scheduler_expr::ParseError>(())
 //! ```
 //
-// # What it must never do
-//
-// Read a clock, know what a zone's offsets are, or depend on another crate. The calendar here is
-// plain arithmetic on local dates.
+// This crate reads no clock, knows no offsets of zones, and depends on no other crate: its calendar is plain arithmetic on
+// local dates.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(doctest)]

@@ -1,6 +1,6 @@
-//! What a person probably meant when a word is not known: options, keys, names of tasks.
+//! Finds the known word that an unknown one was probably meant to be.
 
-/// How long a word may be to be compared at all.
+/// The greatest length of a word to be compared at all.
 const LENGTH_MAX: usize = 128;
 
 /// Finds the candidate that `word` was probably meant to be.

@@ -18,7 +18,7 @@ const SAYING: [&str; 10] = [
     "alone are ",
 ];
 
-/// What a help says to write.
+/// The texts that a help proposes.
 fn proposals(help: &str) -> impl Iterator<Item = &str> {
     let mut pieces = help.split('`');
     std::iter::from_fn(move || Some((pieces.next()?, pieces.next()?)))

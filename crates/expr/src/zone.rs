@@ -1,6 +1,6 @@
 //! The names of time zones.
 //!
-//! Only the names: what a zone's offsets are is known to the engine. The list is that of the IANA
+//! Only the names: the engine knows the offsets. The list comes from the IANA
 //! database which the engine carries; a test of the engine holds the two together. No file is
 //! opened to check a name.
 

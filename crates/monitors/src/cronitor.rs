@@ -5,7 +5,7 @@ use std::fmt;
 use crate::monitor::Monitor;
 use crate::ping::{Phase, Ping, Request, cut, escaped, slug};
 
-/// How long a message may be.
+/// The greatest length of a message.
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
 /// Cronitor: <https://cronitor.io>.
@@ -56,7 +56,7 @@ impl Cronitor {
         self
     }
 
-    /// Another address than that of the service, such as that of a proxy: what stands before the key of the monitor.
+    /// The part of the address before the key of the monitor, for example of a proxy.
     #[must_use]
     pub fn at(mut self, url: &str) -> Self {
         url.trim_end_matches('/').clone_into(&mut self.base);

@@ -27,7 +27,7 @@ use crate::ping::{Ping, Request};
 /// }
 /// ```
 pub trait Monitor: Send + Sync {
-    /// What it is called in messages, such as `healthchecks`. It must hold no secret.
+    /// The name of the service in messages, such as `healthchecks`. It must hold no secret.
     fn name(&self) -> &str;
 
     /// The request for this ping; none if the service does not need it.

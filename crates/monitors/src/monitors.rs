@@ -55,7 +55,7 @@ pub struct Counts {
     pub coalesced: u64,
     /// A monitor has not taken them after three tries.
     pub failed: u64,
-    /// There was no room for them in the queue.
+    /// The queue was full.
     pub dropped: u64,
 }
 

@@ -37,7 +37,7 @@ struct Reports {
     held: Option<Ping>,
     /// The last end that was sent is a failure.
     is_failing: bool,
-    /// Whether the task has ended: nothing comes but the ends of its last runs.
+    /// True if the task has ended: nothing comes but the ends of its last runs.
     is_ended: bool,
 }
 

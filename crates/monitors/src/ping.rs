@@ -9,7 +9,7 @@ use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Failure, TaskFacts};
 use uuid::Uuid;
 
-/// How many bytes of a failure's text are kept; every monitor takes less than it would like.
+/// The number of bytes of a failure's text that are kept; every monitor takes less than it would like.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 10_000;
 
 /// A step in the life of a run.
@@ -57,7 +57,7 @@ pub struct Ping {
     pub phase: Phase,
     /// Why it failed; at most 10,000 bytes.
     pub message: Option<Arc<str>>,
-    /// How long the run took, once it has ended.
+    /// The time that the run took, once it has ended.
     pub took: Option<Duration>,
     /// When it happened, by the scheduler's clock.
     pub at: DateTime<Utc>,
@@ -176,7 +176,7 @@ pub(crate) fn slug(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// How long the name of a monitor may be, for the strictest of the services.
+/// The greatest length of the name of a monitor, for the strictest of the services.
 const SLUG_MAX: usize = 50;
 
 #[cfg(test)]

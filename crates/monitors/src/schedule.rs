@@ -3,7 +3,7 @@
 use scheduler::{RuleKind, TaskFacts};
 use scheduler_expr::{CronExpression, CronField};
 
-/// What a service knows of a schedule.
+/// A schedule as a service understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// Five fields, as crontabs have them.
@@ -12,7 +12,7 @@ pub(crate) enum Expected {
     Minutes(u64),
 }
 
-/// What a service gets of the schedule of a task; none where it would be wrong.
+/// The schedule of a task for a service; none where it would be wrong.
 pub(crate) fn expected(task: &TaskFacts) -> Option<Expected> {
     if task.kind == RuleKind::Cron {
         // A rule reads `0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin`.

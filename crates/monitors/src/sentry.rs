@@ -31,7 +31,7 @@ use crate::schedule::{Expected, expected};
 /// ```
 #[derive(Clone)]
 pub struct Sentry {
-    /// What stands before the name of the monitor, and the key after it.
+    /// The parts of the address before and after the name of the monitor.
     base: String,
     key: String,
     monitor: Option<String>,
@@ -85,13 +85,13 @@ impl Sentry {
         self
     }
 
-    /// How late a run may start before it counts as missed; in whole minutes, at least one.
+    /// The delay of a start that counts as missed; in whole minutes, at least one.
     #[must_use]
     pub fn checkin_margin(self, margin: Duration) -> Self {
         self.setting("checkin_margin", minutes(margin))
     }
 
-    /// How long a run may take before it counts as failed; in whole minutes, at least one.
+    /// The time that a run may take before it counts as failed; in whole minutes, at least one.
     #[must_use]
     pub fn max_runtime(self, length: Duration) -> Self {
         self.setting("max_runtime", minutes(length))

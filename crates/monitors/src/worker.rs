@@ -48,7 +48,7 @@ pub(crate) struct Worker {
 struct Attempt {
     ping: Ping,
     number: u64,
-    /// How often it was refused.
+    /// The number of refusals.
     refusals: usize,
     due: Duration,
 }

@@ -1,19 +1,15 @@
 //! `check`: builds a program, lets it plan its tasks without running any, and looks for tasks that are not in it.
 //!
-//! # What this room is for
-//!
 //! A start finds faulty names, missing values and faulty settings. `check` asks the program for a dry run, which is the start
 //! without the running, and adds what no program can know of itself: functions with `#[scheduled]` in the sources that the
 //! linker has left out, because nothing in the program names their crate.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `program` | cargo: what is built, and of which sources |
+//! | `program` | cargo: the program that is built, and its sources |
 //! | `sources` | annotations in sources, tasks in a report |
 //!
-//! # What it must never do
-//!
-//! Run a task.
+//! No task runs.
 
 mod program;
 mod sources;

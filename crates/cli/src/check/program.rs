@@ -1,4 +1,4 @@
-//! What cargo builds, and of which sources of the workspace.
+//! The program that cargo builds, and its sources in the workspace.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ pub(super) struct Program {
 /// A package of the workspace that is part of the program.
 #[derive(Debug)]
 pub(super) struct Package {
-    /// How code names its library.
+    /// The name of its library in code.
     pub(super) krate: String,
-    /// Whether the program itself is in it.
+    /// True if the program itself is in it.
     pub(super) is_root: bool,
     folder: PathBuf,
     /// Compilers name files from here.

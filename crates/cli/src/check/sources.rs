@@ -15,7 +15,7 @@ pub(super) fn tasks(report: &str) -> Vec<(String, u32)> {
 /// tests, which comes last.
 pub(super) fn annotations(source: &str) -> Vec<u32> {
     let mut found = Vec::new();
-    // Whether a `#[cfg(…)]` stands before what comes, among its attributes.
+    // True if a `#[cfg(…)]` is among the attributes of the next item.
     let mut is_conditional = false;
     for (number, line) in (1..).zip(source.lines()) {
         let line = line.trim_start();

@@ -17,10 +17,10 @@ const HERE: &str = "http://127.0.0.1:9095";
 
 const PATH: &str = "/api/v1";
 
-/// How long an answer may take.
+/// The time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long an answer may be.
+/// The greatest length of an answer.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// Where the program is, and who asks.
@@ -34,7 +34,7 @@ pub(crate) struct ServerArgs {
     token: Option<String>,
 }
 
-/// What a request came to.
+/// The result of a request.
 type Answer = Result<Response<ureq::Body>, ureq::Error>;
 
 /// A program that is asked.
@@ -42,7 +42,7 @@ type Answer = Result<Response<ureq::Body>, ureq::Error>;
 pub(crate) struct Api {
     agent: Agent,
     base: String,
-    /// What stands in the header.
+    /// The token of the header.
     token: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use super::tasks::{text, took};
 use crate::context::Context;
 use crate::error::CliError;
 
-/// How many jobs the program gives at once.
+/// The number of jobs that the program gives at once.
 const PAGE_MAX: usize = 500;
 
 #[derive(Clone, Debug, clap::Args)]

@@ -11,7 +11,7 @@ pub(super) struct Numbered {
     pub(super) entry: Entry,
 }
 
-/// What a line is.
+/// The content of a line.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Blank,
@@ -26,7 +26,7 @@ pub(super) enum Entry {
         when: When,
         command: Command,
     },
-    /// What cron would refuse, or nobody can translate.
+    /// A line that cron would refuse, or that has no translation.
     Faulty(CliError),
 }
 
@@ -38,7 +38,7 @@ pub(super) enum When {
     Fields(Line),
 }
 
-/// What cron runs.
+/// A line that cron runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     /// The column of a system's crontab.

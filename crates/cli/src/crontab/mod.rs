@@ -1,14 +1,9 @@
 //! Lines of a crontab as `#[scheduled]` functions: `import crontab`.
 //!
-//! # What this room is for
-//!
 //! A crontab is read as cron reads it: its settings, its macros, its `%`. Each line becomes a function that runs the
 //! same command at the same times, to be replaced by Rust bit by bit.
 //!
-//! # What it must never do
-//!
-//! Leave a line out, or give it other times than cron does, without saying so where the person looks: in the code that
-//! is written. Write code that does not compile.
+//! The generated code compiles. A comment in it names each line that was left out, or that fires at other times than cron does.
 
 mod lines;
 mod stubs;
@@ -22,7 +17,7 @@ use scheduler_core::trigger::Zone;
 use crate::context::Context;
 use crate::error::{CliError, NO, OK};
 
-/// How long a crontab may be; cron itself takes less.
+/// The greatest length of a crontab; cron itself takes less.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The command line of `import crontab`.

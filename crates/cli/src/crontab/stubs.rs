@@ -10,7 +10,7 @@ use crate::changes::Changes;
 use crate::dialect::Line;
 use crate::error::CliError;
 
-/// What was written.
+/// The generated functions.
 pub(super) struct Code {
     pub(super) text: String,
     /// The lines that are comments now.
@@ -26,7 +26,7 @@ const RESERVED: &[&str] = &[
     "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// How many letters of a command become the name of its function at most.
+/// The greatest number of letters of a command that become the name of its function.
 const NAME_MAX: usize = 40;
 
 /// Writes a function for each line that has a command.
@@ -56,7 +56,7 @@ struct Writer {
     names: BTreeSet<String>,
     body: String,
     left_out: Vec<usize>,
-    /// Whether a line has fixed times in a zone that is not known.
+    /// True if a line has fixed times in a zone that is not known.
     needs_note_on_clocks: bool,
 }
 
@@ -276,7 +276,7 @@ fn stem(command: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// What stands before the command that is meant.
+/// Words in front of the command itself.
 const WRAPPERS: &[&str] = &["sudo", "nice", "ionice", "exec", "env", "time", "nohup", "[", "test"];
 
 /// A text that stays on its line, in a comment.

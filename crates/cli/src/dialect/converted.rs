@@ -6,14 +6,14 @@ use scheduler_expr::CronExpression;
 use crate::changes::Touched;
 use crate::error::{self, CliError};
 
-/// What a text of any dialect means here.
+/// The expressions of a text of any dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Converted {
-    /// Expressions of which none fires when another does; nearly always one.
+    /// Expressions that never fire at the same time; nearly always one.
     pub(crate) expressions: Vec<CronExpression>,
     /// The zone that the text names.
     pub(crate) zone: Option<Zone>,
-    /// What the conversion changed, and what the person has to know.
+    /// Differences that the person has to know.
     pub(crate) notes: Vec<String>,
     /// The difference of the other program at changes of the clock.
     pub(crate) on_clock_changes: Option<OnClockChanges>,
@@ -37,7 +37,7 @@ pub(super) fn list(set: u64) -> String {
     values.map(|value| value.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// How another program treats changes of the clock, where it differs from here.
+/// The way in which another program treats clock changes, where it differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnClockChanges {
     note: &'static str,

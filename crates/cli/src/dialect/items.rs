@@ -15,20 +15,20 @@ pub(super) struct Field {
     pub(super) first_name: u32,
 }
 
-/// What a dialect allows in an item.
+/// The items that a dialect allows.
 #[derive(Clone, Copy)]
 pub(super) struct Grammar {
-    /// What stands between the ends of a range.
+    /// The separator of a range.
     pub(super) range: &'static str,
-    /// Whether a range may run over the end of its field.
+    /// True if a range may run over the end of its field.
     pub(super) wraps: bool,
-    /// Whether `5/10` is 5 and every tenth after it.
+    /// True if `5/10` is 5 and every tenth after it.
     pub(super) steps_from_a_number: bool,
-    /// Whether `*/10` is allowed.
+    /// True if `*/10` is allowed.
     pub(super) steps_from_star: bool,
     /// Lets `/10` mean `*/10`.
     pub(super) steps_from_nothing: bool,
-    /// Whether a step may exceed its field.
+    /// True if a step may exceed its field.
     pub(super) long_steps: bool,
     /// Requires that a step from a number reaches another one.
     pub(super) steps_arrive: bool,
@@ -41,7 +41,7 @@ pub(super) struct Word<'a> {
     pub(super) at: usize,
 }
 
-/// What is wrong with a part of the text.
+/// An error in a part of the text.
 pub(super) struct Problem {
     pub(super) span: Range<usize>,
     pub(super) reason: String,
@@ -153,7 +153,7 @@ impl Field {
         Ok(self.between(start, end, step))
     }
 
-    /// What to write for a range that runs over the end of the field.
+    /// The help for a range that runs over the end of the field.
     fn parted(&self, start: u32, end: u32, grammar: Grammar) -> String {
         let range = |from: u32, to: u32| match from == to {
             true => from.to_string(),

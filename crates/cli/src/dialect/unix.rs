@@ -30,7 +30,7 @@ const FIELDS: [Field; 5] = [
 
 const WHAT: &str = "invalid crontab line";
 
-/// What five fields mean. Bit `n` of a set stands for the number `n`; Sunday is bit 0.
+/// The values that five fields match. Bit `n` of a set stands for the number `n`; Sunday is bit 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) minutes: u64,
@@ -38,11 +38,11 @@ pub(crate) struct Line {
     pub(crate) days: u64,
     pub(crate) months: u64,
     pub(crate) weekdays: u64,
-    /// Whether one of the day fields begins with a star, so that both must match.
+    /// True if one of the day fields begins with a star, so that both must match.
     pub(crate) needs_both_days: bool,
-    /// Whether it runs at times of day: cron runs those that a change of the clock leaves out, and none twice.
+    /// True if it runs at times of day: cron runs those that a change of the clock leaves out, and none twice.
     pub(crate) has_fixed_times: bool,
-    /// Whether the day of week is a step in the whole week, which begins with Sunday here.
+    /// True if the day of week is a step in the whole week, which begins with Sunday here.
     steps_through_week: bool,
 }
 
@@ -139,7 +139,7 @@ impl Line {
         }
     }
 
-    /// What differs between crontabs and here, as far as this line shows it.
+    /// Notes on differences between crontabs and this program that matter for this line.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.steps_through_week {

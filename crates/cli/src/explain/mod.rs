@@ -1,14 +1,7 @@
-//! What an expression means: `explain`, `next` and `between`.
+//! Expressions in words and their fire times: `explain`, `next` and `between`.
 //!
-//! # What this room is for
-//!
-//! It puts an expression in words, shows what each of its fields means, and lists fire times. The words are those of
-//! `scheduler-expr`, which says only what it can say exactly; fields and fire times come from the same code that runs
-//! the tasks.
-//!
-//! # What it must never do
-//!
-//! Find words or fire times of its own: then they could differ from what a task does.
+//! The words come from `scheduler-expr`, fields and fire times from the code that runs tasks, so that they never differ from the
+//! behaviour of a task.
 
 mod table;
 
@@ -22,7 +15,7 @@ use crate::dialect::{self, Converted, Dialect};
 use crate::error::{CliError, named};
 use crate::times::{self, FireTime, Times};
 
-/// How many fire times `explain` shows.
+/// The number of fire times that `explain` shows.
 const SHOWN: usize = 10;
 
 /// An expression as the command line gives it.

@@ -18,10 +18,10 @@ pub(super) fn of(cron: &CronExpression) -> String {
     table
 }
 
-/// How many values are listed one by one at most.
+/// The greatest number of values that are listed one by one.
 const LISTED: usize = 12;
 
-/// What a field matches: its values, or what was written where it has too many.
+/// The values of a field, or its text where there are too many.
 fn meaning(cron: &CronExpression, field: CronField, text: &str) -> String {
     if text == "*" {
         return "any".to_owned();

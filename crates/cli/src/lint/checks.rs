@@ -47,7 +47,7 @@ fn size(field: CronField) -> Option<u32> {
     }
 }
 
-/// What the distance between two values of a field is called.
+/// The unit of the distance between two values of a field.
 fn unit(field: CronField) -> &'static str {
     match field {
         CronField::Second => "second",

@@ -1,13 +1,8 @@
 //! Expressions that mean something else than people think: `lint`.
 //!
-//! # What this room is for
-//!
-//! Each lint is a mistake that people make with cron, which is still a correct expression. It says what the expression
-//! does, and what to write if that was not meant. All lints of an expression come at once.
-//!
-//! # What it must never do
-//!
-//! Report what is only a matter of taste, or an expression whose meaning is plain.
+//! Each lint is a mistake that people make with cron, which is still a correct expression. It tells the effect of
+//! the expression, and the text to write if that was not meant. All lints of an expression come at once. Matters of taste are not
+//! reported.
 
 mod checks;
 mod running;
@@ -44,7 +39,7 @@ pub(crate) struct LintArgs {
     json: bool,
 }
 
-/// What is known of one expression.
+/// The result for one expression.
 enum Verdict {
     Faulty(CliError),
     Read(Vec<Finding>),

@@ -1,4 +1,4 @@
-//! What the listener keeps of the runs: more of them than a snapshot has, without growing beyond a bound.
+//! The runs that the listener keeps: more than a snapshot has, within a bound.
 //!
 //! A task's history in the scheduler has its last 20 runs, with everything. For the sparkline, the percentiles and the
 //! histograms of `/metrics`, the [`Recorder`] keeps 100 runs of each task, in about 70 bytes each, and a few texts.
@@ -26,9 +26,9 @@ use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 pub(crate) use self::runs::{Ended, Kept, TaskLog};
 pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 
-/// How many tasks that have ended keep their runs.
+/// The number of ended tasks that keep their runs.
 const ENDED_MAX: usize = 200;
-/// How many more tasks than there are may be known before the others are forgotten.
+/// The surplus of known tasks at which the others are forgotten.
 const SLACK: usize = 1_000;
 /// How many sessions of dead processes are known at most.
 const TAKEN_OVER_MAX: usize = 50;
@@ -64,12 +64,12 @@ impl Recorder {
         }
     }
 
-    /// How many runs of each task are kept.
+    /// The number of runs of each task that are kept.
     pub(crate) fn keeps(&self) -> usize {
         self.keep
     }
 
-    /// Whether it is a listener of a scheduler that has started.
+    /// True if it is a listener of a scheduler that has started.
     pub(crate) fn has_heard(&self) -> bool {
         self.has_heard.load(Ordering::Relaxed)
     }

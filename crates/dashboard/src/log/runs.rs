@@ -12,9 +12,9 @@ use super::texts::Texts;
 
 /// Of how many runs the failed attempts are kept.
 const WITH_ATTEMPTS_MAX: usize = 10;
-/// How many failed attempts of a run are kept, the latest.
+/// The number of failed attempts of a run that are kept, the latest.
 const ATTEMPTS_MAX: usize = 4;
-/// How many runs in progress are known; more would mean that the ends of others were lost.
+/// The number of runs in progress that are known; more would mean that the ends of others were lost.
 const RUNNING_MAX: usize = 64;
 
 /// A finished run.
@@ -32,7 +32,7 @@ pub(crate) struct Kept {
     pub(crate) failed: Option<Box<FailedAttempts>>,
 }
 
-/// How a run ended, without the text.
+/// The outcome of a run, without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Success,
@@ -109,7 +109,7 @@ struct Active {
     failed: Vec<FailedAttempt>,
 }
 
-/// What is kept of a task.
+/// The history of a task.
 #[derive(Debug)]
 pub(crate) struct TaskLog {
     pub(crate) added_at: DateTime<Utc>,

@@ -19,7 +19,7 @@ pub(crate) const LENGTHS: [Duration; 8] = [
 /// A histogram.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Buckets {
-    /// How many were at most as long as each end.
+    /// The number of runs that were at most as long as each end.
     pub(crate) at_most: [u64; LENGTHS.len()],
     pub(crate) all: Sum,
 }
@@ -33,7 +33,7 @@ impl Buckets {
     }
 }
 
-/// How many, and how long together.
+/// A number of runs, and their time in sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) count: u64,
@@ -47,7 +47,7 @@ impl Sum {
     }
 }
 
-/// What all runs of a task came to.
+/// Sums over all runs of a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) took: Buckets,

@@ -20,13 +20,13 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::stalled::Stalled;
 
-/// How many connections there may be.
+/// The greatest number of connections.
 pub(super) const CONNECTIONS_MAX: usize = 256;
-/// How long a client may take for the head of a request; also how long it may be idle.
+/// The time that a client may take for the head of a request, and may be idle.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 const HEAD_BYTES_MAX: usize = 16 * 1_024;
 const HEADERS_MAX: usize = 100;
-/// How long to wait when the program has no file descriptor left.
+/// The wait when the program has no file descriptor left.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(100);
 
 /// A connection, oldest first.

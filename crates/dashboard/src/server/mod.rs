@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-/// How much the system may keep for a reader that does not read.
+/// The size of the system's buffer for a client that does not read.
 const SEND_BYTES_MAX: u32 = 64 * 1_024;
 const BACKLOG: u32 = 128;
 

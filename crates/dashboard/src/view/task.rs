@@ -10,9 +10,9 @@ use super::durable;
 use crate::app::App;
 use crate::times::{instant, local, marked, millis, now};
 
-/// How many runs the sparkline shows.
+/// The number of runs that the sparkline shows.
 const RECENT_MAX: usize = 60;
-/// How much of an error the list shows.
+/// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;
 
 /// A row of the list.
@@ -157,7 +157,7 @@ fn counters(task: &TaskSnapshot) -> Counters {
     }
 }
 
-/// How long the runs that are kept took: the median, the 95th percentile, the longest.
+/// The time that the runs that are kept took: the median, the 95th percentile, the longest.
 fn durations(app: &App, task: &TaskSnapshot) -> Option<Durations> {
     let log = app
         .recorder

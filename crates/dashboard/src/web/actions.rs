@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::times::now;
 use crate::view;
 
-/// How many of the next fire times a preview has.
+/// The number of next fire times in a preview.
 const PREVIEWED: usize = 5;
 
 /// An action on a task.

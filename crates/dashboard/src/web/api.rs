@@ -25,7 +25,7 @@ use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
 const NEXT_MAX: usize = 100;
-/// How many of the next fire times a task shows.
+/// The number of next fire times that a task shows.
 const UPCOMING: usize = 10;
 /// The sections of the page; all but the first need a store.
 const SECTIONS: [&str; 4] = ["tasks", "jobs", "queues", "nodes"];

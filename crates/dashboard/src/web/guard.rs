@@ -1,4 +1,4 @@
-//! What is refused before a handler sees it.
+//! Checks of a request before its handler.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::app::App;
 use crate::host::is_foreign;
 use crate::problem::Problem;
 
-/// How long a handler, and the body that it waits for, may take.
+/// The time that a handler, and the body that it waits for, may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long a text of axum's own may be.
+/// The greatest length of a text of axum's own.
 const REFUSAL_BYTES_MAX: usize = 4 * 1_024;
 
 /// With these headers a client asks for another method than it says.
@@ -149,7 +149,7 @@ fn check_frame(head: &Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What anybody may ask for who reaches the server.
+/// Paths that need no visitor.
 fn is_public(app: &App, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" => true,

@@ -17,7 +17,7 @@ use crate::{actuator, health, prometheus};
 
 /// `GET /actuator`
 pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
-    // A proxy in front that speaks TLS says so.
+    // A proxy that terminates TLS sets this header.
     let scheme = headers.get("x-forwarded-proto").filter(|scheme| scheme.as_bytes() == b"https");
     let scheme = if scheme.is_some() { "https" } else { "http" };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::view;
 
-/// How long a text of a rule may be.
+/// The greatest length of a text of a rule.
 const TEXT_BYTES_MAX: usize = 500;
 
 /// A rule, as the query of a preview and the body of a change have it.
@@ -36,7 +36,7 @@ impl Written {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, also for a durable task.
+    /// The fault of the rule, also for a durable task.
     pub(super) fn of_task(
         self,
         app: &App,

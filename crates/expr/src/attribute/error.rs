@@ -1,4 +1,4 @@
-//! What can be wrong with the text of an attribute.
+//! The error of an attribute.
 
 use std::error::Error;
 use std::fmt::{self, Display};
@@ -144,7 +144,7 @@ impl Wording {
         self.mention(attribute, None, attribute.name())
     }
 
-    /// What sets an attribute to a value, to be pasted.
+    /// The assignment of a value to an attribute, to be pasted.
     pub(super) fn set(self, attribute: Attribute, value: &str) -> Self {
         let written = assignment(attribute.key(), value);
         self.mention(attribute, Some(value.to_owned()), &written)
@@ -175,7 +175,7 @@ impl Wording {
     }
 }
 
-/// What sets a key to a value, as annotations and TOML have it.
+/// Returns the assignment of a value to a key, as in annotations and TOML.
 ///
 /// ```
 /// use scheduler_expr::assignment;

@@ -1,15 +1,10 @@
-//! The attributes of a scheduled task: its texts, which have the same names in annotations, settings files and the
-//! environment.
-//!
-//! # What this room is for
+//! The attributes of a scheduled task, with the same names in annotations, settings and environment.
 //!
 //! One table ([`table`]) has everything about each attribute. Beside it are the parsers of texts ([`parse`]), the
 //! enums of words ([`words`]), and the checks of attributes against each other ([`together`]). The macro calls this
 //! code when a program is compiled, and the facade when it starts, with the values of settings.
 //!
-//! # What it must never do
-//!
-//! Resolve a placeholder, or know where a text comes from.
+//! Placeholders are resolved before, and the origin of a text does not matter here.
 //!
 //! # To add an attribute
 //!
@@ -32,7 +27,7 @@ pub use rule::RuleKind;
 pub use table::{Attribute, Kind, Role, Row};
 pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 
-/// The words of a flag, that of the default first.
+/// The words of a flag.
 const FLAG: &[&str] = &["true", "false"];
 
 impl Attribute {

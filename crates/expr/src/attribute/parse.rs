@@ -1,4 +1,4 @@
-//! What the text of an attribute means, or what is wrong with it.
+//! Parses the texts of attributes.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::name::check_name;
 use crate::nearest::nearest;
 use crate::zone::check_zone_name;
 
-/// What switches off what it stands in place of: as in Spring, a cron task.
+/// Switches an attribute off; as in Spring, a cron expression switches its task off.
 const OFF: &str = "-";
 
-/// How many tags a task can have.
+/// The number of tags a task can have.
 const TAGS_MAX: usize = 16;
 
-/// What others write for yes and no.
+/// Words of other programs for yes and no.
 const FLAGS: [(&str, &str); 8] = [
     ("yes", "true"),
     ("on", "true"),
@@ -33,7 +33,7 @@ const FLAGS: [(&str, &str); 8] = [
 impl Attribute {
     /// Checks a text, as the macro and the start of a program do.
     ///
-    /// `unit` is that of a duration which is a bare number. Placeholders have to be resolved.
+    /// `unit` is the unit of bare numbers. Placeholders have to be resolved.
     ///
     /// ```
     /// use scheduler_expr::Attribute;

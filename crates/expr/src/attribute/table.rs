@@ -2,7 +2,7 @@
 
 use super::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, RuleKind, Word};
 
-/// What the text of an attribute is.
+/// The kind of an attribute's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -46,7 +46,7 @@ pub enum Role {
     Rule,
     /// More about when the task fires; it is replaced together with the rule.
     Timing,
-    /// How the task runs, independent of its rule.
+    /// A policy of its runs, independent of the rule.
     Option,
 }
 
@@ -57,7 +57,7 @@ pub struct Row {
     pub attribute: Attribute,
     /// Its name, as in an annotation; a part of `retry(…)` has a dot.
     pub name: &'static str,
-    /// What its text is.
+    /// The kind of its text.
     pub kind: Kind,
     /// Its role.
     pub role: Role,

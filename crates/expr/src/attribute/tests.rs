@@ -1,4 +1,4 @@
-//! What each attribute takes, alone and beside others.
+//! Texts that attributes accept, alone and beside others.
 
 use super::{Attribute, Role, RuleKind};
 use crate::duration::DurationUnit;

@@ -160,7 +160,7 @@ impl Together<'_> {
     }
 }
 
-/// What is durable.
+/// Checks of durable schedules.
 impl Together<'_> {
     /// Reports an attribute that is about jobs in a store beside a schedule that has none. `durable = false`, which a
     /// setting may say, keeps the others.

@@ -29,7 +29,7 @@ pub struct CronExpression {
     pub(super) fields: Fields,
 }
 
-/// What the six fields mean. Bit `n` of a set stands for the number `n`.
+/// The values that the six fields match. Bit `n` of a set stands for the number `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Fields {
     pub(super) seconds: u64,

@@ -48,7 +48,7 @@ pub(crate) const MONTH_NAMES: [&str; 12] = [
 pub(crate) const DAY_NAMES: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// How many letters of a name are written in an expression.
+/// The number of letters of a name that are written in an expression.
 const NAME_LENGTH: usize = 3;
 
 impl CronField {

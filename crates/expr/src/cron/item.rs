@@ -152,7 +152,7 @@ fn special_meant(item: &str) -> Option<String> {
     let turned = upper.strip_prefix('W').map(|number| format!("{number}W"));
     let is_taken =
         |text: &str| read_day_of_month(Word { text, at: 0 }, &mut DaysOfMonth::default()).is_ok();
-    // What is the item itself has been refused.
+    // The item itself has been refused.
     let other = Some(upper).filter(|upper| upper != item);
     other.into_iter().chain(turned).find(|meant| is_taken(meant))
 }
@@ -298,7 +298,7 @@ fn miswritten_special(item: Word<'_>, meant: &str) -> ParseError {
 /// A text of as many bytes looks like no special.
 const SPECIAL_LENGTH: usize = 16;
 
-/// What a text that looks like a special should have been, if it looks like one.
+/// The help for a text that looks like a special, if it does.
 fn special_help(field: CronField, text: &str) -> Option<&'static str> {
     let upper = text.to_ascii_uppercase();
     let is_special = upper.bytes().all(|b| b"LW#?0123456789-".contains(&b))
@@ -329,7 +329,7 @@ fn specials_of(field: CronField) -> Option<&'static str> {
     }
 }
 
-/// What a text that is no number may have been meant to be.
+/// The help for a text that is not a number.
 fn number_help(field: CronField, text: &str) -> Option<String> {
     if let Some(name) = field.intended_name(text) {
         return Some(format!("names have three letters: write `{name}`"));

@@ -127,7 +127,7 @@ fn unknown_macro(word: Word<'_>) -> ParseError {
     ParseError::new(word.span(), reason).with_help(help)
 }
 
-/// What to write for a text that is the length of an interval, or was surely meant to be.
+/// The `fixed_rate` to write for the length of an interval.
 fn rate_of(text: &str) -> Option<String> {
     match parse_duration(text, None) {
         Ok(length) if length.is_zero() || length.is_negative() => {
@@ -214,7 +214,7 @@ fn unix_weekdays(word: Word<'_>) -> String {
     items.collect::<Vec<_>>().join(",")
 }
 
-/// What follows six fields is the year of Quartz, a zone, a comment, or too much.
+/// The help for more than six fields: a year of Quartz, a zone, a comment, or too much.
 fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
     let (sixth, seventh) = (words(whole).nth(5)?, words(whole).nth(6)?);
     let six = &whole.text[..sixth.span().end - whole.at];

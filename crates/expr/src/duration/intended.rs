@@ -6,7 +6,7 @@
 use super::{DurationUnit, SignedDuration};
 use crate::excerpt::is_quotable;
 
-/// How many digits behind a decimal point are read at most.
+/// The greatest number of digits behind a decimal point that are read.
 const FRACTION_DIGITS: usize = 9;
 
 /// A number and its unit, however they are written.
@@ -15,7 +15,7 @@ struct Part<'a> {
     /// The digits behind the decimal point.
     fraction: &'a str,
     unit: DurationUnit,
-    /// How many of the unit: a week is 7 days.
+    /// The number of units: a week is 7 days.
     factor: i128,
 }
 
@@ -88,7 +88,7 @@ fn total(parts: &[Part<'_>]) -> Option<i128> {
         return None;
     }
     parts.iter().try_fold(0, |sum: i128, part| {
-        // What is half of one unit and a number of the next would be guesswork.
+        // Half of one unit together with a number of the next would be guesswork.
         let has_room = part.fraction.is_empty() || parts.len() == 1;
         if !has_room || part.fraction.len() > FRACTION_DIGITS {
             return None;

@@ -10,7 +10,7 @@
 //!
 //! Units: `ns us ms s m h d`. Fractions exist only in the seconds of the ISO form.
 //!
-//! What Spring's composite form accepts by accident is refused: blanks around it, parentheses that
+//! Texts that Spring's composite form accepts by accident are refused: blanks around it, parentheses that
 //! do not match, and texts without any number, which it reads as zero.
 
 mod intended;

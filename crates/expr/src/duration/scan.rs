@@ -6,10 +6,10 @@ use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, intended};
 use crate::error::{Cause, ParseError};
 use crate::excerpt::{is_quotable, quoted};
 
-/// How many letters the unit of the simple form has at most.
+/// The greatest number of letters of a unit in the simple form.
 const SIMPLE_UNIT_LETTERS: usize = 2;
 
-/// How many digits the fraction of the ISO form has at most.
+/// The greatest number of digits of a fraction in the ISO form.
 const FRACTION_DIGITS: usize = 9;
 
 /// The components of the ISO form, before and after its `T`.
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
         Ok((unit, self.nanos_of(&number, unit)?))
     }
 
-    /// What follows the `P` of the ISO form.
+    /// Reads the ISO form after its `P`.
     fn iso(&mut self) -> Result<i128, ParseError> {
         let mut total = self.iso_components(ISO_DATE)?;
         let date_end = self.at;
@@ -311,7 +311,7 @@ fn no_unit(text: &str, number: Range<usize>) -> ParseError {
     fault.with_help("remove the blank".to_owned()).with_replacement(intended(text))
 }
 
-/// What a character right after a number may have been meant for.
+/// The help for an unexpected character right after a number.
 fn help_after_number(odd: char) -> Option<&'static str> {
     match odd {
         '.' | ',' => Some("use a smaller unit instead of a fraction, such as `1500ms`"),

@@ -50,7 +50,7 @@ impl DurationUnit {
         self.row().0
     }
 
-    /// How the unit is written behind a number.
+    /// The unit as it is written behind a number.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         self.row().1

@@ -64,7 +64,7 @@ pub enum ResolveTemplateErrorKind<E> {
 }
 
 impl<E> ResolveTemplateError<E> {
-    /// What is wrong, for a program to look at.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> &ResolveTemplateErrorKind<E> {
         &self.kind
     }
@@ -223,7 +223,7 @@ impl<E> Resolver<'_, E> {
         }
     }
 
-    /// What the key is set to, within the limits.
+    /// Looks a key up, within the limits.
     fn value(&mut self, key: &str) -> Result<Option<Template>, Fault<E>> {
         let fault = |kind| (kind, key.to_owned());
         self.values += 1;

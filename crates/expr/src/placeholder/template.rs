@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use crate::error::ParseError;
 
-/// How deep placeholders may be nested, in one text or through the values of keys.
+/// The greatest depth of nested placeholders, in one text or through the values of keys.
 pub(super) const LEVELS_MAX: usize = 32;
 
-/// How many bytes are read at most, all values of a resolution together.
+/// The greatest number of bytes that are read, all values of a resolution together.
 pub(super) const BYTES_MAX: usize = 1 << 20;
 
-/// How many values are asked for in one resolution.
+/// The number of values that are asked for in one resolution.
 pub(super) const VALUES_MAX: usize = 4_096;
 
 const OPEN: &str = "${";
 const ESCAPED_OPEN: &str = "\\${";
 
-/// What begins an expression of Spring's language.
+/// The beginning of an expression of Spring's language.
 const SPRING_OPEN: &str = "#{";
 const ESCAPED_SPRING_OPEN: &str = "\\#{";
 

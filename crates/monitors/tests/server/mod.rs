@@ -5,10 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// How long a test waits for a request before it fails.
+/// The time that a test waits for a request before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was sent.
+/// A request that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) method: String,

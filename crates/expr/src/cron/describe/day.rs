@@ -2,7 +2,7 @@
 
 use crate::cron::{CronExpression, CronField, DAY_NAMES, MONTH_NAMES, bits, join, ranges};
 
-/// How many items are listed in words at most.
+/// The greatest number of items that are listed in words.
 const LONGEST_LIST: usize = 8;
 
 const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];

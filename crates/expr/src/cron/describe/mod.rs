@@ -4,7 +4,7 @@
 //! written field by field, in its canonical text. A test reads the words back and compares what
 //! they mean with the expression.
 //!
-//! What the words mean: "every 15 minutes" counts from the full hour, "every 2 hours" from
+//! "every 15 minutes" counts from the full hour, "every 2 hours" from
 //! midnight; "from 09:00 to 17:45" names the first and the last time; "weekday" is Monday to
 //! Friday.
 

@@ -9,10 +9,10 @@ pub(super) struct TimeWords {
     pub(super) are_bare: bool,
 }
 
-/// How many times of day are listed at most.
+/// The greatest number of times of day that are listed.
 const MOST_TIMES: usize = 6;
 
-/// How many stretches of the day are listed at most.
+/// The greatest number of stretches of the day that are listed.
 const MOST_STRETCHES: usize = 3;
 
 /// A field's numbers, by the shapes that have words.

@@ -1,4 +1,4 @@
-//! What messages say to write instead.
+//! Tests of the helps of messages.
 
 use super::{CronExpression, reason_of, refuse};
 

@@ -1,4 +1,4 @@
-//! What an expression says in English.
+//! Tests of expressions in English.
 
 use super::CronExpression;
 
