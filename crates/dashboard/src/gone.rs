@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::SessionInfo;
 
-/// How long a process that died is shown.
+/// The time for which a dead process is shown.
 const KEPT_FOR: TimeDelta = TimeDelta::hours(1);
-/// How many processes are remembered.
+/// The number of processes that are remembered.
 const PROCESSES_MAX: usize = 200;
 
 /// A process that has died.

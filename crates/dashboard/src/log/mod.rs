@@ -30,9 +30,9 @@ pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 const ENDED_MAX: usize = 200;
 /// The surplus of known tasks at which the others are forgotten.
 const SLACK: usize = 1_000;
-/// How many sessions of dead processes are known at most.
+/// The greatest number of sessions of dead processes that are known.
 const TAKEN_OVER_MAX: usize = 50;
-/// How many tasks are known at most.
+/// The greatest number of tasks that are known.
 const TASKS_MAX: usize = 100_000;
 
 /// Listens to the tasks of one scheduler.
@@ -84,7 +84,7 @@ impl Recorder {
         self.lock().taken_over.iter().cloned().collect()
     }
 
-    /// How many events were lost before they came here.
+    /// The number of events that were lost before they came here.
     pub(crate) fn lost(&self) -> u64 {
         self.lock().lost
     }

@@ -10,7 +10,7 @@ use crate::log::Ended;
 use crate::times::{instant, now};
 
 const MINUTES: usize = 60;
-/// How many of the next fire times are looked at; those behind them are assumed to go on in the same way.
+/// The number of next fire times that are looked at; those behind them are assumed to go on in the same way.
 const FIRE_TIMES_MAX: usize = 60;
 /// From what lateness on a start is shown as late.
 const LATE: TimeDelta = TimeDelta::seconds(5);

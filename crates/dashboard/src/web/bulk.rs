@@ -17,7 +17,7 @@ use crate::access::Visitor;
 use crate::app::{App, What};
 use crate::problem::Problem;
 
-/// How many identities a request may have.
+/// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
 
 /// Which jobs are meant.

@@ -18,7 +18,7 @@ use crate::times::{instant, now};
 use crate::view;
 
 const JOBS_MAX: usize = 500;
-/// How many running jobs are looked at for the processes that have them.
+/// The number of running jobs that are looked at for the processes that have them.
 const RUNNING_MAX: u32 = 1_000;
 
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`

@@ -19,10 +19,10 @@ use crate::problem::Problem;
 use crate::times::{instant, now};
 use crate::view;
 
-/// How many jobs the store is asked for at once, and for how long they are looked through.
+/// The number of jobs that the store is asked for at once, and the time for which they are looked through.
 const BATCH: u32 = 500;
 const LIMIT: Duration = Duration::from_secs(3);
-/// How many errors are shown.
+/// The number of errors that are shown.
 const ERRORS_MAX: usize = 50;
 
 /// Which jobs are wanted, as visitors write it.
