@@ -1,13 +1,11 @@
-//! What can go wrong in the engine: one opaque error, private kinds, plain data.
+//! The error of the engine: opaque, with private kinds of plain data.
 //!
 //! [`Error`] is the answer of every fallible call of the engine: of a submission that is refused, of
 //! a wait that ends without a value, of an argument that cannot be used. Callers ask it questions
 //! ([`is_cancelled`](Error::is_cancelled), [`is_timeout`](Error::is_timeout), …) instead of matching
 //! on kinds, so that kinds can be added freely.
 //
-// # What it must never do
-//
-// Hold a type of another room: this room is the lowest one and its kinds are plain data.
+// This is the lowest module: its kinds hold no type of another one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,7 +191,7 @@ impl Error {
         matches!(self.kind, Kind::WouldDeadlock { .. })
     }
 
-    /// How the task failed, where [`is_failed`](Self::is_failed).
+    /// The failure of the task, where [`is_failed`](Self::is_failed).
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match &self.kind {

@@ -1,14 +1,9 @@
-//! The panic policy: how user code is called, and what happens to its panics.
-//!
-//! # What this room is for
+//! Calls of user code, whose panics are contained.
 //!
 //! Every call into user code — a body, a destructor, a waker, a callback, a trigger, a hook —
 //! goes through [`catch`] or [`catch_drop`]. Both first make sure that no lock is held.
 //!
-//! # What it must never do
-//!
-//! Let a panic of user code go on into the engine, or print it: the panic hook of the process has done
-//! that already.
+//! A panic goes no further, and is not printed: the panic hook of the process has done that already.
 
 use std::any::Any;
 use std::mem;

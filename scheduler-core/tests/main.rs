@@ -1,9 +1,7 @@
 //! The tests of the engine, in one program: a folder or file for each subject.
 //!
-//! # What it must never do
-//!
-//! Change what a process has once, as its panic hook, or judge what all of it uses, as memory, unless the test goes
-//! into a process of its own: `kit::is_in_own_process`.
+//! A test that changes state of the whole process, such as its panic hook, or that measures it, such as its memory, runs in
+//! a process of its own: `kit::is_in_own_process`.
 
 mod conformance;
 mod contract;

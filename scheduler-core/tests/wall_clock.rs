@@ -19,7 +19,7 @@ use crate::timers::{arm, probe_with};
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A pool on a clock moved by hand, and the runs of its tasks: when meant, when started.
-struct House {
+struct Fixture {
     clock: ManualClock,
     workers: VirtualWorkers,
     pool: ScheduledThreadPool,
@@ -29,7 +29,7 @@ struct House {
 
 type Runs = Arc<Mutex<Vec<(DateTime<Utc>, DateTime<Utc>)>>>;
 
-impl House {
+impl Fixture {
     fn at(wall: &str) -> Self {
         let (clock, workers) = (ManualClock::at(instant(wall)), VirtualWorkers::new());
         let builder = ScheduledThreadPool::builder().core_size(2).clock(Arc::new(clock.clone()));
@@ -126,22 +126,22 @@ fn check(runs: &Runs, expected: &[&str]) {
 /// Fault row F-TI2.
 #[test]
 fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
-    let house = House::at("2026-01-01T12:00:00.5Z");
-    let (every_second, _) = house.cron("* * * * * *");
+    let fixture = Fixture::at("2026-01-01T12:00:00.5Z");
+    let (every_second, _) = fixture.cron("* * * * * *");
     let (rate, delay) = (Ticks::default(), Ticks::default());
     let second = Duration::from_secs(1);
-    house.pool.schedule_at_fixed_rate(Duration::ZERO, second, house.noting(&rate)).unwrap();
-    house.pool.schedule_with_fixed_delay(Duration::ZERO, second, house.noting(&delay)).unwrap();
-    house.settle();
+    fixture.pool.schedule_at_fixed_rate(Duration::ZERO, second, fixture.noting(&rate)).unwrap();
+    fixture.pool.schedule_with_fixed_delay(Duration::ZERO, second, fixture.noting(&delay)).unwrap();
+    fixture.settle();
 
-    house.pass(20);
+    fixture.pass(20);
     assert_eq!(every_second.lock().unwrap().len(), 20);
-    house.clock.step_wall(TimeDelta::hours(1));
-    house.pass(20);
+    fixture.clock.step_wall(TimeDelta::hours(1));
+    fixture.pass(20);
     let runs = every_second.lock().unwrap().len();
     assert!((40..=41).contains(&runs), "one run makes up for the skipped hour, not {runs}");
-    house.clock.step_wall(TimeDelta::hours(-2));
-    house.pass(20);
+    fixture.clock.step_wall(TimeDelta::hours(-2));
+    fixture.pass(20);
     let times = fire_times(&every_second);
     assert!(times.len() >= 59, "it is not silent after the step back: {}", times.len());
     let unmoved: Vec<Duration> = (0..=60).map(Duration::from_secs).collect();
@@ -155,28 +155,28 @@ fn f_ti2_a_stepped_wall_clock_moves_cron_and_leaves_rates_alone() {
 
     // A step for each run, one for each look at the wall clock, and some to wake each other.
     let (runs, looks) = (times.len() as u64 + 2 * 61, 2 * 60);
-    let steps = house.workers.steps();
+    let steps = fixture.workers.steps();
     assert!(steps <= 2 * (runs + looks), "{steps} steps for {runs} runs: something spins");
 }
 
 #[test]
 fn a_clock_that_was_years_ahead_does_not_silence_a_daily_task() {
-    let house = House::at("2036-05-05T08:59:59Z");
-    let (runs, _) = house.cron("0 0 9 * * *");
-    house.pass(2);
-    house.clock.step_wall(instant("2026-01-01T08:59:50Z") - house.clock.wall());
-    house.pass(15);
+    let fixture = Fixture::at("2036-05-05T08:59:59Z");
+    let (runs, _) = fixture.cron("0 0 9 * * *");
+    fixture.pass(2);
+    fixture.clock.step_wall(instant("2026-01-01T08:59:50Z") - fixture.clock.wall());
+    fixture.pass(15);
     check(&runs, &["05 09:00:00", "01 09:00:00"]);
     assert_eq!(fire_times(&runs)[1], instant("2026-01-01T09:00:00Z"));
 }
 
 #[test]
 fn after_a_step_the_task_is_at_its_new_right_instant_within_a_second() {
-    let house = House::at("2026-01-01T06:00:00Z");
-    let (runs, _) = house.cron("0 0 9 * * *");
-    house.pass(3);
-    house.clock.step_wall(TimeDelta::hours(4));
-    house.pass(1);
+    let fixture = Fixture::at("2026-01-01T06:00:00Z");
+    let (runs, _) = fixture.cron("0 0 9 * * *");
+    fixture.pass(3);
+    fixture.clock.step_wall(TimeDelta::hours(4));
+    fixture.pass(1);
     let (fire_time, started) = runs.lock().unwrap()[0];
     assert_eq!(fire_time, instant("2026-01-01T09:00:00Z"));
     assert!(started <= instant("2026-01-01T10:00:04Z"), "within a second: {started}");
@@ -185,23 +185,23 @@ fn after_a_step_the_task_is_at_its_new_right_instant_within_a_second() {
 /// Fault row F-TI3.
 #[test]
 fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
-    let house = House::at("2026-01-01T23:00:00Z");
-    let (nightly, _) = house.cron("0 0 3 * * *");
+    let fixture = Fixture::at("2026-01-01T23:00:00Z");
+    let (nightly, _) = fixture.cron("0 0 3 * * *");
     let (later, rate) = (Ticks::default(), Ticks::default());
-    house.pool.schedule(Duration::from_secs(36_000), house.noting(&later)).unwrap();
+    fixture.pool.schedule(Duration::from_secs(36_000), fixture.noting(&later)).unwrap();
     let minute = Duration::from_secs(60);
-    house.pool.schedule_at_fixed_rate(minute, minute, house.noting(&rate)).unwrap();
-    house.settle();
-    house.pass_millis(1_100);
-    house.clock.suspend(Duration::from_secs(8 * 3_600));
-    let awake = house.clock.wall();
-    house.pass(1);
+    fixture.pool.schedule_at_fixed_rate(minute, minute, fixture.noting(&rate)).unwrap();
+    fixture.settle();
+    fixture.pass_millis(1_100);
+    fixture.clock.suspend(Duration::from_secs(8 * 3_600));
+    let awake = fixture.clock.wall();
+    fixture.pass(1);
     check(&nightly, &["02 03:00:00"]);
     let started = nightly.lock().unwrap()[0].1;
     let late = (started - awake).to_std().expect("it cannot run before the machine is awake");
     assert!(late <= LOOK, "found {late:?} after waking");
 
-    house.pass(36_000);
+    fixture.pass(36_000);
     assert_eq!(nightly.lock().unwrap().len(), 1);
     // What goes by the monotonic clock, which stood still, has missed nothing and makes up for nothing.
     let minutes: Vec<Duration> = (1..=600).map(|n| minute * n).collect();
@@ -211,25 +211,25 @@ fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
 
 #[test]
 fn a_timer_that_is_disarmed_stays_so_through_a_step() {
-    let house = House::at("2026-01-01T12:00:00.5Z");
-    let (runs, timer) = house.cron("* * * * * *");
-    house.pass(2);
-    house.clock.step_wall(TimeDelta::hours(-1));
-    house.pass(2);
+    let fixture = Fixture::at("2026-01-01T12:00:00.5Z");
+    let (runs, timer) = fixture.cron("* * * * * *");
+    fixture.pass(2);
+    fixture.clock.step_wall(TimeDelta::hours(-1));
+    fixture.pass(2);
     let before = runs.lock().unwrap().len();
     timer.disarm().perform();
-    house.clock.step_wall(TimeDelta::hours(-1));
-    house.clock.advance(LOOK);
-    house.pool.shutdown();
-    house.settle();
-    assert!(house.pool.is_terminated());
-    house.pass(2);
+    fixture.clock.step_wall(TimeDelta::hours(-1));
+    fixture.clock.advance(LOOK);
+    fixture.pool.shutdown();
+    fixture.settle();
+    assert!(fixture.pool.is_terminated());
+    fixture.pass(2);
     assert_eq!((runs.lock().unwrap().len(), timer.due()), (before, None));
 }
 
 #[test]
 fn a_pool_does_not_terminate_before_a_timer_is_told_of_the_clock() {
-    let House { clock, workers, pool, .. } = House::at("2026-01-01T00:00:00Z");
+    let Fixture { clock, workers, pool, .. } = Fixture::at("2026-01-01T00:00:00Z");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut probe = probe_with(|_, _| Fired::Done);
     probe.on_set_back = {

@@ -63,7 +63,7 @@ impl Excerpt {
 /// ```
 #[must_use]
 pub fn quoted(word: &str) -> String {
-    let mut quote = Quote { room: WORD_LIMIT, ..Quote::default() };
+    let mut quote = Quote { capacity: WORD_LIMIT, ..Quote::default() };
     quote.push_all(word);
     format!("`{}`", quote.line)
 }
@@ -86,12 +86,12 @@ fn floor_boundary(text: &str, index: usize) -> usize {
 struct Quote {
     line: String,
     columns: usize,
-    room: usize,
+    capacity: usize,
 }
 
 impl Default for Quote {
     fn default() -> Self {
-        Self { line: String::new(), columns: 0, room: LIMIT }
+        Self { line: String::new(), columns: 0, capacity: LIMIT }
     }
 }
 
@@ -111,16 +111,16 @@ impl Quote {
     /// Appends a text with invisible characters escaped, up to the limit, and an ellipsis where it is cut.
     fn push_all(&mut self, text: &str) {
         for c in text.chars() {
-            if self.room == 0 {
+            if self.capacity == 0 {
                 return;
             }
             let shown = match c {
                 '"' | '\'' | '\\' => c.to_string(),
                 _ => c.escape_debug().to_string(),
             };
-            if shown.chars().count() >= self.room {
+            if shown.chars().count() >= self.capacity {
                 self.push_char(ELLIPSIS);
-                self.room = 0;
+                self.capacity = 0;
                 return;
             }
             shown.chars().for_each(|c| self.push_char(c));
@@ -130,7 +130,7 @@ impl Quote {
     fn push_char(&mut self, c: char) {
         self.line.push(c);
         self.columns += columns_of(c);
-        self.room = self.room.saturating_sub(1);
+        self.capacity = self.capacity.saturating_sub(1);
     }
 }
 

@@ -66,9 +66,9 @@ pub(crate) struct Counters {
 impl Inbox {
     /// Adds an item, or drops it if the queue is full. A quarter of the places is for urgent ones.
     pub(crate) fn push(&self, item: Item, is_urgent: bool) {
-        let room = if is_urgent { CAPACITY } else { CAPACITY - CAPACITY / 4 };
+        let limit = if is_urgent { CAPACITY } else { CAPACITY - CAPACITY / 4 };
         let mut waiting = self.lock();
-        if waiting.batch.items.len() < room {
+        if waiting.batch.items.len() < limit {
             waiting.batch.items.push_back(item);
         } else {
             waiting.batch.dropped += 1;

@@ -21,9 +21,7 @@
 //!
 //! [`PoolStats`] are the pool's counters at one moment.
 //
-// # What it must never do
-//
-// Let a listener hurt a run: a panic of it is contained, and it is called outside every lock.
+// A listener cannot hurt a run: its panics are contained, and it is called outside every lock.
 
 mod stats;
 
@@ -65,9 +63,9 @@ pub enum Event<'a> {
     RunFinished {
         /// The run.
         run: &'a Run,
-        /// What came of it; a failure is here whether or not the task goes on.
+        /// Its outcome; a failure is here whether or not the task goes on.
         outcome: &'a Result<(), Failure>,
-        /// How long it took, by the monotonic clock.
+        /// The time that it took, by the monotonic clock.
         duration: Duration,
         /// When the task fires next; none when it has ended, or will never be due.
         next: Option<DateTime<Utc>>,
@@ -78,7 +76,7 @@ pub enum Event<'a> {
         id: TaskId,
         /// The name of the task, where it has one.
         name: Option<&'a str>,
-        /// How it ended.
+        /// Its final state.
         state: TaskState,
     },
     /// A worker's thread has begun.
@@ -96,7 +94,7 @@ pub enum Event<'a> {
     WorkerRefused {
         /// The worker's number in its pool, from 1.
         worker: u64,
-        /// What the thread factory or the system said.
+        /// The message of the thread factory or the system.
         reason: &'a str,
     },
     /// The destructor of something that belonged to a task panicked; the pool goes on.

@@ -16,19 +16,19 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// How many workers the pool keeps. (JDK: `getCorePoolSize`)
+    /// The number of workers that the pool keeps. (JDK: `getCorePoolSize`)
     pub core_size: usize,
-    /// How many workers there are. (JDK: `getPoolSize`)
+    /// The number of workers. (JDK: `getPoolSize`)
     pub pool_size: usize,
     /// The most workers there have been at one time. (JDK: `getLargestPoolSize`)
     pub largest_pool_size: usize,
-    /// How many workers are running a task. (JDK: `getActiveCount`)
+    /// The number of workers that are running a task. (JDK: `getActiveCount`)
     pub active: usize,
-    /// How many tasks wait in the queue, due or not. (JDK: `getQueue().size()`)
+    /// The number of tasks that wait in the queue, due or not. (JDK: `getQueue().size()`)
     pub queued: usize,
-    /// How many runs' futures are pending.
+    /// The number of runs whose future is pending.
     pub suspended: usize,
-    /// How many runs have ended, each firing of a recurring task counted.
+    /// The number of runs that have ended, each firing of a recurring task counted.
     /// (JDK: `getCompletedTaskCount`, which counts cancelled tasks that surface, too)
     pub completed: u64,
     /// All runs that have ended, are in progress, or wait. (JDK: `getTaskCount`)

@@ -52,7 +52,7 @@ impl ScheduledThreadPool {
         let options = TaskOptions::new(None, Recurrence::Once, OnError::Stop, Tick::MAX, true);
         let block = TaskBlock::queued(Arc::clone(&state.link), options, Once(call), at);
         let handle = TaskHandle::new(Arc::clone(&block) as _);
-        // An alarm is due when the clock says so, which nobody needs to know yet.
+        // The time of the start is not needed yet.
         let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
         match state.put_in(block, submission) {
             Ok(follow_up) => _ = state.run_follow_up(follow_up),

@@ -88,7 +88,7 @@ impl PoolBuilder {
         }
     }
 
-    /// How many workers the pool keeps; by default one per processor, at least 2 and at most 8.
+    /// Sets the number of workers that the pool keeps; by default one per processor, at least 2 and at most 8.
     ///
     /// Threads are started on demand. With zero, one is started while tasks wait.
     pub fn core_size(mut self, core_size: usize) -> Self {
@@ -96,20 +96,20 @@ impl PoolBuilder {
         self
     }
 
-    /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
+    /// Sets the time that a worker beyond the core size stays idle before it leaves; 10 ms by default.
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
         self.keep_alive = keep_alive;
         self
     }
 
-    /// Whether core workers, too, leave when they are idle; `false` by default.
+    /// Sets whether core workers, too, leave when they are idle; `false` by default.
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn core_may_time_out(mut self, may: bool) -> Self {
         self.core_may_time_out = may;
         self
     }
 
-    /// Whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    /// Sets whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
     #[doc(alias = "setRemoveOnCancelPolicy")]
     pub fn remove_on_cancel(mut self, remove: bool) -> Self {
         self.remove_on_cancel = remove;
@@ -122,13 +122,13 @@ impl PoolBuilder {
         self
     }
 
-    /// What happens to tasks that are submitted after a shutdown; an error by default.
+    /// Sets the policy for tasks that are submitted after a shutdown; an error by default.
     pub fn rejection_policy(mut self, policy: RejectionPolicy) -> Self {
         self.rejection = policy;
         self
     }
 
-    /// What the names of threads begin with, before the worker's number; `pool-1-worker-` for the
+    /// Sets the beginning of thread names, before the worker's number; `pool-1-worker-` for the
     /// first pool by default.
     ///
     /// Linux shows the first 15 bytes of a thread's name.
@@ -184,7 +184,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What starts the threads of workers; threads of the standard library by default.
+    /// Sets the factory of the workers' threads; threads of the standard library by default.
     pub fn thread_factory(mut self, factory: impl ThreadFactory + 'static) -> Self {
         self.starter = Some(Arc::new(Threads(Arc::new(factory))));
         self
@@ -203,7 +203,7 @@ impl PoolBuilder {
         self
     }
 
-    /// What receives the pool's events; none by default.
+    /// Sets the listener of the pool's events; none by default.
     pub fn listener(mut self, listener: impl Listener + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
@@ -240,9 +240,9 @@ impl PoolBuilder {
 
     /// Calls `decorate` once per submission or timer, and runs each step of the task inside what it returns.
     ///
-    /// What it returns is given the step as a closure and has to call it once. For a task that is a
-    /// future a step is one poll, for a [`Timer`](crate::Timer) one call of [`Fire::fire`](crate::Fire::fire), of which
-    /// several may be made at the same time.
+    /// The decorator gets the step as a closure and has to call it once. For a task that is a
+    /// future a step is one poll, for a [`Timer`](crate::Timer) one call of [`Fire::fire`](crate::Fire::fire); several
+    /// of these may be made at the same time.
     ///
     /// ```
     /// use scheduler_core::ScheduledThreadPool;

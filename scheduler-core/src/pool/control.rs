@@ -101,7 +101,7 @@ impl ScheduledThreadPool {
         Ok(())
     }
 
-    /// How far the end of the pool has come.
+    /// Returns the state of the pool.
     #[must_use]
     pub fn run_state(&self) -> RunState {
         self.state().state()
@@ -138,7 +138,7 @@ impl ScheduledThreadPool {
         self.state().step(|core, effects| core.set_policy(policy, now, effects));
     }
 
-    /// What happens to tasks that are submitted after a shutdown.
+    /// Returns the policy for tasks that are submitted after a shutdown.
     #[must_use]
     pub fn rejection_policy(&self) -> RejectionPolicy {
         self.owner.rejection.lock().clone()
@@ -153,7 +153,7 @@ impl ScheduledThreadPool {
 
 /// Workers.
 impl ScheduledThreadPool {
-    /// How many workers the pool keeps.
+    /// Returns the number of workers that the pool keeps.
     #[must_use]
     #[doc(alias = "getCorePoolSize")]
     pub fn core_size(&self) -> usize {
@@ -170,7 +170,7 @@ impl ScheduledThreadPool {
         self.state().step(|core, effects| core.set_core_size(core_size, effects));
     }
 
-    /// How long a worker beyond the core size stays idle before it leaves; 10 ms by default.
+    /// The time that a worker beyond the core size stays idle before it leaves; 10 ms by default.
     #[must_use]
     #[doc(alias = "getKeepAliveTime")]
     pub fn keep_alive(&self) -> Duration {
@@ -234,7 +234,7 @@ impl ScheduledThreadPool {
         started
     }
 
-    /// What starts the threads of workers; none for virtual workers.
+    /// Returns the factory of the workers' threads; none for virtual workers.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
         let starter: Arc<dyn Any + Send + Sync> = self.state().starter();

@@ -24,15 +24,15 @@ pub(super) struct Core {
     pub(super) wall_queue: WallQueue,
     /// Tasks whose run waits for its waker, by number.
     pub(super) suspended: BTreeMap<TaskId, Item>,
-    /// How many entries of the queue are alarms.
+    /// The number of entries of the queue that are alarms.
     pub(super) alarms: usize,
-    /// How many entries of the queue are dead, alarms and others. Less than zero for a moment where an entry has left before its
+    /// The number of entries of the queue that are dead, alarms and others. Less than zero for a moment where an entry has left before its
     /// death is announced.
     pub(super) dead_alarms: i64,
     pub(super) dead_others: i64,
-    /// How many sweeps there have been.
+    /// The number of sweeps.
     pub(super) sweeps: u64,
-    /// How many tasks are being cancelled or called after unlocking: the pool does not end before that is done.
+    /// The number of tasks that are being cancelled or called after unlocking: the pool does not end before that is done.
     pub(super) calls: usize,
     pub(super) workers: Workers,
     pub(super) sleepers: Sleepers,
@@ -42,7 +42,7 @@ pub(super) struct Core {
     pub(super) timer_slack: TimerSlack,
     /// The latest time that is known to have come.
     pub(super) known: Tick,
-    /// What submitters know.
+    /// The state that submitters read without this lock.
     pub(super) submit_state: SubmitState,
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Worker {
     pub(super) idle_since: Option<Tick>,
     /// The same before it took an entry: a dead one is nothing to run.
     was_idle_since: Option<Tick>,
-    /// Whether it is, or was, among the sleepers.
+    /// True if it is, or was, among the sleepers.
     pub(super) is_parked: bool,
     pub(super) done: Done,
 }
 
-/// What a worker brings back to the core.
+/// The work that a worker has finished.
 #[derive(Debug)]
 pub(super) enum Done {
     Nothing,
@@ -80,7 +80,7 @@ pub(super) struct Taken {
     pub(super) due: Due,
 }
 
-/// What a worker is to do next.
+/// The next action of a worker.
 #[derive(Debug)]
 pub(super) enum Take {
     Run(Taken),
@@ -159,7 +159,7 @@ impl Core {
         if self.state >= RunState::Stopping {
             return self.leave(worker, effects);
         }
-        // What waits for the wall clock may be first.
+        // A timer of the wall clock may be first.
         if self.wall_queue.is_empty()
             && let Some(entry) = self.queue.pop(self.known.as_nanos())
         {

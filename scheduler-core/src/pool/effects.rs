@@ -6,7 +6,7 @@ use super::entry::Item;
 use super::workers::WorkerNumber;
 use crate::time::EventCount;
 
-/// What is to be done after unlocking.
+/// Actions to perform after unlocking.
 ///
 /// The core can only ask for these things. So user code — destructors, wakers, callbacks — cannot
 /// run under the lock: there is no line in the core that could run it.
@@ -22,9 +22,9 @@ pub(super) struct Effects {
     pub(super) set_back: Vec<Item>,
     /// Tasks that the core no longer holds.
     pub(super) release: Vec<Item>,
-    /// Whether the pool stops, so that runs are to be asked to stop.
+    /// True if the pool stops, so that runs are to be asked to stop.
     pub(super) stop: bool,
-    /// Whether nothing is left, and the pool is to be declared terminated.
+    /// True if nothing is left, and the pool is to be declared terminated.
     pub(super) terminate: bool,
 }
 
@@ -41,13 +41,13 @@ impl Effects {
             && !self.terminate
     }
 
-    /// How many calls the core waits for.
+    /// The number of calls that the core waits for.
     pub(super) fn calls(&self) -> usize {
         self.cancel.len() + self.set_back.len()
     }
 }
 
-/// How the starts of workers went.
+/// The results of starting workers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starts {
     pub(super) started: u32,

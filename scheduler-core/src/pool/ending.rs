@@ -1,4 +1,4 @@
-//! How the core ends: what is dropped and handed out, and when it is over.
+//! The end of the core: dropped tasks, tasks handed out, termination.
 
 use super::core::Core;
 use super::effects::Effects;

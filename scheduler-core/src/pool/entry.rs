@@ -1,4 +1,4 @@
-//! What an entry of the queue is: a task with its kind.
+//! An entry of the queue: a task with its kind.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(super) type Item = Arc<dyn AnyTask>;
 /// An entry of the queue.
 pub(super) type Entry = queue::Entry<Item>;
 
-/// How many bits of a sequence hold the kind.
+/// The number of bits of a sequence that hold the kind.
 const KIND_BITS: u32 = 3;
 /// The kinds by their bits; the last one stands for those that there are not.
 const KINDS: [Kind; 8] = [

@@ -44,7 +44,7 @@ pub struct ScheduledThreadPool {
     pub(super) owner: Arc<Owner>,
 }
 
-/// What the user's handles to a pool share; workers hold the state only.
+/// The part of a pool that its handles share; workers hold the state only.
 pub(super) struct Owner {
     pub(super) state: Arc<PoolState>,
     pub(super) rejection: Mutex<RejectionPolicy>,
@@ -115,7 +115,7 @@ where
     }
 }
 
-/// What happens to a task that the pool does not take.
+/// The policy for a task that the pool refuses.
 ///
 /// The JDK's fourth policy, to discard the oldest waiting task and try again, has no meaning here: the
 /// queue is unbounded, so a task is only ever refused by a pool that is shut down. (A submission that fails because no
@@ -153,7 +153,7 @@ impl RejectionPolicy {
     ///
     /// # Errors
     ///
-    /// What the submission is to return: [`Error::is_rejected`] under [`Abort`](Self::Abort), or the
+    /// Returns the result of the submission: [`Error::is_rejected`] under [`Abort`](Self::Abort), or the
     /// error of the handler.
     pub fn reject(&self, task: UnstartedTask, pool: &ScheduledThreadPool) -> Result<(), Error> {
         match self {

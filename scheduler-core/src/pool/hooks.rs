@@ -14,7 +14,7 @@ type After = Arc<dyn Fn(&Run, &Result<(), Failure>) + Send + Sync>;
 type Terminated = Arc<dyn Fn() + Send + Sync>;
 type Decorate = Arc<dyn Fn(TaskId, Option<&str>) -> Around + Send + Sync>;
 
-/// What the pool's owner wants done around runs.
+/// The hooks around runs.
 #[derive(Default)]
 pub(super) struct Hooks {
     pub(super) before: Option<Before>,

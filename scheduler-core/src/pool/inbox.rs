@@ -31,20 +31,20 @@ pub(super) struct Inbox {
     slack: Duration,
 }
 
-/// What submitters know of the core.
+/// The state of the core that submitters read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SubmitState {
-    /// What is due before that needs a worker to be woken.
+    /// An entry that is due before this needs a worker to be woken.
     pub(super) wake_before: Tick,
-    /// Whether tasks are taken.
+    /// True if tasks are taken.
     pub(super) is_open: bool,
-    /// Whether alarms, timers and futures that go on are taken.
+    /// True if alarms, timers and futures that go on are taken.
     pub(super) takes_calls: bool,
-    /// Whether there are fewer workers than there should be.
+    /// True if there are fewer workers than there should be.
     pub(super) is_short: bool,
 }
 
-/// What a submission asks of its submitter.
+/// The work that a submission leaves to its submitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FollowUp {
     /// Nothing: a worker will look in time.
@@ -115,7 +115,7 @@ impl Inbox {
         self.entries.is_empty() && self.wall_queue.is_empty()
     }
 
-    /// Takes what has come, and leaves empty vectors with room.
+    /// Takes the submissions, and leaves empty vectors with their capacity.
     pub(super) fn collect(&mut self, collected: &mut Collected) {
         std::mem::swap(&mut self.entries, &mut collected.entries);
         if !self.wall_queue.is_empty() {

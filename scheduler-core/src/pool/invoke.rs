@@ -209,7 +209,7 @@ impl ScheduledThreadPool {
                 failed += 1;
             }
             if let Some(body) = bodies.next() {
-                // Watched before it can run: the order in which members end is that of their notes.
+                // Watched before it can run, so that members are noted in the order in which they end.
                 let index = members.handles.len();
                 let watch = |handle: &TaskHandle<T>| finish.watch(handle, index);
                 members.handles.push(self.schedule_watched(Duration::ZERO, body, watch)?);

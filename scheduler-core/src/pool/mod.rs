@@ -14,13 +14,13 @@
 //!
 //! Each submission starts a worker while there are fewer than the core size, as in the JDK.
 //
-// # Where it is
+// # Layers
 //
-// The pool has three layers, and a line belongs to exactly one:
+// The pool has three layers:
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `sizes`, `ending`, `shutdown`, `entry`, `walls`, `workers`, `sleepers`, `effects` | what is queued, who works, what may run | a clock, a thread, user code; it takes no lock but those of tasks |
+// | core | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | a clock, a thread, user code; it takes no lock but those of tasks |
 // | state | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
 // | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | looks into the core |
 //
@@ -30,17 +30,14 @@
 // queue. A worker takes the first entry that is due (`core`), runs it in one call (`task::block`), and gives a recurring
 // one back with its next step (`worker`).
 //
-// # How a worker sleeps and wakes
+// # Sleeping and waking
 //
 // A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers` with a time
 // to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. Who submits
 // something that is due before that time has the core wake a sleeper. A worker that leaves with work has another one woken if no sleeper
 // looks in time for the rest.
 //
-// # What it must never do
-//
-// Run user code under its lock; lose an accepted task (it is run, cancelled or handed out); wait
-// with anything but the clock.
+// No user code runs under the lock of the pool. An accepted task is run, cancelled or handed out. All waits use the clock.
 
 mod alarm;
 mod builder;

@@ -30,7 +30,7 @@ pub(super) struct PoolState {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
-    /// Whether no hook and no listener observes runs.
+    /// True if no hook and no listener observes runs.
     pub(super) is_silent: bool,
     pub(super) thread_name_prefix: String,
     is_precise: bool,
@@ -38,9 +38,9 @@ pub(super) struct PoolState {
     /// Why the last worker was refused that was.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
-    /// Its lock is taken under that of the core, never the other way round.
+    /// Its lock is taken while the core is locked, never the other way round.
     pub(super) inbox: CachePadded<Mutex<Inbox>>,
-    /// Whether anything is in the inbox; changed under its lock.
+    /// True if anything is in the inbox; changed under its lock.
     is_filled: CachePadded<AtomicBool>,
     /// Room for the dead entries of a sweep.
     spare: Mutex<Vec<Item>>,
@@ -48,24 +48,24 @@ pub(super) struct PoolState {
     pub(super) termination: Arc<EventCount>,
     pub(super) link: Arc<PoolLink>,
     pub(super) me: Weak<PoolState>,
-    /// What the user's handles to the pool share, while there is one.
+    /// The part that the handles of the pool share, while there is one.
     pub(super) owner: Weak<dyn Any + Send + Sync>,
 }
 
-/// What the lock of the core guards.
+/// The data that the lock of the core guards.
 struct Locked {
     core: Core,
     /// Room for what is collected; empty between steps.
     collected: Collected,
-    /// Whether the pool hears of each entry that dies, as its tasks know it.
+    /// True if the pool hears of each entry that dies, as its tasks know it.
     hears: bool,
 }
 
-/// A sweep of so many entries keeps its room for the next one.
+/// A sweep of so many entries keeps its capacity for the next one.
 const SPARE_MIN: usize = 64;
 const SPARE_MAX: usize = 1 << 16;
 
-/// What starts the workers of a pool.
+/// Starts the workers of a pool.
 pub(super) trait StartWorker: Any + Send + Sync {
     /// Starts a worker, or returns why not.
     fn start(
@@ -174,7 +174,7 @@ impl PoolState {
         if effects.is_empty() { locked.core.take_quickly(worker) } else { None }
     }
 
-    /// What a worker is to do next.
+    /// The next action of a worker.
     pub(super) fn next(
         &self,
         worker: &mut Worker,
@@ -198,7 +198,7 @@ impl PoolState {
         take
     }
 
-    /// How long a wake-up takes; none if the pool waits precisely.
+    /// The time that a wake-up takes; none if the pool waits precisely.
     pub(super) fn wake_up(&self) -> Option<Duration> {
         (!self.is_precise).then(|| self.clock.wake_up())
     }
@@ -469,7 +469,7 @@ impl PoolState {
     }
 }
 
-/// Timers that are to be told that the wall clock was set back; dropped if the thread dies before that, as of a clock that panics.
+/// Timers to notify that the wall clock was set back; they are cancelled if the thread dies before, for example of a clock that panics.
 struct SetBackCalls<'a> {
     state: &'a PoolState,
     timers: VecDeque<Item>,

@@ -1,6 +1,6 @@
-//! How a pool ends, and what still runs meanwhile: the whole policy in small pure functions.
+//! The shutdown policy: small pure functions.
 
-/// How far the end of a pool has come; it only moves forward.
+/// The state of a pool; it only moves forward.
 ///
 /// ```
 /// use scheduler_core::{RunState, ScheduledThreadPool};
@@ -52,12 +52,12 @@ impl RunState {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShutdownPolicy {
-    /// Whether recurring tasks go on; `false` by default.
+    /// True if recurring tasks go on; `false` by default.
     ///
     /// As in the JDK.
     #[doc(alias = "setContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub continue_recurring: bool,
-    /// Whether one-shot tasks that are not due yet still run at their time; `true` by default.
+    /// True if one-shot tasks that are not due yet still run at their time; `true` by default.
     #[doc(alias = "setExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub execute_delayed: bool,
 }

@@ -13,7 +13,7 @@ const SWEEP_MIN: i64 = 64;
 /// So many entries are looked at before a worker sleeps.
 const FEW: usize = 64;
 
-/// How many entries are known to be dead. The count is less than zero where one has left before its death is announced.
+/// The number of entries that are known to be dead. The count is less than zero where one has left before its death is announced.
 fn known_dead(count: i64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
@@ -105,7 +105,7 @@ impl Core {
         taken_out
     }
 
-    /// How many tasks and timers wait in the queue, without alarms.
+    /// The number of tasks and timers that wait in the queue, without alarms.
     pub(super) fn queued(&self) -> usize {
         let others = self.queue.len() + self.wall_queue.len() - self.alarms;
         others.saturating_sub(known_dead(self.dead_others))
@@ -164,7 +164,7 @@ impl Core {
         }
     }
 
-    /// What submitters are to know.
+    /// The state for submitters.
     pub(super) fn submit_state(&self) -> SubmitState {
         SubmitState {
             wake_before: self.sleepers.wake_before(self.timer_slack.slack),

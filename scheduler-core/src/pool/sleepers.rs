@@ -14,7 +14,7 @@ use crate::time::{EventCount, Tick, is_brief};
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     list: Vec<Sleeper>,
-    /// How many were woken and have not looked yet.
+    /// The number of sleepers that were woken and have not looked yet.
     woken: usize,
 }
 
@@ -39,7 +39,7 @@ impl Sleepers {
         self.list.iter().map(|sleeper| sleeper.look).min().unwrap_or(Tick::MAX)
     }
 
-    /// What is due before that needs a sleeper to be woken; what comes while none sleeps is seen by a busy worker.
+    /// An entry that is due before this needs a sleeper to be woken; while none sleeps, a busy worker sees it.
     pub(super) fn wake_before(&self, slack: Duration) -> Tick {
         if self.list.is_empty() {
             return Tick::ZERO;
@@ -100,11 +100,11 @@ impl Sleepers {
     }
 }
 
-/// How late a look at the queue may be, so that tasks share wake-ups.
+/// The delay that lets tasks share wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TimerSlack {
     pub(super) slack: Duration,
-    /// How long a wake-up takes.
+    /// The time that a wake-up takes.
     pub(super) wake_up: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! How a task comes to its pool: made, put in, or refused.
+//! Submission of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,7 +221,7 @@ impl ScheduledThreadPool {
     }
 }
 
-/// How a task is put into the inbox.
+/// Submits a task to the inbox.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Submission {
     pub(super) kind: Kind,

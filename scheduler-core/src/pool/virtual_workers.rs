@@ -59,7 +59,7 @@ impl VirtualWorker {
     }
 }
 
-/// What one step of a virtual worker led to.
+/// The result of one step of a virtual worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stepped {
@@ -181,7 +181,7 @@ impl VirtualWorkers {
         }
     }
 
-    /// How many steps have been taken.
+    /// The number of steps that have been taken.
     #[must_use]
     pub fn steps(&self) -> u64 {
         // ORDERING: relaxed, a mere counter.

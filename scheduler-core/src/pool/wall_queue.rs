@@ -71,7 +71,7 @@ impl WallQueue {
         if before.is_none_or(|before| before - offset <= SET_BACK_MIN) {
             return Vec::new();
         }
-        // What is due all the same keeps its turn.
+        // Entries that are due all the same keep their turn.
         let mut ahead = Vec::new();
         self.extract(|entry| entry.key.due > now.wall.key(), |entry| ahead.push(entry));
         ahead

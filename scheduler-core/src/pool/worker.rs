@@ -15,7 +15,7 @@ use crate::task::current::{self, Thread};
 use crate::task::{AfterRun, HeldRun, Rest, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
 
-/// What a worker has done in one step.
+/// The result of one step of a worker.
 pub(super) enum Step {
     /// It has run a task, or found that it had ended.
     Ran,
@@ -29,7 +29,7 @@ pub(super) enum Step {
 pub(super) struct WorkerLoop {
     worker: Worker,
     effects: Effects,
-    /// Whether the outcomes of runs are held back.
+    /// True if the outcomes of runs are held back.
     holds: bool,
 }
 
@@ -103,7 +103,7 @@ impl WorkerLoop {
                 Step::Ran
             }
             RunResult::Over(AfterRun::Ended(_), task) => {
-                // What has ended is dropped before the pool learns of that, which may be its end.
+                // An ended task is dropped before the pool learns of its end, which may be the pool's.
                 drop(task);
                 tally.end(kind, true);
                 Step::Ran

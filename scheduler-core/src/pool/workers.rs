@@ -19,7 +19,7 @@ pub(super) struct Workers {
     /// Few, and the newest last: a search looks at less than a tree would.
     members: Vec<Member>,
     largest: usize,
-    /// How many runs the workers made that have left.
+    /// The number of runs that were made by workers which have left.
     completed: u64,
     started: WorkerNumber,
 }
@@ -64,7 +64,7 @@ impl Workers {
         self.members.iter().any(|member| member.tally.is_busy())
     }
 
-    /// How many run a task, and how many runs there have been; a task is never in both.
+    /// The number of workers that run a task, and of runs that have ended; a task is never in both.
     pub(super) fn counts(&self) -> (usize, u64) {
         let tallies = self.members.iter().map(|member| member.tally.read());
         tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
@@ -138,7 +138,7 @@ impl Tally {
         self.runs.store(runs.wrapping_add_signed(more), Ordering::Release);
     }
 
-    /// How many runs are over, and whether one more is in progress.
+    /// The number of runs that are over, and whether one more is in progress.
     fn read(&self) -> (u64, bool) {
         let runs = self.runs.load(Ordering::Acquire);
         (runs / 2, runs % 2 == 1)

@@ -5,15 +5,15 @@
 //! that has come: the level is that group, the bucket its value. So a push is a shift, a mask and an append. When the first
 //! bucket is due it is opened: its entries move to lower levels, and the few that are due leave.
 //!
-//! INVARIANT: every entry is due after `limit`; in a level above the lowest its bucket is after that of `limit`, and all its higher
+//! INVARIANT: every entry is due after `limit`; in a level above the lowest its bucket is after the bucket of `limit`, and all its higher
 //! bits are those of `limit`. So the first bucket of the lowest level that has any holds the first entry.
 
 use super::due::DueQueue;
 use super::entry::{Entry, NEVER};
 
-/// How many bits tell the buckets of a level apart.
+/// The number of bits that tell the buckets of a level apart.
 const BITS: u32 = 6;
-/// How many buckets a level has.
+/// The number of buckets of a level.
 const BUCKETS: usize = 1 << BITS;
 /// Below so many bits all is one bucket, which is about a microsecond wide.
 const FINEST: u32 = 10;
@@ -135,7 +135,7 @@ impl<T> LaterQueue<T> {
         level.buckets[index].push(entry);
     }
 
-    /// Opens the first bucket, of which an entry is due at `now`: hands out those that are due, as far as they are near, and moves
+    /// Opens the first bucket, which has an entry that is due at `now`: hands out the due entries, as far as they are near, and moves
     /// the others to lower levels.
     pub(super) fn open(&mut self, now: u64, due: &mut DueQueue<T>) {
         let Some(level) = self.levels.iter().position(|level| level.filled != 0) else { return };

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{Entry, Key, NEVER, Queue};
 
-/// What is done to the queue.
+/// An operation on the queue.
 #[derive(Clone, Debug)]
 enum Op {
     /// An entry comes that is due so much later than now.

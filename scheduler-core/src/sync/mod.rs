@@ -1,7 +1,5 @@
 //! The locks and atomics that the engine uses: `std`'s, or those of a model checker.
 //!
-//! # What this room is for
-//!
 //! Nothing else in the engine names `std::sync::Mutex`, `Condvar` or an atomic, so the same code can
 //! be explored by a model checker. A lock is never poisoned for us: user code does not run under
 //! one, so an unwinding lock holder can only be a bug of ours that a test has to find.
@@ -16,10 +14,8 @@
 //! The sanitizer sees only what is compiled with it. The standard library comes compiled; the crate
 //! parking_lot does not.
 //!
-//! # What it must never do
-//!
-//! Let user code run while a lock is held. In debug builds every lock is counted per thread, and
-//! [`assert_unlocked`] stands at each door through which user code is entered.
+//! No user code runs while a lock is held. In debug builds every lock is counted per thread, and each call of user code
+//! begins with [`assert_unlocked`].
 
 #[cfg(tsan)]
 mod parking;
@@ -96,7 +92,7 @@ impl<T> Mutex<T> {
         Self(platform::Mutex::new(value))
     }
 
-    /// The value, of which there is no other user.
+    /// The value, without locking: there is no other user.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

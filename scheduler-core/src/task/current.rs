@@ -14,7 +14,7 @@ local! {
     static THREAD: Rc<Thread> = Rc::default();
 }
 
-/// What a thread executes.
+/// The run that a thread executes.
 #[derive(Default)]
 pub(crate) struct Thread {
     /// Borrowed while it is executed, so that it needs no second share in its task.
@@ -35,7 +35,7 @@ pub(crate) struct Thread {
 enum Active {
     #[default]
     None,
-    /// The only run of a task without options, of which a [`Run`] is made when somebody asks.
+    /// The only run of a task without options. A [`Run`] of it is made on demand.
     Plain {
         task: Arc<dyn AnyTask>,
         by_worker: bool,
@@ -185,7 +185,7 @@ impl Drop for Inner<'_> {
     }
 }
 
-/// The calling thread is that of a worker of this pool while the answer lives. A task of one pool may step virtual workers
+/// Marks the calling thread as a worker of this pool while the answer lives. A task of one pool may step virtual workers
 /// of another.
 pub(crate) fn enter_as_worker(pool: usize, number: u64) -> AsWorkerGuard {
     AsWorkerGuard(THREAD.with(|thread| thread.worker.replace((pool, number))))
@@ -200,7 +200,7 @@ impl Drop for AsWorkerGuard {
     }
 }
 
-/// Returns true if the calling thread is that of a worker of this pool.
+/// Returns true if the calling thread is a worker of this pool.
 pub(crate) fn works_for(pool: usize) -> bool {
     worker_number(pool).is_some()
 }

@@ -2,10 +2,10 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// How many entries of a queue have died since the pool looked.
+/// The number of entries of a queue that have died since the pool looked.
 ///
 /// A task that is cancelled touches no queue: its entry stays as a dead one, which is skipped when it comes, or swept out
-/// with others. So the number of live entries is that of all less the dead ones.
+/// with others. So the number of live entries is the number of all entries less the dead ones.
 #[derive(Debug, Default)]
 pub(crate) struct DeadEntries {
     /// From the lowest bit: whether the pool wants to hear of each; how many alarms; how many others.

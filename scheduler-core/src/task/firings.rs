@@ -12,7 +12,7 @@ use crate::time::EventCount;
 #[derive(Default)]
 pub(super) struct Firings {
     list: Mutex<List>,
-    /// Whether any firing in progress was asked to stop; changed under the lock only.
+    /// True if any firing in progress was asked to stop; changed under the lock only.
     is_any_asked: AtomicBool,
     /// Opened when a firing is asked to stop; each waiter then checks whether it was its own.
     gates: EventCounts,

@@ -20,7 +20,7 @@ use crate::error::{Error, Failure};
 use crate::time::{Clock, Due, EventCount, Now, Tick};
 use crate::unwind::catch;
 
-/// How long a task may be due without a worker before another that waits for it is reported.
+/// The time for which a due task may lack a worker before another task that waits for it is reported.
 const STARVED_AFTER: Duration = Duration::from_secs(1);
 
 /// The caller's end of a task: waits for it, looks at it, cancels it.

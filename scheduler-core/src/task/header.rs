@@ -55,7 +55,7 @@ const WAITED: u64 = 1 << 2;
 const STOP: u64 = 1 << 3;
 /// Set when the task was taken out of the queue while its entry stays there.
 const REMOVED: u64 = 1 << 4;
-/// How many bits the flags take. No pool lives to see 2^59 tasks.
+/// The number of bits that the flags take. No pool lives to see 2^59 tasks.
 const FLAG_BITS: u32 = 5;
 
 impl Header {
@@ -77,7 +77,7 @@ impl Header {
         self.word.store(id.0 << FLAG_BITS | flags, Ordering::Relaxed);
     }
 
-    /// How the task has ended, if it has.
+    /// Returns the end of the task, if it has ended.
     #[inline]
     pub(crate) fn end(&self) -> Option<End> {
         // ORDERING: acquire, so that who sees the end sees what led to it.
@@ -139,9 +139,9 @@ pub(crate) struct TaskOptions {
     pub(crate) on_error: OnError,
     /// When the task is to have ended; [`Tick::MAX`] for no such time.
     pub(crate) deadline: Tick,
-    /// Whether this is not a task, but a call of an alarm or a timer.
+    /// True if this is not a task, but a call of an alarm or a timer.
     pub(crate) is_call: bool,
-    /// How many runs have begun; changed under the task's lock.
+    /// The number of runs that have begun; changed under the task's lock.
     runs: AtomicU64,
     /// The number of the last run that was asked to stop, or [`EVERY_RUN`]; zero for none.
     stop_asked: AtomicU64,

@@ -8,13 +8,13 @@
 //! is pending), then either `Scheduled` again or ended: `Completed`, `Failed` or `Cancelled`. It ends
 //! once, and then its waiters are notified.
 //
-// # Where it is
+// # Files
 //
-// | file | what is there |
+// | file | content |
 // |---|---|
-// | `spec`, `once`, `steps` | what a task is made from: body, recurrence, name |
+// | `spec`, `once`, `steps` | the parts of a task: body, recurrence, name |
 // | `state` | the states of a task and the ways between them |
-// | `header`, `slot`, `block` | the memory of a task, and what workers and cancellers do to it |
+// | `header`, `slot`, `block` | the memory of a task, and its runs and cancels |
 // | `timer`, `firings` | a call that is made each time it is armed for |
 // | `run`, `current` | a run as its body sees it; the run of a thread |
 // | `handle`, `waiters`, `value` | the caller's side: waits, callbacks, the value |
@@ -24,10 +24,8 @@
 //
 // The pool above decides which task runs when and on which worker; it knows tasks only as `AnyTask`, without their value type.
 //
-// # What it must never do
-//
-// Know a queue or a pool: a task calls its pool through `TaskPool`. Run user code — bodies, destructors, wakers, callbacks — while a lock
-// is held; transitions return what to notify and to drop, which is done after unlocking.
+// A task knows no queue and no pool: it calls its pool through `TaskPool`. User code — bodies, destructors, wakers, callbacks — runs
+// while no lock is held: transitions return the waiters to notify and the values to drop after unlocking.
 //
 // # The races, one by one
 //
@@ -101,7 +99,7 @@ pub(crate) trait AnyTask: Send + Sync {
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult;
     /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
     fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> AfterRun;
-    /// What wakes the task's future.
+    /// Returns the waker of the task's future.
     fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
     fn suspend(&self, run: &Run) -> Suspend<()>;
@@ -175,9 +173,9 @@ pub(crate) trait AnyTask: Send + Sync {
     }
 }
 
-/// What observes the runs of tasks: the pool that runs them.
+/// Observes the runs of tasks; implemented by the pool.
 pub(crate) trait RunObserver {
-    /// What time it is.
+    /// Reads the time.
     fn now(&self) -> Now;
 
     /// A run is about to begin; the answer is why it must not.
@@ -193,7 +191,7 @@ pub(crate) trait RunObserver {
     fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now);
 }
 
-/// How a task was taken to be run.
+/// A request to run a task.
 #[derive(Clone, Copy)]
 pub(crate) struct RunRequest<'a> {
     /// The thread that runs it.
@@ -202,13 +200,13 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) due: Due,
     /// The time at which the run starts; none where nobody needs it yet.
     pub(crate) started: Option<Now>,
-    /// Whether no hook and no listener observes runs.
+    /// True if no hook and no listener observes runs.
     pub(crate) is_silent: bool,
-    /// Whether an entry of the queue stood for it.
+    /// True if an entry of the queue stood for it.
     pub(crate) from_queue: bool,
-    /// Whether a worker runs it.
+    /// True if a worker runs it.
     pub(crate) by_worker: bool,
-    /// Whether the outcome is held back until it is [settled](AnyTask::settle).
+    /// True if the outcome is held back until it is [settled](AnyTask::settle).
     pub(crate) is_held: bool,
 }
 
@@ -216,11 +214,11 @@ pub(crate) struct RunRequest<'a> {
 #[must_use = "the waiters must be notified"]
 pub(crate) struct Cancelled {
     pub(super) waiters: Vec<(u64, Waiter)>,
-    /// Whether the task was waiting. The end of one that is being run is reported by its worker.
+    /// True if the task was waiting. The end of one that is being run is reported by its worker.
     pub(crate) was_waiting: bool,
-    /// Whether the pool counted an entry of the queue that is dead now.
+    /// True if the pool counted an entry of the queue that is dead now.
     pub(crate) died: bool,
-    /// Whether the pool has the task among its suspended ones.
+    /// True if the pool has the task among its suspended ones.
     pub(crate) was_suspended: bool,
 }
 
@@ -230,12 +228,12 @@ impl Cancelled {
     }
 }
 
-/// What has become of a task that was to be run.
+/// The result of a request to run a task.
 #[derive(Debug)]
 pub(crate) enum RunResult {
     /// It was not to be run any more, or its entry was an old one.
     Nothing {
-        /// Whether the entry was one of those that the pool counts as live.
+        /// True if the entry was one of those that the pool counts as live.
         was_counted: bool,
     },
     /// The run is over.
@@ -246,14 +244,14 @@ pub(crate) enum RunResult {
     Held(Box<HeldRun>),
 }
 
-/// A run of which a step was made whose outcome is held back.
+/// A run whose last step has an outcome that is held back.
 #[derive(Debug)]
 pub(crate) struct HeldRun {
     pub(crate) run: Run,
     pub(crate) rest: Rest,
 }
 
-/// What is left of a run whose outcome is held back.
+/// The state of a run whose outcome is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// It is over.
@@ -264,7 +262,7 @@ pub(crate) enum Rest {
     Spent,
 }
 
-/// What the pool is to do with a task whose run is over.
+/// The action of the pool on a task whose run is over.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterRun {
@@ -287,13 +285,13 @@ impl fmt::Debug for dyn AnyTask {
 pub(crate) struct PoolLink {
     pub(crate) clock: Arc<dyn Clock>,
     pool: Weak<dyn TaskPool>,
-    /// Whether a cancelled task keeps its place in the queue until it is due.
+    /// True if a cancelled task keeps its place in the queue until it is due.
     keeps_cancelled: AtomicBool,
-    /// Whether it ever did.
+    /// True if a cancelled task ever kept its place.
     has_kept: AtomicBool,
-    /// Whether the pool stops, so that all runs on its workers are asked to stop.
+    /// True if the pool stops, so that all runs on its workers are asked to stop.
     is_stopping: AtomicBool,
-    /// Whether there is a listener.
+    /// True if there is a listener.
     is_heard: bool,
     /// The waits inside runs of the pool.
     pub(crate) waits: EventCounts,

@@ -1,11 +1,11 @@
-//! What runs once and delivers a value: whatever it returns is the value, unless it is declared fallible.
+//! Bodies that run once. Their result is the value, unless they are declared fallible.
 
 use std::fmt::Display;
 use std::future::Future;
 
 use crate::error::Failure;
 
-/// What a task runs once: a closure, or a closure in [`fallible`].
+/// A body that runs once: a closure, or a closure in [`fallible`].
 ///
 /// A closure delivers what it returns, whatever that is: a `Result` is a value, too, as with a thread of the standard
 /// library, and the task has completed. In [`fallible`] an error is the failure of the task.
@@ -22,7 +22,7 @@ pub trait OnceBody<T>: Send + 'static {
     fn run(self) -> Result<T, Failure>;
 }
 
-/// What a task polls once to its end: a future, or a future in [`fallible`].
+/// A body that is polled once to its end: a future, or a future in [`fallible`].
 #[diagnostic::on_unimplemented(
     message = "a task cannot poll `{Self}`",
     label = "not a future that yields `{T}`, nor `fallible` of one"
@@ -39,7 +39,7 @@ pub struct Fallible<B>(B);
 
 /// Makes an error that the closure or the future returns the failure of its task.
 ///
-/// Its value is that of an `Ok`. All that takes a body that runs once takes a fallible one, too:
+/// An `Ok` is the value. Everything that takes a body that runs once takes a fallible one, too:
 ///
 /// ```
 /// use scheduler_core::{ScheduledThreadPool, TaskState, fallible};

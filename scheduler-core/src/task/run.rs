@@ -32,7 +32,7 @@ pub struct Run {
     due: Due,
     started: Now,
     by_worker: bool,
-    /// Whether it has begun before, and its future is polled on.
+    /// True if it has begun before, and its future is polled on.
     is_resumed: bool,
 }
 
@@ -154,7 +154,7 @@ impl Run {
         self.is_resumed
     }
 
-    /// What is left when the run is over.
+    /// Takes the task out when the run is over.
     pub(crate) fn into_task(self) -> Arc<dyn AnyTask> {
         self.task
     }
@@ -176,7 +176,7 @@ impl Run {
         (deadline != Tick::MAX && self.is_of(pool)).then_some(deadline)
     }
 
-    /// How long this run has taken so far.
+    /// The time that this run has taken so far.
     pub(crate) fn elapsed(&self, now: Tick) -> Duration {
         now.since(self.started().tick)
     }

@@ -9,7 +9,7 @@ use super::waiters::{Waiter, Waiters};
 use crate::error::Failure;
 use crate::time::Tick;
 
-/// What a task's lock guards.
+/// The data that a task's lock guards.
 pub(super) struct Slot<T, B> {
     pub(super) phase: Phase<B, Arc<T>>,
     /// When the task is due, or was for its present run.
@@ -17,7 +17,7 @@ pub(super) struct Slot<T, B> {
     pub(super) extras: Option<Box<Extras<T, B>>>,
 }
 
-/// What only some tasks need: not a closure that runs once and has no waiter.
+/// State that only some tasks have; a closure that runs once without waiters has none.
 pub(super) struct Extras<T, B> {
     pub(super) waiters: Waiters,
     /// Opened when the run is asked to stop.
@@ -68,7 +68,7 @@ impl<T, B> Stepped<T, B> {
         matches!(self.step, Ok(Step::Pending))
     }
 
-    /// What came of a run that is over.
+    /// The outcome of a run that is over.
     pub(super) fn outcome(&self) -> Result<(), Failure> {
         match &self.step {
             Ok(Step::Value(_) | Step::Pending) => Ok(()),

@@ -36,7 +36,7 @@ impl Recurrence {
     }
 }
 
-/// What a recurring task does in each run: a closure, or a closure that makes a future.
+/// The body of a recurring task: a closure, or a closure that makes a future.
 ///
 /// A future never holds a worker while it is pending: its waker puts the run back into the queue.
 ///
@@ -73,7 +73,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// What is to be run, when, and under which name: the long form of a submission.
+/// A task to submit: body, time and name.
 ///
 /// ```
 /// use scheduler_core::{Body, OnError, ScheduledThreadPool, Task};
@@ -163,7 +163,7 @@ impl Task<()> {
         Self::with(body.body, Recurrence::FixedDelay(delay))
     }
 
-    /// What happens after a run that panicked or returned an error; [`OnError::Stop`] by default.
+    /// Sets the policy after a run that panicked or returned an error; [`OnError::Stop`] by default.
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self

@@ -68,7 +68,7 @@ impl TaskState {
     }
 }
 
-/// How a task has ended.
+/// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Completed = 1,
@@ -80,13 +80,13 @@ pub(crate) enum End {
 pub(crate) enum Phase<B, V> {
     /// Waits to be run.
     Waiting {
-        /// Whether an entry of the queue stands for it.
+        /// True if an entry of the queue stands for it.
         is_queued: bool,
         body: B,
     },
     /// Its worker has the body.
     Running {
-        /// Whether the waker was called during this poll.
+        /// True if the waker was called during this poll.
         was_woken: bool,
     },
     /// A virtual worker holds the outcome of a step back; the task counts as running.
@@ -95,9 +95,9 @@ pub(crate) enum Phase<B, V> {
     Suspended { is_woken: bool, is_queued: bool, body: B },
     /// Its body is being dropped by a canceller.
     Leaving { keeps_place: bool, was_running: bool },
-    /// It has ended, but for one that was cancelled in a run or delivered no value, of which the header alone tells.
+    /// It has ended. A task that was cancelled in a run, or that delivered no value, may end in another phase: its header decides.
     Over {
-        /// Whether an entry of the queue still stands for it: a pool may keep cancelled tasks.
+        /// True if an entry of the queue still stands for it: a pool may keep cancelled tasks.
         is_queued: bool,
         value: Option<V>,
     },
@@ -111,7 +111,7 @@ pub(crate) enum Begin<B> {
     Resume(B),
     /// There is nothing to run.
     Nothing {
-        /// Whether the entry was one of those that the pool counts.
+        /// True if the entry was one of those that the pool counts.
         was_counted: bool,
     },
 }
@@ -141,7 +141,7 @@ pub(crate) enum Cancel<B> {
 /// A task that leaves without another run.
 pub(crate) struct Leaving<B> {
     pub(crate) body: B,
-    /// Whether the pool counted an entry that is dead now.
+    /// True if the pool counted an entry that is dead now.
     pub(crate) died: bool,
     pub(crate) was_suspended: bool,
 }

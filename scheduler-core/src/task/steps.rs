@@ -9,7 +9,7 @@ use super::once::OnceBody;
 use crate::error::Failure;
 use crate::unwind::{catch, drop_contained};
 
-/// What a recurring body may return: `()`, or `Result<(), E>` where `E: Display`.
+/// A return type of recurring bodies: `()`, or `Result<(), E>` where `E: Display`.
 ///
 /// ```
 /// use scheduler_core::Body;
@@ -43,7 +43,7 @@ impl<E: Display> TaskReturn for Result<(), E> {
     }
 }
 
-/// What one step of a body led to.
+/// The result of one step of a body.
 #[derive(Debug)]
 pub(crate) enum Step<T> {
     /// A one-shot has its value.
@@ -158,7 +158,7 @@ where
     }
 }
 
-/// What surrounds each step of a body; it has to call the step that it is given.
+/// A decorator of each step of a body; it has to call the step once.
 pub(crate) type Around = Box<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
 /// A body with what surrounds each of its steps.

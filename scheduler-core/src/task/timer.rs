@@ -20,14 +20,14 @@ use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
 use crate::unwind::{catch, catch_drop};
 
-/// What a [`Timer`] calls.
+/// The calls that a [`Timer`] makes.
 ///
 /// Each call is made without a lock of the engine, and a panic of it is contained and reported as
 /// [`Event::TimerPanicked`](crate::Event::TimerPanicked).
 pub trait Fire: Sized + Send + Sync + 'static {
     /// Is called by a worker when the timer was due; it is disarmed by then, unless it was armed again.
     ///
-    /// The call is part of a run: [`Run::current`] gives it, its [`number`](Run::number) is that of the firing, from 1,
+    /// The call is part of a run: [`Run::current`] returns it, its [`number`](Run::number) is the number of the firing, from 1,
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
     /// time. One that the timer is disarmed for meanwhile is made all the same if a worker had taken it before.
     ///
@@ -52,7 +52,7 @@ pub trait Fire: Sized + Send + Sync + 'static {
     fn dropped(timer: &Arc<Timer<Self>>);
 }
 
-/// What a firing has led to.
+/// The result of a firing.
 #[must_use = "it decides whether the end of the firing is reported"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {

@@ -1,4 +1,4 @@
-//! How a task has ended, and the value that it delivered.
+//! The outcome of a task, and its value.
 
 use std::any::Any;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::error::{Error, Failure};
 /// ```
 pub struct TaskValue<T: 'static>(Kept<T>);
 
-/// A value is shared, but for `()`, of which there is one.
+/// A value is shared, except `()`, which is static.
 enum Kept<T: 'static> {
     Shared(Arc<T>),
     Unit(&'static T),
@@ -64,7 +64,7 @@ impl<T: fmt::Debug + 'static> fmt::Debug for TaskValue<T> {
     }
 }
 
-/// How a task has ended, as its handles report it.
+/// The outcome of a task, as its handles report it.
 pub(crate) enum Outcome<T: 'static> {
     Value(TaskValue<T>),
     Cancelled,

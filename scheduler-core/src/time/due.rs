@@ -80,7 +80,7 @@ impl Due {
         }
     }
 
-    /// Whether it is one of the wall clock, and when that is, as a number.
+    /// Returns whether it is a time of the wall clock, and the time as a number.
     pub(crate) const fn into_parts(self) -> (bool, u64) {
         match self {
             Self::Tick(tick) => (false, tick.as_nanos()),

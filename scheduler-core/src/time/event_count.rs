@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
-/// What a waiter saw of an [`EventCount`] before it looked at what it waits for.
+/// The count of an [`EventCount`] that a waiter reads before it checks its condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 

@@ -102,7 +102,7 @@ impl ManualClock {
         self.shift(Duration::ZERO, |wall| wall + by);
     }
 
-    /// How many threads wait on this clock and have not been woken.
+    /// The number of threads that wait on this clock and have not been woken.
     #[must_use]
     pub fn parked(&self) -> usize {
         self.time.reading.lock().sleepers.iter().filter(|sleeper| sleeper.is_asleep()).count()

@@ -12,14 +12,11 @@
 //! # Waiting
 //!
 //! A waiter reads the epoch of an [`EventCount`], *then* looks at what it waits for, *then* waits for the
-//! epoch to change. A thread that changes something opens the gate. A wake-up between the look and the
+//! epoch to change. A thread that changes something increments it. A wake-up between the look and the
 //! wait is therefore never lost, and there is no condition variable with a time-out outside
 //! [`SystemClock`].
 //
-// # What it must never do
-//
-// Return from a wait and claim that the time has come: a wait may end early for any reason, and the
-// waiter looks again.
+// A wait may end early for any reason, so the waiter checks the time again.
 
 mod due;
 mod event_count;

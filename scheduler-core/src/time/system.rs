@@ -85,15 +85,15 @@ impl SystemClock {
 /// A wall clock that is set is noticed that much later; the reading costs a third less.
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
-/// What a wake-up takes on this machine, in nanoseconds, as the waits of this process have shown so far. It costs the
+/// The time that a wake-up takes on this machine, in nanoseconds, measured in the waits of this process. It costs the
 /// processor half of that, so that what is due closer together shares one.
 static WAKE_UP: AtomicU64 = AtomicU64::new(40_000);
 
-/// What a wake-up may be taken for: whatever the machine, another thread needs some time, and no task is to wait for
+/// The limits of that time: on any machine another thread needs some time, and no task is to wait for
 /// long.
 const WAKE_UP_BOUNDS: RangeInclusive<u64> = 5_000..=200_000;
 
-/// What is known of wake-ups, when another one was so late: a sixteenth of the way to that, which counts as no more
+/// The new estimate after a wake-up that was so late: a sixteenth of the way to it, which counts as no more
 /// than twice of what is known, because a thread is also late where others keep it from running.
 fn learned(known: u64, late: u64) -> u64 {
     let late = late.min(2 * known);

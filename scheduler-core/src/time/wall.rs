@@ -1,4 +1,4 @@
-//! Instants of the wall clock, in the least room.
+//! A wall-clock instant as i64 nanoseconds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,8 +17,8 @@ thread_local! {
 
 /// An instant of the wall clock: nanoseconds since 1970, in UTC.
 ///
-/// What a worker takes in hand for each run is kept as numbers; a [`DateTime`] is made where user code
-/// looks at it. The range is that of 64 bits, from the year 1677 to 2262. Arithmetic saturates, and an
+/// Workers handle numbers; a [`DateTime`] is made where user code
+/// looks at it. The range of 64 bits is from the year 1677 to 2262. Arithmetic saturates, and an
 /// instant beyond the range becomes its end; [`MAX`](Self::MAX) is never reached.
 ///
 /// ```
@@ -92,7 +92,7 @@ impl WallTime {
         Self((key ^ (1 << 63)).cast_signed())
     }
 
-    /// How far this is after a monotonic time, in nanoseconds.
+    /// The distance from a monotonic time to this, in nanoseconds.
     pub(crate) fn offset(self, tick: super::Tick) -> i128 {
         i128::from(self.0) - i128::from(tick.as_nanos())
     }

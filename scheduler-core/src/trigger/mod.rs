@@ -6,10 +6,7 @@
 //!
 //! Nothing in the engine asks a trigger: a scheduler above it does, and arms a [`Timer`](crate::Timer) for the answer.
 //
-// # What it must never do
-//
-// Read a clock, sleep, or know what a task or a pool is. Whatever a rule needs to know is in the
-// context it is handed.
+// A rule reads no clock and knows no task or pool: everything that it needs is in the context.
 
 mod cron;
 mod zone;
@@ -69,7 +66,7 @@ pub trait Trigger: Send + Sync {
     }
 }
 
-/// What a [`Trigger`] answers: the next fire time, none when it never fires again, or why it cannot say.
+/// The answer of a [`Trigger`]: the next fire time, none when it never fires again, or an error.
 pub type NextFireTime = Result<Option<DateTime<Utc>>, Box<dyn Error + Send + Sync>>;
 
 impl<T: Trigger + ?Sized> Trigger for Arc<T> {
@@ -89,7 +86,7 @@ impl fmt::Debug for dyn Trigger + '_ {
     }
 }
 
-/// What a [`Trigger`] may look at: the wall clock and the previous run.
+/// The input of a [`Trigger`]: the wall clock and the previous run.
 ///
 /// All but [`now`](Self::now) are absent before the first run. After Spring's `TriggerContext`.
 ///

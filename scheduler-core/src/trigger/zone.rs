@@ -237,7 +237,7 @@ impl ZoneChange {
         (local(self.before.min(self.after)), local(self.before.max(self.after)))
     }
 
-    /// How many seconds are missing or come twice.
+    /// The number of seconds that are missing or come twice.
     pub(super) fn width(&self) -> i64 {
         (self.after - self.before).abs()
     }
@@ -304,7 +304,7 @@ pub struct SystemZoneError {
 }
 
 impl SystemZoneError {
-    /// What to do about it.
+    /// Returns the remedy.
     #[must_use]
     pub fn help(&self) -> &'static str {
         "name the zone, for example `zone = \"Europe/Berlin\"` or `zone = \"UTC\"`"
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// What is taken for the years after the data must be right for the last years of the data.
+    /// The rule for the years after the data must be right for the last years of the data.
     #[test]
     fn the_rules_agree_with_the_last_years_of_the_data() {
         for zone in TZ_VARIANTS.map(Zone) {

@@ -1,8 +1,6 @@
 //! The kit of the contract tests: pools on a clock that is moved by hand, blockers, and capped waits.
 //!
-//! # What this room is for
-//!
-//! A test of the contract states what is queued, lets time pass, and looks at what ran. Two stages
+//! A test of the contract queues tasks, lets time pass, and checks which ones ran. Two stages
 //! make that exact:
 //!
 //! * [`ManualPool`]: real threads on a [`ManualClock`]. For whatever is about threads: waits, waking,
@@ -10,10 +8,8 @@
 //! * [`VirtualPool`]: no threads at all; workers take their steps on the thread of the test. For
 //!   whatever is about order and instants. A body that takes time moves the clock itself.
 //!
-//! # What it must never do
-//!
-//! Sleep, or wait without an end: every wait is capped at [`CAP`] of real time, so that a fault of
-//! the engine fails a test instead of hanging it.
+//! No test sleeps, and every wait is capped at [`CAP`] of real time, so that a bug of the engine fails a test
+//! instead of hanging it.
 #![allow(dead_code, reason = "each test file uses its own part of the kit")]
 
 mod wall;

@@ -1,13 +1,11 @@
 //! Every interleaving of small models: the real pool, on threads that loom runs one step at a time.
 //!
-//! # What this room is for
-//!
-//! Each model is a handful of calls on two or three threads, and what has to hold whatever their
+//! Each model is a handful of calls on two or three threads, with an assertion that holds in any
 //! order. It is explored completely up to a number of preemptions: `LOOM_MAX_PREEMPTIONS`, 2 if not
 //! set. A thread that nobody will ever wake is a deadlock, which fails the model; so does a worker
 //! that never leaves.
 //!
-//! | model | what meets | file |
+//! | model | concurrent parts | file |
 //! |---|---|---|
 //! | L1 | submission, and a worker that goes to sleep | `submission` |
 //! | L2 | submission, and the end of the pool | `submission` |
@@ -32,10 +30,10 @@
 //! A model that no bug can fail shows nothing. `ci/twins/` has a patch of the engine for each of many bugs, with the
 //! models that have to fail and how; `ci/twins.sh` sees that they do.
 //!
-//! # What it must never do
+//! # Rules
 //!
-//! Let time end a wait: no clock here does, unless the model moves it. Share anything with an engine's
-//! thread through locks of `std` that are held across a call of the engine: loom cannot see them.
+//! Time ends no wait unless the model moves the clock. No lock of `std` is held across a call of the engine: loom
+//! cannot see it.
 //!
 //! `ci/loom.sh` runs this; `ci/loom.sh deep` at bound 5.
 #![cfg(loom)]

@@ -1,14 +1,10 @@
 //! The scene that is played, and the samplers that play it.
 //!
-//! # What this room is for
-//!
 //! `watch` knows what has happened to each task and what must have; `clients` does things to a pool;
 //! here they meet, once per schedule. Other scenes: `order`, of many workers that take what is due, and `timers`.
 //!
-//! # What it must never do
-//!
-//! Assert inside a task or a listener, where the engine would contain the panic: a watch notes, and is
-//! judged at the end, on the thread of the scene.
+//! No task and no listener asserts, because the engine would contain the panic: a watch records, and is checked at the
+//! end, on the thread of the scene.
 #![expect(clippy::print_stderr, reason = "the test prints what was sampled")]
 
 mod clients;

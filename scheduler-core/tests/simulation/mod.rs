@@ -1,16 +1,14 @@
 //! A seeded simulation of the whole engine, on one thread and in no time.
 //!
-//! # What this is for
-//!
 //! The *real* pool, with virtual workers and a manual clock, is taken through operations that a seed
 //! has drawn; a reference model of a hundred and fifty lines is taken through the same, and after each
 //! step both must tell the same story. A million seeds find what nobody has thought of.
 //!
-//! | file | what belongs there |
+//! | file | content |
 //! |---|---|
-//! | `plan`, `op`, `prng` | what is done: a seed becomes settings and a list of operations |
-//! | `client`, `body`, `timer`, `stage`, `clock` | doing it to the real pool, and writing down what is noticed |
-//! | `model`, `timers`, `words` | what should come of it |
+//! | `plan`, `op`, `prng` | a seed becomes settings and a list of operations |
+//! | `client`, `body`, `timer`, `stage`, `clock` | performs the operations on the real pool, and records the results |
+//! | `model`, `timers`, `words` | computes the expected results |
 //! | `world`, `reflect`, `moments`, `checks`, `tally`, `verdict` | driving both, and comparing |
 //! | `campaign`, `corners` | many seeds; shortening the one that fails; what the plans reach |
 //! | `plant`, `planted` | planted bugs: the proof that the simulation can fail |
@@ -53,10 +51,10 @@
 //! Add the seed to `tests/seeds.txt`, which runs first. `TEST_SIM_SEEDS` is how many seeds run,
 //! and `TEST_SIM_FIRST` the first of them.
 //!
-//! # What it must never do
+//! # Rules
 //!
-//! Depend on anything but the seed: no real time, no thread within a seed, no iteration over a hash
-//! map. Ask the engine what the right answer is: the model knows no line of it.
+//! A run depends on its seed alone: no real time, no thread within a seed, no iteration over a hash map. The model
+//! shares no code with the engine.
 
 mod body;
 mod campaign;

@@ -31,7 +31,7 @@ pub(super) struct Calendar {
     schedule: Schedule,
     days: CalendarDays,
     is_empty: bool,
-    /// Whether the crate finds the day by itself, and fast.
+    /// True if the crate finds the day by itself, and fast.
     is_direct: bool,
     /// The last matching second of a matching day.
     last_second: i64,

@@ -5,7 +5,7 @@ use scheduler_expr::{DstGap, DstOverlap};
 use super::CronTrigger;
 use crate::trigger::zone::{CALM, MAX_OFFSET, Zone, ZoneChange};
 
-/// How far around an instant a change can make local times come twice: no change has ever been
+/// The distance within which a change can make local times come twice: no change has ever been
 /// wider than a day.
 const NEAR: i64 = 26 * 3_600;
 
