@@ -254,6 +254,34 @@ test("what is wrong stands above all sections, with whom it concerns", "trouble"
   await page.finish();
 });
 
+test("the last and the next hour of all tasks are on one page", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.locator("#trouble").getByText(/1 late/).waitFor();
+  await page.locator("#trouble").getByText(/1 hung/).waitFor();
+  await section(page, "Timeline");
+  await page.locator("#timeline tbody tr").nth(5).waitFor();
+  const strip = (name) => page.locator("#timeline tr").filter({ has: page.getByRole("link", { name, exact: true }) }).locator("svg").getAttribute("aria-label");
+  assert(/late or overdue in 1 min; next hour: due in 60 min/.test(await strip("starved")), await strip("starved"));
+  assert(/paused in 1 min; next hour: due in 0 min/.test(await strip("import")), await strip("import"));
+  equal(await page.locator("#timeline tr.failing").first().locator("td.task").textContent(), "hung", "what is wrong comes first");
+  await page.finish();
+});
+
+test("a tab that nobody sees has its title and its icon, and buttons of a lost program do nothing", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  await scene.tell("stop");
+  await state(page, "disconnected");
+  assert((await page.title()).startsWith("(?)"), await page.title());
+  await page.locator("#trouble").getByText(/Not connected: all below is as of \d\d:/).waitFor();
+  assert(await page.row("import").getByRole("button", { name: "Run now: import" }).isDisabled(), "a button");
+  await scene.tell("start");
+  await state(page, "live");
+  await page.row("import").getByRole("button", { name: "Run now: import" }).click();
+  await page.getByText("import: asked to run").waitFor();
+  await page.finish(/ERR_|Failed to (fetch|load)/);
+});
+
 test("an incident is mended: the hung task, its victim and a hundred parked jobs", "trouble", async (scene, browser) => {
   const page = await browser.page(scene);
   const bar = page.locator("#trouble");

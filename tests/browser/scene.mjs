@@ -35,7 +35,6 @@ export const begin = async (scene, address = "127.0.0.1:0") => {
 const watch = (page, origin) => {
   const faults = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) faults.push(`console: ${message.text()}`); });
-  page.on("response", (answer) => { if (answer.status() === 404) console.log("    404", answer.url()); });
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("request", (request) => { const url = request.url(); if (!url.startsWith(origin + "/") && !url.startsWith("data:")) faults.push(`request: ${url}`); });
   return faults;

@@ -97,7 +97,7 @@
     const tabs = el("div", { class: "tabs", role: "group", "aria-label": "State" }, ...states.map((state) => el("button", { type: "button", id: "state-" + state, "aria-pressed": String(state === jobsState), on: { click: () => { picked.clear(); setParams({ state, after: "" }, true); } } }, state + (state in sums ? " " + sums[state] : ""))));
     const mayAct = info.visitor.mayAct;
     const groups = errors.length && (errors.length > 1 || errors[0].count > 1) ? el("section", { class: "card groups", "aria-labelledby": "h-groups" }, el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", {}, ...errors.slice(0, 12).map((it, index) => el("li", {},
-      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", {}, it.count + " × "), el("bdi", {}, visible(it.error))), el("span", { class: "dim small" }, ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
+      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", {}, it.count + " × "), el("bdi", {}, it.error)), el("span", { class: "dim small" }, ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
       el("span", { class: "act" }, ...manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } }))))))) : null;
     const many = page.jobs.length ? el("div", { class: "many act" }, el("span", { id: "picked-bar", class: "bulk" }), el("span", { class: "bulk" }, el("span", { class: "dim" }, isNarrow ? "All that match:" : `All that are ${jobsState}:`), ...manyButtons("all-", jobsState, " all", () => ({ matching: matching() })))) : null;
     const rows = page.jobs.map((job) => {
@@ -109,7 +109,7 @@
         cell("Queue", null, job.queue, job.priority === "normal" ? null : el("span", { class: "sub" }, job.priority)),
         cell("When", "when", time(at, text, local, "age")),
         cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost ? el("span", { class: "sub" }, `lost ${job.lost}×`) : null),
-        cell("Error", "last", el("span", { class: "sub error" }, el("bdi", {}, visible(job.error || "")))),
+        cell("Error", "last", el("span", { class: "sub error" }, el("bdi", {}, job.error || ""))),
         cell(null, "act acts", ...jobButtons(job)));
     });
     const pages = page.hasMore || after ? el("p", { class: "more" },
@@ -132,7 +132,7 @@
     const isTask = tasks.has(job.task);
     put(key, el("p", { class: "crumb" }, el("a", { href: "#/jobs?" + new URLSearchParams({ state: job.state, task: job.task }), id: "back" }, `← ${job.state} jobs of ${job.task}`)),
       el("div", { class: "title" }, el("h1", { id: "store-title", tabindex: "-1" }, ...named(job.task)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("div", { class: "buttons act" }, ...jobButtons(job))),
-      job.error ? el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", {}, visible(job.error)), job.state === "parked" ? el("p", {}, el("a", { href: "#/jobs?" + new URLSearchParams({ state: "parked", task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error")) : null) : null,
+      job.error ? el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", {}, job.error), job.state === "parked" ? el("p", {}, el("a", { href: "#/jobs?" + new URLSearchParams({ state: "parked", task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error")) : null) : null,
       el("div", { class: "grid" },
         el("section", { class: "card", "aria-labelledby": "h-job" }, el("h2", { id: "h-job" }, "Job"), el("dl", { class: "facts" },
           ...fact("Identity", el("code", {}, job.id)), ...fact("Task", isTask ? el("a", { href: "#/tasks/" + encodeURIComponent(job.task) }, job.task) : job.task), ...fact("Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)), ...fact("Key", job.key),

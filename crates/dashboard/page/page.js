@@ -28,6 +28,9 @@
   const tasks = new Map(), rows = new Map(), selected = new Set();
   let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new URLSearchParams() }, isFresh = false, knownAt = 0, isPolling = false;
 
+  // Characters that would reverse or hide what follows are shown by their numbers.
+  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+
   // Elements: text is only ever text.
   const el = (name, props, ...children) => {
     const node = document.createElement(name);
@@ -36,17 +39,14 @@
       if (key === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
       else node.setAttribute(key, value === true ? "" : value);
     }
-    node.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+    node.append(...children.filter((child) => child !== null && child !== undefined && child !== "").map((child) => typeof child === "string" ? visible(child) : child));
     return node;
   };
   const svg = (name, props) => { const node = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
-  const set = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+  const set = (node, text) => { text = visible(text); if (node.textContent !== text) node.textContent = text; };
   const announce = (text) => { $("announce").textContent = text; };
   let toastTimer = 0;
   const toast = (text) => { $("toast").textContent = text; $("toast").hidden = false; clearTimeout(toastTimer); toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000); };
-
-  // Characters that would reverse or hide what follows are shown by their numbers.
-  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 
   // Times are shown in the zone of the task, of the browser, or in UTC.
   const zoneKey = "scheduler-zone";
@@ -196,7 +196,7 @@
     const seen = JSON.stringify(row.recent);
     if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
     const error = row.last && row.last.message;
-    set(parts.error, visible(error || ""));
+    set(parts.error, error || "");
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
@@ -214,9 +214,9 @@
     if (row.isPaused) text = (word === "paused" ? "" : text + " · ") + pausedText(row);
     view.tr.classList.toggle("failing", Boolean(wrong)); view.tr.classList.toggle("down", isDown(row));
     parts.status.className = "status sub " + className;
-    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, sign), " " + visible(text)); }
+    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, sign), visible(" " + text)); }
     const first = row.firstFailure && !(row.last && row.last.message && row.last.message.startsWith(row.firstFailure)) ? "; first: " + row.firstFailure : "";
-    set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + span(now() - Date.parse(row.failingSince)) + visible(first) : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
+    set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + span(now() - Date.parse(row.failingSince)) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
     if (!row.last) { set(parts.last, "no run yet"); return; }
@@ -311,7 +311,7 @@
 
   // One task.
   let detail = null, runs = [], hasMore = false, refreshing = 0;
-  const refresh = () => { if (route.view === "task" && !refreshing) refreshing = setTimeout(() => { refreshing = 0; load(route.name); }, 700); };
+  const refresh = () => { if (route.view === "task" && !refreshing) refreshing = setTimeout(() => { refreshing = 0; if (route.view === "task") load(route.name); }, 700); };
   const load = async (name) => {
     const length = Math.max(runs.length, 50);
     try {
@@ -345,7 +345,7 @@
         ...(starved.length ? [` It holds a thread of pool ${row.pool}, for which wait: `, ...starved.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name)]), "."] : [])));
     } else if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.` + stopped));
     if (wrong && wrong.kind === "late") { const by = holders(row); notes.push(el("p", { class: "note bad" }, `▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, ...(by.length ? [` All threads of pool ${row.pool} are held by `, ...by.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name), " for " + span(now() - Date.parse(it.runningSince))]), "."] : []))); }
-    if (row.streak && row.failingSince) notes.push(el("p", { class: "note bad" }, `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${span(now() - Date.parse(row.failingSince))}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, visible(row.firstFailure)) : ""));
+    if (row.streak && row.failingSince) notes.push(el("p", { class: "note bad" }, `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${span(now() - Date.parse(row.failingSince))}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, row.firstFailure) : ""));
     if (isDown(row)) notes.push(el("p", { class: "note bad" }, "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
     if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
     if (row.storeFailure) notes.push(el("p", { class: "note bad" }, "What the store knows of it is missing: " + row.storeFailure));
@@ -381,7 +381,7 @@
     const [icon, word, className] = outcome(run.outcome);
     const cell = (label, ...children) => el("td", { role: "cell", class: "whole", "data-label": label }, ...children);
     const details = [];
-    if (run.error) details.push(el("pre", { class: "is-bad" }, visible([run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : ""))));
+    if (run.error) details.push(el("pre", { class: "is-bad" }, [run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : "")));
     for (const note of run.notes || []) details.push(el("span", { class: "sub" }, note));
     if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
     const last = cell("Details", ...details);
@@ -440,7 +440,8 @@
 
   // Live.
   let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0;
-  const connection = (state, text) => { $("connection").dataset.state = state; set($("connection"), text); document.body.classList.toggle("stale", state === "lost"); };
+  let wasLost = false;
+  const connection = (state, text) => { $("connection").dataset.state = state; set($("connection"), text); document.body.classList.toggle("stale", state === "lost"); if (state === "lost" || wasLost) for (const it of document.querySelectorAll("main td button, #store button, #task .title button, #bulk button")) it.disabled = state === "lost"; wasLost = state === "lost"; };
   const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
   const update = (row) => {
     if (row.isRemoved) { tasks.delete(row.name); selected.delete(row.name); return; }

@@ -16,7 +16,16 @@
     const is = row.recent.tookMs.length >= 5 ? took > Math.max(60000, 10 * usual) : row.kind === "fixed_delay" && took > Math.max(60000, 10 * (row.periodMs || 0));
     return is ? since + Math.max(60000, 10 * usual) : 0;
   };
+  // Asked for often: it is computed anew twice a second.
+  const wrongs = new WeakMap();
   const wrongOf = (row) => {
+    const at = Math.floor(now() / 500), known = wrongs.get(row);
+    if (known && known.at === at) return known.wrong;
+    const wrong = computeWrong(row);
+    wrongs.set(row, { at, wrong });
+    return wrong;
+  };
+  const computeWrong = (row) => {
     const hung = hungSince(row);
     if (hung) return { kind: "hung", since: Date.parse(row.runningSince), due: hung };
     const due = row.running ? 0 : dueSince(row);
@@ -101,7 +110,7 @@
     $("trouble").className = "trouble " + (isKnown ? isWrong ? "bad" : "good" : "unknown");
     const focused = document.activeElement && document.activeElement.closest("#trouble a"), at = focused && focused.getAttribute("href");
     $("trouble-list").replaceChildren(...rows.map(([level, href, strong, text]) => el("li", { class: level }, el(href ? "a" : "span", { href: href || null },
-      el("i", { "aria-hidden": "true" }, { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", {}, strong), text ? el("bdi", {}, ": " + visible(text)) : ""))));
+      el("i", { "aria-hidden": "true" }, { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", {}, strong), text ? el("bdi", {}, ": " + text) : ""))));
     if (at) { const again = [...$("trouble-list").querySelectorAll("a")].find((it) => it.getAttribute("href") === at); if (again) again.focus({ preventScroll: true }); }
   };
   // Screen readers hear what has changed, not what goes on.
@@ -128,7 +137,7 @@
       try {
         await about();
         // A page that nobody sees has its title and its icon.
-        if (document.hidden || isPolling) await pollTasks();
+        if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
         if (info.sections.includes("jobs")) {
           const { queues } = await ask("queues");
           const before = facts.queues.reduce((all, it) => all + it.parked, 0), parked = queues.reduce((all, it) => all + it.parked, 0);
@@ -137,7 +146,7 @@
           if (!parked) facts.errors = [];
           else if (parked !== before || (asked += 1) % 6 === 0) Object.assign(facts, await ask("jobs:errors?state=parked"));
         }
-      } catch (error) { if (error.status === 503 || error.status === 500) facts.storeFailure = error.message; }
+      } catch (error) { if (document.hidden && error instanceof TypeError) lostAt = lostAt || Date.now(); if (error.status === 503 || error.status === 500) facts.storeFailure = error.message; }
       bar();
     }
     clearTimeout(watching);
