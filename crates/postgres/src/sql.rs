@@ -33,43 +33,47 @@ const JOB: [(&str, &str); 24] = [
     ("error", "text"),
 ];
 
-/// How a column of finished jobs is written once for all jobs of a row.
+/// When a column of finished jobs is written once for all jobs of a row.
 #[derive(Clone, Copy)]
-enum Pack {
-    /// If all values are the same.
+enum Once {
+    /// Never.
+    Never,
+    /// If all values are the same. The column has no nulls.
     Same,
-    /// If all booleans are the same.
-    SameBool,
+    /// If all are zero.
+    Zero,
+    /// If all are false.
+    False,
+    /// If all are null.
+    Null,
     /// If all are empty.
     Empty,
-    /// Never.
-    Each,
 }
 
 /// The columns of jobs that the table `done` has as arrays, beside the identity.
-const DONE: [(&str, &str, Pack); 22] = [
-    ("fence", "bigint", Pack::Each),
-    ("run_at", "timestamptz", Pack::Same),
-    ("created_at", "timestamptz", Pack::Same),
-    ("started_at", "timestamptz", Pack::Same),
-    ("attempt", "integer", Pack::Same),
-    ("lost", "integer", Pack::Same),
-    ("undecoded", "integer", Pack::Same),
-    ("priority", "smallint", Pack::Same),
-    ("is_abandoned", "boolean", Pack::SameBool),
-    ("is_exclusive", "boolean", Pack::SameBool),
-    ("is_key_until_start", "boolean", Pack::SameBool),
-    ("max_attempts", "bigint", Pack::Same),
-    ("payload_version", "bigint", Pack::Same),
-    ("state", "text", Pack::Same),
-    ("task", "text", Pack::Same),
-    ("queue", "text", Pack::Same),
-    ("key", "text", Pack::Same),
-    ("schedule", "text", Pack::Same),
-    ("tick", "timestamptz", Pack::Same),
-    ("missed", "bigint", Pack::Same),
-    ("payload", "bytea", Pack::Empty),
-    ("error", "text", Pack::Same),
+const DONE: [(&str, &str, Once); 22] = [
+    ("fence", "bigint", Once::Never),
+    ("run_at", "timestamptz", Once::Never),
+    ("created_at", "timestamptz", Once::Never),
+    ("started_at", "timestamptz", Once::Never),
+    ("attempt", "integer", Once::Same),
+    ("lost", "integer", Once::Zero),
+    ("undecoded", "integer", Once::Zero),
+    ("priority", "smallint", Once::Same),
+    ("is_abandoned", "boolean", Once::False),
+    ("is_exclusive", "boolean", Once::False),
+    ("is_key_until_start", "boolean", Once::False),
+    ("max_attempts", "bigint", Once::Same),
+    ("payload_version", "bigint", Once::Same),
+    ("state", "text", Once::Same),
+    ("task", "text", Once::Same),
+    ("queue", "text", Once::Same),
+    ("key", "text", Once::Null),
+    ("schedule", "text", Once::Null),
+    ("tick", "timestamptz", Once::Null),
+    ("missed", "bigint", Once::Zero),
+    ("payload", "bytea", Once::Empty),
+    ("error", "text", Once::Null),
 ];
 
 /// The columns of the table `job`, in its order.
@@ -109,22 +113,22 @@ const PLANS: &str = "set plan_cache_mode = force_generic_plan set jit = off set 
      set enable_hashjoin = off set enable_mergejoin = off";
 
 /// Joins a text for each column of `done`.
-fn each_done(separator: &str, text: impl Fn(&str, &str, Pack) -> String) -> String {
-    let texts: Vec<_> = DONE.iter().map(|(name, kind, pack)| text(name, kind, *pack)).collect();
+fn each_done(separator: &str, text: impl Fn(&str, &str, Once) -> String) -> String {
+    let texts: Vec<_> = DONE.iter().map(|(name, kind, once)| text(name, kind, *once)).collect();
     texts.join(separator)
 }
 
 /// The arrays of a row of `done`, from jobs `j`.
 fn packed() -> String {
-    let columns = each_done(", ", |name, _, pack| {
+    let columns = each_done(", ", |name, _, once| {
         let all = format!("array_agg(j.{name})");
-        let is_one = match pack {
-            Pack::Each => return all,
-            Pack::Same => format!(
-                "count(j.{name}) in (0, count(*)) and min(j.{name}) is not distinct from max(j.{name})"
-            ),
-            Pack::SameBool => format!("bool_and(j.{name}) = bool_or(j.{name})"),
-            Pack::Empty => format!("max(octet_length(j.{name})) = 0"),
+        let is_one = match once {
+            Once::Never => return all,
+            Once::Same => format!("min(j.{name}) = max(j.{name})"),
+            Once::Zero => format!("max(j.{name}) = 0"),
+            Once::False => format!("not bool_or(j.{name})"),
+            Once::Null => format!("count(j.{name}) = 0"),
+            Once::Empty => format!("max(octet_length(j.{name})) = 0"),
         };
         format!("case when {is_one} then ({all})[1:1] else {all} end")
     });

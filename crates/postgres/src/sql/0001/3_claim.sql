@@ -14,8 +14,35 @@ create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.lin
   where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues))
 $$;
 
--- Claims: counts how many jobs each line gives, as `Poll::choose` of the library does, and takes the first ones of each line that
--- no other transaction has locked.
+-- How many jobs a poll may take of each of several lines, as `Poll::choose` of the library counts them. It locks nothing.
+create function {s}.shares(
+  p_now timestamptz, p_lines {s}.line[], p_sizes bigint[], p_rooms bigint[], p_limit bigint, p_abandon bigint, p_lost bigint)
+returns bigint[] language plpgsql volatile as $$
+begin
+  return (
+    with due as (
+      select l.n as line, l.task, l.priority, l.kind, l.room, x.run_at, x.id
+      from (select l.*, p_sizes[l.n] as size, p_rooms[l.n] as room
+        from unnest(p_lines) with ordinality l(queue, task, priority, kind, n)) l
+      cross join lateral (
+        select j.run_at, j.id from {s}.job j
+        where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
+          and j.run_at <= p_now
+        order by j.run_at, j.id limit l.size) x),
+    by_kind as (
+      select d.*, count(*) filter (where d.kind in (1, 3)) over o as abandoned, count(*) filter (where d.kind >= 2) over o as lost
+      from due d window o as (order by d.priority desc, d.run_at, d.id)),
+    by_task as (
+      select k.*, row_number() over (partition by k.task order by k.priority desc, k.run_at, k.id) as n
+      from by_kind k where (k.kind not in (1, 3) or k.abandoned <= p_abandon) and (k.kind < 2 or k.lost <= p_lost)),
+    chosen as (
+      select t.line from by_task t where t.n <= t.room order by t.priority desc, t.run_at, t.id limit p_limit)
+    select array_agg(coalesce(c.size, 0) order by n.line)
+    from generate_subscripts(p_lines, 1) n(line)
+    left join (select line, count(*) as size from chosen group by line) c on c.line = n.line);
+end $$;
+
+-- Claims the first jobs of each line that no other transaction has locked, within the bytes that an answer may carry.
 --
 -- READ COMMITTED suffices: a row is locked before it is changed, and is still ready then. The session is read without a lock:
 -- a claim that is committed into a session which ends meanwhile is found by the next reap (R10).
@@ -23,45 +50,39 @@ create function {s}.claim(
   p_session uuid, p_now timestamptz, p_lines {s}.line[], p_tasks text[], p_rooms bigint[], p_limit bigint, p_abandon bigint,
   p_lost bigint)
 returns setof {s}.job language plpgsql volatile as $$
+declare
+  v_rooms bigint[] := array(
+    select p_rooms[array_position(p_tasks, l.task)]
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, n) order by l.n);
+  v_sizes bigint[] := array(
+    select least(p_limit, v_rooms[l.n], case when l.kind in (1, 3) then p_abandon end, case when l.kind >= 2 then p_lost end)
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, n) order by l.n);
 begin
+  if cardinality(p_lines) > 1 then
+    v_sizes := {s}.shares(p_now, p_lines, v_sizes, v_rooms, p_limit, p_abandon, p_lost);
+  end if;
   return query
-  with line as materialized (
-    select l.*, r.room,
-      least(p_limit, r.room, case when l.kind in (1, 3) then p_abandon end, case when l.kind >= 2 then p_lost end) as size
-    from unnest(p_lines) l join unnest(p_tasks, p_rooms) r(task, room) on r.task = l.task),
-  due as (
-    select l.*, x.run_at, x.id, x.bytes from line l cross join lateral (
-      select j.run_at, j.id, octet_length(j.payload) as bytes from {s}.job j
-      where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-        and j.run_at <= p_now
-      order by j.run_at, j.id limit l.size) x),
-  by_kind as (
-    select d.*, count(*) filter (where d.kind in (1, 3)) over o as abandoned, count(*) filter (where d.kind >= 2) over o as lost
-    from due d window o as (order by d.priority desc, d.run_at, d.id)),
-  by_task as (
-    select k.*, row_number() over (partition by k.task order by k.priority desc, k.run_at, k.id) as n
-    from by_kind k where (k.kind not in (1, 3) or k.abandoned <= p_abandon) and (k.kind < 2 or k.lost <= p_lost)),
-  by_size as (
-    select t.*, sum(t.bytes) over (order by t.priority desc, t.run_at, t.id) as total
-    from by_task t where t.n <= t.room order by t.priority desc, t.run_at, t.id limit p_limit),
-  share as materialized (
-    select s.queue, s.task, s.priority, s.kind, count(*) as size
-    from by_size s where s.total <= {claim_bytes_max} or s.total = s.bytes group by 1, 2, 3, 4),
-  chosen as materialized (
-    select y.id, y.task, y.key, nextval('{s}.fence') as fence from (
-      select s.task, x.* from share s cross join lateral (
-        select j.id, j.priority, j.run_at, case when j.is_key_until_start then j.key end as key from {s}.job j
-        where j.state = 'ready' and j.queue = s.queue and j.task = s.task and j.priority = s.priority and j.kind = s.kind
+  with chosen as materialized (
+    select y.*, sum(y.bytes) over (order by y.priority desc, y.run_at, y.id) as total
+    from (
+      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, n)
+      cross join lateral (
+        select j.id, j.priority, j.run_at, octet_length(j.payload) as bytes, case when j.is_key_until_start then j.key end as key
+        from {s}.job j
+        where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
           and j.run_at <= p_now
-        order by j.run_at, j.id limit s.size for update skip locked) x
-      order by x.priority desc, x.run_at, x.id) y),
+        order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
+  fenced as materialized (
+    select o.*, nextval('{s}.fence') as fence from (
+      select c.id, c.task, c.key from chosen c where c.total <= {claim_bytes_max} or c.total = c.bytes
+      order by c.priority desc, c.run_at, c.id) o),
   claimed as (
-    update {s}.job j set state = 'running', session = p_session, fence = c.fence, attempt = j.attempt + 1, started_at = p_now,
+    update {s}.job j set state = 'running', session = p_session, fence = f.fence, attempt = j.attempt + 1, started_at = p_now,
       key = case when j.is_key_until_start then null else j.key end
-    from chosen c where j.id = c.id returning j.*),
+    from fenced f where j.id = f.id returning j.*),
   freed as (
-    delete from {s}.key k using chosen c
-    where c.key is not null and k.task = c.task and k.key = c.key and k.job = c.id)
+    delete from {s}.key k using fenced f
+    where f.key is not null and k.task = f.task and k.key = f.key and k.job = f.id)
   select * from claimed c order by c.fence;
 end $$;
 
