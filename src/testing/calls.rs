@@ -45,10 +45,11 @@ pub(super) fn wrap_call(world: &Arc<World>, script: Arc<TaskScript>, call: Call)
                 }
                 result
             };
-            match world.upgrade() {
-                Some(world) => world.wakeful(Box::pin(future)),
-                None => Box::pin(future),
+            #[cfg(feature = "tokio")]
+            if let Some(world) = world.upgrade() {
+                return world.wakeful(Box::pin(future));
             }
+            Box::pin(future)
         })),
     }
 }

@@ -1,18 +1,13 @@
-// # Of this room
-//
-// *What it is for*: tests of a program's tasks. It runs the real scheduler, with the same registrar, tasks and pools, on
-// workers without threads and a clock of its own.
-//
-// *What it must never do*: decide anything about a schedule. It moves time from one event to the next and makes the
-// workers of the engine take their steps. It reads no clock, and starts no thread. It may panic, because tests call it.
-//
-// *How a neighbour uses it*: not at all. The runner calls it through its trait `Simulation`.
+// A simulation runs the real scheduler, with the same registrar, tasks and pools, on workers without threads and a clock of
+// its own. It moves time from one event to the next and lets the workers of the engine take their steps; it decides nothing
+// about schedules, reads no clock and starts no thread. It may panic, because tests call it. The runner calls it through its
+// trait `Simulation`.
 
 mod calls;
 #[cfg(feature = "durable")]
 mod cluster;
 mod controls;
-#[cfg_attr(not(feature = "durable"), path = "durable_off.rs")]
+#[cfg(feature = "durable")]
 mod durable;
 mod event_text;
 mod fire_times;
@@ -25,7 +20,7 @@ mod outcomes;
 mod panics;
 mod plan;
 mod record;
-#[cfg_attr(not(feature = "tokio"), path = "runtime_off.rs")]
+#[cfg(feature = "tokio")]
 mod runtime;
 mod sample_events;
 mod script;

@@ -46,10 +46,6 @@ struct WakeUps {
 }
 
 impl Driver {
-    pub(super) fn new() -> Self {
-        Self::default()
-    }
-
     /// Gives the scheduler the runtime of its tasks.
     ///
     /// # Panics

@@ -217,6 +217,7 @@ impl Sim {
 
     pub(super) fn of(setup: Setup) -> Self {
         setup.shared.world.set_seed(setup.builder.seed_of_all());
+        #[cfg(feature = "durable")]
         setup.shared.world.make_identities();
         Self { setup: RefCell::new(Some(setup)), started: OnceCell::new() }
     }
@@ -231,6 +232,7 @@ impl Sim {
     #[track_caller]
     pub(super) fn started(&self) -> &Started {
         if let Some(started) = self.started.get() {
+            #[cfg(feature = "durable")]
             started.shared.world.make_identities();
             return started;
         }

@@ -81,7 +81,9 @@ impl Setup {
         let clock = Arc::clone(&shared.world);
         let builder = builder.clock(clock).simulated_by(Arc::new(shared.clone()));
         let states = builder.states().clone();
-        let started = shared.world.driver().lend(builder).spawn();
+        #[cfg(feature = "tokio")]
+        let builder = shared.world.driver().lend(builder);
+        let started = builder.spawn();
         let scheduler = or_panic(started.map_err(|error| start_failure(&error)));
         let tasks = scheduler.tasks();
         #[cfg(feature = "durable")]

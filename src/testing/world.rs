@@ -15,8 +15,10 @@ use crate::sync::{Mutex, MutexGuard};
 
 use super::lives::Lives;
 use super::panics::Panics;
+#[cfg(feature = "tokio")]
 use super::runtime::Driver;
 use super::script::TaskScript;
+#[cfg(feature = "tokio")]
 use crate::run::BoxFuture;
 
 /// The most waits of one run on the clock, which stands still for all others. The run may wait for something that
@@ -24,6 +26,7 @@ use crate::run::BoxFuture;
 const WAITS_MAX: u64 = 10_000;
 
 /// How long a simulation without a limit waits for a future that no timer wakes.
+#[cfg(feature = "tokio")]
 const WAIT_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// The result of one step.
@@ -59,6 +62,7 @@ pub(super) struct World {
     /// True if the wall clock was set and no worker has looked at it.
     was_set: AtomicBool,
     scripts: Mutex<Scripts>,
+    #[cfg(feature = "tokio")]
     driver: Driver,
     panics: Panics,
 }
@@ -110,11 +114,13 @@ impl World {
             inside: Inside::default(),
             was_set: AtomicBool::new(false),
             scripts: Mutex::default(),
-            driver: Driver::new(),
+            #[cfg(feature = "tokio")]
+            driver: Driver::default(),
             panics: Panics::default(),
         })
     }
 
+    #[cfg(feature = "tokio")]
     pub(super) fn driver(&self) -> &Driver {
         &self.driver
     }
@@ -159,6 +165,7 @@ impl World {
     }
 
     /// Wraps a future so that the driver notices when it is woken.
+    #[cfg(feature = "tokio")]
     pub(super) fn wakeful(&self, future: BoxFuture) -> BoxFuture {
         self.driver.wakeful(future)
     }
@@ -168,27 +175,35 @@ impl World {
         if self.finish_one() || self.was_set.load(RELAXED) && self.look_at_the_wall() {
             return Step::Happened;
         }
-        let mut next = self.work_once();
-        if next != Next::Happened && self.driver.settle() {
-            next = self.work_once();
-        }
+        let next = self.work_once();
+        #[cfg(feature = "tokio")]
+        let next = match next {
+            Next::Happened => next,
+            _ if self.driver.settle() => self.work_once(),
+            _ => next,
+        };
         match next {
             Next::Happened => Step::Happened,
             Next::At(next) if next <= limit => self.move_to(next),
+            #[cfg(feature = "tokio")]
             _ if limit == Tick::MAX => self.wait_for_futures(),
+            #[cfg(not(feature = "tokio"))]
+            _ if limit == Tick::MAX => Step::Rests,
             _ => self.move_to(limit),
         }
     }
 
     /// Returns true if nothing is in progress, and nothing waits.
     pub(super) fn is_idle(&self) -> bool {
+        #[cfg(feature = "tokio")]
+        if self.driver.has_pending() {
+            return false;
+        }
         let is_out = |life| self.lives.is_out(life);
         let is_empty = |pool: &PoolWorkers| {
             pool.is_of_node || is_out(pool.life) || pool.workers.next_due().is_none()
         };
-        lock(&self.busy).values().all(|busy| is_out(busy.life))
-            && self.pools().iter().all(is_empty)
-            && !self.driver.has_pending()
+        lock(&self.busy).values().all(|busy| is_out(busy.life)) && self.pools().iter().all(is_empty)
     }
 
     /// Sets the wall clock. Waiting workers see that at the next step.
@@ -297,12 +312,15 @@ impl World {
         if to <= now {
             return Step::Rests;
         }
-        let passed = self.driver.pass(to.since(now));
-        self.clock.advance(passed);
+        let length = to.since(now);
+        #[cfg(feature = "tokio")]
+        let length = self.driver.pass(length);
+        self.clock.advance(length);
         Step::Moved
     }
 
-    /// Nothing of ours is due ever, but a future may be woken by something else.
+    /// Waits for a future that may be woken by something else than the clock, because nothing is due ever.
+    #[cfg(feature = "tokio")]
     fn wait_for_futures(&self) -> Step {
         if !self.driver.has_pending() {
             return Step::Rests;
