@@ -49,7 +49,7 @@ struct Refused {
     cause: Option<TaskError>,
 }
 
-/// What could not be had for an async task.
+/// The message of an async task without a runtime.
 pub(crate) const NO_RUNTIME: &str = "no Tokio runtime can be built for async tasks";
 
 const SIGNALS_HELP: &str = "\n  help: if the program has one of its own, use Scheduler::builder().spawn() and call \
@@ -285,7 +285,7 @@ impl fmt::Display for StopError {
             (StopErrorKind::InsideTask, _) => write!(
                 f,
                 "the scheduler stops, and its task {tasks}, which has asked for that, cannot wait for it\n  \
-                 help: shut it down in main, or on a thread that is none of its own"
+                 help: shut it down in main, or on another thread"
             ),
             (StopErrorKind::InsideRuntime, _) => f.write_str(
                 "the scheduler stops, but to wait for it would block the only thread of this Tokio \

@@ -1,4 +1,4 @@
-//! What generated code names, and nothing else.
+//! The names that generated code uses.
 //!
 //! This module is not part of the public API and not subject to semantic versioning.
 //!
@@ -115,7 +115,7 @@ pub fn as_deref<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
     value.as_deref()
 }
 
-/// What a function returned, as the result of its attempt.
+/// Turns the return value of a function into the result of its attempt.
 ///
 /// The second argument does nothing. With one argument alone rustc would report a wrong return type at that argument,
 /// which has the place of the annotation.
@@ -137,7 +137,7 @@ pub fn failed(error: TaskError) -> BoxFuture {
 #[cfg(feature = "durable")]
 pub use durable::*;
 
-/// What `#[job]` generates names these, too.
+/// The names that `#[job]` uses besides.
 #[cfg(feature = "durable")]
 mod durable {
     use std::fmt::Display;
@@ -171,11 +171,11 @@ mod durable {
         durable::decoded(run, version, upgrade)
     }
 
-    /// What the program made of the payload of an older version.
+    /// The result of the program's upgrade of a payload.
     ///
     /// # Errors
     ///
-    /// When it made nothing of it.
+    /// When the upgrade failed.
     pub fn upgraded<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
         durable::stringify_error(upgraded)
     }

@@ -1,4 +1,4 @@
-//! What the user reads: all faults of one annotation together, each at its own token.
+//! The messages: all faults of one annotation together, each at its own token.
 //!
 //! A message is lower case, without a final stop, with the user's words in backticks; the remedy
 //! follows a semicolon or stands on a line of its own, ready to be pasted. No fault is ever placed
@@ -47,7 +47,7 @@ impl Faults {
     }
 }
 
-/// A message of several lines: what is wrong, the place inside of the text, and the remedy.
+/// A message of several lines: the fault, the place inside of the text, and the remedy.
 ///
 /// Stable rustc cannot underline a part of a string literal, so `caret` repeats the text and marks
 /// the part below it. Rustc indents the lines of a message evenly, which keeps the two in line.

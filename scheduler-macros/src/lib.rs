@@ -2,7 +2,7 @@
 //!
 //! [`scheduler-rs`]: https://docs.rs/scheduler-rs/latest/scheduler/
 //
-// What this crate is for: to parse and check an annotation, and to generate an entry that the library `scheduler` finds
+// The crate parses and checks an annotation, and generates an entry that the library `scheduler` finds
 // when the program starts. It works in the compiler only:
 //
 // | layer | does |
@@ -14,12 +14,10 @@
 // | `check` | the rules |
 // | `expand` | the code that is generated |
 //
-// What the options mean to a user is in `manual.md` and `job.md`.
+// `manual.md` and `job.md` explain the options to users.
 //
-// # What it must never do
-//
-// Change the function, name anything that the user's crate could have redefined, stop at the first
-// fault, or depend on the engine, which would be compiled for the compiler.
+// It changes no function, names nothing that the user's crate could have redefined, and does not stop at the first fault.
+// It does not depend on the engine, which would be compiled for the compiler.
 
 mod args;
 mod check;

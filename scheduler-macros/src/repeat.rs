@@ -7,7 +7,7 @@
 //! An attribute is recognised by the last segment of its path. One that was imported under another
 //! name is not, and two such need a `name = "…"`.
 //!
-//! What is absent does not count, so that a task is called the same in every build. Rustc resolves the
+//! Absent annotations do not count, so that a task has the same name in every build. Rustc resolves the
 //! `cfg_attr` of a function first; those of a method are still there, and its annotations are counted
 //! by the compiler: [`before`] says which.
 
@@ -30,7 +30,7 @@ pub(crate) fn number(attrs: &mut [Attribute]) {
     }
 }
 
-/// How many annotations of a method are there for certain, and the conditions of each of the others,
+/// The number of annotations of a method that are there for certain, and the conditions of each of the others,
 /// as the inside of `cfg!(…)`.
 pub(crate) fn before(annotations: &[Annotation]) -> (usize, Vec<TokenStream>) {
     let (certain, perhaps): (Vec<_>, Vec<_>) =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc, Weekday};
 use scheduler_core::trigger::CronTrigger;
 
-/// How many days in a row are left out at most; a calendar without an end has no next fire time.
+/// The most days in a row that are left out; a calendar without an end has no next fire time.
 const DAYS_MAX: u32 = 366 * 5;
 
 /// A set of days: dates, and days of the week.

@@ -71,7 +71,7 @@ impl Entry {
         Self { job: Some(job), ..self }
     }
 
-    /// What the annotation says of jobs; `None` of a function with a schedule.
+    /// The options of `#[job]` alone; `None` for `#[scheduled]`.
     #[doc(hidden)]
     #[must_use]
     pub fn job(&self) -> Option<JobFacts> {
@@ -85,7 +85,7 @@ impl Entry {
         self.name
     }
 
-    /// The function's own name, without `r#`; that of a method with its type, `Reports::sweep`.
+    /// The function's own name, without `r#`; a method has its type in front, `Reports::sweep`.
     #[must_use]
     pub fn function(&self) -> &'static str {
         self.origin.function
@@ -136,7 +136,7 @@ impl Entry {
     }
 }
 
-/// What `#[job]` says beside the attributes that settings can override.
+/// The options of `#[job]` that settings cannot override.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobFacts {
@@ -241,11 +241,11 @@ impl TaskList {
         let all = entries();
         let mut list = Self::default();
         for (named, function) in functions {
-            let mut own = all.iter().filter(|entry| entry.belongs_to(*function)).peekable();
-            if own.peek().is_none() {
+            let mut annotations = all.iter().filter(|entry| entry.belongs_to(*function)).peekable();
+            if annotations.peek().is_none() {
                 list.unannotated.push(named);
             }
-            list.entries.extend(own);
+            list.entries.extend(annotations);
         }
         list
     }

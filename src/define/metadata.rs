@@ -36,7 +36,7 @@ pub struct TaskFacts {
     pub rule: Arc<str>,
     /// The time from one fire time to the next, if the rule fixes it.
     pub period: Option<Duration>,
-    /// The zone in which its times are shown; that of its cron expression.
+    /// The zone in which its times are shown: the one of its cron expression.
     pub zone: Zone,
     /// The name of its pool.
     pub pool: Arc<str>,

@@ -128,7 +128,7 @@ impl Schedule {
         self.set(Attribute::Jitter, length.into_text())
     }
 
-    /// How long an attempt may take.
+    /// The time that an attempt may take.
     pub fn timeout(self, limit: impl IntoDuration) -> Self {
         self.set(Attribute::Timeout, limit.into_text())
     }
@@ -148,7 +148,7 @@ impl Schedule {
             .set(Attribute::RetryCap, cap.into_text())
     }
 
-    /// What happens to a fire time that comes during a run.
+    /// The policy for a fire time that comes during a run.
     ///
     /// ```
     /// use scheduler::{Overlap, Schedule};
@@ -159,17 +159,17 @@ impl Schedule {
         self.set(Attribute::Overlap, overlap.name())
     }
 
-    /// What happens to fire times at which nothing could run.
+    /// The policy for fire times at which nothing could run.
     pub fn misfire(self, misfire: Misfire) -> Self {
         self.set(Attribute::Misfire, misfire.name())
     }
 
-    /// What happens to the task after a run whose last attempt failed.
+    /// The policy for the task after a run whose last attempt failed.
     pub fn on_error(self, on_error: OnError) -> Self {
         self.set(Attribute::OnError, on_error.name())
     }
 
-    /// How many runs may be in progress at once; only with [`Overlap::Allow`].
+    /// The most runs that may be in progress at once; only with [`Overlap::Allow`].
     pub fn max_concurrent(self, runs: u32) -> Self {
         self.set(Attribute::MaxConcurrent, runs.to_string())
     }
@@ -179,7 +179,7 @@ impl Schedule {
         self.set(Attribute::Until, instant.into_text())
     }
 
-    /// How many runs the schedule starts at most; then the task has completed.
+    /// The most runs that the schedule starts; then the task has completed.
     pub fn max_runs(self, runs: u64) -> Self {
         self.set(Attribute::MaxRuns, runs.to_string())
     }
@@ -201,12 +201,12 @@ impl Schedule {
         self.set(Attribute::Tags, tags.join(", "))
     }
 
-    /// What happens to local times that a change of the clock leaves out.
+    /// The policy for local times that a change of the clock leaves out.
     pub fn dst_gap(self, gap: DstGap) -> Self {
         self.set(Attribute::DstGap, gap.name())
     }
 
-    /// What happens to local times that come twice.
+    /// The policy for local times that come twice.
     pub fn dst_overlap(self, overlap: DstOverlap) -> Self {
         self.set(Attribute::DstOverlap, overlap.name())
     }
@@ -231,14 +231,14 @@ impl Schedule {
         self.set(Attribute::Durable, "true")
     }
 
-    /// What becomes of a run whose process died; only of a [durable](Self::durable) schedule.
+    /// The policy for a run whose process died; only of a [durable](Self::durable) schedule.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn on_lost(self, on_lost: scheduler_store::OnLost) -> Self {
         self.set(Attribute::OnLost, on_lost.name())
     }
 
-    /// How old a missed tick may be that still runs; only of a [durable](Self::durable) schedule.
+    /// The age up to which a missed tick still runs; only of a [durable](Self::durable) schedule.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn misfire_window(self, length: impl IntoDuration) -> Self {

@@ -1,4 +1,4 @@
-//! What a simulation calls in place of a task.
+//! The calls that replace a task in a simulation.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};

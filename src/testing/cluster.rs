@@ -115,7 +115,7 @@ impl Cluster {
         self.processes[0].sim.advance_to(instant);
     }
 
-    /// How long each attempt of a task takes, in all processes: as [`Sim::takes`].
+    /// Sets the time that each attempt of a task takes, in all processes: as [`Sim::takes`].
     #[track_caller]
     pub fn takes(&mut self, task: &str, length: Duration) {
         self.processes.iter_mut().for_each(|process| process.sim.takes(task, length));
@@ -149,7 +149,7 @@ impl Cluster {
     /// Freezes a process until it is [thawed](Self::thaw), as a virtual machine that is paused, or a laptop that sleeps: time
     /// goes on without it, and what it has begun is there still.
     ///
-    /// What its tasks have spawned in a Tokio runtime is not frozen.
+    /// Futures that its tasks have spawned in a Tokio runtime are not frozen.
     ///
     /// # Panics
     ///
@@ -247,7 +247,7 @@ impl Cluster {
         self.jobs.clone()
     }
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     #[must_use]
     pub fn now(&self) -> Moment {
         Moment::new(self.world.wall(), self.start.zone())

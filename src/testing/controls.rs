@@ -40,7 +40,7 @@ impl Sim {
         self.advance(Duration::ZERO);
     }
 
-    /// All other controls of a task: pausing with a note, rescheduling, cancelling.
+    /// All other controls of a task: pausing with a reason, rescheduling, cancelling.
     ///
     /// # Panics
     ///
@@ -67,7 +67,7 @@ impl Sim {
     pub fn shutdown(&mut self) -> Result<(), StopError> {
         self.started();
         let Some(started) = self.started.get_mut() else { return Ok(()) };
-        started.kept = started.controls();
+        started.controls = started.controls();
         let scheduler = started.scheduler.take();
         let stopped = scheduler.map_or(Ok(()), crate::run::runner::Scheduler::shutdown);
         self.world().panics().rethrow();

@@ -1,4 +1,4 @@
-//! What a store needs of the world of a simulation: its clock, and the identities of jobs.
+//! The clock of a simulated store, and the identities of jobs.
 
 use std::sync::{Arc, Weak};
 

@@ -155,7 +155,7 @@ impl ScheduleOf {
     ///
     /// # Panics
     ///
-    /// When there is none, or the schedule is faulty, or the instant is.
+    /// When there is no fire time, or the schedule or the instant is faulty.
     #[must_use]
     #[track_caller]
     pub fn next_after(&self, instant: impl IntoMoment) -> Moment {
@@ -241,7 +241,7 @@ fn resolve_alone(
     let texts = |faults: Vec<settings::SettingsError>| {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let given = settings::Given {
+    let input = settings::SettingsInput {
         set,
         environment: Environment::default(),
         secrets: Vec::new(),
@@ -249,7 +249,7 @@ fn resolve_alone(
         text: Some(("no settings file".to_owned(), String::new())),
         read: |_| Err(std::io::ErrorKind::NotFound.into()),
     };
-    let settings = Settings::load(given).map_err(texts)?;
+    let settings = Settings::load(input).map_err(texts)?;
     let names = Names::from_iter([&*task.name]);
     let attributes = settings.apply_to(task, &names).map_err(texts)?;
     // Only a whole scheduler has pools and calendars: those that are named count as there, without days.

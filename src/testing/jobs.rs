@@ -15,7 +15,7 @@ use crate::run::instant;
 /// After how many runs a simulation does not believe any more that its jobs have an end.
 const RUNS_MAX: u64 = 10_000;
 
-/// How many jobs a message shows.
+/// The most jobs that a message shows.
 const SHOWN_MAX: usize = 20;
 
 /// Durable jobs.

@@ -8,13 +8,13 @@ use scheduler_core::trigger::Zone;
 
 use super::or_panic;
 
-/// What a text of an instant can look like.
+/// Examples of the text of an instant.
 const HELP: &str = "write a local time with its zone, `2026-03-27T09:00[Europe/Berlin]`, or an \
                     instant with its offset, `2026-03-27T08:00:00Z`";
 
 /// An instant, and the zone in which people see it.
 ///
-/// Its text is that of Java's `ZonedDateTime`, and can be read back.
+/// Its text has the form of Java's `ZonedDateTime`, and can be read back.
 ///
 /// ```
 /// use scheduler::testing::moment;
@@ -42,7 +42,7 @@ pub struct Moment {
 ///
 /// # Panics
 ///
-/// When the text is none, or the local time it says is skipped by its zone or comes twice; the message
+/// When the text is no instant, or its local time is skipped by its zone or comes twice; the message
 /// says what could have been meant.
 #[must_use]
 #[track_caller]
@@ -110,7 +110,7 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// What names an instant: a text, an instant of `chrono`, or a [`Moment`].
+/// A name of an instant: a text, an instant of `chrono`, or a [`Moment`].
 ///
 /// ```
 /// use scheduler::testing::moment;
@@ -120,7 +120,7 @@ impl fmt::Debug for Moment {
 /// assert_eq!(moment(noon.instant()), noon);
 /// ```
 pub trait IntoMoment {
-    /// The instant, or why this is none.
+    /// The instant, or the reason why this is no instant.
     ///
     /// # Errors
     ///

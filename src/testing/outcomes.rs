@@ -5,7 +5,7 @@ use std::fmt;
 use super::sim::Sim;
 use crate::observe::Outcome;
 
-/// What a test expects of one run: see [`assert_outcomes!`](crate::assert_outcomes).
+/// The expectation of a test for one run: see [`assert_outcomes!`](crate::assert_outcomes).
 ///
 /// ```
 /// use scheduler::Schedule;

@@ -10,7 +10,7 @@ use crate::run::runner::Builder;
 use crate::run::task::{Policy, TaskSpec, upcoming};
 use scheduler_expr::{Misfire, OnError, Overlap};
 
-/// How many fire times of each task stand in a plan.
+/// The number of fire times of each task in a plan.
 const FIRE_TIMES: usize = 5;
 
 /// Checks that a scheduler could start: that all managed values are there, that names are unique, that
@@ -75,7 +75,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
 ///
 /// # Panics
 ///
-/// When the instant is none: see [`moment`].
+/// When the text is no instant: see [`moment`].
 #[track_caller]
 pub fn plan(builder: Builder, start: impl IntoMoment) -> Result<String, StartError> {
     let start = moment(start).instant();

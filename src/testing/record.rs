@@ -57,7 +57,7 @@ impl Record {
         self.lock().tasks.get(task).map(|track| track.outcomes.clone()).unwrap_or_default()
     }
 
-    /// How many runs have started, and of which task the last one was.
+    /// The number of runs that have started, and the task of the last one.
     pub(super) fn count(&self) -> (u64, Option<Arc<str>>) {
         let state = self.lock();
         (state.starts, state.last_started.clone())

@@ -1,4 +1,4 @@
-//! With the feature `tokio`: a runtime on the thread of the simulation, whose paused clock follows that of the simulation.
+//! A Tokio runtime on the thread of the simulation, with the simulation's time.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -32,7 +32,7 @@ pub(super) struct Driver {
 struct PausedRuntime {
     runtime: Runtime,
     start: Instant,
-    /// How much time has passed in the simulation.
+    /// The time that has passed in the simulation.
     passed: Mutex<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! How long the runs of a task take in a simulation, and which of them fail.
+//! The lengths and the results of simulated runs.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -16,9 +16,9 @@ pub(super) struct TaskScript {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How long an attempt takes by default.
+    /// The time that an attempt takes by default.
     takes: Duration,
-    /// How long the next attempts take.
+    /// The times that the next attempts take.
     takes_next: VecDeque<Duration>,
     fake_results: VecDeque<FakeResult>,
 }
@@ -43,7 +43,7 @@ impl TaskScript {
         self.lock().fake_results.push_back(fake);
     }
 
-    /// How long the next attempt takes, and its result if the body is not called.
+    /// The time that the next attempt takes, and its result if the body is not called.
     pub(super) fn next(&self) -> (Duration, Option<FakeResult>) {
         let mut state = self.lock();
         let length = state.takes_next.pop_front().unwrap_or(state.takes);

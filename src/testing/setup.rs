@@ -153,7 +153,7 @@ impl Sim {
         self.builder(|builder| builder.set(key, value))
     }
 
-    /// How many workers the default pool has; 4 by default, on every machine.
+    /// Sets the number of workers of the default pool; 4 by default, on every machine.
     #[track_caller]
     pub fn pool_size(self, workers: usize) -> Self {
         self.builder(|builder| builder.pool_size(workers))

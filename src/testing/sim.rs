@@ -149,7 +149,7 @@ impl Sim {
 
 /// Scripts runs.
 impl Sim {
-    /// How long each attempt of the task takes; no time by default.
+    /// Sets the time that each attempt of the task takes; no time by default.
     ///
     /// A plain function is called when the run starts; then its worker is busy until the time is over. An async function
     /// waits after its end, and holds no worker.
@@ -158,7 +158,7 @@ impl Sim {
         self.script(task).takes(length);
     }
 
-    /// How long each of the next attempts takes. [`takes`](Self::takes) applies to those after them.
+    /// Sets the time of each of the next attempts. [`takes`](Self::takes) applies to those after them.
     #[track_caller]
     pub fn takes_each(&mut self, task: &str, lengths: impl IntoIterator<Item = Duration>) {
         self.script(task).takes_each(lengths);
@@ -249,7 +249,7 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// When there is none of this type.
+    /// When no value of this type is managed.
     #[must_use]
     #[track_caller]
     pub fn get<T: ?Sized + Managed>(&self) -> Arc<T> {
@@ -260,7 +260,7 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// When there is none of this type and name.
+    /// When no value of this type and name is managed.
     #[must_use]
     #[track_caller]
     pub fn get_named<T: ?Sized + Managed>(&self, name: &str) -> Arc<T> {
@@ -280,14 +280,14 @@ impl Sim {
         }))
     }
 
-    /// What the wall clock shows.
+    /// The time of the wall clock.
     #[must_use]
     #[track_caller]
     pub fn now(&self) -> Moment {
         Moment::new(self.world().wall(), self.started().start.zone())
     }
 
-    /// How much time has passed since the start, by the monotonic clock.
+    /// The time since the start, by the monotonic clock.
     #[must_use]
     #[track_caller]
     pub fn elapsed(&self) -> Duration {

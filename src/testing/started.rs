@@ -49,7 +49,7 @@ pub(super) struct Started {
     #[cfg(feature = "durable")]
     pub(super) jobs: Option<crate::Jobs>,
     /// The tasks at the shutdown, which removes them.
-    pub(super) kept: Vec<TaskControl>,
+    pub(super) controls: Vec<TaskControl>,
     pub(super) states: States,
     pub(super) start: Moment,
 }
@@ -94,7 +94,7 @@ impl Setup {
             tasks,
             #[cfg(feature = "durable")]
             jobs,
-            kept: Vec::new(),
+            controls: Vec::new(),
             states,
             start,
         }
@@ -112,7 +112,7 @@ impl Started {
     /// The tasks as they are, or as they were at the shutdown.
     pub(super) fn controls(&self) -> Vec<TaskControl> {
         if self.scheduler.is_none() {
-            return self.kept.clone();
+            return self.controls.clone();
         }
         let all = self.tasks.list();
         all.iter().filter_map(|task| self.tasks.get(task.name()).ok()).collect()
@@ -123,9 +123,9 @@ impl Started {
         if self.scheduler.is_some() {
             return self.tasks.get(name).map_err(|error| error.to_string());
         }
-        let names = Names::from_iter(self.kept.iter().map(TaskControl::name));
+        let names = Names::from_iter(self.controls.iter().map(TaskControl::name));
         let (_, found) = names.find(name).map_err(|error| error.to_string())?;
-        Ok(self.kept[found].clone())
+        Ok(self.controls[found].clone())
     }
 }
 

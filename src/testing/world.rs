@@ -25,7 +25,7 @@ use crate::run::BoxFuture;
 /// cannot happen.
 const WAITS_MAX: u64 = 10_000;
 
-/// How long a simulation without a limit waits for a future that no timer wakes.
+/// The time that a simulation without a limit waits for a future that no timer wakes.
 #[cfg(feature = "tokio")]
 const WAIT_MAX: Duration = Duration::from_secs(366 * 86_400);
 
@@ -40,7 +40,7 @@ pub(super) enum Step {
     Rests,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Happened,
@@ -91,9 +91,9 @@ struct Busy {
 #[derive(Default)]
 struct Inside {
     is_inside: AtomicBool,
-    /// How long the run takes, in nanoseconds.
+    /// The time that the run takes, in nanoseconds.
     takes: AtomicU64,
-    /// How long the body has waited on the clock, in nanoseconds. Time has passed for it alone.
+    /// The time that the body has waited on the clock, in nanoseconds. It has passed for the body alone.
     waited: AtomicU64,
     waits: AtomicU64,
 }
@@ -354,7 +354,7 @@ impl Inside {
         self.is_inside.store(true, RELAXED);
     }
 
-    /// How long the run takes.
+    /// The time that the run takes.
     fn leave(&self) -> Duration {
         self.is_inside.store(false, RELAXED);
         self.waits.store(0, RELAXED);

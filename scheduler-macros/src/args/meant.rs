@@ -10,8 +10,8 @@ use crate::diagnostic;
 /// The message for an unknown option.
 pub(super) fn unknown(word: &str, form: Form, options: &[Spec], around: Option<Spec>) -> String {
     let said_elsewhere = || of_made_jobs(word, form).or_else(|| of_part(word, form, options));
-    let own = of_schedules(word, form, around);
-    if let Some(message) = own.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
+    let of_schedule = of_schedules(word, form, around);
+    if let Some(message) = of_schedule.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
         return message;
     }
     let named: Vec<(&str, &str)> = offered(options)

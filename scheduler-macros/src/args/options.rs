@@ -47,7 +47,7 @@ impl Form {
     }
 }
 
-/// What an option takes after its `=`.
+/// The kind of value that an option takes after its `=`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Takes {
     Text,
@@ -61,7 +61,7 @@ pub(super) enum Takes {
     Options,
 }
 
-/// How an option is written.
+/// The spelling of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) key: Key,

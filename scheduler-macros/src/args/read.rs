@@ -4,12 +4,12 @@ use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{Attribute, assignment, intended_period, quoted};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
-use super::{Args, Form, Given, Key, Spec, Takes, Value, nameless, options, unknown};
+use super::{Args, Form, Key, Spec, Takes, Value, WrittenOption, nameless, options, unknown};
 
 use crate::diagnostic::{self, Faults};
 
 impl Args {
-    /// Reads what stands between the parentheses; reports every fault and goes on.
+    /// Reads the tokens between the parentheses; reports every fault and goes on.
     pub(crate) fn parse(tokens: TokenStream, form: Form, faults: &mut Faults) -> Self {
         let mut args = Self::default();
         Reader { args: &mut args, faults, form, options: options(form, None), around: None }
@@ -21,7 +21,7 @@ impl Args {
 /// The name that Spring has for [`Attribute::Pool`].
 const SPRINGS_POOL: &str = "scheduler";
 
-/// What stands before a comma, and the comma; the last piece has none.
+/// The tokens before a comma, and the comma; the last piece has none.
 struct Piece {
     tokens: Vec<TokenTree>,
     comma: Option<Punct>,
@@ -121,7 +121,7 @@ impl Reader<'_> {
             }
             _ => self.value(&spec, word, rest),
         };
-        self.args.given.push(Given { key: spec.key, word: word.clone(), value });
+        self.args.options.push(WrittenOption { key: spec.key, word: word.clone(), value });
     }
 
     fn options_in_parentheses(&mut self, spec: Spec, word: &Ident, rest: &[TokenTree]) {

@@ -1,4 +1,4 @@
-//! What the scheduler can hand to a function: its receiver, managed state by reference, and by value
+//! The arguments that the scheduler can hand to a function: its receiver, managed state by reference, and by value
 //! whatever can be extracted.
 
 use quote::{ToTokens, quote};
@@ -12,7 +12,7 @@ use crate::args::Form;
 use crate::diagnostic::Faults;
 use crate::item;
 
-/// How many arguments a function may have; one type can hold what belongs together.
+/// The most arguments of a function; one type can hold what belongs together.
 const ARGUMENTS_MAX: usize = 12;
 
 /// Checks the arguments of a function. Returns where each comes from.

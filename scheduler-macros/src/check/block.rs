@@ -1,4 +1,4 @@
-//! What an `impl` block with annotated methods is like: of one type, and the type's own.
+//! Checks an `impl` block with annotated methods: it is of one type, and the type's own.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -13,7 +13,7 @@ pub(crate) struct Owner {
     pub(crate) ty: Type,
     /// The last segment of its path.
     pub(crate) name: String,
-    /// What the attributes of the block allow, as the inside of `#[…]`.
+    /// The lints that the attributes of the block allow, as the inside of `#[…]`.
     pub(crate) allowances: Vec<Meta>,
     /// The value of `crate = …` on the block.
     pub(super) facade: Option<Path>,
@@ -52,15 +52,15 @@ pub(crate) fn block(args: &Args, block: &Block, faults: &mut Faults) -> Option<O
     Some(Owner { ty, name, allowances, facade: super::facade(args) })
 }
 
-/// What stands between the parentheses on the block.
+/// The options between the parentheses on the block.
 fn check_options(args: &Args, faults: &mut Faults) {
-    for given in args.iter().filter(|given| given.key != Key::Crate) {
+    for option in args.iter().filter(|option| option.key != Key::Crate) {
         let message = format!(
             "`{0}` goes on a method of this block, which takes no option but `crate`\n\
              write `#[scheduled({0} …)]` on the method, and `#[scheduled]` here",
-            given.key.name()
+            option.key.name()
         );
-        faults.push(&given.word, message);
+        faults.push(&option.word, message);
     }
 }
 

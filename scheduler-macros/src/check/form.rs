@@ -1,7 +1,7 @@
 //! The form of an argument's type: `&T` and `Option<&T>` are managed state, a value is extracted.
 //!
-//! Whether a type can be extracted, or be shared between threads, is known to rustc alone. What is
-//! proposed here instead of a type has passed the same checks.
+//! Rustc alone knows if a type can be extracted, or be shared between threads. A type
+//! that is proposed here has passed the same checks.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -153,8 +153,8 @@ fn shared(inner: &Type) -> String {
 /// The message for an option of this, by value.
 fn option_of(inner: &Type) -> String {
     let state = behind(inner);
-    if let Some(own) = [inner, state].into_iter().find(|ty| is_by_value(ty)) {
-        return by_value(own, "is there in every run", Wanted::Perhaps);
+    if let Some(ty) = [inner, state].into_iter().find(|ty| is_by_value(ty)) {
+        return by_value(ty, "is there in every run", Wanted::Perhaps);
     }
     check_state(state, Wanted::Perhaps).err().unwrap_or_else(|| {
         let remedy = Wanted::Perhaps.lent_or_kept(state);
@@ -176,11 +176,11 @@ fn raw(pointer: &TypePtr, wanted: Wanted) -> String {
 
 /// The message for a pointer to, or an option of, what seems to be the scheduler's own: the name alone
 /// does not say whether it is.
-fn by_value(own: &Type, reason: &str, wanted: Wanted) -> String {
-    let name = shown(own);
+fn by_value(ty: &Type, reason: &str, wanted: Wanted) -> String {
+    let name = shown(ty);
     let mut message = format!("`{name}` {reason}; write `{name}`");
     if !name.starts_with("scheduler::") {
-        let state = behind(own);
+        let state = behind(ty);
         let other = format!(", or `{}` if `{}` is yours", wanted.lent(state), shown(state));
         message.push_str(&other);
     }
@@ -199,14 +199,16 @@ fn is_by_value(ty: &Type) -> bool {
     };
     let last = path.segments.last();
     is_facades
-        && last.is_some_and(|word| ["Run", "Shutdown", "Tasks"].iter().any(|own| word.ident == own))
+        && last.is_some_and(|word| {
+            ["Run", "Shutdown", "Tasks"].iter().any(|known| word.ident == known)
+        })
 }
 
 fn is_clock(word: TokenTree) -> bool {
     matches!(word, TokenTree::Ident(word) if word == "Clock")
 }
 
-/// Whether generated code can name the type.
+/// Returns true if generated code can name the type.
 pub(super) fn check_named(ty: &Type, wanted: Wanted) -> Result<(), String> {
     match ty {
         Type::ImplTrait(anything) => {
@@ -234,7 +236,7 @@ fn mentions_impl(tokens: TokenStream) -> bool {
     })
 }
 
-/// What all references lead to.
+/// The type behind all references.
 fn behind_references(ty: &Type) -> &Type {
     match bare(ty) {
         Type::Reference(reference) => behind_references(&reference.elem),
@@ -242,7 +244,7 @@ fn behind_references(ty: &Type) -> &Type {
     }
 }
 
-/// What all references and pointers lead to, those that share a value included.
+/// The type behind all references and pointers, those that share a value included.
 fn behind(ty: &Type) -> &Type {
     match bare(ty) {
         Type::Reference(reference) => behind(&reference.elem),

@@ -1,4 +1,4 @@
-//! What may be annotated: a function whose arguments the scheduler has.
+//! Checks the annotated function: the scheduler must have all its arguments.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -1,4 +1,4 @@
-//! What a function is like that runs jobs: one argument may be the payload.
+//! Checks a function that runs jobs: one argument may be the payload.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Path, Token, Type};
@@ -10,11 +10,11 @@ use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::{self, Annotation, Function};
 
-/// What `#[job]` says beside the options that settings can override.
+/// The options of `#[job]` that settings cannot override.
 pub(crate) struct Job {
     /// The version of the payload; 0 if there is none.
     pub(crate) version: u32,
-    /// What makes a payload of one of an older version.
+    /// The function that upgrades a payload of an older version.
     pub(crate) upgrade: Option<Path>,
     /// The former names.
     pub(crate) aliases: Vec<String>,
@@ -57,21 +57,22 @@ fn check_alone(function: &Function, faults: &mut Faults) {
 const ALONE: &str = "a function is one job; remove one `#[job]`";
 
 /// Reports a `#[job]` of a method that has one before it; those under conditions may be for different builds.
-pub(crate) fn check_one_job(before: &[Annotation], own: &Annotation, faults: &mut Faults) {
-    let is_certain = |it: &Annotation| it.form == Form::Job && it.conditions.is_empty();
-    if is_certain(own) && before.iter().any(is_certain) {
-        faults.push(&own.path, ALONE);
+pub(crate) fn check_one_job(before: &[Annotation], annotation: &Annotation, faults: &mut Faults) {
+    let is_certain =
+        |annotation: &Annotation| annotation.form == Form::Job && annotation.conditions.is_empty();
+    if is_certain(annotation) && before.iter().any(is_certain) {
+        faults.push(&annotation.path, ALONE);
     }
 }
 
 /// The version of the payload, which is 1 unless it is written.
 fn version(args: &Args, has_payload: bool, faults: &mut Faults) -> u32 {
-    let Some(given) = args.get(Key::Version) else { return 1 };
-    let Some(value) = &given.value else { return 1 };
+    let Some(option) = args.get(Key::Version) else { return 1 };
+    let Some(value) = &option.value else { return 1 };
     if !has_payload && !args.is_incomplete {
         let message = "`version` is of no use without a payload\n\
                        remove `version`, or mark an argument `#[payload]`";
-        faults.push(&given.word, message);
+        faults.push(&option.word, message);
     }
     match value.text().and_then(|text| text.parse().ok()) {
         Some(version @ 1..) => version,
@@ -84,13 +85,13 @@ fn version(args: &Args, has_payload: bool, faults: &mut Faults) -> u32 {
 }
 
 fn check_upgrade(args: &Args, version: u32, faults: &mut Faults) {
-    if let Some(given) = args.get(Key::Upgrade)
+    if let Some(option) = args.get(Key::Upgrade)
         && version == 1
         && !args.is_incomplete
     {
         let message =
             "`upgrade` is of no use for the first version of a payload\nadd `version = 2`";
-        faults.push(&given.word, message);
+        faults.push(&option.word, message);
     }
 }
 

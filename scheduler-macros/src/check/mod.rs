@@ -1,7 +1,7 @@
 //! The rules: each a condition, a place and a sentence. Nothing else.
 //!
-//! * [`function`](mod@function): what may be annotated.
-//! * [`argument`]: what the scheduler can hand to it.
+//! * [`function`](mod@function): the functions that may be annotated.
+//! * [`argument`]: the arguments that the scheduler can hand to it.
 //! * [`form`]: by what type, and how to write it instead ([`shown`](mod@shown)).
 //! * [`block`](mod@block): what an `impl` block with annotated methods is like.
 //! * [`job`](mod@job): what a function is like that runs jobs, and what its options say of them.
@@ -9,7 +9,7 @@
 //! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
 //!   start.
 //!
-//! What needs types (does the function return something the scheduler understands, can an argument
+//! Rules that need types (does the function return something the scheduler understands, can an argument
 //! be made, is its future `Send`) is left to rustc; [`expand`](crate::expand) gives it the place to
 //! point at.
 
@@ -49,10 +49,10 @@ pub(crate) struct Plan {
     pub(crate) job: Option<Job>,
 }
 
-/// What the task is called.
+/// The name of the task.
 pub(crate) enum Name {
     /// The name in the annotation.
-    Given(String),
+    Written(String),
     /// By the path of the module, which only the compiler knows, that of the function in it, and
     /// which annotation of the function this is, from 1.
     InModule { function: String, nth: usize },
@@ -81,8 +81,8 @@ pub(crate) fn annotation(
 }
 
 fn name(args: &Args, function: &Ident, owner: Option<&Owner>) -> Name {
-    if let Some(given) = args.value(Key::Name).and_then(Value::text) {
-        return Name::Given(given);
+    if let Some(name) = args.value(Key::Name).and_then(Value::text) {
+        return Name::Written(name);
     }
     let nth = args.value(Key::Nth).and_then(Value::text).and_then(|nth| nth.parse().ok());
     Name::InModule { function: path(function, owner), nth: nth.unwrap_or(1) }

@@ -53,21 +53,21 @@ fn no_trigger() -> String {
 
 /// Checks options against each other.
 fn check_together(args: &Args, form: Form, texts: &[words::Text], faults: &mut Faults) {
-    let mut given: Vec<(Attribute, &str)> =
+    let mut written: Vec<(Attribute, &str)> =
         texts.iter().map(|text| (text.attribute, text.resolved.as_str())).collect();
     // An option whose value could not be read is there all the same.
     for option in args.iter() {
         if let Key::Attribute(attribute) = option.key
-            && given.iter().all(|(known, _)| *known != attribute)
+            && written.iter().all(|(known, _)| *known != attribute)
         {
-            given.push((attribute, ""));
+            written.push((attribute, ""));
         }
     }
     let rule = if form == Form::Job { RuleKind::Job } else { RuleKind::Once };
     let has_rule = form == Form::Job
         || args.rules().next().is_some()
         || args.get(Key::INITIAL_DELAY).is_some();
-    for fault in Attribute::check_together(&given, rule, words::Unit::of(args).any()) {
+    for fault in Attribute::check_together(&written, rule, words::Unit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);
@@ -76,10 +76,10 @@ fn check_together(args: &Args, form: Form, texts: &[words::Text], faults: &mut F
 }
 
 fn push(args: &Args, fault: &AttributeError, faults: &mut Faults) {
-    let Some(given) = args.get(Key::Attribute(fault.attribute())) else { return };
+    let Some(option) = args.get(Key::Attribute(fault.attribute())) else { return };
     let message = remedy(fault, fault.caret().as_deref(), fault.help());
-    match &given.value {
+    match &option.value {
         Some(value) if fault.is_about_text() => faults.push(value, message),
-        _ => faults.push(&given.word, message),
+        _ => faults.push(&option.word, message),
     }
 }

@@ -5,7 +5,7 @@ use syn::{Type, TypeImplTrait, TypeParamBound};
 
 use crate::diagnostic;
 
-/// Whether an argument has to be there.
+/// Tells if an argument has to be there.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
     Always,
@@ -33,12 +33,12 @@ impl Wanted {
 
     /// Both ways to take managed state, for messages.
     pub(super) fn lent_or_kept(self, ty: &Type) -> String {
-        let kept = self.of(&format!("State<{}>", shown(ty)));
-        format!("`{}`, or `{kept}` to keep it", self.lent(ty))
+        let state = self.of(&format!("State<{}>", shown(ty)));
+        format!("`{}`, or `{state}` to keep it", self.lent(ty))
     }
 }
 
-/// Traits of which there are no objects, or none that can be managed as they are.
+/// Traits that have no objects, or none that can be managed as they are.
 #[rustfmt::skip]
 const WITHOUT_OBJECTS: &[&str] = &[
     "AsMut", "AsRef", "Clone", "Copy", "Debug", "Default", "Display", "Eq", "Error", "Fn", "FnMut",

@@ -31,8 +31,8 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     let unit = Unit::of(args);
     let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
     let mut texts = Vec::new();
-    for given in args.iter() {
-        let (Key::Attribute(attribute), Some(value)) = (given.key, &given.value) else {
+    for option in args.iter() {
+        let (Key::Attribute(attribute), Some(value)) = (option.key, &option.value) else {
             continue;
         };
         let Some(written) = value.text() else { continue };

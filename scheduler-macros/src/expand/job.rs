@@ -1,4 +1,4 @@
-//! What makes jobs: a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is
+//! Generates the maker of jobs: a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is
 //! imported; for a method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
 //!
 //! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
@@ -106,7 +106,7 @@ fn unnamed(task: &Task<'_>) -> Option<TokenStream> {
     })
 }
 
-/// What the entry says of jobs.
+/// The part of the entry about jobs.
 pub(super) fn facts(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
     let job = task.plan.job.as_ref()?;
     let (version, aliases) = (job.version, &job.aliases);

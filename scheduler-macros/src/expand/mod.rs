@@ -1,9 +1,9 @@
 //! The code that is generated: the item as it was written, and beside it an entry per annotation.
 //!
-//! What this room is for: to write the entry ([`entry`]), and the function that looks up arguments
+//! This module writes the entry ([`entry`]), and the function that looks up arguments
 //! and calls the user's function with them ([`wire`]).
 //!
-//! What it must never do: name anything that the user's crate could have redefined. The code stands
+//! It names nothing that the user's crate could have redefined. The code stands
 //! in a crate about which nothing is known, so it names only what is in the facade's `__private`
 //! module, and brings no name into scope that the function could have: its local variables have the
 //! hygiene of `macro_rules!`. After a fault there is only the item, and nothing that could fail
@@ -93,7 +93,7 @@ fn entry_and(task: &Task<'_>, names: &Names, beside: &TokenStream) -> TokenStrea
 
 fn name(task: &Task<'_>, private: &Ident) -> TokenStream {
     let (function, nth) = match &task.plan.name {
-        Name::Given(name) => return quote!(#name),
+        Name::Written(name) => return quote!(#name),
         Name::InModule { function, nth } => (function, *nth),
     };
     let named = |nth: usize| {
@@ -137,13 +137,13 @@ fn receiver(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
     is_method.then(|| quote!(.with_receiver(#private::Receiver::of::<#ty>())))
 }
 
-/// What the entry stands under, and what its block is allowed.
+/// The conditions of the entry, and the lints that its block allows.
 fn attrs(task: &Task<'_>) -> TokenStream {
     let conditions = task.conditions;
     // Those of a free function have been resolved by rustc.
-    let (own, allowances) = match task.owner {
+    let (conditions_of_item, allowances) = match task.owner {
         None => (Vec::new(), [].as_slice()),
         Some(owner) => (item::conditions(&task.function.attrs), owner.allowances.as_slice()),
     };
-    quote!(#(#[#own])* #(#[cfg(#conditions)])* #(#[#allowances])*)
+    quote!(#(#[#conditions_of_item])* #(#[cfg(#conditions)])* #(#[#allowances])*)
 }

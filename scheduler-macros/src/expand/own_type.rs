@@ -1,4 +1,4 @@
-//! What `Self` means in the arguments of a method, outside of its `impl` block.
+//! Replaces `Self` in the arguments of a method, outside of its `impl` block.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -46,7 +46,7 @@ fn name_lifetimes(ty: &mut Type) {
         Type::Slice(slice) => name_lifetimes(&mut slice.elem),
         Type::Paren(inner) => name_lifetimes(&mut inner.elem),
         Type::Group(inner) => name_lifetimes(&mut inner.elem),
-        // What is left open in a function pointer or a `dyn Fn(&str)` is the caller's choice.
+        // A lifetime that a function pointer or a `dyn Fn(&str)` leaves open is the caller's choice.
         _ => {}
     }
 }

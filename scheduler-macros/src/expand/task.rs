@@ -1,4 +1,4 @@
-//! What an entry is generated from, and the names it uses.
+//! The source of an entry, and the names that generated code uses.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -13,7 +13,7 @@ pub(crate) struct Task<'a> {
     pub(crate) plan: &'a Plan,
     /// The `impl` block's type, if the function is a method.
     pub(crate) owner: Option<&'a Owner>,
-    /// What the entry stands under besides the function's own conditions, as inside of `cfg(…)`.
+    /// The conditions of the entry besides the function's own, as inside of `cfg(…)`.
     pub(crate) conditions: &'a [TokenStream],
     /// The conditions of annotations that count among those before this one if they are there.
     pub(crate) perhaps_before: &'a [TokenStream],
@@ -57,7 +57,7 @@ impl Names {
     }
 }
 
-/// How the function is named next to its item.
+/// The path of the function next to its item.
 pub(super) fn path(task: &Task<'_>) -> TokenStream {
     let ident = &task.function.sig.ident;
     match task.owner {

@@ -43,7 +43,7 @@ fn local(name: &str) -> Ident {
     Ident::new(&format!("scheduled_{name}"), Span::mixed_site())
 }
 
-/// How the run is named, if anything is extracted from it.
+/// The name of the run, if anything is extracted from it.
 fn run_parameter(arguments: &[Argument]) -> TokenStream {
     let is_used = arguments.iter().any(|each| {
         matches!(each, Argument::Extracted(_) | Argument::Lent(_) | Argument::Payload(_))
@@ -93,7 +93,7 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
 /// The method of `Lending` that gives the argument for a run.
 const LEND: &str = "__scheduler_lend";
 
-/// A call of a method of `Lending`, of which the type `Run` has its own.
+/// A call of a method of `Lending`; the type `Run` has methods of its own.
 fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Names) -> TokenStream {
     let span = ty.span();
     let method = Ident::new(method, span);
@@ -122,7 +122,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
     let private = &names.private;
     let path = path(task);
     let ident_span = task.function.sig.ident.span();
-    let given = task.arguments.iter().zip(found).map(|(each, found)| match each {
+    let arguments = task.arguments.iter().zip(found).map(|(each, found)| match each {
         Argument::Extracted(_) => {
             let extracted = argument(each, found, names);
             quote!(let #found = #extracted;)
@@ -149,7 +149,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
     quote! {
         #private::async_call(move |#run| {
             #decoded
-            #(#given)*
+            #(#arguments)*
             #begin
         })
     }

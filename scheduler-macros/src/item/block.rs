@@ -26,7 +26,7 @@ impl Block {
     }
 }
 
-/// What stands between the braces of an `impl` block.
+/// An item between the braces of an `impl` block.
 pub(crate) enum Member {
     Function(Box<Function>),
     Other(TokenStream),

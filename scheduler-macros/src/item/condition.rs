@@ -17,11 +17,11 @@ use crate::args::Form;
 /// A `#[scheduled(…)]` or `#[job(…)]` that was taken from a method.
 pub(crate) struct Annotation {
     pub(crate) form: Form,
-    /// How it was named.
+    /// Its path, as it was written.
     pub(crate) path: Path,
-    /// What stands between its parentheses.
+    /// The options between its parentheses.
     pub(crate) options: TokenStream,
-    /// What it stands under, as the inside of `cfg(…)`.
+    /// Its conditions, as the inside of `cfg(…)`.
     pub(crate) conditions: Vec<TokenStream>,
     pub(crate) span: Span,
 }
@@ -87,17 +87,17 @@ fn conditional(meta: &Meta) -> Option<(TokenStream, Vec<Meta>)> {
     Some((quote!(#condition), parts.collect()))
 }
 
-/// What of `attrs` decides whether their item is there.
+/// The attributes of `attrs` that decide if their item is there.
 pub(crate) fn conditions(attrs: &[Attribute]) -> Vec<Meta> {
     attrs.iter().filter_map(|attr| condition(&attr.meta)).collect()
 }
 
-/// What of an attribute decides whether its item is there.
+/// The parts of an attribute that decide if its item is there.
 pub(crate) fn condition(meta: &Meta) -> Option<Meta> {
     part(meta, |meta| meta.path().is_ident("cfg").then(|| meta.clone()))
 }
 
-/// What `attrs` allow, as `#[allow(…)]`, which expects nothing.
+/// The lints that `attrs` allow, as `#[allow(…)]`, which expects nothing.
 pub(crate) fn allowances<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> Vec<Meta> {
     let allowance = |meta: &Meta| match meta {
         Meta::List(list) if list.path.is_ident("allow") => Some(meta.clone()),
@@ -110,9 +110,9 @@ pub(crate) fn allowances<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> 
     attrs.into_iter().filter_map(|attr| part(&attr.meta, allowance)).collect()
 }
 
-/// What `keep` returns for `meta`, or for each part of a `cfg_attr(…)`.
+/// The results of `keep` for `meta`, or for each part of a `cfg_attr(…)`.
 fn part(meta: &Meta, keep: fn(&Meta) -> Option<Meta>) -> Option<Meta> {
     let Some((condition, metas)) = conditional(meta) else { return keep(meta) };
-    let kept: Vec<Meta> = metas.iter().filter_map(|meta| part(meta, keep)).collect();
-    (!kept.is_empty()).then(|| parse_quote!(cfg_attr(#condition, #(#kept),*)))
+    let parts: Vec<Meta> = metas.iter().filter_map(|meta| part(meta, keep)).collect();
+    (!parts.is_empty()).then(|| parse_quote!(cfg_attr(#condition, #(#parts),*)))
 }

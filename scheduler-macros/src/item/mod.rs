@@ -1,9 +1,9 @@
 //! The item that the attribute stands on, read no deeper than needed.
 //!
-//! What this room is for: to take a function ([`Function`]) or an `impl` block ([`Block`]) apart, so
+//! This module takes a function ([`Function`]) or an `impl` block ([`Block`]) apart, so
 //! that the rules can look at it and it can be put together again.
 //!
-//! What it must never do: parse a body. A function whose body does not parse yet is returned as it is, so that an
+//! It parses no body. A function whose body does not parse yet is returned as it is, so that an
 //! editor keeps working and rustc reports the mistake.
 
 mod block;

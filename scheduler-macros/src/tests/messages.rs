@@ -96,7 +96,7 @@ fn expand(tokens: &TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether it is `#[job]`, and the options, where an attribute is an annotation.
+/// True for `#[job]`, and the options, if the attribute is an annotation.
 fn options(attribute: TokenStream) -> Option<(bool, TokenStream)> {
     let mut tokens: Vec<TokenTree> = attribute.into_iter().collect();
     let options = match tokens.last() {

@@ -119,7 +119,7 @@ fn tokens(text: &str) -> Option<TokenStream> {
     text.parse().ok()
 }
 
-/// The item comes back as it was, whatever else is said; an entry and a fault never come together.
+/// The item comes back as it was in any case; an entry and a fault never come together.
 /// Returns true if there is an entry.
 #[track_caller]
 fn check(options: &str, item: &str) -> bool {

@@ -17,7 +17,7 @@ pub(crate) struct Crons(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     rules: HashMap<Texts, (Weak<CronTrigger>, Arc<str>)>,
-    /// How many there may be before those that no task has any more are looked for.
+    /// The length at which rules that no task has any more are swept out.
     limit: usize,
 }
 

@@ -122,7 +122,7 @@ impl SpecBuilder<'_> {
 
     /// Reports attributes that contradict others, unless they belong to a rule that settings replaced.
     fn check_together(&mut self) {
-        let given: Vec<(Attribute, &str)> = Attribute::ALL
+        let texts: Vec<(Attribute, &str)> = Attribute::ALL
             .iter()
             .filter_map(|attribute| {
                 Some((*attribute, self.attributes.get(*attribute)?.text.as_str()))
@@ -133,7 +133,7 @@ impl SpecBuilder<'_> {
             self.check_one_rule();
         }
         let rule = self.definition.rule_alone();
-        let errors = Attribute::check_together(&given, rule, self.unit);
+        let errors = Attribute::check_together(&texts, rule, self.unit);
         let is_passed_over = |error: &AttributeError| {
             is_replaced && !error.is_about_text() && self.is_annotated(error.attribute())
         };

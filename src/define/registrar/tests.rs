@@ -38,12 +38,12 @@ fn plan(entries: &'static [Entry]) -> Result<Vec<TaskSpec>, StartError> {
     let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
     let mut faults = Vec::new();
     let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
-    let given = settings::Given {
+    let input = settings::SettingsInput {
         environment: Environment::default(),
         text: Some(("none".to_owned(), String::new())),
-        ..settings::Given::of_process()
+        ..settings::SettingsInput::of_process()
     };
-    let settings = Settings::load(given).expect("there are none");
+    let settings = Settings::load(input).expect("there are none");
     let names = Names::from_iter(definitions.iter().map(|task| &*task.name));
     let mut application = settings.apply(&names, &[]);
     let context = ResolveContext {

@@ -31,9 +31,9 @@ pub(super) fn read(reading: &mut Reading<'_>) -> AttributeValues {
     }
     let mut values = AttributeValues::new();
     for attribute in options() {
-        let own = in_code.iter().find(|(known, _)| *known == attribute);
-        let own = own.map(|(_, text)| Raw { text: text.clone(), source: call() });
-        let Some(raw) = reading.find(&key(attribute), attribute.row().kind).or(own) else {
+        let default = in_code.iter().find(|(known, _)| *known == attribute);
+        let default = default.map(|(_, text)| Raw { text: text.clone(), source: call() });
+        let Some(raw) = reading.find(&key(attribute), attribute.row().kind).or(default) else {
             continue;
         };
         let subject = Subject {

@@ -22,7 +22,7 @@ pub(crate) struct Remark {
     pub(crate) text: String,
 }
 
-/// How much a remark matters.
+/// The importance of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// A setting has its effect.

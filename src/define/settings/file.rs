@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{FILE_VARIABLE, ROOT, SettingsError, Source, key, schema, visible, word};
 
-/// How long a file may be, in bytes.
+/// The longest file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
 const TOO_LONG: &str = "the file is longer than 1 MiB";
@@ -41,11 +41,11 @@ pub(super) struct Line {
     pub(super) path: Vec<String>,
     pub(super) content: Content,
     pub(super) source: Source,
-    /// Whether it was written without [`ROOT`].
+    /// True if it was written without [`ROOT`].
     is_short: bool,
 }
 
-/// What a key is set to.
+/// The value of a key.
 #[derive(Debug)]
 pub(super) enum Content {
     Text(String),
@@ -124,7 +124,7 @@ impl Layer {
         Self::new(lines)
     }
 
-    /// What stands in a text that is TOML.
+    /// Reads a text that is TOML.
     pub(super) fn from_toml(path: &str, text: &str) -> Result<Self, Vec<SettingsError>> {
         if text.len() as u64 > BYTES_MAX {
             return Err(vec![SettingsError::new(format!("{}: {TOO_LONG}", visible(path)))]);

@@ -41,7 +41,7 @@ fn not_a_table(line: &Line, table: &str) -> Option<SettingsError> {
     (!is_table).then(|| SettingsError::new(format!("{} is a table, not a value", word(table))))
 }
 
-/// The fault of a line whose key is none of `specs`.
+/// The fault of a line whose key is not in `specs`.
 fn unknown(line: &Line, parts: &[String], specs: &[Spec]) -> Option<SettingsError> {
     let name = key::fold(&parts.join("."));
     let is_known = specs.iter().any(|spec| key::fold(spec.key) == name);

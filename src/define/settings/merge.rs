@@ -77,7 +77,7 @@ impl ResolvedAttributes {
         self.refused(own, &reason, error.caret(), help)
     }
 
-    /// What is said in place of a reason that is about a secret, or quotes one.
+    /// The text in place of a reason that is about a secret, or quotes one.
     fn unseen(&self, attribute: Attribute, reason: &str) -> Option<String> {
         let own = self.get(attribute).and_then(ResolvedValue::unseen);
         let is_quoted = |valued: &&ResolvedValue| {
@@ -174,15 +174,18 @@ fn add_defaults(
         return;
     }
     let is_set = |attribute| values.iter().any(|(known, _)| *known == attribute);
-    let mut added: Vec<(Attribute, &ResolvedValue)> =
-        defaults.iter().filter(|(own, _)| !is_set(*own)).map(|(own, text)| (*own, text)).collect();
+    let mut added: Vec<(Attribute, &ResolvedValue)> = defaults
+        .iter()
+        .filter(|(attribute, _)| !is_set(*attribute))
+        .map(|(attribute, text)| (*attribute, text))
+        .collect();
     // Leaving one out may make another one useless.
     loop {
         let texts = values.iter().map(|(attribute, valued)| (*attribute, valued.text.as_str()));
         let texts =
             texts.chain(added.iter().map(|(attribute, valued)| (*attribute, &*valued.text)));
-        let given: Vec<(Attribute, &str)> = texts.collect();
-        let faults = Attribute::check_together(&given, rule, None);
+        let written: Vec<(Attribute, &str)> = texts.collect();
+        let faults = Attribute::check_together(&written, rule, None);
         let mut useless = faults.iter().filter(|fault| !fault.is_about_text());
         let Some(at) = useless.find_map(|fault| {
             added.iter().position(|(attribute, _)| *attribute == fault.attribute())

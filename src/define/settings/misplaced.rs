@@ -80,7 +80,7 @@ fn unset(reading: &Reading<'_>) -> Vec<String> {
     reading.asked.iter().filter(|key| !is_set(key)).cloned().collect()
 }
 
-/// The key that differs from that of the line in one part, and there by a slip.
+/// The key that differs from the line's key in one part, and there by a slip.
 fn similar_key(line: &Line, unset: &[String]) -> Option<Misplaced> {
     let is_similar = |key: &&String| {
         let asked = key::parts(key);

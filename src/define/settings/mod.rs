@@ -1,42 +1,31 @@
-//! Settings: configuration from the builder, the environment and files. They replace attributes of tasks, and configure the
-//! scheduler.
+//! Settings: configuration from the builder, the environment and files.
 //!
-//! # What this room is for
-//!
-//! The same key can be set in several sources. From high to low: `builder.set(key, value)`; the environment; the file named
-//! in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the program gives instead; `#[scheduled]` or the `Schedule`; the
-//! defaults for all tasks, from the same sources and then from `builder.defaults(…)`; the default of the attribute.
-//! [`Settings::load`] reads the sources, and [`Settings::apply`] finds the effective text of each attribute of each task,
-//! replaces placeholders, and keeps where it came from. A source that sets a rule, such as `cron`, also replaces the rule of
-//! the sources below it, and the attributes that belong to that.
-//!
-//! # What it must never do
-//!
-//! Check the values of attributes (the registrar does, with the parsers of `scheduler_expr`), or start anything. It never
-//! ignores an unknown key: under `[scheduler]` that is a fault. What looks like a setting of the scheduler elsewhere in a file
-//! is a warning.
-//!
-//! # States and invariants
-//!
-//! * A fault of a key names the key, the source, and the remedy. All of them come back together, unless a source cannot be
-//!   read: then those faults come back alone.
-//! * In keys `-` and `_` are the same. A task is named in full, or by a unique suffix of its path (`names`).
-//! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
-//! * Ambiguous variables and short names are faults, and so are two spellings of one key in a file. Of two calls of
-//!   `builder.set` the later one counts.
-//! * RawAttributes of other people are shown on one line, escaped, and shortened. AttributeValues of secrets are not shown.
-//!
-//! # How a neighbour uses it
+//! Settings replace attributes of tasks, and configure the scheduler. The same key can be set in several sources. From high to
+//! low: `builder.set(key, value)`; the environment; the file named in `SCHEDULER_CONFIG`; `./scheduler.toml`, or a text the
+//! program gives instead; `#[scheduled]` or the `Schedule`; the defaults for all tasks, from the same sources and then from
+//! `builder.defaults(…)`; the default of the attribute. [`Settings::load`] reads the sources. [`Settings::apply`] finds the
+//! effective text of each attribute of each task, replaces placeholders, and keeps the source of each text. A source that
+//! sets a rule, such as `cron`, also replaces the rule of the sources below it, and the attributes that belong to that.
 //!
 //! ```text
-//! let settings = Settings::load(Given { set, ..Given::of_process() })?;
+//! let settings = Settings::load(SettingsInput { set, ..SettingsInput::of_process() })?;
 //! let mut application = settings.apply(&names, &pools);
-//! let effective = application.task(number, &words); // of each task
+//! let attributes = application.task(number, &definition); // of each task
 //! let applied = application.finish();
 //! ```
 //!
-//! The registrar adds its own faults to `applied.faults`, by [`ResolvedAttributes::fault`]. There may be very many tasks, so only
-//! faults and remarks of them are kept.
+//! The values of attributes are not checked here: the registrar does that with the parsers of `scheduler_expr`, and adds its
+//! own errors by [`ResolvedAttributes::fault`]. An unknown key under `[scheduler]` is an error; a line elsewhere in a file that
+//! looks like a setting of the scheduler is a warning.
+//!
+//! * An error names the key, the source, and the remedy. All of them come back together, unless a source cannot be read: then
+//!   those errors come back alone.
+//! * In keys `-` and `_` are the same. A task is named in full, or by a unique suffix of its path (`names`).
+//! * `A_B_C` is ambiguous as a key, so a variable is compared with the variable names of all keys.
+//! * Ambiguous variables and short names are errors, and so are two spellings of one key in a file. Of two calls of
+//!   `builder.set` the later one counts.
+//! * Texts of other people are shown on one line, escaped, and shortened. Values of secrets are not shown.
+//! * There may be very many tasks, so only errors and remarks of them are kept.
 
 mod defaults;
 mod environment;
@@ -96,9 +85,9 @@ use tasks::Overrides;
 use text::either;
 use variables::{PREFIX, Variables};
 
-/// Where to look for settings.
+/// The sources of settings.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct SettingsInput {
     /// The calls of `builder.set`, in order.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) environment: Environment,
@@ -132,7 +121,7 @@ pub(crate) struct Application<'a> {
     pub(crate) pools: Vec<(String, PoolSettings)>,
 }
 
-impl Given {
+impl SettingsInput {
     /// The sources of a process: its environment and its files.
     pub(crate) fn of_process() -> Self {
         Self {
@@ -153,18 +142,18 @@ impl Settings {
     ///
     /// The faults of sources as a whole: a file that is named and missing, is too long, or is no TOML; a variable of the
     /// scheduler's own that is not Unicode, or has none of its values.
-    pub(crate) fn load(given: Given) -> Result<Self, Vec<SettingsError>> {
+    pub(crate) fn load(input: SettingsInput) -> Result<Self, Vec<SettingsError>> {
         let mut faults = Vec::new();
         let mut or_fault = |fault| faults.push(fault);
-        let named = given.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
-        let is_dry_run = environment::is_dry_run(&given.environment).map_err(or_fault);
+        let named = input.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
+        let is_dry_run = environment::is_dry_run(&input.environment).map_err(or_fault);
         let is_named = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
-        let default = match &given.text {
+        let default = match &input.text {
             Some((name, text)) => Some(Layer::from_toml(name, text)),
             None if is_named => None,
-            None => file::load_if_there(FILE, given.read),
+            None => file::load_if_there(FILE, input.read),
         };
-        let named = named.map(|path| file::load_named(path, given.read));
+        let named = named.map(|path| file::load_named(path, input.read));
         let mut files = Vec::new();
         for file in named.into_iter().chain(default) {
             file.map_or_else(|found| faults.extend(found), |layer| files.push(layer));
@@ -172,7 +161,7 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let Given { set, environment, defaults, secrets, .. } = given;
+        let SettingsInput { set, environment, defaults, secrets, .. } = input;
         let (builder, secrets) =
             (Layer::from_builder(set, globals::is_ours), Secrets::new(&secrets));
         let sources = Sources { builder, environment, files, defaults, secrets };

@@ -43,7 +43,7 @@ pub(super) struct Reading<'a> {
     pub(super) asked: BTreeSet<String>,
 }
 
-/// What a text is for, in messages.
+/// The owner of a text, in messages.
 pub(super) struct Subject<'a> {
     /// In front of a reason: `` `report`: `cron` ``.
     pub(super) label: String,
@@ -65,7 +65,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the key is set to in the highest place that sets it.
+    /// Finds the value of a key in the highest place that sets it.
     ///
     /// Reads the places below too, to find what is wrong there.
     pub(super) fn find(&mut self, key: &str, kind: Kind) -> Option<Raw> {
@@ -104,7 +104,7 @@ impl<'a> Reading<'a> {
         None
     }
 
-    /// What a variable is set to.
+    /// Reads a variable.
     pub(super) fn variable(&mut self, variable: &str) -> Option<Raw> {
         let sources = self.sources;
         let text = sources.environment.text(variable).transpose()?;
@@ -154,7 +154,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the key of a placeholder is set to in the highest place that sets it.
+    /// Finds the value of a placeholder's key in the highest place that sets it.
     fn placeholder(&mut self, key: &str) -> Result<Option<Raw>, String> {
         let sources = self.sources;
         let name = key::fold(&key::parts(key).join("."));
@@ -175,7 +175,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a text has of secrets.
+/// The secrets in a text.
 #[derive(Default)]
 struct Secret {
     /// The first key.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Source, key};
 
-/// What the name of a secret has in it.
+/// The words that make a name secret.
 const MARKS: [&str; 7] =
     ["secret", "password", "passwd", "passphrase", "token", "key", "credential"];
 

@@ -46,18 +46,18 @@ impl Source {
         }
     }
 
-    /// What sets the key `other` to a text here, where the key `own` stands.
-    pub(super) fn assignment(&self, own: &str, other: &str, text: &str) -> String {
+    /// The assignment of a text to the key `other` here, where the key `written` stands.
+    pub(super) fn assignment(&self, written: &str, other: &str, text: &str) -> String {
         let pasted = match self {
             Self::Builder { key } => {
                 let start =
-                    key.len().checked_sub(own.len()).and_then(|at| key.split_at_checked(at));
-                let start = start.filter(|(_, end)| key::fold(end) == key::fold(own));
+                    key.len().checked_sub(written.len()).and_then(|at| key.split_at_checked(at));
+                let start = start.filter(|(_, end)| key::fold(end) == key::fold(written));
                 start.map(|(start, _)| format!(".set(\"{start}{}\", \"{text}\")", dashed(other)))
             }
             Self::Environment { variable } => {
-                let own = key::variables(own);
-                let start = own.iter().find_map(|own| variable.strip_suffix(own.as_str()));
+                let names = key::variables(written);
+                let start = names.iter().find_map(|name| variable.strip_suffix(name.as_str()));
                 start.map(|start| format!("{start}{}={}", key::variable(other), in_shell(text)))
             }
             Self::File { .. } => None,
@@ -85,7 +85,7 @@ pub(super) struct Raw {
     pub(super) source: Source,
 }
 
-/// A text that counts.
+/// The effective text of an attribute or a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedValue {
     /// The text with its placeholders replaced.
@@ -127,7 +127,7 @@ impl ResolvedValue {
         Some(unseen("its value is refused", key))
     }
 
-    /// How the text came about, if it is not what was written.
+    /// The origin of the text, if it is not what was written.
     pub(crate) fn note(&self) -> Option<String> {
         if self.via.is_empty() && self.written == self.text {
             return None;

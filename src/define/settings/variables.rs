@@ -66,7 +66,7 @@ impl Variables {
         }
     }
 
-    /// All pairs of a task and an attribute of which `rest`, what follows [`PREFIX`], is the variable.
+    /// All pairs of a task and an attribute whose variable is [`PREFIX`] and `rest`.
     pub(super) fn meant(&self, rest: &str) -> Vec<(&Task, Attribute)> {
         let pairs = |tasks: fn(&Meant) -> &Vec<Task>| {
             let found = splits(rest).filter_map(|(name, attribute)| {

@@ -88,7 +88,7 @@ impl Extract for Shutdown {
     }
 }
 
-/// The clock of the scheduler, which in a test is that of the test.
+/// The clock of the scheduler; in a test, the clock of the test.
 ///
 /// ```rust,no_run,standalone_crate
 /// use scheduler::{Clock, scheduled};

@@ -1,19 +1,10 @@
 //! Gives a scheduled function its arguments.
 //!
-//! # What this room is for
-//!
 //! The builder keeps managed values by their type ([`States`]). A function takes them as `&T`, and by value any type that
-//! implements [`Extract`]. Its entry resolves all parameters in a [`Resolver`], and returns a [`Call`]. [`TaskReturn`] is
-//! what a task may return.
+//! implements [`Extract`]. The registrar makes a [`Resolver`] for each entry; the entry's wire function resolves all parameters
+//! with it and returns a [`Call`], which each attempt calls. [`TaskReturn`] lists the return types of tasks.
 //!
-//! # What it must never do
-//!
-//! Look anything up during a run. All parameters are resolved once, before the start, and all missing ones are reported
-//! together.
-//!
-//! # How a neighbour uses it
-//!
-//! The registrar makes a [`Resolver`] for each entry and calls the entry's wire function; each attempt calls the [`Call`].
+//! All parameters are resolved once, before the start, and all missing ones are reported together; a run looks nothing up.
 
 mod call;
 mod extract;

@@ -36,13 +36,13 @@ type Key = (TypeId, Option<String>);
 /// All managed values of a scheduler.
 #[derive(Clone, Default)]
 pub(crate) struct States {
-    values: BTreeMap<Key, Kept>,
+    values: BTreeMap<Key, ManagedValue>,
     /// Types with two values of the same name, or two without one.
     doubled: Vec<String>,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct ManagedValue {
     type_name: &'static str,
     /// An `Arc<T>`.
     value: Arc<dyn Any + Send + Sync>,
@@ -63,27 +63,27 @@ impl States {
 
     fn keep<T: ?Sized + Managed>(&mut self, name: Option<&str>, value: Arc<T>, is_own: bool) {
         let key = (TypeId::of::<T>(), name.map(str::to_owned));
-        let kept = Kept { type_name: type_name::<T>(), value: Arc::new(value), is_own };
-        if self.values.insert(key, kept).is_some() {
+        let managed = ManagedValue { type_name: type_name::<T>(), value: Arc::new(value), is_own };
+        if self.values.insert(key, managed).is_some() {
             self.doubled.push(described(type_name::<T>(), name));
         }
     }
 
     /// The value of a type and name.
     pub(crate) fn find<T: ?Sized + Managed>(&self, name: Option<&str>) -> Option<Arc<T>> {
-        let kept = self.values.get(&(TypeId::of::<T>(), name.map(str::to_owned)))?;
-        kept.value.downcast_ref::<Arc<T>>().cloned()
+        let managed = self.values.get(&(TypeId::of::<T>(), name.map(str::to_owned)))?;
+        managed.value.downcast_ref::<Arc<T>>().cloned()
     }
 
     /// The names of all values of a type. `None` for the one without a name, which comes first.
     pub(crate) fn names_of(&self, type_id: TypeId) -> Vec<Option<&str>> {
-        let keys = self.values.keys().filter(|(kept, _)| *kept == type_id);
+        let keys = self.values.keys().filter(|(known, _)| *known == type_id);
         keys.map(|(_, name)| name.as_deref()).collect()
     }
 
     /// All values, for who drops them.
     pub(crate) fn into_values(self) -> impl Iterator<Item = impl Send> {
-        self.values.into_values().map(|kept| kept.value)
+        self.values.into_values().map(|managed| managed.value)
     }
 
     /// The values that were given twice.
@@ -96,8 +96,8 @@ impl States {
         let mut all: Vec<String> = self
             .values
             .iter()
-            .filter(|(_, kept)| !kept.is_own)
-            .map(|((_, name), kept)| described(kept.type_name, name.as_deref()))
+            .filter(|(_, managed)| !managed.is_own)
+            .map(|((_, name), managed)| described(managed.type_name, name.as_deref()))
             .collect();
         all.sort();
         all
@@ -105,9 +105,10 @@ impl States {
 
     /// A managed value that was probably meant.
     pub(crate) fn near_miss(&self, wanted: &str) -> Option<NearMiss> {
-        let mut kept: Vec<&'static str> = self.values.values().map(|kept| kept.type_name).collect();
-        kept.sort_unstable();
-        kept.into_iter().find_map(|found| NearMiss::between(wanted, found))
+        let mut names: Vec<&'static str> =
+            self.values.values().map(|value| value.type_name).collect();
+        names.sort_unstable();
+        names.into_iter().find_map(|found| NearMiss::between(wanted, found))
     }
 }
 

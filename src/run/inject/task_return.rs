@@ -1,4 +1,4 @@
-//! What a task may return.
+//! The return types of tasks.
 
 use std::error::Error;
 
@@ -34,7 +34,7 @@ pub trait TaskReturn<Kind>: sealed::IntoTaskResult<Kind> {}
 #[diagnostic::do_not_recommend]
 impl<Kind, R: sealed::IntoTaskResult<Kind>> TaskReturn<Kind> for R {}
 
-/// What a task returned, as the result of its attempt.
+/// Turns the return value of a task into the result of its attempt.
 pub(crate) fn settle<R: TaskReturn<Kind>, Kind>(returned: R) -> TaskResult {
     returned.into_task_result()
 }

@@ -115,7 +115,7 @@ impl Builder {
         }
     }
 
-    /// How many threads run tasks; by default one per processor, at least 2 and at most 8.
+    /// The number of threads that run tasks; by default one per processor, at least 2 and at most 8.
     ///
     /// Setting: `scheduler.pool.size`. (Spring: `spring.task.scheduling.pool.size`, by default 1, so
     /// that one slow task delays all others.)
@@ -181,13 +181,13 @@ impl Builder {
 
     /// The time zone of cron expressions without one, such as `Europe/Berlin`.
     ///
-    /// By default that of the variable `TZ`, or else the system's. Setting: `scheduler.zone`.
+    /// By default the zone of the variable `TZ`, or else the system's. Setting: `scheduler.zone`.
     pub fn zone(mut self, name: impl Into<String>) -> Self {
         self.zone = Some(name.into());
         self
     }
 
-    /// How long to wait for running tasks when stopping; 30 seconds by default.
+    /// The time that a stop waits for running tasks; 30 seconds by default.
     ///
     /// Then they are asked to stop, and futures are dropped at their next await. Setting:
     /// `scheduler.shutdown.await-termination-period`.
@@ -197,7 +197,7 @@ impl Builder {
         self
     }
 
-    /// How many tasks that have completed or were cancelled stay in [`Tasks::list`](crate::Tasks::list): the
+    /// The number of tasks that have completed or were cancelled and stay in [`Tasks::list`](crate::Tasks::list): the
     /// last 100 by default. Earlier ones are [removed](crate::Tasks::remove).
     ///
     /// A one-time task completes with its run. Tasks that ended in failure are counted apart, and at least 100 stay. Setting: `scheduler.keep-ended-tasks`.
@@ -509,7 +509,7 @@ impl Builder {
         self
     }
 
-    /// How this process takes part in the work that the [store](Self::store) keeps.
+    /// The options of this process for its part in the work that the [store](Self::store) keeps.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn node(mut self, options: crate::durable::NodeOptions) -> Self {

@@ -44,9 +44,9 @@ mod enabled {
 
     impl Context {
         /// The given runtime, or else the current one.
-        pub(crate) fn find(given: Option<&Handle>) -> Self {
+        pub(crate) fn find(chosen: Option<&Handle>) -> Self {
             let context = Self::default();
-            if let Some(found) = given.cloned().or_else(|| Handle::try_current().ok()) {
+            if let Some(found) = chosen.cloned().or_else(|| Handle::try_current().ok()) {
                 context.handle.get_or_init(|| found);
             }
             context
@@ -126,7 +126,7 @@ mod disabled {
             let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
             let name =
                 |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm"));
-            // `tokio-rt-worker`, and `tokio-runtime-worker` before, of which the system keeps 15 bytes.
+            // `tokio-rt-worker`, and `tokio-runtime-worker` before; the system keeps 15 bytes.
             threads.filter_map(|thread| name(thread).ok()).any(|name| name.starts_with("tokio-r"))
         }
 

@@ -67,10 +67,10 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
     }
     for pool in others {
-        let given = builder.pools.get(&pool.name);
+        let in_code = builder.pools.get(&pool.name);
         let by = format!("pool({:?}, …)", pool.name);
-        let size = source(given.is_some_and(|given| given.size.is_some()), &by);
-        let prefix = source(given.is_some_and(|given| given.prefix.is_some()), &by);
+        let size = source(in_code.is_some_and(|in_code| in_code.size.is_some()), &by);
+        let prefix = source(in_code.is_some_and(|in_code| in_code.prefix.is_some()), &by);
         let key = |part: &str| format!("pools.{}.{part}", pool.name);
         all.push(fallback(&key("size"), &pool.size.to_string(), size));
         all.push(fallback(&key("thread-name-prefix"), &pool.prefix, prefix));

@@ -40,7 +40,7 @@ impl Pool {
         Self::default()
     }
 
-    /// How many threads run its tasks.
+    /// The number of threads that run its tasks.
     #[doc(alias = "setPoolSize")]
     pub fn size(self, threads: usize) -> Self {
         Self { size: Some(threads), ..self }
@@ -100,7 +100,7 @@ impl PoolPlan {
     }
 }
 
-/// How many threads a pool has by default.
+/// The number of threads of a pool by default.
 pub(crate) fn default_size() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }

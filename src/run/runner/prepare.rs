@@ -33,22 +33,22 @@ use crate::run::Shutdown;
 use crate::run::inject::{Call, States};
 use crate::run::task::TaskSpec;
 
-/// How long a stop waits for running tasks by default.
+/// The time that a stop waits for running tasks by default.
 const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
 
 /// A checked scheduler. Nothing has started.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) specs: Vec<TaskSpec>,
-    /// What tasks that are added later may refer to.
+    /// The names that tasks may refer to, also those that are added later.
     pub(crate) context: ResolveContext,
     /// The default pool, and then the others.
     pub(crate) pools: Vec<PoolPlan>,
     /// The warning that the zone was guessed, if no task goes by it yet.
     pub(super) zone_warning: Option<Message>,
-    /// How long a stop waits for running tasks.
+    /// The time that a stop waits for running tasks.
     pub(crate) limit: Duration,
-    /// How many tasks that have ended are kept in the list.
+    /// The number of ended tasks that are kept in the list.
     pub(crate) keep_ended: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Shutdown,
@@ -353,18 +353,18 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
                      default\nhelp: begin with `Schedule::default()`";
         return Err(StartError::of_faults(vec![fault.to_owned()]));
     }
-    let given = settings::Given {
+    let input = settings::SettingsInput {
         set: std::mem::take(&mut builder.set),
         secrets: std::mem::take(&mut builder.secrets),
         environment: environment
-            .map_or_else(Environment::of_process, |given| given.into_iter().collect()),
+            .map_or_else(Environment::of_process, |variables| variables.into_iter().collect()),
         text: builder.file.take(),
         defaults,
-        ..settings::Given::of_process()
+        ..settings::SettingsInput::of_process()
     };
     let faults =
         |faults: Vec<settings::SettingsError>| faults.iter().map(ToString::to_string).collect();
-    Settings::load(given).map_err(|found| StartError::of_faults(faults(found)))
+    Settings::load(input).map_err(|found| StartError::of_faults(faults(found)))
 }
 
 fn message(remark: &Remark) -> Message {

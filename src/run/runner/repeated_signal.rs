@@ -8,7 +8,7 @@ use scheduler_core::Tick;
 /// child and then the group, and so do some shells and supervisors.
 const REPETITION: Duration = Duration::from_millis(250);
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// Stop, and let running tasks finish.
@@ -30,7 +30,7 @@ impl FirstSignal {
         Self { at: None }
     }
 
-    /// What a signal at `now` asks for. `has_stopped` is true if it made a scheduler stop.
+    /// Returns the request of a signal at `now`. `has_stopped` is true if it made a scheduler stop.
     pub(super) fn classify(&mut self, now: Tick, has_stopped: bool) -> Request {
         if has_stopped {
             self.at = Some(now);

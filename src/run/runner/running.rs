@@ -41,7 +41,7 @@ pub(super) struct Running {
     pub(super) pools: Pools,
     pub(super) bus: Arc<Bus>,
     pub(super) messages: Messages,
-    /// How long a stop waits for runs in progress.
+    /// The time that a stop waits for runs in progress.
     pub(super) limit: Duration,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) shutdown: Shutdown,

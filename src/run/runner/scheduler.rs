@@ -154,7 +154,7 @@ impl Scheduler {
     /// Stops on another thread, or here if none can be started.
     fn stop_elsewhere(self, hint: &'static str) -> OneShot<Result<(), StopError>> {
         let (outcome, place) = (OneShot::new(), Arc::new(Mutex::new(Some(self))));
-        let (given, from) = (outcome.clone(), Arc::clone(&place));
+        let (result, from) = (outcome.clone(), Arc::clone(&place));
         let take = |place: &Mutex<Option<Self>>| {
             place.lock().unwrap_or_else(PoisonError::into_inner).take()
         };
@@ -163,7 +163,7 @@ impl Scheduler {
             let Some(scheduler) = take(&from) else { return };
             let failed = scheduler.running.too_late(&[]);
             let stopped = catch(|| scheduler.drain(hint));
-            given.set(stopped.unwrap_or(Err(failed)));
+            result.set(stopped.unwrap_or(Err(failed)));
         });
         if spawned.is_err()
             && let Some(scheduler) = take(&place)

@@ -1,4 +1,4 @@
-//! What signals did to the process before the scheduler handled them: the dispositions of `signal(7)`.
+//! The dispositions of signals before the scheduler handled them (`signal(7)`).
 
 use std::fs;
 

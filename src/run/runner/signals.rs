@@ -48,7 +48,7 @@ struct Shared {
     is_installed: bool,
     /// True if a scheduler has the signals, or is about to.
     is_held: bool,
-    /// Given at the first signal.
+    /// SettingsInput at the first signal.
     waiting: Option<OneShot<()>>,
     /// Of any scheduler: a signal may be repeated when the scheduler has stopped already.
     first: FirstSignal,
@@ -104,9 +104,9 @@ fn shared() -> MutexGuard<'static, Shared> {
 #[cfg(unix)]
 fn install() -> io::Result<()> {
     let before = SignalStates::read();
-    let (give, given) = mpsc::channel::<signal_hook::iterator::Signals>();
+    let (hand, handed) = mpsc::channel::<signal_hook::iterator::Signals>();
     let handle_signals = move || {
-        let Ok(mut signals) = given.recv() else { return };
+        let Ok(mut signals) = handed.recv() else { return };
         for signal in signals.forever() {
             on_signal(|| {
                 // A handler of the program has been called already, and an ignored signal does nothing.
@@ -119,7 +119,7 @@ fn install() -> io::Result<()> {
     // Start the thread first: without it the handler would swallow the signals.
     thread::Builder::new().name("scheduler-signals".to_owned()).spawn(handle_signals)?;
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    give.send(signals).map_err(io::Error::other)
+    hand.send(signals).map_err(io::Error::other)
 }
 
 #[cfg(not(unix))]

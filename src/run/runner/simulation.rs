@@ -1,4 +1,4 @@
-//! What a simulation replaces in a scheduler.
+//! The parts of a scheduler that a simulation replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use scheduler_core::VirtualWorkers;
 use crate::observe::Listener;
 use crate::run::inject::Call;
 
-/// What a simulated node has in place of threads and chance.
+/// The worker, the number and the name of a simulated node.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
 pub(crate) struct SimulatedNode {
@@ -16,7 +16,7 @@ pub(crate) struct SimulatedNode {
     pub(crate) workers: VirtualWorkers,
     /// Which node of the simulation it is. Each draws other numbers.
     pub(crate) number: u64,
-    /// What its process is called.
+    /// The name of its process.
     pub(crate) label: String,
 }
 
@@ -25,7 +25,7 @@ pub(crate) trait Simulation: fmt::Debug + Send + Sync {
     /// The workers of one more pool.
     fn workers(&self) -> VirtualWorkers;
 
-    /// What the node has in place of threads and chance.
+    /// The worker, the number and the name of the node.
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
     fn node(&self) -> SimulatedNode;
 

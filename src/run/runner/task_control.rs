@@ -148,7 +148,7 @@ impl TaskControl {
         self.control.reschedule(rule)
     }
 
-    /// What [`reschedule`](Self::reschedule) would give the task: the rule in words, and its next fire times. Nothing changes.
+    /// Previews [`reschedule`](Self::reschedule): the rule in words, and its next fire times. Nothing changes.
     ///
     /// ```rust
     /// use scheduler::{Schedule, Scheduler};
@@ -179,7 +179,7 @@ impl TaskControl {
         })
     }
 
-    /// Whether a store keeps the task's schedule and runs, for all processes. Its pauses, manual runs and rule are those of
+    /// Returns true if a store keeps the task's schedule and runs, for all processes. Its pauses, manual runs and rule are in
     /// [`Tasks::jobs`](super::Tasks::jobs).
     #[must_use]
     pub fn is_durable(&self) -> bool {
@@ -272,7 +272,7 @@ impl TaskControl {
         self.control.wait_for(until, limit)
     }
 
-    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: use that of the runtime,
+    /// As [`wait_for`](Self::wait_for), without blocking the calling thread, and without a limit: use one of the runtime,
     /// such as `tokio::time::timeout`.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ impl fmt::Debug for TaskControl {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preview {
-    /// What kind of rule it is.
+    /// The kind of the rule.
     pub kind: RuleKind,
     /// The rule as people read it, such as `0 0 9 * * * (09:00, every day) in Europe/Berlin`.
     pub rule: Arc<str>,

@@ -85,7 +85,7 @@ impl Tasks {
     /// ```
     #[doc(alias = "GroupMatcher")]
     pub fn tagged(&self, tag: &str) -> Tagged {
-        let has_tag = |task: &Control| task.facts().tags.iter().any(|own| **own == *tag);
+        let has_tag = |task: &Control| task.facts().tags.iter().any(|known| **known == *tag);
         let tasks = self.table.all().into_iter().filter(has_tag);
         Tagged::new(tasks.map(|task| self.control(task)).collect())
     }

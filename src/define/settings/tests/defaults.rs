@@ -105,11 +105,11 @@ fn what_is_wrong_with_a_default_is_said_once() {
 fn the_builder_gives_the_lowest_defaults() {
     let load = |defaults: &[(Attribute, &str)], toml: &str| {
         let defaults = defaults.iter().map(|(attribute, text)| (*attribute, (*text).to_owned()));
-        Settings::load(Given {
+        Settings::load(SettingsInput {
             defaults: defaults.collect(),
             environment: Environment::default(),
             text: Some(("scheduler.toml".to_owned(), toml.to_owned())),
-            ..Given::of_process()
+            ..SettingsInput::of_process()
         })
         .expect("readable")
     };

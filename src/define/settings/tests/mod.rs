@@ -1,10 +1,7 @@
 //! Settings as a whole: many places, one answer, all faults.
 //!
-//! # What this room is for
-//!
-//! Each file holds one idea of the room: which place counts, which keys there are and where, what stands in place of
-//! a placeholder, which values are bad, what the dry run shows. `places` has the tasks and the places that
-//! all of them are about.
+//! Each file tests one idea: the precedence of places, the keys, placeholders, bad values, the dry run. `places` has the
+//! tasks and the places of all of them.
 
 mod defaults;
 mod dry_run;

@@ -1,4 +1,4 @@
-//! Placeholders: where their values are found, and what is said of those that have none.
+//! Placeholders: the places of their values, and the faults of those without a value.
 
 use scheduler_expr::Attribute;
 

@@ -1,4 +1,4 @@
-//! Two tasks, and settings from several places, none of which needs a disk.
+//! Two tasks, and settings from several places without a disk.
 
 use std::io;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn tasks() -> [Definition; 2] {
     ]
 }
 
-/// All that counts, of all tasks at once.
+/// The effective settings of all tasks.
 pub(super) struct Outcome {
     pub(super) applied: Applied,
     pub(super) pools: Vec<(String, PoolSettings)>,
@@ -71,7 +71,7 @@ pub(super) fn missing(_: &Path) -> io::Result<String> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Settings from three places, none of which needs a disk.
+/// Settings from three places without a disk.
 #[derive(Default)]
 pub(super) struct Places<'a> {
     pub(super) set: &'a [(&'a str, &'a str)],
@@ -82,7 +82,7 @@ pub(super) struct Places<'a> {
 impl Places<'_> {
     pub(super) fn load(&self) -> Result<Settings, Vec<SettingsError>> {
         let set = self.set.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
-        Settings::load(Given {
+        Settings::load(SettingsInput {
             set: set.collect(),
             environment: self.env.iter().copied().collect(),
             text: Some(("scheduler.toml".to_owned(), self.toml.to_owned())),

@@ -56,7 +56,7 @@ fn a_file_named_in_the_environment_stands_above_the_usual_one() {
     }
     let load = |path: &'static str| {
         let environment = [(FILE_VARIABLE, path)].into_iter().collect();
-        Settings::load(Given {
+        Settings::load(SettingsInput {
             set: Vec::new(),
             environment,
             text: None,
@@ -81,7 +81,7 @@ fn a_real_file_is_read() {
     let path = std::env::temp_dir().join(format!("settings-{}.toml", std::process::id()));
     std::fs::write(&path, "[scheduler]\nzone = \"UTC\"\n").expect("a writable folder");
     let environment = [(FILE_VARIABLE, path.to_str().expect("a plain path"))].into_iter().collect();
-    let loaded = Settings::load(Given { environment, ..Given::of_process() });
+    let loaded = Settings::load(SettingsInput { environment, ..SettingsInput::of_process() });
     std::fs::remove_file(&path).expect("the file is there");
     let applied = apply(&loaded.expect("a readable file"), &[], &[]).applied;
     assert_eq!(applied.globals.zone.as_deref(), Some("UTC"));

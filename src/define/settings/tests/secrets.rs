@@ -6,7 +6,7 @@ use crate::define::settings::*;
 /// A value that no attribute takes, in a form that parsers quote.
 const VALUE: &str = "hunter2 * x";
 
-/// All that is said of these places, none of which shows the value.
+/// All messages about these places; none shows the value.
 #[track_caller]
 fn unseen(places: &Places<'_>) -> String {
     let applied = places.apply();

@@ -82,7 +82,7 @@ fn f_cf2_bad_values_of_tasks_name_the_attribute_the_source_and_an_example() {
     );
 }
 
-/// What `places` say of the fixed delay of the second task, refused.
+/// The fault of the fixed delay of the second task in `places`.
 fn blamed(places: &Places<'_>) -> String {
     let purge = places.apply().tasks.remove(1);
     let text = &purge.get(Attribute::FixedDelay).expect("a value").text;
@@ -141,7 +141,7 @@ fn f_cf2_a_variable_that_is_not_utf_8_matters_only_when_asked_for() {
     use std::os::unix::ffi::OsStringExt;
     let faults = |variable: &str| {
         let broken = OsString::from_vec(vec![0xFF, 0xFE]);
-        let settings = Settings::load(Given {
+        let settings = Settings::load(SettingsInput {
             set: vec![("zone".to_owned(), "${MY_ZONE:UTC}".to_owned())],
             environment: [(variable, broken)].into_iter().collect(),
             defaults: Vec::new(),

@@ -54,7 +54,7 @@ impl ToTokens for Value {
 
 /// An option that was given.
 #[derive(Clone)]
-pub(crate) struct Given {
+pub(crate) struct WrittenOption {
     pub(crate) key: Key,
     /// The option's name, with its place in the source.
     pub(crate) word: Ident,
@@ -65,20 +65,20 @@ pub(crate) struct Given {
 /// The options of one annotation, in their order; those inside of another option come before it.
 #[derive(Default)]
 pub(crate) struct Args {
-    pub(super) given: Vec<Given>,
+    pub(super) options: Vec<WrittenOption>,
     /// True if a part could not be read as an option: then a missing option is no fault.
     pub(crate) is_incomplete: bool,
 }
 
 impl Args {
     /// All options that were given.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Given> {
-        self.given.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WrittenOption> {
+        self.options.iter()
     }
 
     /// The option, if it was given.
-    pub(crate) fn get(&self, key: Key) -> Option<&Given> {
-        self.given.iter().find(|given| given.key == key)
+    pub(crate) fn get(&self, key: Key) -> Option<&WrittenOption> {
+        self.options.iter().find(|option| option.key == key)
     }
 
     /// The value of an option, if it could be read.
@@ -87,9 +87,9 @@ impl Args {
     }
 
     /// The options that are rules, in their order.
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &Given> {
-        self.given.iter().filter(|given| {
-            matches!(given.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &WrittenOption> {
+        self.options.iter().filter(|option| {
+            matches!(option.key, Key::Attribute(attribute) if attribute.row().role == Role::Rule)
         })
     }
 }
