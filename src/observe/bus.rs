@@ -1,4 +1,4 @@
-//! Delivers each event to the reporter, the bridges and the listeners, and contains their panics.
+//! Delivers events to the reporter, the bridges and the listeners.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,7 +137,7 @@ impl Bus {
         self.delivery.as_ref().map_or(0, Delivery::give_up)
     }
 
-    /// Ends the thread for listeners once it has delivered what waits. Does not wait for it.
+    /// Ends the thread for listeners once it has delivered all waiting items. Does not wait for the thread.
     pub(crate) fn close(&self) {
         self.delivery.iter().for_each(Delivery::close);
     }

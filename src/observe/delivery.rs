@@ -1,4 +1,4 @@
-//! A bounded queue, and who delivers what is in it: a thread of its own, or the caller.
+//! A bounded queue that a thread or the caller delivers.
 
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
@@ -68,7 +68,7 @@ impl<T> Delivery<T> {
         self.queue.give_up()
     }
 
-    /// Ends the thread once it has delivered what waits. Does not wait for it.
+    /// Ends the thread once it has delivered all waiting items. Does not wait for the thread.
     pub(crate) fn close(&self) {
         self.queue.close();
     }

@@ -1,4 +1,4 @@
-//! The events: plain data that keeps no run, no pool and no task alive.
+//! Events: plain data that keeps no run and no task alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::run::RunInfo;
 
 /// Something that happened in a scheduler.
 ///
-/// Times are those of the scheduler's wall clock. A later version may add kinds and fields, so match with `_` and `..`.
+/// Times come from the scheduler's wall clock. A later version may add kinds and fields, so match with `_` and `..`.
 /// [`Display`](std::fmt::Display) writes one line without the time. With the feature `serde`, events serialize.
 ///
 /// ```

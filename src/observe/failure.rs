@@ -114,7 +114,7 @@ impl From<Failure> for Outcome {
     }
 }
 
-/// Why a run, or one attempt of it, failed: texts only, cheap to clone.
+/// The failure of a run or of one attempt: texts only, cheap to clone.
 ///
 /// With the feature `serde` it serializes as `kind`, `message`, `causes` and `place`.
 ///

@@ -1,4 +1,4 @@
-//! The history of a task: its last runs, its counters, and the failed runs in a row.
+//! The history of a task: last runs, counters, failures in a row.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ impl History {
         }
     }
 
-    /// Adds all counts, those of the future included, to a sum; only the first call has an effect.
+    /// Adds all counts, now and later, to a sum; only the first call has an effect.
     pub(crate) fn count_in(&mut self, totals: &SharedTotals) {
         let past = self.0.get_or_insert_default();
         if past.totals.is_none() {

@@ -1,4 +1,4 @@
-//! The log of the program, `tracing` or `log`, which gets the messages if it is installed.
+//! The log of the program: `tracing` or `log`, if one is installed.
 
 use super::fields::Fields;
 #[cfg(any(feature = "tracing", feature = "log"))]

@@ -11,8 +11,8 @@
 //! Every event has `at` and, except those of pools and of the scheduler, `task` (the facts of the task). The in-place
 //! listeners and the reporter get each one. The queue of the program's listeners holds 1,024 events; when it is full,
 //! `first` kinds are dropped when three quarters are taken, `late` ones when fifteen sixteenths are, `last` ones only
-//! when all is. A stop waits for the listeners, but only for a second, and then drops what waits. `Lost` says how many
-//! were dropped. Names and units are those of the feature `serde`: durations are seconds as floating-point numbers,
+//! when all is. A stop waits for the listeners, but only for a second, and then drops the rest. `Lost` has the number of
+//! dropped events. Names and units are as in the feature `serde`: durations are seconds as floating-point numbers,
 //! instants are RFC 3339 in UTC.
 //!
 //! | event | fields | when | dropped |

@@ -1,4 +1,4 @@
-//! Turns the events of a pool into events of the scheduler, and explains late starts.
+//! Turns events of a pool into scheduler events; explains late starts.
 
 use std::fmt;
 use std::sync::Arc;

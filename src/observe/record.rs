@@ -1,4 +1,4 @@
-//! The snapshot of a task as plain data: facts, state, last runs, counters.
+//! Snapshots of tasks and pools, and records of runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ pub enum TaskState {
     /// It is disabled, by `enabled = false` or the cron expression `-`, until it is
     /// [enabled](crate::TaskControl::enable).
     Disabled,
-    /// It has no further fire time: it was a one-time task, or its trigger says so.
+    /// It has no further fire time: it was a one-time task, or its trigger has ended it.
     Completed,
     /// A run failed, and `on_error = "stop"` ended it.
     Failed,

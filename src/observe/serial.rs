@@ -1,4 +1,4 @@
-//! Serialization of events and snapshots, where the derived form differs from the table in `mod.rs`.
+//! Serialization of events and snapshots, beyond the derived form.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Explains a late start: the runs that held the threads of its pool.
+//! Explains a late start by the runs that held the threads.
 //!
 //! A late start is rare, so it may look at all tasks. Recorded in advance is only how long each future was polled.
 

@@ -1,4 +1,4 @@
-//! The bus with listeners that are slow, that panic, and that emit events.
+//! The bus with listeners that are slow, panic, or emit events.
 
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The text of an event: one line, used by the reporter, by logs and by simulations.
+//! The one-line text of an event.
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ struct Outermost<'a>(&'a RefCell<Option<Run>>);
 
 impl Drop for Outermost<'_> {
     fn drop(&mut self) {
-        // Dropping the run may free what belongs to its task, and so comes last.
+        // Dropping the run may free its task, and so comes last.
         drop(self.0.take());
     }
 }

@@ -1,4 +1,4 @@
-//! A run as its task sees it, and as the scheduler handles it.
+//! A run, as its task and the scheduler see it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A job that this process has claimed: from the claim to the end of its run.
+//! A claimed job: from the claim to the end of its run.
 //!
 //! It waits, and then it begins or is withdrawn, whichever comes first. It begins only while the lease of its
 //! session is valid on this machine (R20). Without the feature `durable` there is none.

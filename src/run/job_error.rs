@@ -1,4 +1,4 @@
-//! The errors by which a job is put off, given up or tried again.
+//! Errors by which a job is retried, put off or given up.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The durations of the polls of a future: a long poll blocks its thread.
+//! Durations of polls: a long poll blocks its thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -56,7 +56,7 @@ impl TaskError {
         Self { job_error_kind: Some(kind), ..self }
     }
 
-    /// Returns what it asks for, if it is an error of a job.
+    /// Returns its kind, if it is an error of a job.
     pub(crate) fn job_error_kind(&self) -> Option<JobErrorKind> {
         self.job_error_kind
     }

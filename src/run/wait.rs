@@ -1,4 +1,4 @@
-//! Waits of a run: on the scheduler's clock, and no longer than its time limit.
+//! Waits of a run on the clock of the scheduler.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The bridge to `metrics`: counters, histograms and gauges for each task. `metrics_off` replaces it without the feature.
+//! The bridge to `metrics`: counters, histograms and gauges for each task.
 //!
 //! Each run is measured twice: under names of our own, and as `tasks.scheduled.execution` with the labels that dashboards
 //! for Spring know.

@@ -1,7 +1,7 @@
 //! The runs in progress by task name.
 //!
 //! A task removed during a run and a new one of the same name share their metrics: their runs are counted together, and
-//! the end of the first task does not clear those of the second.
+//! the end of the first task does not clear the runs of the second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};

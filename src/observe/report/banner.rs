@@ -1,4 +1,4 @@
-//! The banner: a line for the scheduler, and one for each task with its rule and its next run.
+//! The banner: a line for the scheduler, and one for each task.
 
 use std::fmt;
 use std::sync::Arc;

@@ -183,7 +183,7 @@ fn blocking(task: &str, is_async: bool) -> String {
     is_async.then(help).unwrap_or_default()
 }
 
-/// Why runs were skipped, and what to do about it.
+/// The reason for skipped runs, and the remedy.
 struct Why {
     reason: String,
     note: String,

@@ -1,4 +1,4 @@
-//! Messages about failed runs and attempts: duration, streak, causes, place and next run.
+//! Messages about failed runs and attempts.
 
 use chrono::{DateTime, Utc};
 

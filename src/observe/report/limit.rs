@@ -1,4 +1,4 @@
-//! Limits messages by a token bucket: a burst in full, then so many a minute, and a count of the others.
+//! Limits messages by a token bucket, and counts the others.
 //!
 //! It goes by the times of the events, so that a simulated day is reported as a real one.
 

@@ -14,7 +14,7 @@ pub(crate) struct Message {
     fields: Fields,
     /// True if `tracing` has it already, inside the span of the attempt.
     is_in_span: bool,
-    /// True if the line says what happens to further successes, which is known when it is printed.
+    /// True if the line mentions further successes: their level is known when it is printed.
     is_of_successes: bool,
 }
 
@@ -53,13 +53,13 @@ impl Message {
         self
     }
 
-    /// Lets the line say what happens to further successes.
+    /// Lets the line mention further successes.
     pub(super) fn of_successes(mut self) -> Self {
         self.is_of_successes = true;
         self
     }
 
-    /// Completes the line by what is known when it is printed.
+    /// Completes the line when it is printed.
     pub(super) fn complete(mut self, is_debug_wanted: bool) -> Self {
         if mem::take(&mut self.is_of_successes) {
             self.line.push_str(match is_debug_wanted {

@@ -76,7 +76,7 @@ impl Messages {
         self.delivery.flush(FLUSH)
     }
 
-    /// Ends the thread once it has printed what waits. Does not wait for it.
+    /// Ends the thread once it has printed all waiting messages. Does not wait for the thread.
     pub(crate) fn close(&self) {
         self.delivery.close();
     }

@@ -1,4 +1,4 @@
-//! The messages of the scheduler: at the start, about failures and warnings, and at the stop.
+//! The messages of the scheduler: start, failures and warnings, stop.
 //!
 //! Without a log the scheduler prints to stderr, or to a function of the program; with `tracing` or `log` installed it logs
 //! there, with fields. The [`Reporter`] is a listener that turns events into [`Message`]s. [`Messages`] prints them in

@@ -56,7 +56,7 @@ struct TaskLog {
     has_succeeded: bool,
     failures: Failures,
     shown: Shown,
-    /// Failed runs in a row, and whether one of them was reported.
+    /// Failed runs in a row, and true if one of them was reported.
     streak: u64,
     is_streak_reported: bool,
 }

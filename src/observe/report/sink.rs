@@ -1,4 +1,4 @@
-//! Where messages go: to a function of the program, to its log, or to stderr.
+//! The sink of messages: a function, the log, or stderr.
 
 use std::io::Write;
 use std::sync::Arc;

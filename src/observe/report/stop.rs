@@ -1,4 +1,4 @@
-//! The messages of a stop: the runs it waits for, those that did not end, and the totals.
+//! The messages of a stop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One call of a task's function: the same code for every kind of task.
+//! One call of a task's function, for every kind of task.
 //!
 //! A plain function is called on the worker that fired. A future is polled there once. If it is pending it continues as a
 //! task of the engine, which is due at once, so the first poll needs no waker.
@@ -179,7 +179,7 @@ fn take_verdict(
 }
 
 impl LockedTask<'_> {
-    /// Releases what gates gave for an attempt that has not begun.
+    /// Releases the permits of an attempt that has not begun.
     fn release_unused(&mut self, permits: Permits) {
         if !permits.is_empty() {
             self.effects.push(Effect::Release(permits, Outcome::Cancelled));

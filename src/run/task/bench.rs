@@ -1,4 +1,4 @@
-//! A scheduled task in a pool of the benchmark's. Only with the feature `__bench`.
+//! A scheduled task for benchmarks, with the feature `__bench`.
 
 use std::sync::Arc;
 use std::time::Duration;

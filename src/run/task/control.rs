@@ -1,4 +1,4 @@
-//! The commands of a task. Each is one transition on the caller's thread.
+//! The commands of a task: each is one transition.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -71,7 +71,7 @@ impl Control {
         self.task.lock().history.count_in(sum);
     }
 
-    /// Returns what is known of the task.
+    /// Returns the facts of the task.
     pub(crate) fn facts(&self) -> Arc<TaskFacts> {
         Arc::clone(&self.task.lock().facts)
     }

@@ -1,4 +1,4 @@
-//! The work that a transition leaves for after the lock: deliver, wake, drop.
+//! Work after the lock: deliver, wake, drop.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -23,7 +23,7 @@ pub(super) struct Effects {
     pub(super) is_late: bool,
 }
 
-/// One of them; they are performed in the order of the variants.
+/// One effect. Effects are performed in the order of the variants.
 pub(super) enum Effect {
     /// The run was asked to stop: its waits end, and its future is polled.
     HeedStop(Run),

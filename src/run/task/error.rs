@@ -53,7 +53,7 @@ impl ControlError {
         Self { task: name.into(), kind: ControlErrorKind::NotFound { why: why.to_owned() } }
     }
 
-    /// The task cannot be given what it was to be given.
+    /// The task refuses the command.
     pub(crate) fn refused(name: &str, why: &str) -> Self {
         Self { task: name.into(), kind: ControlErrorKind::Refused { why: why.to_owned() } }
     }

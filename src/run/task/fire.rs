@@ -1,4 +1,4 @@
-//! The timer of a task: it re-arms itself before it starts a run.
+//! The timer of a task re-arms itself before it starts a run.
 //!
 //! The timer fires; the planner decides; the timer is armed for the next look; then the run is called in place, on the same
 //! worker. So a run that hangs does not hold back its schedule.

@@ -1,4 +1,4 @@
-//! The fire times of one rule: plain arithmetic, without a clock, a policy or the user's code.
+//! The fire times of one rule: plain arithmetic without a clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -317,7 +317,7 @@ impl FireTimes {
         }
     }
 
-    /// Returns true if fire times come by themselves, whatever becomes of those before.
+    /// Returns true if fire times come by themselves, whether earlier ones run or not.
     pub(super) fn goes_on_by_itself(&self) -> bool {
         matches!(self.rule, Rule::FixedRate { .. } | Rule::Cron(_))
     }

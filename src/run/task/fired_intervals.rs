@@ -1,4 +1,4 @@
-//! The intervals of the wall clock whose fire times are decided, so that none comes twice when the clock is set back.
+//! Wall-clock intervals whose fire times are decided.
 //!
 //! A look at the clocks says how much time has passed since the last one. What the wall clock shows beyond that is a jump,
 //! and only as much as has passed counts as fired, on either side of it.
@@ -36,7 +36,7 @@ impl Empty for FiredIntervals {
 }
 
 impl FiredIntervals {
-    /// Marks what has passed between two looks.
+    /// Marks the time that has passed between two looks.
     pub(super) fn advance(&mut self, last: Now, now: Now) {
         let passed = now.tick.since(last.tick);
         let after = |instant: WallTime| instant + Duration::from_nanos(1);

@@ -1,4 +1,4 @@
-//! Gates: hooks that may refuse a run before its first attempt, and learn how it ended.
+//! Gates: hooks that may refuse a run before it starts.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The state of a task behind its lock: planner, runs in progress, history, events on their way.
+//! The state of a task behind its lock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);
 
 /// The state of a task.
 ///
-/// INVARIANT: no code of the user's runs while it is locked: no trigger, body, gate, listener or destructor. At unlock the
+/// INVARIANT: no user code runs while it is locked: no trigger, body, gate, listener or destructor. At unlock the
 /// timer is armed for [`TaskInner::wake`].
 pub(super) struct TaskInner {
     pub(super) facts: Arc<TaskFacts>,
@@ -134,7 +134,7 @@ impl TaskInner {
         self.earlier(planned, now)
     }
 
-    /// Returns the earlier of what is planned and what the runs in progress wait for.
+    /// Returns the earlier of the planned look and the deadlines of the runs in progress.
     fn earlier(&self, planned: Option<Due>, now: Now) -> Option<Due> {
         let is_held = self.end.is_some() || self.planner.paused().is_some();
         let waits_until = |run: &ActiveRun| match run.phase {

@@ -1,4 +1,4 @@
-//! The runs of claimed jobs: by the same code as every other run, but a node decides when one starts.
+//! The runs of claimed jobs, which a node starts.
 
 use std::sync::Arc;
 

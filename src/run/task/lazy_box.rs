@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
-/// A value that takes one word for as long as nobody has changed it. There may be very many tasks.
+/// A value that takes one word until it is changed.
 #[derive(Clone, Debug)]
 pub(super) struct LazyBox<T>(Option<Box<T>>);
 

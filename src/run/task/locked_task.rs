@@ -1,4 +1,4 @@
-//! One transition of a task: lock, settle, decide, arm the timer, unlock, perform the effects.
+//! A transition: lock, settle, decide, arm, unlock, perform effects.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl<'a> LockedTask<'a> {
         effects.perform(task, events);
     }
 
-    /// Reports what the planner has decided, and ends the task if nothing is left to do.
+    /// Reports the planner's decisions, and ends the task if nothing is left to do.
     #[inline]
     fn finish_if_done(&mut self) {
         if self.state.planner.has_news() {

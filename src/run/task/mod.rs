@@ -1,4 +1,4 @@
-//! One scheduled task: when it runs, what happens to runs that overlap, and its commands.
+//! One scheduled task: its schedule, its runs and its commands.
 //!
 //! A [`ScheduledTask`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
 //! does not hold back its schedule. A *run* has one or more *attempts*. An attempt is one call of the function, by the

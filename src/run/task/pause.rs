@@ -23,7 +23,7 @@ impl ActivePause {
         self.until().map_or(Due::NEVER, |until| Due::Wall(until.into()))
     }
 
-    /// Returns what both clocks showed when the pause was over; `None` while it goes on, as it did at the last look.
+    /// Returns the reading of both clocks at the end of the pause; `None` while it goes on, as it did at the last look.
     ///
     /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
     /// that the monotonic clock allows. What came in a pause is never replayed.

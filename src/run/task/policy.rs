@@ -102,7 +102,7 @@ impl Policy {
 
 #[cfg(feature = "durable")]
 impl Policy {
-    /// The policies of a task whose runs are those of jobs: a store decides when one starts, and about further attempts.
+    /// The policies of a task that runs jobs: a store decides when one starts, and about further attempts.
     pub(crate) fn for_jobs(&self) -> Self {
         Self { overlap: Overlap::Allow, timeout: self.timeout, seed: self.seed, ..Self::default() }
     }

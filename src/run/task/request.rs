@@ -1,4 +1,4 @@
-//! Requests for runs beside the schedule: by a person, or by a node for a claimed job.
+//! Requests for runs beside the schedule: manual runs and jobs.
 
 use std::sync::Arc;
 

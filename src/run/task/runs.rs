@@ -1,4 +1,4 @@
-//! The runs of a task: how they start, go on to their next attempt, and end.
+//! The runs of a task: start, next attempt, end.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) struct FinishedRun {
 }
 
 impl LockedTask<'_> {
-    /// Begins what is due, and asks a custom trigger as often as its answers are skipped.
+    /// Begins a due attempt or run, and asks a custom trigger again while its answers are skipped.
     pub(super) fn next_attempt(
         mut self,
         engine: &scheduler_core::Run,
@@ -262,7 +262,7 @@ impl LockedTask<'_> {
         }
     }
 
-    /// Returns what came of an attempt. A run that was asked to stop has stopped, whatever it returned.
+    /// Returns the outcome of an attempt. A run that was asked to stop has stopped, whatever it returned.
     #[cold]
     fn outcome_of(&mut self, index: usize) -> Outcome {
         let timeout = self.state.planner.policy().timeout;
@@ -312,7 +312,7 @@ impl LockedTask<'_> {
         self
     }
 
-    /// Takes a run that is over out, and lets the planner decide what comes after it.
+    /// Removes a run that is over, and lets the planner decide about the next one.
     fn remove_run(&mut self, index: usize, outcome: Outcome) -> FinishedRun {
         let active = self.state.active.remove(index);
         if outcome.is_failure()

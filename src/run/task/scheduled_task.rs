@@ -73,7 +73,7 @@ impl ScheduledTask {
         Now::read(&*self.env.clock)
     }
 
-    /// Delivers events that [`TaskInner::events_to_deliver`] gave, and those of transitions meanwhile. No lock may be held.
+    /// Delivers events that [`TaskInner::events_to_deliver`] gave, and events of transitions meanwhile. No lock may be held.
     pub(super) fn deliver(&self, mut events: Vec<Event>) {
         loop {
             self.env.bus.emit_all(&mut events);
@@ -130,7 +130,7 @@ impl ScheduledTask {
     }
 }
 
-/// The function and what it captures, and the trigger, are the user's: a panic of their destructors is reported.
+/// The function with its captures, and the trigger, are user code: a panic of their destructors is reported.
 impl Drop for ScheduledTask {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);

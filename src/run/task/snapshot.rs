@@ -101,7 +101,7 @@ impl Control {
         Some(ThreadUse { task, held })
     }
 
-    /// Returns what the runs came to.
+    /// Returns the totals of the runs.
     pub(crate) fn totals(&self) -> Totals {
         Totals::from(&self.task.lock().history.counters())
     }

@@ -1,4 +1,4 @@
-//! The fire times of a schedule, computed without running it and without jitter.
+//! The fire times of a schedule, without running it.
 
 use std::sync::Arc;
 use std::time::Duration;

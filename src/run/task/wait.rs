@@ -79,7 +79,7 @@ impl fmt::Display for Until {
     }
 }
 
-/// Waits for what becomes true at the end of a run; leaves no waker behind when it is dropped.
+/// Waits for a condition that a run may make true; leaves no waker behind when it is dropped.
 struct Watch<T> {
     control: Control,
     /// Returns the answer, if there is one.

@@ -1,4 +1,4 @@
-//! Names that try to forge lines, to move the cursor, to write backwards.
+//! Names that try to forge lines or to move the cursor.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,4 @@
-//! What the reporter prints for each event.
-//!
-//! # What this room is for
+//! The messages of the reporter for each event.
 //!
 //! `outcomes` is about the ends of runs, `events` about all other events, `hostile_names` about names that imitate other
 //! text, `printing` about the way to the sink. `console` is a reporter that knows one task.

@@ -1,4 +1,4 @@
-//! How messages come to a sink: in order, by a thread of their own, and not all if it is too slow.
+//! Messages reach a sink in order; a slow one loses some.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Decides which fire times start a run and which are skipped: the policies as plain data.
+//! Decides which fire times start a run: the policies as data.
 //!
 //! **What happens to a fire time depends on the state at that moment**, even if the task looks later. The state changes only
 //! at transitions: a start, the end of a run, pause, resume, run now, reschedule. Each first [settles](Planner::settle) the
@@ -15,7 +15,7 @@
 //! A fire time that is queued is skipped if the task is paused when its run ends.
 //!
 //! The planner reads no clock, takes no lock and calls no user code: [`LockedTask::query_trigger`](super::locked_task::LockedTask::query_trigger)
-//! calls custom triggers. A clone can be advanced, to compute what comes next.
+//! calls custom triggers. A clone can be advanced, to compute the next start.
 //!
 //! | file | content |
 //! |---|---|
@@ -225,7 +225,7 @@ impl Planner {
         self.queries.again_at().map(Due::Tick).or_else(|| Some(self.next?.due))
     }
 
-    /// Decides what a worker starts now, if anything.
+    /// Decides which run a worker starts now, if any.
     pub(super) fn fire(&mut self, now: Now) -> Option<Start> {
         if let Some(fire) = self.in_time(&now) {
             return Some(self.start(fire, None));
@@ -370,7 +370,7 @@ impl Planner {
         self.queries = LazyBox::default();
     }
 
-    /// Applies what has come up to now, without deciding anything that needs a worker.
+    /// Settles the fire times up to now, without deciding anything that needs a worker.
     pub(super) fn look(&mut self, now: Now) {
         self.settle(Limit::UpTo(now), now);
     }

@@ -1,4 +1,4 @@
-//! When the next run starts without further commands: a clone of the planner is advanced.
+//! Finds the next start: advances a clone of the planner.
 
 use scheduler_core::{Due, Now};
 

@@ -1,4 +1,4 @@
-//! Decides about fire times that have come, by the state since the last transition.
+//! Decides about fire times that have come.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::run::task::rule::Rule;
 use crate::run::task::trigger_query::TriggerQuery;
 use scheduler_expr::{Misfire, Overlap};
 
-/// The most ranges of missed fire times that wait; what would begin another is skipped.
+/// The most ranges of missed fire times that wait; further ones are skipped.
 const RANGES_MAX: usize = 1_000;
 
 /// The shortest distance between two reports of skips during one run.
@@ -21,7 +21,7 @@ const REPORT_GAP_MIN: Duration = Duration::from_millis(10);
 const REPORT_GAP_MAX: Duration = Duration::from_secs(1);
 
 impl Planner {
-    /// Applies what has come within a limit, in the state that has held since the last transition. The end of a pause by
+    /// Settles the fire times within a limit, by the state since the last transition. The end of a pause by
     /// its time is one.
     pub(super) fn settle(&mut self, limit: Limit, now: Now) {
         let last = std::mem::replace(&mut self.last_look, now);
@@ -162,7 +162,7 @@ impl Planner {
         self.skip(SkipReason::Misfire, waiting.range);
     }
 
-    /// Skips what waits, but for a one-time task, which a pause only delays.
+    /// Skips the fire times that wait, except for a one-time task, which a pause only delays.
     pub(super) fn skip_waiting(&mut self, reason: SkipReason) {
         if reason == SkipReason::Paused && self.times.is_once() || self.waiting.is_empty() {
             return;
@@ -201,7 +201,7 @@ impl Planner {
         }
     }
 
-    /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after what was skipped.
+    /// A delay begins anew, or the trigger is asked: after a run of the schedule, or after skipped fire times.
     pub(super) fn restart(&mut self, last: Option<(FireTime, Now)>, now: Now) {
         self.restarts = None;
         match self.rule() {

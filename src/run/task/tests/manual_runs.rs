@@ -1,4 +1,4 @@
-//! The handle of a manual run: it resolves in each way in which a run can end.
+//! The handle of a manual run resolves in each way to end.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! So many missed fire times that they are not counted one by one, and triggers that give very many.
+//! Very many missed fire times, counted or not.
 
 use std::sync::Arc;
 

@@ -1,14 +1,12 @@
-//! Every policy, alone and where two meet, on a virtual clock: the tables of the documentation.
+//! Every policy, alone and where two meet, on a virtual clock.
 //!
-//! # What this room is for
-//!
-//! `docs/policies.md` describes what a task does when things do not go as planned; each line of it is held by a case here.
-//! `histories` checks what must hold in any random history of one task, `simulation` in those of several, for years.
+//! `docs/policies.md` describes the policies; each line of it has a case here. `specification` checks random histories of one
+//! task exactly, `simulation` the random lives of several.
 //!
 //! # How to read a log
 //!
 //! A log reads `start 1.5 (1)`: a run started 1.5 s after the beginning, for the fire time of second 1.
-//! `overlap 3 x2`: two fire times were skipped, the later of them that of second 3. Lines are in the order of the events.
+//! `overlap 3 x2`: two fire times were skipped, the later one for second 3. Lines are in the order of the events.
 
 mod attempts;
 mod clocks;

@@ -1,4 +1,4 @@
-//! What meets a pause, and what becomes of it when the pause ends.
+//! Pauses, and what they meet.
 
 use super::stage::*;
 use crate::observe::{Event, EventKind, TaskState};

@@ -1,4 +1,4 @@
-//! The next start, as the events of runs, pauses and rules report it.
+//! The next start, as events report it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! When skips are reported: when they happen, and at growing distances while a run hangs.
+//! Skips are reported at growing distances while a run hangs.
 
 use super::stage::*;
 use crate::run::task::Policy;

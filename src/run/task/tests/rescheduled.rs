@@ -1,4 +1,4 @@
-//! What had come under a rule that another one replaces, and was not started, is skipped with an event.
+//! Fire times of a replaced rule are skipped with an event.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

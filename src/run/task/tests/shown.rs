@@ -1,4 +1,4 @@
-//! What a snapshot shows as the next start is a time at which a run starts.
+//! A snapshot shows a next start at which a run starts.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! A task that is changed between its making and its beginning, or that cannot begin.
+//! A task that is changed before it begins, or cannot begin.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;

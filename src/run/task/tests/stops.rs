@@ -1,4 +1,4 @@
-//! A run that is asked to stop is reported so before it is reported as over.
+//! A stop request is reported before the end of its run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

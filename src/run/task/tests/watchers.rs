@@ -1,4 +1,4 @@
-//! A wait for the runs of a task that is given up leaves no waker behind.
+//! A wait that is given up leaves no waker behind.
 
 use std::future::Future;
 use std::sync::Arc;

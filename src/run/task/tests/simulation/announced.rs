@@ -1,4 +1,4 @@
-//! What was shown as the next start: it is what comes, as long as nobody does anything.
+//! The next start that was shown is the one that comes.
 
 use chrono::{DateTime, Utc};
 

@@ -1,8 +1,6 @@
-//! Whole lives of tasks, drawn from seeds, against what must hold in every one of them.
+//! Random lives of tasks, under a checker.
 //!
-//! # What this room is for
-//!
-//! A seed says everything: the zone and the instant at which it begins, the workers, the tasks with their
+//! A seed decides everything: the zone and the instant at which it begins, the workers, the tasks with their
 //! rules and policies, how each of their attempts goes, and what people and clocks do meanwhile. A world
 //! simulates it on a clock of its own, and each task has a checker, which hears its events and knows nothing of
 //! the planner but what `docs/policies.md` promises:
@@ -17,27 +15,23 @@
 //! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would
 //!   come if the task were resumed.
 //!
-//! What exactly happens to one task, `specification` says.
+//! `specification` checks one task exactly.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `random` | numbers from a seed |
-//! | `plan` | what a seed stands for |
+//! | `plan` | the plan of a seed |
 //! | `times` | the fire times of one rule, and which of them are decided |
-//! | `checker` | what holds for one task |
-//! | `announced` | what was shown as next, and whether it comes |
-//! | `runs` | what holds for its runs in progress |
+//! | `checker` | the promises for one task |
+//! | `announced` | the next start that was shown, and whether it comes |
+//! | `runs` | the promises for its runs in progress |
 //! | `world` | clock, workers, tasks: goes through a plan |
 //! | `random_lives` | many seeds, and bugs that are planted to be found |
 //!
-//! # What it must never do
+//! A checker never asks the planner. The fire times of cron come from the trigger, which
+//! `scheduler-core/tests/cron_properties/` compares with a walk over every second.
 //!
-//! Ask the planner what is right. The fire times of cron are those of the trigger, which
-//! `scheduler-core/tests/cron_properties/` holds against a walk over every second.
-//!
-//! # How a neighbour uses it
-//!
-//! Not at all. `TEST_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
+//! `TEST_SIM_SEEDS=100000 cargo test --release --lib simulation -- --nocapture` simulates
 //! more seeds, and `TEST_SIM_SEED=7` one.
 
 mod announced;

@@ -1,4 +1,4 @@
-//! What a seed stands for: a place and a time, workers, tasks, and what is done to them.
+//! A plan from a seed: start, workers, tasks and operations.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! The runs of one task that are in progress, and what may become of them.
+//! The runs in progress of one task, for its checker.
 
 use std::time::Duration;
 

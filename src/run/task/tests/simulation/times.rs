@@ -1,4 +1,4 @@
-//! The fire times of one rule, and which of them are decided: run, or skipped.
+//! The fire times of one rule, and which are decided.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,29 +1,23 @@
-//! The planner, and the task with it, against a specification that is written from the documentation alone.
+//! The planner and the task against a specification from the documentation.
 //!
-//! # What this room is for
-//!
-//! A seed says which rule and policies a task has, how long its runs take, and what happens to it: time passes, no worker
+//! A seed decides which rule and policies a task has, how long its runs take, and what happens to it: time passes, no worker
 //! takes a step for a while, it is paused, resumed, run or rescheduled by hand, the wall clock is set. The specification goes
 //! through that one step of time after the other, and keeps every fire time by itself. After each transition both have to
 //! agree: what starts, for which fire time; what is skipped, and for what; what is refused; when a worker has to look; what
 //! is shown as next; whether the task is over.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `history` | what a seed stands for |
-//! | `model` | what one task does |
+//! | `history` | the plan of a seed |
+//! | `model` | one task, one step of time after the other |
 //! | `rules` | its fire times, one after the other |
 //! | `world` | the planner beside it, also where clocks are set: every step is looked at there |
 //! | `scheduled_task` | the task on virtual workers beside it |
 //! | `planted` | bugs of the specification, each of which has to be noticed |
 //!
-//! # What it must never do
+//! The specification takes no arithmetic from the planner: nobody would notice a common mistake.
 //!
-//! Take its arithmetic from the planner: what both get wrong nobody notices.
-//!
-//! # How a neighbour uses it
-//!
-//! Not at all. `TEST_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
+//! `TEST_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
 //! more seeds, from `TEST_SIM_FIRST` on.
 #![expect(clippy::print_stderr, reason = "how much was compared is printed for runs of many seeds")]
 

@@ -1,4 +1,4 @@
-//! The task with its planner, on virtual workers, against the specification: what is started and reported, at every step.
+//! The task on virtual workers against the specification.
 
 use std::time::Duration;
 

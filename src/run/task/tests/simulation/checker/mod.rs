@@ -1,13 +1,7 @@
-//! What holds for one task: it hears the events, is told of what others do, and finds what is wrong.
+//! The checker of one task: it hears events and finds faults.
 //!
-//! # What this room is for
-//!
-//! Here is what follows from an event; `others` has what others do to the task, and what has to hold when all
-//! are through.
-//!
-//! # What it must never do
-//!
-//! Panic: it keeps the first thing that is wrong, and the world asks for it.
+//! This file handles events; `others` handles commands to the task and the checks at rest. A checker never panics: it keeps
+//! the first fault, and the world asks for it.
 
 mod others;
 

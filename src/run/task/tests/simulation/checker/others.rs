@@ -1,4 +1,4 @@
-//! What the checker of a task is told of what others do to it, and what it looks at when they are through.
+//! Commands to a task and steps of its clock, for its checker.
 
 use super::*;
 use crate::run::task::inner::WALL_CHECK;
