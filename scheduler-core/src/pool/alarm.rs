@@ -54,7 +54,7 @@ impl ScheduledThreadPool {
         let handle = TaskHandle::new(Arc::clone(&block) as _);
         // The time of the start is not needed yet.
         let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
-        match state.put_in(block, submission) {
+        match state.push_to_inbox(block, submission) {
             Ok(follow_up) => _ = state.run_follow_up(follow_up),
             Err(refused) => {
                 refused.withdraw();

@@ -69,7 +69,7 @@ impl ScheduledThreadPool {
     #[must_use]
     pub fn await_termination(&self, limit: Duration) -> bool {
         let run = Run::current();
-        if self.state().waits_for_itself(run.as_ref()) {
+        if self.state().would_deadlock(run.as_ref()) {
             return self.is_terminated();
         }
         let _interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
@@ -88,7 +88,7 @@ impl ScheduledThreadPool {
     /// a shutdown cancels.
     pub fn close(&self) -> Result<(), Error> {
         let run = Run::current();
-        if self.state().waits_for_itself(run.as_ref()) {
+        if self.state().would_deadlock(run.as_ref()) {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();

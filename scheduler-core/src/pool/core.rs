@@ -53,7 +53,7 @@ pub(super) struct Worker {
     /// Since when it has had nothing to run.
     pub(super) idle_since: Option<Tick>,
     /// The same before it took an entry: a dead one is nothing to run.
-    was_idle_since: Option<Tick>,
+    idle_since_before: Option<Tick>,
     /// True if it is, or was, among the sleepers.
     pub(super) is_parked: bool,
     pub(super) done: Done,
@@ -101,7 +101,7 @@ impl Worker {
         Self {
             member,
             idle_since: None,
-            was_idle_since: None,
+            idle_since_before: None,
             is_parked: false,
             done: Done::Nothing,
         }
@@ -132,7 +132,7 @@ impl Core {
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline]
-    pub(super) fn take_quickly(&mut self, worker: &mut Worker) -> Option<Taken> {
+    pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<Taken> {
         let is_plain = !worker.is_parked
             && matches!(worker.done, Done::Nothing)
             && self.sleepers.is_empty()
@@ -150,7 +150,7 @@ impl Core {
         effects: &mut Effects,
     ) -> Take {
         if std::mem::take(&mut worker.is_parked) {
-            self.sleepers.arrive(worker.member.number);
+            self.sleepers.unpark(worker.member.number);
         }
         self.settle(worker, effects);
         if effects.calls() > 0 {
@@ -169,13 +169,13 @@ impl Core {
         self.known = self.known.max(now.tick);
         self.call_if_set_back(now, effects);
         if effects.calls() > 0 {
-            self.cover(effects);
+            self.ensure_lookout(effects);
             return Take::Retry;
         }
         if let Some((entry, is_wall)) = self.pop(now) {
             return self.take(worker, entry, is_wall, effects);
         }
-        self.rest(worker, now, effects)
+        self.park_or_leave(worker, now, effects)
     }
 
     /// Takes the first entry that is due on either clock; returns whether it is one of the wall clock.
@@ -197,7 +197,7 @@ impl Core {
         effects: &mut Effects,
     ) -> Take {
         if !self.sleepers.is_empty() {
-            self.cover_after_take(effects);
+            self.cover_next(effects);
         }
         Take::Run(self.begin(worker, entry, is_wall))
     }
@@ -207,13 +207,13 @@ impl Core {
         let kind = kind_of(entry.key);
         self.alarms -= usize::from(kind == Kind::Alarm);
         worker.member.tally.begin(kind);
-        worker.was_idle_since = worker.idle_since.take();
+        worker.idle_since_before = worker.idle_since.take();
         let due = if is_wall { wall_of(entry.key) } else { tick_of(entry.key) };
         Taken { item: entry.item, kind, due }
     }
 
     /// Lets a worker leave that may, or sleep.
-    fn rest(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Take {
+    fn park_or_leave(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Take {
         let may_leave = self.workers.live() > 1 || self.is_empty();
         let idle_since = *worker.idle_since.get_or_insert(now.tick);
         let leaves_at = if may_leave { self.workers.leaves_at(idle_since) } else { Tick::MAX };
@@ -234,7 +234,7 @@ impl Core {
     fn leave(&mut self, worker: &Worker, effects: &mut Effects) -> Take {
         self.workers.remove(worker.member.number);
         if self.state == RunState::Running {
-            self.cover(effects);
+            self.ensure_lookout(effects);
         } else {
             self.sleepers.wake_one(&mut effects.wake);
             self.try_terminate(effects);
@@ -262,7 +262,7 @@ impl Core {
     }
 
     /// Wakes a sleeper, unless one looks in time for the first entry. A busy worker looks before it sleeps.
-    pub(super) fn cover(&mut self, effects: &mut Effects) {
+    pub(super) fn ensure_lookout(&mut self, effects: &mut Effects) {
         if !self.sleepers.is_empty() {
             let look = self.first_look();
             self.sleepers.wake_for(look, &mut effects.wake);
@@ -270,7 +270,7 @@ impl Core {
     }
 
     /// The same when a worker has just looked, which has a head start.
-    fn cover_after_take(&mut self, effects: &mut Effects) {
+    fn cover_next(&mut self, effects: &mut Effects) {
         let look = self.first_look();
         if look != Tick::MAX {
             let look = self.timer_slack.look_after(self.known, look);
@@ -279,19 +279,19 @@ impl Core {
     }
 
     /// Starts a worker if there are too few, and ensures that one looks in time.
-    pub(super) fn attend(&mut self, effects: &mut Effects) {
+    pub(super) fn ensure_workers(&mut self, effects: &mut Effects) {
         if self.wants_worker() {
             self.start_worker(effects);
         }
-        self.cover(effects);
+        self.ensure_lookout(effects);
     }
 
     /// Sees to what came during a step, after which its submitter would have been asked for more.
-    pub(super) fn came_late(&mut self, effects: &mut Effects) {
+    pub(super) fn handle_late_submissions(&mut self, effects: &mut Effects) {
         if self.is_terminating {
             self.remove_where(effects, |_, _| true);
         } else {
-            self.attend(effects);
+            self.ensure_workers(effects);
         }
     }
 
@@ -320,17 +320,17 @@ impl Core {
             Done::FoundNothing { kind, was_dead } => {
                 worker.member.tally.end(kind, false);
                 if was_dead {
-                    worker.idle_since = worker.was_idle_since;
+                    worker.idle_since = worker.idle_since_before;
                     self.count_dead(kind, -1);
                 }
                 self.after_removal(effects);
             }
-            Done::Recurs(item, due) => self.take_back(item, due, effects),
+            Done::Recurs(item, due) => self.requeue(item, due, effects),
         }
     }
 
     /// Takes a task back in that has been run and is due again.
-    pub(super) fn take_back(&mut self, item: Item, due: Tick, effects: &mut Effects) {
+    pub(super) fn requeue(&mut self, item: Item, due: Tick, effects: &mut Effects) {
         if !may_run(self.state, Kind::Recurring, false, self.policy) {
             self.cancel(item, effects);
         } else if item.enqueue() {
@@ -347,7 +347,7 @@ impl Core {
     }
 
     /// Puts in what submitters have brought.
-    pub(super) fn enter(&mut self, collected: &mut Collected) {
+    pub(super) fn enqueue(&mut self, collected: &mut Collected) {
         self.known = self.known.max(collected.now);
         self.submit_state.wake_before = collected.wake_before;
         self.wall_queue.note_offset(collected.offset);
@@ -391,7 +391,7 @@ impl Core {
         self.known = self.known.max(now);
         let key = key(now.as_nanos(), item.id(), Kind::Resumed);
         self.queue.push(Entry { key, item }, self.known.as_nanos());
-        self.attend(effects);
+        self.ensure_workers(effects);
     }
 
     /// Forgets a suspended run whose task was cancelled.
@@ -421,7 +421,7 @@ impl Core {
     }
 
     /// Notes that so many calls were made.
-    pub(super) fn called(&mut self, count: usize, effects: &mut Effects) {
+    pub(super) fn calls_done(&mut self, count: usize, effects: &mut Effects) {
         self.calls -= count;
         self.after_removal(effects);
         self.try_terminate(effects);
@@ -433,7 +433,7 @@ impl Core {
     /// Removes a worker whose thread did not start, or has died; the latter is replaced if there is work.
     pub(super) fn lose_worker(&mut self, worker: &WorkerLoss, effects: &mut Effects) {
         if worker.was_parked {
-            self.sleepers.arrive(worker.number);
+            self.sleepers.unpark(worker.number);
         }
         if !self.workers.remove(worker.number) {
             return;
@@ -441,7 +441,7 @@ impl Core {
         if worker.is_replaced && self.state <= RunState::ShuttingDown && !self.is_empty() {
             self.start_worker(effects);
         }
-        self.cover(effects);
+        self.ensure_lookout(effects);
         if self.workers.live() == 0 {
             self.abandon_what_waits(effects);
         }

@@ -50,7 +50,7 @@ pub(super) enum FollowUp {
     /// Nothing: a worker will look in time.
     Nothing,
     /// A worker is to be woken or started.
-    Attend,
+    EnsureWorkers,
     /// The submissions are to be moved to the queue.
     Collect,
 }
@@ -103,7 +103,7 @@ impl Inbox {
         if needs_worker || self.submit_state.is_short {
             // Whoever is woken looks at all that comes meanwhile.
             self.submit_state.wake_before = Tick::ZERO;
-            FollowUp::Attend
+            FollowUp::EnsureWorkers
         } else if self.entries.len() >= MANY {
             FollowUp::Collect
         } else {

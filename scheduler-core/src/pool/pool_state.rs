@@ -57,8 +57,8 @@ struct Locked {
     core: Core,
     /// Room for what is collected; empty between steps.
     collected: Collected,
-    /// True if the pool hears of each entry that dies, as its tasks know it.
-    hears: bool,
+    /// True if the pool wants_death_notices of each entry that dies, as its tasks know it.
+    wants_death_notices: bool,
 }
 
 /// A sweep of so many entries keeps its capacity for the next one.
@@ -94,7 +94,11 @@ impl PoolState {
         let is_heard = parts.announcer.is_heard();
         let is_silent = !is_heard && !parts.hooks.surround_runs();
         let slack = parts.core.timer_slack.slack;
-        let locked = Locked { core: parts.core, collected: Collected::default(), hears: false };
+        let locked = Locked {
+            core: parts.core,
+            collected: Collected::default(),
+            wants_death_notices: false,
+        };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
             let pool = Weak::clone(me) as Weak<dyn TaskPool>;
             let clock = Arc::clone(&parts.clock);
@@ -163,15 +167,19 @@ impl PoolState {
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline(always)]
-    pub(super) fn take_quickly(&self, worker: &mut Worker, effects: &mut Effects) -> Option<Taken> {
+    pub(super) fn try_take_fast(
+        &self,
+        worker: &mut Worker,
+        effects: &mut Effects,
+    ) -> Option<Taken> {
         let mut locked = self.core.lock();
         if self.is_filled.load(Ordering::Acquire) {
             self.collect_inbox(&mut locked);
         }
-        if !self.link.dead.is_quiet(locked.hears) {
+        if !self.link.dead.is_quiet(locked.wants_death_notices) {
             self.collect_dead(&mut locked, effects);
         }
-        if effects.is_empty() { locked.core.take_quickly(worker) } else { None }
+        if effects.is_empty() { locked.core.try_take_fast(worker) } else { None }
     }
 
     /// The next action of a worker.
@@ -206,11 +214,11 @@ impl PoolState {
     /// Brings to the core what submitters and cancellers left for it.
     fn collect(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
         // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen. So in
-        // `take_quickly`.
+        // `try_take_fast`.
         if self.is_filled.load(Ordering::Acquire) {
             self.collect_inbox(locked);
         }
-        if !self.link.dead.is_quiet(locked.hears) {
+        if !self.link.dead.is_quiet(locked.wants_death_notices) {
             self.collect_dead(locked, effects);
         }
     }
@@ -222,7 +230,7 @@ impl PoolState {
             self.is_filled.store(false, Ordering::Release);
             inbox.collect(collected);
         }
-        core.enter(collected);
+        core.enqueue(collected);
     }
 
     #[cold]
@@ -230,7 +238,7 @@ impl PoolState {
         if effects.release.capacity() == 0 {
             effects.release = std::mem::take(&mut *self.spare.lock());
         }
-        let dead = self.link.dead.take(locked.hears);
+        let dead = self.link.dead.take(locked.wants_death_notices);
         locked.core.note_dead(dead, effects);
     }
 
@@ -241,10 +249,10 @@ impl PoolState {
     #[inline]
     fn publish(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
         loop {
-            let hears = locked.core.hears_of_deaths();
-            if hears != locked.hears {
-                locked.hears = hears;
-                locked.core.note_dead(self.link.dead.take(hears), effects);
+            let wants_death_notices = locked.core.wants_death_notices();
+            if wants_death_notices != locked.wants_death_notices {
+                locked.wants_death_notices = wants_death_notices;
+                locked.core.note_dead(self.link.dead.take(wants_death_notices), effects);
                 continue;
             }
             let submit_state = locked.core.submit_state();
@@ -256,7 +264,7 @@ impl PoolState {
                 return;
             }
             self.collect(locked, effects);
-            locked.core.came_late(effects);
+            locked.core.handle_late_submissions(effects);
         }
     }
 
@@ -272,7 +280,7 @@ impl PoolState {
         match follow_up {
             FollowUp::Nothing => Starts::default(),
             FollowUp::Collect => self.step_and_count(|_, _| ()).1,
-            FollowUp::Attend => self.step_and_count(Core::attend).1,
+            FollowUp::EnsureWorkers => self.step_and_count(Core::ensure_workers).1,
         }
     }
 
@@ -366,7 +374,7 @@ impl PoolState {
 
     /// Returns true if the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of
     /// its workers, which calls others beside its tasks, too, or is dropping tasks that it cancels.
-    pub(super) fn waits_for_itself(&self, run: Option<&Run>) -> bool {
+    pub(super) fn would_deadlock(&self, run: Option<&Run>) -> bool {
         let me = self.address();
         run.is_some_and(|run| run.is_of(me))
             || current::holds_up(me, None)
@@ -446,7 +454,7 @@ impl PoolState {
         let cancel = |task: Item| Some((task.cancel()?, task));
         let ended: Vec<_> =
             current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
-        self.step(|core, effects| core.called(count, effects));
+        self.step(|core, effects| core.calls_done(count, effects));
         for (cancelled, task) in ended {
             let was_waiting = cancelled.was_waiting;
             cancelled.notify();
@@ -463,7 +471,7 @@ impl PoolState {
             let now = Now::read(&*self.clock);
             if let Some(timer) = left.timers.pop_front() {
                 timer.clock_set_back(now);
-                self.step(|core, effects| core.called(1, effects));
+                self.step(|core, effects| core.calls_done(1, effects));
             }
         }
     }
@@ -479,7 +487,7 @@ impl Drop for SetBackCalls<'_> {
     fn drop(&mut self) {
         for timer in self.timers.drain(..) {
             self.state.cancel(&timer);
-            self.state.step(|core, effects| core.called(1, effects));
+            self.state.step(|core, effects| core.calls_done(1, effects));
         }
     }
 }

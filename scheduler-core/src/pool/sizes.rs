@@ -175,7 +175,7 @@ impl Core {
     }
 
     /// Returns true if the pool wants to hear of each entry that dies: somebody may wait for the last one.
-    pub(super) fn hears_of_deaths(&self) -> bool {
+    pub(super) fn wants_death_notices(&self) -> bool {
         self.state != RunState::Running || self.workers.is_timed()
     }
 }

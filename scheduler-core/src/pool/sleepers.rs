@@ -71,7 +71,7 @@ impl Sleepers {
     }
 
     /// Notes that a worker that slept looks, or is gone.
-    pub(super) fn arrive(&mut self, worker: WorkerNumber) {
+    pub(super) fn unpark(&mut self, worker: WorkerNumber) {
         match self.list.iter().position(|sleeper| sleeper.worker == worker) {
             Some(index) => _ = self.list.remove(index),
             None => self.woken -= 1,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(park(&mut sleepers, 2, 50, 60), tick(60));
         assert_eq!(park(&mut sleepers, 3, 50, 60), Tick::MAX);
         assert_eq!(sleepers.wake_before(Duration::ZERO), tick(50));
-        sleepers.arrive(1);
+        sleepers.unpark(1);
         assert_eq!(park(&mut sleepers, 1, 60, 70), tick(70), "they take turns");
     }
 
@@ -163,7 +163,7 @@ mod tests {
         sleepers.wake_for(tick(40), &mut wake);
         sleepers.wake_for(tick(30), &mut wake);
         assert_eq!((wake.len(), sleepers.wake_before(Duration::ZERO)), (1, Tick::ZERO));
-        sleepers.arrive(3);
+        sleepers.unpark(3);
         assert_eq!(sleepers.first_look(), tick(50));
     }
 

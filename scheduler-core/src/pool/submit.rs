@@ -184,7 +184,7 @@ impl ScheduledThreadPool {
     {
         let handle = TaskHandle::new(Arc::clone(&block) as Arc<dyn Awaited<T>>);
         watch(&handle);
-        let follow_up = match self.state().put_in(block, submission) {
+        let follow_up = match self.state().push_to_inbox(block, submission) {
             Ok(FollowUp::Nothing) => return Ok(handle),
             Ok(follow_up) => follow_up,
             Err(refused) => {
@@ -234,7 +234,7 @@ pub(super) struct Submission {
 impl PoolState {
     /// Puts a task into the inbox, or hands it back if the pool takes none.
     #[inline]
-    pub(super) fn put_in<A: AnyTask + 'static>(
+    pub(super) fn push_to_inbox<A: AnyTask + 'static>(
         &self,
         task: Arc<A>,
         submission: Submission,

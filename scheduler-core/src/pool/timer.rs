@@ -108,7 +108,7 @@ impl Run {
             handle.cancel();
             return handle;
         }
-        match state.put_in(block, submission) {
+        match state.push_to_inbox(block, submission) {
             Ok(follow_up) => _ = state.run_follow_up(follow_up),
             Err(refused) => {
                 refused.withdraw();

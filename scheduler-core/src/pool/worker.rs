@@ -42,7 +42,7 @@ impl WorkerLoop {
     #[inline]
     pub(super) fn step(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
         if !self.worker.is_parked
-            && let Some(taken) = state.take_quickly(&mut self.worker, &mut self.effects)
+            && let Some(taken) = state.try_take_fast(&mut self.worker, &mut self.effects)
         {
             return self.run(state, taken, None, thread);
         }
@@ -127,7 +127,7 @@ impl WorkerLoop {
         let (after_run, _) = thread.enter(run, |run| run.task().settle(run, rest, &**state));
         tally.end(kind, true);
         if let AfterRun::Requeue(due) = after_run {
-            state.step(|core, effects| core.take_back(task, due, effects));
+            state.step(|core, effects| core.requeue(task, due, effects));
         }
     }
 }

@@ -29,17 +29,17 @@ impl DeadEntries {
     }
 
     /// Takes the counts of alarms and of others, and says whether the pool wants to hear of each from now on.
-    pub(crate) fn take(&self, hears: bool) -> (i64, i64) {
+    pub(crate) fn take(&self, wants_death_notices: bool) -> (i64, i64) {
         // ORDERING: see `announce`.
-        let word = self.word.swap(u64::from(hears), Ordering::AcqRel);
+        let word = self.word.swap(u64::from(wants_death_notices), Ordering::AcqRel);
         let alarms = (word % OTHER) / ALARM;
         (alarms.cast_signed(), (word / OTHER).cast_signed())
     }
 
     /// Returns true if nothing was announced since, and the wish is the same.
-    pub(crate) fn is_quiet(&self, hears: bool) -> bool {
+    pub(crate) fn is_quiet(&self, wants_death_notices: bool) -> bool {
         // ORDERING: relaxed, a look without a lock; what came in between is found at the next.
-        self.word.load(Ordering::Relaxed) == u64::from(hears)
+        self.word.load(Ordering::Relaxed) == u64::from(wants_death_notices)
     }
 }
 

@@ -203,9 +203,9 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
             return Ok(outcome);
         }
         let run = Run::current();
-        let waits_for_itself = run.as_ref().is_some_and(|run| self.is_task_of(run))
+        let would_deadlock = run.as_ref().is_some_and(|run| self.is_task_of(run))
             || current::holds_up(self.cell.header().link.address(), Some(self.cell.id()));
-        if waits_for_itself {
+        if would_deadlock {
             return Err(Error::would_deadlock("wait"));
         }
         let gate = Arc::new(EventCount::new());
