@@ -109,7 +109,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Sets whether a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    /// Sets whether a cancelled task stops counting and drops its body at once; `true` by default (in the JDK `false`).
     #[doc(alias = "setRemoveOnCancelPolicy")]
     pub fn remove_on_cancel(mut self, remove: bool) -> Self {
         self.remove_on_cancel = remove;
@@ -147,13 +147,12 @@ impl PoolBuilder {
         self
     }
 
-    /// By how much tasks may start late, so that several share one wake-up; zero by default.
+    /// Sets by how much tasks may start late, so that several share one wake-up; zero by default.
     ///
-    /// Workers that wait let this much pass beyond a due time; then all that is due runs, in its exact
-    /// order. Nothing runs early. Many tasks cost far less CPU time so, and each is late by up to this
-    /// much; where the worker that looked for it was kept by a longer task, by this much once more (or by some
-    /// [`Clock::wake_up`]s, if that is longer), because the others leave it the time to take all. It holds for time
-    /// limits and for cron tasks, too; whether the wall clock was set is looked at twice a second all the same.
+    /// A waiting worker lets this much pass beyond a due time, and then runs all due tasks, in their exact order. Nothing runs
+    /// early. Many tasks cost far less CPU time this way, and each is late by up to this much. If a longer task keeps the worker that
+    /// looked for it, a task may be late by this much once more, or by some [`Clock::wake_up`]s. Slack also holds for time limits and
+    /// cron tasks, but the wall clock is still compared twice a second.
     ///
     /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one,
     /// and one that is due while another is long may start some wake-ups later: see [`Clock::wake_up`] and

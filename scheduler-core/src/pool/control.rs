@@ -301,7 +301,7 @@ impl ScheduledThreadPool {
         self.state().step(Core::purge);
     }
 
-    /// Returns true if a cancelled task leaves the queue at once; `true` by default (in the JDK `false`).
+    /// Returns true if a cancelled task stops counting and drops its body at once; `true` by default (in the JDK `false`).
     #[must_use]
     #[doc(alias = "getRemoveOnCancelPolicy")]
     pub fn removes_on_cancel(&self) -> bool {

@@ -26,8 +26,8 @@ pub(super) struct Core {
     pub(super) suspended: BTreeMap<TaskId, Item>,
     /// The number of entries of the queue that are alarms.
     pub(super) alarms: usize,
-    /// The number of entries of the queue that are dead, alarms and others. Less than zero for a moment where an entry has left before its
-    /// death is announced.
+    /// The number of dead entries of the queue, alarms and others. Briefly negative: an entry may be removed before its death
+    /// is counted.
     pub(super) dead_alarms: i64,
     pub(super) dead_others: i64,
     /// The number of sweeps.
@@ -52,7 +52,7 @@ pub(super) struct Worker {
     pub(super) member: Member,
     /// Since when it has had nothing to run.
     pub(super) idle_since: Option<Tick>,
-    /// The same before it took an entry: a dead one is nothing to run.
+    /// The value of `idle_since` before it took an entry. Restored if that entry turns out to be dead.
     idle_since_before: Option<Tick>,
     /// True if it is, or was, among the sleepers.
     pub(super) is_parked: bool,
@@ -91,8 +91,8 @@ pub(super) enum Take {
     ReadClock,
     /// Ask once more, when what is asked for is done.
     ///
-    /// RACE: a worker that left in the step that cancels tasks could report that after another one has declared
-    /// the end of the pool. A worker that makes slow calls does not sleep: it is free for what is submitted meanwhile.
+    /// RACE: a step that asks for calls lets no worker leave or sleep. A worker that left there could report it after another
+    /// one has declared the end of the pool; one that slept would count as free while it still makes slow calls.
     Retry,
 }
 
@@ -261,7 +261,7 @@ impl Core {
         }
     }
 
-    /// Wakes a sleeper, unless one looks in time for the first entry. A busy worker looks before it sleeps.
+    /// Wakes a sleeper, unless one looks in time for the first entry. Without sleepers a busy worker looks before it sleeps.
     pub(super) fn ensure_lookout(&mut self, effects: &mut Effects) {
         if !self.sleepers.is_empty() {
             let look = self.first_look();
@@ -269,7 +269,8 @@ impl Core {
         }
     }
 
-    /// The same when a worker has just looked, which has a head start.
+    /// As [`ensure_lookout`](Self::ensure_lookout), after a worker took an entry. It wakes nobody if that worker will probably
+    /// take the next entry, too.
     fn cover_next(&mut self, effects: &mut Effects) {
         let look = self.first_look();
         if look != Tick::MAX {
@@ -286,7 +287,7 @@ impl Core {
         self.ensure_lookout(effects);
     }
 
-    /// Sees to what came during a step, after which its submitter would have been asked for more.
+    /// Handles submissions that came during a step, and were judged by the state before it.
     pub(super) fn handle_late_submissions(&mut self, effects: &mut Effects) {
         if self.is_terminating {
             self.remove_where(effects, |_, _| true);
@@ -300,8 +301,8 @@ impl Core {
         self.state <= RunState::ShuttingDown && !self.is_terminating && self.workers.is_short()
     }
 
-    /// Starts one more worker. One that had to stay because it was the only one may leave now, and is
-    /// woken: it waits without a limit.
+    /// Starts one more worker. A former only worker, which waits without a limit because it had to stay, is woken: it may leave
+    /// now.
     pub(super) fn start_worker(&mut self, effects: &mut Effects) {
         effects.start.push(self.workers.add());
         self.reconsider_idle(effects);

@@ -16,9 +16,9 @@ pub(super) struct Effects {
     pub(super) wake: Vec<Arc<EventCount>>,
     /// Workers whose threads are to be started.
     pub(super) start: Vec<WorkerNumber>,
-    /// Tasks that will not run; their handles become cancelled. The core does not end before they are.
+    /// Tasks that will not run; their handles become cancelled. The pool does not terminate before they are.
     pub(super) cancel: Vec<Item>,
-    /// Timers that are to learn that the wall clock was set back. The core does not end before they have.
+    /// Timers that are to learn that the wall clock was set back. The pool does not terminate before they have.
     pub(super) set_back: Vec<Item>,
     /// Tasks that the core no longer holds.
     pub(super) release: Vec<Item>,

@@ -95,7 +95,7 @@ impl Core {
         }
     }
 
-    /// Lets workers leave for whom there is nothing more to do.
+    /// Wakes idle workers that may leave.
     pub(super) fn after_removal(&mut self, effects: &mut Effects) {
         if self.state == RunState::ShuttingDown && self.is_exhausted() {
             self.sleepers.wake_all(&mut effects.wake);
@@ -126,7 +126,7 @@ impl Core {
         self.state = RunState::Terminated;
     }
 
-    /// When a task is due that stands in the queue, for a view of it.
+    /// All waiting tasks with their due times.
     pub(super) fn view(&self) -> Vec<(Due, Item)> {
         let mut view = Vec::new();
         self.for_each_waiting(|due, item| view.push((due, Item::clone(item))));

@@ -24,7 +24,7 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Asks the decorator, where there is one, for what surrounds the steps of one task.
+    /// Asks the decorator, if there is one, for the wrapper of one task's steps.
     #[inline]
     pub(super) fn decorate(
         &self,

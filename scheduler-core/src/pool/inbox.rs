@@ -14,8 +14,8 @@ const MANY: usize = 256;
 
 /// Submissions, in their order, until the next step of the core collects them.
 ///
-/// INVARIANT: a task that is due before `wake_before` is due before any worker looks at the queue; who submits it wakes one. The core
-/// asks more of submitters, or refuses calls, only while nothing is here.
+/// INVARIANT: a task that is due before `wake_before` is due before any worker looks at the queue, and its submitter wakes one.
+/// The core raises `wake_before`, or refuses calls, only while the inbox is empty.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
@@ -90,7 +90,7 @@ impl Inbox {
                 self.wall_queue.push(queue::Entry { key, item: timer });
                 let offset = now.wall.offset(now.tick);
                 self.offset = Some(self.offset.map_or(offset, |most| most.max(offset)));
-                // However much slack there is, the look at the wall clock is never far away.
+                // A look at the wall clock is at most half a second away, whatever the slack.
                 let look = wall_queue::look_for(key.due, now, self.slack);
                 let before = self.submit_state.wake_before;
                 self.follow_up(before != Tick::ZERO && look < before + self.slack)

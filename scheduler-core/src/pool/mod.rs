@@ -33,8 +33,8 @@
 // # Sleeping and waking
 //
 // A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers` with a time
-// to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. Who submits
-// something that is due before that time has the core wake a sleeper. A worker that leaves with work has another one woken if no sleeper
+// to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. A
+// submitter whose task is due before that time makes the core wake a sleeper. A worker that leaves with work has another one woken if no sleeper
 // looks in time for the rest.
 //
 // No user code runs under the lock of the pool. An accepted task is run, cancelled or handed out. All waits use the clock.

@@ -35,7 +35,7 @@ pub(super) struct PoolState {
     pub(super) thread_name_prefix: String,
     is_precise: bool,
     starter: Mutex<Arc<dyn StartWorker>>,
-    /// Why the last worker was refused that was.
+    /// The reason why a worker could not be started last.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
     /// Its lock is taken while the core is locked, never the other way round.
@@ -242,10 +242,10 @@ impl PoolState {
         locked.core.note_dead(dead, effects);
     }
 
-    /// Lets submitters and cancellers know how the core stands.
+    /// Publishes the state of the core to submitters and cancellers.
     ///
-    /// RACE: something may have come since the last look into the inbox whose submitter was asked for nothing, because a worker was to
-    /// look by then. If that is no longer so, the core sees it first.
+    /// RACE: a submission may have come without a wake-up since the last look into the inbox, because a worker was to look in time.
+    /// If none does any more, the core collects the submission before it publishes.
     #[inline]
     fn publish(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
         loop {
@@ -373,7 +373,7 @@ impl PoolState {
     }
 
     /// Returns true if the pool cannot end before the calling thread goes on: it executes a task of the pool, is one of
-    /// its workers, which calls others beside its tasks, too, or is dropping tasks that it cancels.
+    /// its workers (also in a callback), or drops tasks that it cancels.
     pub(super) fn would_deadlock(&self, run: Option<&Run>) -> bool {
         let me = self.address();
         run.is_some_and(|run| run.is_of(me))

@@ -25,8 +25,8 @@ impl RunObserver for PoolState {
         self.hooks.before_run(run, &self.announcer)
     }
 
-    /// The hook is called unless the other one refused the run, as in the JDK, and a task that should have ended is
-    /// cancelled.
+    /// Calls the hook after the run, unless the hook before it refused the run (as in the JDK). Cancels a task whose time limit
+    /// has passed.
     fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now {
         let task = run.task();
         if !self.is_silent && !was_refused && !task.is_call() {

@@ -8,9 +8,9 @@ use super::shutdown::{Kind, RunState};
 use crate::observe::PoolStats;
 use crate::time::{Due, Now, Tick};
 
-/// So few dead entries are not swept out while workers are busy.
+/// Fewer dead entries are not swept out while workers are busy.
 const SWEEP_MIN: i64 = 64;
-/// So many entries are looked at before a worker sleeps.
+/// A worker sweeps a queue of at most this length before it sleeps.
 const FEW: usize = 64;
 
 /// The number of entries that are known to be dead. The count is less than zero where one has left before its death is announced.

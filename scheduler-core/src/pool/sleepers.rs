@@ -1,7 +1,7 @@
 //! Workers that sleep, and when each of them looks at the queue.
 //!
-//! A worker that finds nothing due sleeps until the first due time that no other sleeper covers, or the second; further ones
-//! sleep without a time. So two workers take turns, each wakes up by itself, and one task costs one wake-up. A worker that leaves with
+//! The first worker that finds nothing due sleeps until the first due time, the next one until the second; further ones sleep
+//! without a time. So two workers take turns, each wakes up by itself, and one task costs one wake-up. A worker that leaves with
 //! work wakes another one only if no sleeper looks in time for the rest.
 
 use std::sync::Arc;
@@ -114,15 +114,14 @@ impl TimerSlack {
         due + self.slack
     }
 
-    /// When to look where another worker looks at this time, which has a head start: if its tasks are short it takes
-    /// what is due then, too, and a worker that looks soon after it wakes up in vain.
+    /// The time of the second worker to look: at least a head start after the first. If the first one's tasks are short, it takes
+    /// the next one, too, and the second worker would wake up in vain.
     pub(super) fn look_after(self, other: Tick, look: Tick) -> Tick {
         let head_start = self.wake_up.max(self.slack);
         look.max(other + head_start).min(look + head_start)
     }
 
-    /// When a worker that begins to wait now looks, if it is to do so at this time: no wait is shorter than a wake-up,
-    /// but for one that is so brief that it is spun.
+    /// The end of a wait that begins now: at least one wake-up away, unless it is so brief that the worker spins.
     pub(super) fn wait(self, now: Tick, look: Tick) -> Tick {
         if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
     }

@@ -1,7 +1,7 @@
 //! Timers that are armed for a time on the wall clock.
 //!
-//! Such a time stays one until it is reached: each look compares it with the wall clock as it stands, so a clock that is set, or that
-//! went on while the machine was suspended, needs no change here. The price is that a wait for it is bounded.
+//! Their times are never converted to monotonic time: each look compares them with the wall clock. A clock that is set, or that ran on
+//! while the machine was suspended, needs no change here. The price is that a wait for them is bounded.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

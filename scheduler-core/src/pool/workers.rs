@@ -16,7 +16,7 @@ pub(super) struct Workers {
     pub(super) core_size: usize,
     pub(super) keep_alive: Duration,
     pub(super) core_may_time_out: bool,
-    /// Few, and the newest last: a search looks at less than a tree would.
+    /// In the order of their numbers. Few, so a search through a vector is cheapest.
     members: Vec<Member>,
     largest: usize,
     /// The number of runs that were made by workers which have left.

@@ -129,7 +129,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         self.block(None).map(drop)
     }
 
-    /// As [`wait_done`](Self::wait_done), for at most this long; zero asks without waiting.
+    /// As [`wait_done`](Self::wait_done), for at most this long; zero only checks.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         self.wait_ref().map(|value| T::clone(&value))
     }
 
-    /// As [`wait`](Self::wait), for at most this long; zero asks without waiting.
+    /// As [`wait`](Self::wait), for at most this long; zero only checks.
     ///
     /// # Errors
     ///
