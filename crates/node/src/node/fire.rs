@@ -192,7 +192,7 @@ impl Node {
                 }
                 Fired::Busy => drop(self.has_follow_up.insert(fire.schedule.clone(), true)),
                 Fired::TooEarly => {
-                    self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY))
+                    self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
                 }
                 Fired::Refused(row) => {
                     let is_beaten = row.as_ref().is_some_and(|row| row.cursor != fire.seen);
@@ -214,7 +214,7 @@ impl Node {
         match next {
             Next::At(tick) => self.poll_at_tick(Some(tick)),
             Next::Unknown => {
-                self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY))
+                self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
             }
             Next::AfterJob | Next::Never => {}
         }
