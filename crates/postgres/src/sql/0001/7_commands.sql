@@ -186,8 +186,9 @@ begin
     union all
     (select j.* from {s}.job j
      where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
-       and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key)
-       and (p_schedule is null or j.schedule = p_schedule) and (p_after is null or j.id > p_after)
+       and (p_state is null or j.state = p_state and p_state in ('ready', 'running', 'parked'))
+       and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)
+       and (p_after is null or j.id > p_after)
      order by j.id limit p_limit)) x
   order by x.id limit p_limit;
 end $$;
