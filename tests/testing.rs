@@ -155,7 +155,7 @@ fn a_run_that_takes_too_long_is_told_to_stop_and_has_timed_out() {
     sim.takes_each("work", [secs(30), secs(10)]);
     sim.advance(secs(20));
     let asked = |event: &Event| {
-        matches!(event.kind, EventKind::StopAsked { reason: StopReason::Timeout, .. })
+        matches!(event.kind, EventKind::StopRequested { reason: StopReason::Timeout, .. })
     };
     assert!(sim.events().iter().any(asked), "{}", sim.event_log());
     assert_outcomes!(sim, "work", []);
@@ -357,7 +357,7 @@ fn a_shutdown_waits_for_runs_by_virtual_time() {
     assert_eq!(error.running(), ["work"]);
     assert!(error.to_string().ends_with("1 task had not ended: `work`"), "{error}");
     let asked = |event: &Event| {
-        matches!(event.kind, EventKind::StopAsked { reason: StopReason::Shutdown, .. })
+        matches!(event.kind, EventKind::StopRequested { reason: StopReason::Shutdown, .. })
     };
     assert!(sim.events().iter().any(asked), "{}", sim.event_log());
 }

@@ -77,7 +77,7 @@ pub enum EventKind {
     },
     /// A run in progress was asked to stop.
     #[non_exhaustive]
-    StopAsked {
+    StopRequested {
         /// The run and its attempt.
         run: RunInfo,
         /// Why.
@@ -282,7 +282,7 @@ impl Event {
         match &self.kind {
             EventKind::RunStarted { run, .. }
             | EventKind::AttemptFailed { run, .. }
-            | EventKind::StopAsked { run, .. }
+            | EventKind::StopRequested { run, .. }
             | EventKind::RunFinished { run, .. } => Some(run),
             _ => None,
         }
@@ -296,7 +296,7 @@ impl EventKind {
         match self {
             Self::RunStarted { .. } => "run_started",
             Self::AttemptFailed { .. } => "attempt_failed",
-            Self::StopAsked { .. } => "stop_asked",
+            Self::StopRequested { .. } => "stop_requested",
             Self::RunFinished { .. } => "run_finished",
             Self::Skipped { .. } => "skipped",
             Self::TaskAdded { .. } => "task_added",
@@ -325,7 +325,7 @@ impl EventKind {
             Self::RunFinished { outcome, .. } if outcome.is_failure() => Priority::Normal,
             Self::RunStarted { .. }
             | Self::AttemptFailed { .. }
-            | Self::StopAsked { .. }
+            | Self::StopRequested { .. }
             | Self::RunFinished { .. }
             | Self::Skipped { .. }
             | Self::Starved { .. }
@@ -345,7 +345,7 @@ impl EventKind {
 /// use scheduler::{Event, EventKind, StopReason};
 ///
 /// fn is_too_slow(event: &Event) -> bool {
-///     matches!(event.kind, EventKind::StopAsked { reason: StopReason::Timeout, .. })
+///     matches!(event.kind, EventKind::StopRequested { reason: StopReason::Timeout, .. })
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -19,7 +19,7 @@
 //! |---|---|---|---|
 //! | `run_started` | `run`, `late_seconds` | before each attempt | first |
 //! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |
-//! | `stop_asked` | `run`, `reason`, `blocked_seconds` | a run is asked to stop | first |
+//! | `stop_requested` | `run`, `reason`, `blocked_seconds` | a run is asked to stop | first |
 //! | `run_finished` | `run`, `outcome`, `took_seconds`, `next`, `streak` | after the last attempt | failures late, others first |
 //! | `skipped` | `reason`, `first`, `last`, `count`, `at_least`, `blocked_seconds` | fire times got no run | first |
 //! | `task_added` | `is_disabled`, `next` | at the start, or later | late |

@@ -136,7 +136,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 full(failure)
             )
         }
-        EventKind::StopAsked { run, reason, .. } => {
+        EventKind::StopRequested { run, reason, .. } => {
             let reason = match reason {
                 StopReason::Timeout => "its time is over",
                 StopReason::Cancelled => "it was cancelled",

@@ -68,7 +68,7 @@ fn of_runs() -> [EventKind; 5] {
     [
         EventKind::RunStarted { run, late },
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in: late * 4 },
-        EventKind::StopAsked { run, reason: StopReason::Timeout, blocked: None },
+        EventKind::StopRequested { run, reason: StopReason::Timeout, blocked: None },
         EventKind::RunFinished { run, outcome: failure().into(), took, next, streak: 2 },
         EventKind::RunFinished { run, outcome: Outcome::Success, took, next, streak: 0 },
     ]

@@ -138,7 +138,7 @@ fn message(event: &Event) -> Option<Message> {
         )),
         EventKind::RunFinished { outcome: Outcome::Lost, .. } => Message::about(event, Level::Warn)
             .note("this process could not reach the store for too long"),
-        EventKind::StopAsked { reason: StopReason::Timeout, blocked, .. } => {
+        EventKind::StopRequested { reason: StopReason::Timeout, blocked, .. } => {
             let message =
                 Message::about(event, Level::Warn).note("it runs longer than its `timeout`");
             if event.task.as_ref().is_some_and(|task| task.is_async) {

@@ -395,7 +395,7 @@ impl Control {
             if !matches!(active.phase, Phase::Wait(_)) && active.run.stop_cause().is_none() {
                 let run = active.run.info();
                 let (reason, blocked) = (StopReason::Shutdown, active.blocked(now, LATE));
-                locked.report(EventKind::StopAsked { run, reason, blocked });
+                locked.report(EventKind::StopRequested { run, reason, blocked });
             }
         }
         locked.commit();

@@ -429,7 +429,7 @@ impl LockedTask<'_> {
             StopCause::Lost => StopReason::Lost,
         };
         let blocked = self.state.active[index].blocked(self.now.tick, LATE);
-        self.report(EventKind::StopAsked { run: run.info(), reason, blocked });
+        self.report(EventKind::StopRequested { run: run.info(), reason, blocked });
         self.effects.push(Effect::HeedStop(run));
     }
 }

@@ -125,7 +125,7 @@ fn control_of_a_task_is_printed() {
     let new = Arc::new(TaskFacts { zone: Zone::UTC, ..TaskFacts::clone(&facts("tick")) });
     console.emit_with(&new, EventKind::Rescheduled { rule, next });
     let reason = StopReason::Timeout;
-    console.emit(EventKind::StopAsked { run: info(1, 1), reason, blocked: None });
+    console.emit(EventKind::StopRequested { run: info(1, 1), reason, blocked: None });
     console.finish(1, Outcome::Cancelled, 0, 0);
     console.emit(EventKind::TaskEnded { state: TaskState::Failed });
     console.emit(EventKind::TaskEnded { state: TaskState::Cancelled });
@@ -158,7 +158,7 @@ fn a_future_that_takes_too_long_needs_no_advice_to_ask() {
     let task = Arc::new(TaskFacts { is_async: true, ..TaskFacts::clone(&facts("fetch")) });
     console.emit_with(&task, EventKind::TaskAdded { is_disabled: false, next: None });
     let reason = StopReason::Timeout;
-    console.emit_with(&task, EventKind::StopAsked { run: info(1, 1), reason, blocked: None });
+    console.emit_with(&task, EventKind::StopRequested { run: info(1, 1), reason, blocked: None });
     console.prints(
         "
 INFO  task `fetch`: added: every 1s; pool default

@@ -54,7 +54,7 @@ fn every_event(name: &str) -> Vec<EventKind> {
     let overlap = SkipReason::Overlap;
     vec![
         EventKind::AttemptFailed { run, failure: failure(), next_attempt_in },
-        EventKind::StopAsked { run, reason: StopReason::Timeout, blocked: None },
+        EventKind::StopRequested { run, reason: StopReason::Timeout, blocked: None },
         EventKind::Skipped {
             reason: overlap,
             first: at,

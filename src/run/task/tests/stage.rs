@@ -266,7 +266,7 @@ impl Log {
             EventKind::Paused { .. } => write!(line, "paused {}", seconds(event.at)).unwrap(),
             EventKind::Resumed { .. } => write!(line, "resumed {}", seconds(event.at)).unwrap(),
             EventKind::Rescheduled { .. } => write!(line, "rule {}", seconds(event.at)).unwrap(),
-            EventKind::StopAsked { .. } => write!(line, "stop {}", seconds(event.at)).unwrap(),
+            EventKind::StopRequested { .. } => write!(line, "stop {}", seconds(event.at)).unwrap(),
             EventKind::TaskEnded { state, .. } => {
                 write!(line, "{} {}", state.name(), seconds(event.at)).unwrap();
             }

@@ -23,7 +23,7 @@ fn check_order(events: &[Event]) -> usize {
             EventKind::RunFinished { run, .. } => {
                 assert_eq!(ends.insert(run.number, index), None, "{run:?} has ended twice");
             }
-            EventKind::StopAsked { run, .. } => {
+            EventKind::StopRequested { run, .. } => {
                 assert!(!ends.contains_key(&run.number), "{run:?} is over");
                 requests += 1;
             }

@@ -110,7 +110,7 @@ impl Checker {
                 let policy = self.policy.clone();
                 self.live(run)?.will_go_on(*next_attempt_in, &policy, now)
             }
-            EventKind::StopAsked { run, reason, .. } => {
+            EventKind::StopRequested { run, reason, .. } => {
                 let policy = self.policy.clone();
                 self.live(run)?.is_asked_to_stop(*reason, &policy, now)
             }
