@@ -1,4 +1,4 @@
-//! Tests of the public API: which names it has, and which traits their types implement.
+//! Tests of the public names, and of the traits of public types.
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The thread pool without annotations: the pool and its handles, from the crate `scheduler-core`.
+//! The thread pool without annotations, from the crate `scheduler-core`.
 //!
 //! Use it for work that has no name and no policies: delays and timeouts that a program makes by the thousand,
 //! calls whose result is waited for, a `ScheduledThreadPoolExecutor` in code that comes from Java. It knows no

@@ -1,4 +1,4 @@
-//! Why a scheduler did not start or stop, and why a task could not be added.
+//! Errors of the start, of the stop, and of added tasks.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The messages: all faults of one annotation together, each at its own token.
+//! All faults of one annotation together, each at its own token.
 //!
 //! A message is lower case, without a final stop, with the user's words in backticks; the remedy
 //! follows a semicolon or stands on a line of its own, ready to be pasted. No fault is ever placed

@@ -1,4 +1,4 @@
-//! The schedule of a task that is written in code, rather than in an annotation.
+//! The schedule of a task that code defines.
 //!
 //! [`Schedule`] is the same in code as the attributes of `#[scheduled]`: a rule and options. It is for tasks that are
 //! closures, and for changing the schedule of a running task. It keeps the texts that an annotation keeps, so that

@@ -1,4 +1,4 @@
-//! Makes a panic in a task, a listener or a trigger fail the test, although the scheduler contains it.
+//! Makes a contained panic of a task fail the test.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,4 +1,4 @@
-//! The record of a simulation: all events, and the starts and outcomes of each task.
+//! The record of a simulation: events, starts and outcomes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};

@@ -1,4 +1,4 @@
-//! A Tokio runtime on the thread of the simulation, with the simulation's time.
+//! A Tokio runtime in simulated time, on the simulation's thread.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

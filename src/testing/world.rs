@@ -1,5 +1,4 @@
-//! The world of a simulation: one clock, the workers of all pools, the runs in progress. It is taken
-//! from one event to the next, on one thread.
+//! The world of a simulation: clock, workers, runs in progress.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The options of the attribute: those of the table of `scheduler_expr`, and a few that no setting overrides.
+//! The options of `#[scheduled]` and `#[job]`, in one table.
 
 use scheduler_expr::{Attribute, Kind, Role, RuleKind};
 

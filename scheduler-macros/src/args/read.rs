@@ -1,4 +1,4 @@
-//! Reads tokens as options: every fault is reported, and the reading goes on.
+//! Reads tokens as options, and reports every fault.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
 use scheduler_expr::{Attribute, assignment, intended_period, quoted};

@@ -1,5 +1,4 @@
-//! The arguments that the scheduler can hand to a function: its receiver, managed state by reference, and by value
-//! whatever can be extracted.
+//! The arguments of a function: its receiver, managed state, and extracted values.
 
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;

@@ -1,4 +1,4 @@
-//! Checks an `impl` block with annotated methods: it is of one type, and the type's own.
+//! Checks an `impl` block with annotated methods.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;

@@ -1,4 +1,4 @@
-//! The form of an argument's type: `&T` and `Option<&T>` are managed state, a value is extracted.
+//! The form of an argument's type: managed state, or an extracted value.
 //!
 //! Rustc alone knows if a type can be extracted, or be shared between threads. A type
 //! that is proposed here has passed the same checks.

@@ -1,4 +1,4 @@
-//! Checks texts with the parsers that the program calls again at its start.
+//! Checks texts with the parsers of the program's start.
 //!
 //! The names of zones are a list in `scheduler-expr`, because `chrono-tz` would be compiled a second time for the
 //! compiler, in every fresh build of every user. A test of the engine compares the two.

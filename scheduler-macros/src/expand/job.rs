@@ -1,8 +1,10 @@
-//! Generates the maker of jobs: a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is
-//! imported; for a method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
+//! Generates the code that makes jobs.
+//!
+//! It is a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is imported; for a
+//! method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
 //!
 //! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
-//! name has the place of the function, and is made by the macro, so that no lint about names speaks of it.
+//! name has the place of the function, and is made by the macro, so that no lint about names complains about it.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

@@ -1,4 +1,4 @@
-//! The code that is generated: the item as it was written, and beside it an entry per annotation.
+//! Generates an entry for each annotation, beside the unchanged item.
 //!
 //! This module writes the entry ([`entry`]), and the function that looks up arguments
 //! and calls the user's function with them ([`wire`]).

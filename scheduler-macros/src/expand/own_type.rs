@@ -1,4 +1,4 @@
-//! Replaces `Self` in the arguments of a method, outside of its `impl` block.
+//! Replaces `Self` in the arguments of a method.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};

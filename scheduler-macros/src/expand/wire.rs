@@ -1,4 +1,4 @@
-//! The function that looks up the arguments, and returns what calls the user's function.
+//! The function that looks up the arguments and makes the call.
 //!
 //! Every argument is looked up before the first missing one ends it, so that all of them are noted.
 

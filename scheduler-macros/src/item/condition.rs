@@ -1,5 +1,4 @@
-//! The annotations of a method, the conditions that they and the method stand under, and what is
-//! allowed there.
+//! The annotations of a method, their conditions, and the allowed lints.
 //!
 //! Rustc resolves `#[cfg(…)]` and `#[cfg_attr(…)]` before it expands an attribute, but only those of
 //! the item itself. Those inside of an `impl` block are still there: an annotation may be hidden in a

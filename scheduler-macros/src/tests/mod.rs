@@ -1,4 +1,4 @@
-//! Tests of the macro: the code it expands to, its manual, and its messages.
+//! Tests of the generated code, the manual and the messages.
 //!
 //! The promises hold for whatever stands between the parentheses, and on whatever item. Nothing
 //! here needs the compiler: what the compiler makes of an expansion is held by the tests in

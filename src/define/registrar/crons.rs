@@ -1,4 +1,4 @@
-//! The cron rules that are in use: tasks with the same expression in the same zone have one rule.
+//! The cron rules in use, shared by tasks with the same expression.
 //!
 //! An expression takes more time to read, and more memory, than everything else of a task, and of very many
 //! tasks few have one of their own.

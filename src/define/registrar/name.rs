@@ -1,4 +1,4 @@
-//! Checks that names are unique: they are keys of settings, metrics and history.
+//! Checks that the names of tasks are unique and readable.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Parses the attributes that count for a task, and makes its specification of them.
+//! Parses the effective attributes of a task into its specification.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};

@@ -1,4 +1,4 @@
-//! Plans of entries that no macro would let through, and of names that clash.
+//! Tests of entries that no macro allows, and of clashing names.
 
 use scheduler_core::trigger::Zone;
 

@@ -1,4 +1,4 @@
-//! Messages about settings: faults, which prevent the start, and remarks, which do not.
+//! Errors of settings, which prevent the start, and remarks.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The settings of the scheduler as a whole and of its named pools, parsed and checked.
+//! The settings of the scheduler and of its named pools.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Keys of a file that nothing reads: settings outside of `[scheduler]`, and slips in keys of placeholders.
+//! Keys that nothing reads: misplaced settings, and typos in placeholders.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The settings of the node: how this process takes part in the work of a store.
+//! The settings of the node: the process as a user of a store.
 
 use std::time::Duration;
 

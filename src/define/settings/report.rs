@@ -1,4 +1,4 @@
-//! The report of the dry run: every value, and where it came from.
+//! The report of the dry run: every value with its source.
 
 use scheduler_expr::Attribute;
 

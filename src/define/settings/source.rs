@@ -1,4 +1,4 @@
-//! Where a value comes from, and how that place spells keys, so that what a message proposes can be pasted there.
+//! The source of a value, and the spelling of keys there.
 
 use std::fmt;
 

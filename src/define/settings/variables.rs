@@ -1,5 +1,6 @@
-//! Finds the tasks that variables name. There may be very many tasks, so their names are compared with the
-//! few variables that have the prefix.
+//! Finds the tasks that variables of the environment name.
+//!
+//! There may be very many tasks, so their names are compared with the few variables that have the prefix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! The annotated tasks of each scheduler in this process. A task that runs in two schedulers is probably a mistake.
+//! The annotated tasks of each scheduler in this process.
+//!
+//! A task that runs in two schedulers is probably a mistake.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, Weak};

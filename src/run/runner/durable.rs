@@ -1,4 +1,4 @@
-//! The durable part of a scheduler: its store, its jobs and its node.
+//! The durable part of a scheduler: store, jobs and node.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! The values of settings that are not set, and their sources: the program, `TZ`, or the default.
+//! The values of settings that are not set, with their sources.
 
 use std::time::Duration;
 

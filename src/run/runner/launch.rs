@@ -1,4 +1,4 @@
-//! Starts a prepared scheduler: the bus, the pools, the start message, the tasks.
+//! Starts a prepared scheduler: bus, pools, start message, tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

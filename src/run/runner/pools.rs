@@ -1,4 +1,4 @@
-//! The pools of a scheduler: the default one, and those that tasks choose by name.
+//! The default pool, and those that tasks choose by name.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A running scheduler, and its stop: no new runs, wait for those in progress, then ask them to stop.
+//! A running scheduler, and its stop.
 
 use std::mem;
 use std::sync::Arc;

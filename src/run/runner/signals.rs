@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the scheduler to stop, the second ends the process.
+//! Ctrl-C and SIGTERM: a stop, and after a second one an exit.
 //!
 //! The second one ends the process with exit code 130: this is the only place in the library that calls
 //! `process::exit`. A signal that comes while no scheduler waits for it does what it did before the first scheduler. The

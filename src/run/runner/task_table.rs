@@ -1,4 +1,4 @@
-//! All tasks of a scheduler: by name, in their order, and the removed ones.
+//! All tasks of a scheduler: registered and removed ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError, Weak};

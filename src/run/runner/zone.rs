@@ -1,10 +1,10 @@
-//! The zone of cron expressions without one: the builder's, `TZ`'s, the system's, or else UTC.
+//! The zone of cron expressions that name none.
 
 use scheduler_core::trigger::Zone;
 
 use crate::observe::report::Message;
 
-/// Finds the default zone. A configured zone must be valid. The system's may be missing, as in many containers; then
+/// Finds the default zone: the builder's, `TZ`'s, the system's, or else UTC. A configured zone must be valid. The system's may be missing, as in many containers; then
 /// there is a warning. `variable` is the value of `TZ`.
 pub(super) fn default_zone(
     asked: Option<&str>,

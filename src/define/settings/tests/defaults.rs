@@ -1,4 +1,4 @@
-//! Defaults for all tasks: where they may stand, what they give way to, and what is wrong there.
+//! Defaults for all tasks: places, precedence, faults.
 
 use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 use scheduler_expr::Attribute;

@@ -1,4 +1,4 @@
-//! The dry run: every value with its source; and how much there may be of it.
+//! The dry run: every value with its source, and its size.
 
 use scheduler_expr::Attribute;
 

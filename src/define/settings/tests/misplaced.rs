@@ -1,4 +1,4 @@
-//! Keys of ours outside of `[scheduler]`, and tables that are almost called so.
+//! Settings outside of `[scheduler]`, and tables with similar names.
 
 use super::places::*;
 use crate::define::settings::*;

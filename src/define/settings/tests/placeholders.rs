@@ -1,4 +1,4 @@
-//! Placeholders: the places of their values, and the faults of those without a value.
+//! Placeholders: their values, and the faults of missing ones.
 
 use scheduler_expr::Attribute;
 
