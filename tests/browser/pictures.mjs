@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { mkdirSync, statSync } from "node:fs";
-import { Browser, assert } from "./scene.mjs";
+import { Browser, assert, begin } from "./scene.mjs";
 
 const BYTES_MAX = 150_000;
 const HISTORY_MS = 120_000;
@@ -11,7 +11,7 @@ const SIZE = { width: 1280, height: 860 };
 // Starts the example; the link is in a line that it prints.
 const start = async () => {
   const env = { ...process.env, DASHBOARD: "127.0.0.1:0" };
-  const child = spawn(process.env.PROGRAM, { env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.env.EXAMPLE, { env, stdio: ["ignore", "ignore", "pipe"] });
   for await (const line of createInterface({ input: child.stderr })) {
     const link = line.match(/^dashboard (http:\S+)/)?.[1];
     if (link) return { child, link, origin: new URL(link).origin };
@@ -37,6 +37,17 @@ const pause = async (page, task, reason) => {
   await row.getByText("paused by").waitFor();
 };
 
+// An outage: a task that hangs and the one it starves, a hundred parked jobs, a node that died.
+const takeOutage = async (browser, scheme, path) => {
+  const outage = await begin("trouble");
+  const page = await browser.page(outage, { scheme });
+  await page.setViewportSize(SIZE);
+  for (const text of [/1 hung/, /1 late/, /100 ×/, /node web-2/]) await page.locator("#trouble").getByText(text).waitFor();
+  await take(page, path);
+  await page.finish();
+  await outage.end();
+};
+
 const folder = process.argv[2];
 mkdirSync(folder, { recursive: true });
 const program = await start();
@@ -50,6 +61,7 @@ try {
     await page.setViewportSize(SIZE);
     await take(page, `${folder}/dashboard-${scheme}.png`);
     await page.finish();
+    await takeOutage(browser, scheme, `${folder}/outage-${scheme}.png`);
   }
 } finally {
   await browser.close();

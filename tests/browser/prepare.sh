@@ -9,5 +9,5 @@ if [[ -z "$CHROMIUM" && "$(id -u)" == 0 ]] && command -v apt-get >/dev/null; the
 fi
 [[ -n "$CHROMIUM" ]] || { echo "no browser: install chromium, or set CHROMIUM" >&2; exit 3; }
 command -v node >/dev/null || { echo "no Node.js: install nodejs" >&2; exit 3; }
-[[ -d tests/browser/node_modules ]] || (cd tests/browser && npm ci --no-audit --no-fund --ignore-scripts >/dev/null)
+[[ -d tests/browser/node_modules/axe-core ]] || (cd tests/browser && npm ci --no-audit --no-fund --ignore-scripts >/dev/null)
 export CHROMIUM

@@ -505,6 +505,29 @@ else test("behind nginx, below a prefix and with TLS, all buttons work", "proxie
   }
 });
 
+test("axe finds nothing, in both colours and at three widths", "trouble", async (scene, browser) => {
+  const source = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  const rules = JSON.stringify(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]);
+  const run = `axe.run(document, { runOnly: ${rules} }).then((found) => JSON.stringify(found.violations.map((it) => [it.id, it.nodes[0].html.slice(0, 160)].join(": "))))`;
+  const page = await browser.page(scene);
+  await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+  await page.locator("#trouble").getByText(/1 hung/).waitFor();
+  const { jobs } = await (await scene.api("jobs?state=parked&limit=1")).json();
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: source });
+  for (const hash of ["#/tasks/hung", "#/tasks", "#/timeline", "#/jobs?state=parked", "#/jobs/" + jobs[0].id, "#/queues", "#/nodes", "#/no/such"]) {
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+    await page.waitForTimeout(500);
+    for (const colorScheme of ["light", "dark"]) for (const width of [320, 768, 1440]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.setViewportSize({ width, height: 800 });
+      const { result } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true, returnByValue: true });
+      assert(result.value === "[]", `${hash} ${colorScheme} ${width}: ${result.value}`);
+    }
+  }
+  await page.finish();
+});
+
 test("hostile texts are only text", "hostile", async (scene, browser) => {
   const page = await browser.page(scene, { width: 320 });
   await page.getByText("<script>window.pwned=1</script>").first().waitFor();

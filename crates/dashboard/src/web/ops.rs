@@ -7,12 +7,12 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use scheduler::Jobs;
 use serde::Serialize;
 
 use super::guard::Caller;
 use crate::app::App;
 use crate::health::Status;
+use crate::times::now;
 use crate::{actuator, health, prometheus};
 
 /// `GET /actuator`
@@ -42,11 +42,15 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: Header
 
 /// `GET /metrics`, `GET /actuator/prometheus`
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let depths = match app.store() {
-        Ok(store) => store.ask_briefly(Jobs::depths).await,
+    let found = match app.store() {
+        Ok(store) => store.ask_briefly(|jobs| Ok((jobs.depths()?, jobs.sessions()?))).await,
         Err(_) => None,
     };
-    let text = prometheus::text(&app, depths.as_deref());
+    // Programs that are scraped know the names of processes that die while no page is open.
+    if let Some((_, sessions)) = &found {
+        app.seen.look(now(), sessions, &app.recorder.taken_over());
+    }
+    let text = prometheus::text(&app, found.as_ref().map(|(depths, _)| &**depths));
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 
