@@ -44,7 +44,7 @@ fn mail(#[payload] letter: serde_json::Value, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether images can be decoded.
+/// True once images can be decoded.
 static IS_MENDED: AtomicBool = AtomicBool::new(false);
 
 #[job(name = "shop::image")]

@@ -230,7 +230,7 @@
   // The list.
   const order = (row) => wrongOf(row) ? (isDown(row) ? 0 : isCritical(row) ? 1 : 2) : isDown(row) ? 0 : row.isEnded ? 6 : row.state === "disabled" ? 5 : row.isPaused ? 4 : 3;
   const kindOrder = { hung: 0, late: 1, failing: 2 };
-  // What is wrong comes first, the oldest before, and stays where it is; the others stand by their names.
+  // Faults come first, the oldest before, and stay where they are; the others stand by their names.
   const byDefault = (a, b) => {
     const x = wrongOf(a), y = wrongOf(b);
     return order(a) - order(b) || (x && y ? kindOrder[x.kind] - kindOrder[y.kind] || x.since - y.since : 0) || a.name.localeCompare(b.name);

@@ -1,4 +1,4 @@
-  // What is wrong: computed from the rows of the tasks, and from what the store keeps.
+  // Faults: computed from the rows of the tasks, and from the jobs, queues and nodes of the store.
   const LATE = 5000;
   const facts = { queues: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);

@@ -1,6 +1,6 @@
 //! Errors that differ only in their numbers and identities, as one pattern.
 
-/// How much of an error its pattern has.
+/// The most characters of a pattern.
 const CHARS_MAX: usize = 160;
 /// A word so long that has a digit is an identity.
 const IDENTITY_CHARS_MIN: usize = 16;

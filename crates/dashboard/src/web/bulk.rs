@@ -1,4 +1,4 @@
-//! What is done to many jobs at once: those with these identities, or all that match.
+//! Changes many jobs at once: those with these identities, or all that match.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct Body {
     dry_run: bool,
 }
 
-/// What is done to jobs.
+/// A change of jobs.
 #[derive(Clone, Copy)]
 struct Act {
     name: &'static str,

@@ -1,4 +1,4 @@
-//! What is wrong: tasks that are overdue or fail, jobs that are parked, and what is done to many of them at once.
+//! Faults as the API shows them, and many jobs changed at once.
 
 use std::time::Duration;
 
