@@ -49,7 +49,7 @@ impl Audit {
     pub(crate) fn list(&self, task: Option<&str>) -> Vec<Action> {
         let actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted =
-            actions.iter().rev().filter(|action| task.is_none_or(|it| it == &*action.task));
+            actions.iter().rev().filter(|action| task.is_none_or(|name| name == &*action.task));
         wanted.cloned().collect()
     }
 }

@@ -55,7 +55,7 @@ impl Seen {
             let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
             seen.remove(&oldest);
         }
-        let is_there = |session: &str| sessions.iter().any(|it| it.id.to_string() == session);
+        let is_there = |session: &str| sessions.iter().any(|other| other.id.to_string() == session);
         let mut gone = BTreeMap::new();
         for (session, process) in seen.iter().filter(|(_, process)| process.has_run_out) {
             let label = Some(process.label.clone());
@@ -95,7 +95,7 @@ mod tests {
         let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));
         let dead = session(3, "web-3", true);
         assert_eq!(seen.look(at(0), &[web.clone(), left, dead.clone()], &none), []);
-        let labels = |gone: Vec<Gone>| gone.into_iter().map(|it| it.label).collect::<Vec<_>>();
+        let labels = |gone: Vec<Gone>| gone.into_iter().map(|node| node.label).collect::<Vec<_>>();
         let web = [web];
         assert_eq!(labels(seen.look(at(1), &web, &none)), [Some("web-3".to_owned())]);
         let taken = [(id(2).to_string(), at(1)), (dead.id.to_string(), at(0))];

@@ -39,11 +39,11 @@ pub(crate) fn critical(app: &App) -> Vec<Critical> {
     let tagged = app.tasks.tagged(TAG);
     let tasks = tagged.tasks().iter().map(|control| {
         let task = control.snapshot();
-        let own = || {
+        let computed = || {
             let times = control.next_fire_times(FIRE_TIMES);
             own_grace(&task, &times, longest_run(app, &task))
         };
-        let grace = if control.is_durable() { None } else { app.options.grace.or_else(own) };
+        let grace = if control.is_durable() { None } else { app.options.grace.or_else(computed) };
         let begun_at = app.recorder.with(task.name(), |log| log.begun_at);
         let since = task.last_success.max(begun_at).unwrap_or(app.started_at);
         Critical {
@@ -139,9 +139,9 @@ fn own_grace(
 }
 
 fn longest_run(app: &App, task: &TaskSnapshot) -> Duration {
-    let kept = app.recorder.with(task.name(), |log| log.runs.iter().map(|run| run.took()).max());
+    let longest = app.recorder.with(task.name(), |log| log.runs.iter().map(|run| run.took()).max());
     let last = task.last_runs.iter().map(|run| run.took).max();
-    kept.flatten().max(last).unwrap_or_default()
+    longest.flatten().max(last).unwrap_or_default()
 }
 
 #[cfg(test)]

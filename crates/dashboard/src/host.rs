@@ -33,9 +33,9 @@ impl Hosts {
 
     /// For a server of our own at an address.
     pub(crate) fn served(address: SocketAddr, allowed: &[String], is_any_allowed: bool) -> Self {
-        let own = SocketAddr::new(address.ip(), 0).to_string();
-        let own = own.trim_end_matches(":0");
-        let names = LOOPBACK.into_iter().chain([own]);
+        let host_name = SocketAddr::new(address.ip(), 0).to_string();
+        let host_name = host_name.trim_end_matches(":0");
+        let names = LOOPBACK.into_iter().chain([host_name]);
         let port = address.port();
         let names = names.flat_map(|name| {
             let bare = (port == 80).then(|| format!("{name}:80"));
@@ -52,7 +52,7 @@ impl Hosts {
         if self.is_any_allowed || self.allows(&host) {
             return Ok(host);
         }
-        let shown: String = host.chars().filter(|it| !it.is_control()).take(100).collect();
+        let shown: String = host.chars().filter(|letter| !letter.is_control()).take(100).collect();
         let help = format!("help: Dashboard::new().allow_host({shown:?})");
         Err(Problem::forbidden(format!("the host {shown:?} is not allowed\n{help}")))
     }
@@ -61,7 +61,7 @@ impl Hosts {
         let (name, port) = split(host);
         // A name cannot be an address, so that nobody can make it point elsewhere.
         let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        if is_address && self.any_address_at.is_some_and(|own| port.unwrap_or(80) == own) {
+        if is_address && self.any_address_at.is_some_and(|ours| port.unwrap_or(80) == ours) {
             return true;
         }
         self.names.iter().any(|allowed| match split(allowed) {
@@ -100,7 +100,7 @@ fn split(host: &str) -> (&str, Option<u16>) {
     if name.starts_with('[') && !name.ends_with(']') {
         return (host, None);
     }
-    let is_number = port.chars().all(|it| it.is_ascii_digit());
+    let is_number = port.chars().all(|letter| letter.is_ascii_digit());
     match port.parse() {
         Ok(port) if is_number => (name, Some(port)),
         _ => (host, None),
@@ -116,8 +116,8 @@ pub(crate) fn is_foreign(headers: &HeaderMap, host: &str) -> bool {
     let mut origins = headers.get_all("origin").iter();
     origins.any(|origin| {
         let origin = origin.to_str().unwrap_or("null");
-        let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        !own.is_some_and(|own| own.eq_ignore_ascii_case(host))
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        !site.is_some_and(|site| site.eq_ignore_ascii_case(host))
     })
 }
 

@@ -12,8 +12,8 @@ pub(crate) const WATCHERS_MAX: usize = 32;
 /// The greatest number of messages that may wait for a watcher.
 pub(crate) const MESSAGES_MAX: usize = 32;
 /// The number of updates that are kept for clients that reconnect, and their greatest size in bytes.
-const KEPT_MAX: usize = 1_000;
-const KEPT_BYTES_MAX: usize = 1 << 20;
+const UPDATES_MAX: usize = 1_000;
+const UPDATE_BYTES_MAX: usize = 1 << 20;
 
 /// All watchers.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ pub(crate) struct Watchers {
     /// Odd while an update is being made.
     pub(crate) updates: u64,
     dropped: u64,
-    kept: Kept,
+    log: UpdateLog,
 }
 
 /// The last updates. Each has a number, and those before the first one that is kept are lost.
 #[derive(Debug)]
-struct Kept {
+struct UpdateLog {
     /// Unique among dashboards.
     dashboard: i64,
     /// The number of the pump: while there is none, changes are lost.
@@ -42,7 +42,7 @@ struct Kept {
     last: u64,
 }
 
-impl Kept {
+impl UpdateLog {
     fn new(dashboard: i64, pump: u64) -> Self {
         Self { dashboard, pump, updates: VecDeque::new(), bytes: 0, last: 0 }
     }
@@ -53,7 +53,7 @@ impl Kept {
         let update = Bytes::from([self.id().as_ref(), update.as_ref()].concat());
         self.bytes += update.len();
         self.updates.push_back(update.clone());
-        while self.updates.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX {
+        while self.updates.len() > UPDATES_MAX || self.bytes > UPDATE_BYTES_MAX {
             let Some(oldest) = self.updates.pop_front() else { break };
             self.bytes -= oldest.len();
         }
@@ -78,9 +78,9 @@ impl Kept {
 impl Hub {
     /// A hub without watchers. The number is unique among dashboards.
     pub(crate) fn new(number: i64) -> Self {
-        let kept = Kept::new(number, 0);
+        let log = UpdateLog::new(number, 0);
         let list = Vec::new();
-        Self(Mutex::new(Watchers { list, is_pumping: false, updates: 0, dropped: 0, kept }))
+        Self(Mutex::new(Watchers { list, is_pumping: false, updates: 0, dropped: 0, log }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Watchers> {
@@ -109,10 +109,10 @@ impl Hub {
         }
         let was_pumping = std::mem::replace(&mut watchers.is_pumping, true);
         if !was_pumping {
-            watchers.kept = Kept::new(watchers.kept.dashboard, watchers.kept.pump + 1);
+            watchers.log = UpdateLog::new(watchers.log.dashboard, watchers.log.pump + 1);
         }
         // The channel is empty.
-        drop(sender.try_send(watchers.kept.id()));
+        drop(sender.try_send(watchers.log.id()));
         drop(sender.try_send(list));
         watchers.list.push(sender.clone());
         Some(was_pumping)
@@ -122,7 +122,7 @@ impl Hub {
     /// some of that is lost.
     pub(crate) fn go_on(&self, sender: &mpsc::Sender<Bytes>, id: &str) -> bool {
         let mut watchers = self.lock();
-        let missed = watchers.kept.after(id).filter(|_| watchers.is_pumping);
+        let missed = watchers.log.after(id).filter(|_| watchers.is_pumping);
         let Some(missed) = missed else { return false };
         drop(sender.try_send(missed));
         watchers.list.push(sender.clone());
@@ -133,7 +133,7 @@ impl Hub {
 impl Watchers {
     /// Sends an update to all, and keeps it.
     pub(crate) fn send_update(&mut self, update: &Bytes) {
-        let update = self.kept.add(update);
+        let update = self.log.add(update);
         self.send(&update);
     }
 
@@ -158,19 +158,19 @@ impl Watchers {
 mod tests {
     use super::*;
 
-    fn kept(updates: u64, length: usize) -> Kept {
-        let mut kept = Kept::new(10, 1);
-        (0..updates).for_each(|_| drop(kept.add(&Bytes::from("x".repeat(length)))));
-        kept
+    fn log(updates: u64, length: usize) -> UpdateLog {
+        let mut log = UpdateLog::new(10, 1);
+        (0..updates).for_each(|_| drop(log.add(&Bytes::from("x".repeat(length)))));
+        log
     }
 
-    fn missed(kept: &Kept, id: &str) -> Option<String> {
-        kept.after(id).map(|missed| String::from_utf8_lossy(&missed).into_owned())
+    fn missed(log: &UpdateLog, id: &str) -> Option<String> {
+        log.after(id).map(|missed| String::from_utf8_lossy(&missed).into_owned())
     }
 
     #[test]
     fn who_comes_again_gets_what_it_missed_or_hears_that_it_is_lost() {
-        let all = kept(3, 1);
+        let all = log(3, 1);
         assert_eq!(missed(&all, "a-1-3").as_deref(), Some(""));
         assert_eq!(missed(&all, "a-1-1").as_deref(), Some("id: a-1-2\nxid: a-1-3\nx"));
         assert_eq!(missed(&all, "a-1-0").map(|text| text.len()), Some(3 * 11));
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_in_number_and_in_bytes() {
-        let many = kept(1_100, 1);
-        assert_eq!(many.updates.len(), KEPT_MAX);
+        let many = log(1_100, 1);
+        assert_eq!(many.updates.len(), UPDATES_MAX);
         assert!(missed(&many, "a-1-100").is_some() && missed(&many, "a-1-99").is_none());
-        let large = kept(5, KEPT_BYTES_MAX / 2);
-        assert!(large.bytes <= KEPT_BYTES_MAX && large.updates.len() == 1, "{}", large.bytes);
+        let large = log(5, UPDATE_BYTES_MAX / 2);
+        assert!(large.bytes <= UPDATE_BYTES_MAX && large.updates.len() == 1, "{}", large.bytes);
         assert_eq!(large.bytes, large.updates.iter().map(Bytes::len).sum::<usize>());
     }
 }

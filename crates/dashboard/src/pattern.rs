@@ -10,10 +10,10 @@ const PART_CHARS_MIN: usize = 8;
 pub(crate) fn pattern_of(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
     let cut: String = line.chars().take(CHARS_MAX).collect();
-    let is_of_word = |it: char| it.is_alphanumeric() || it == '-' || it == '_';
+    let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     let identity = |word: &str| is_numbered(word) && word.len() >= IDENTITY_CHARS_MIN;
     let text = replaced(&cut, is_of_word, identity);
-    let starts_with_digit = |word: &str| word.starts_with(|it: char| it.is_ascii_digit());
+    let starts_with_digit = |word: &str| word.starts_with(|letter: char| letter.is_ascii_digit());
     let number =
         |word: &str| starts_with_digit(word) || is_numbered(word) && word.len() >= PART_CHARS_MIN;
     replaced(&text, char::is_alphanumeric, number)
@@ -33,7 +33,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 fn is_numbered(word: &str) -> bool {
-    word.contains(|it: char| it.is_ascii_digit())
+    word.contains(|letter: char| letter.is_ascii_digit())
 }
 
 /// Replaces the words for which this is true by `*`.
@@ -46,7 +46,7 @@ fn replaced(
     let mut rest = text;
     while let Some(start) = rest.find(is_of_word) {
         let (before, after) = rest.split_at(start);
-        let end = after.find(|it| !is_of_word(it)).unwrap_or(after.len());
+        let end = after.find(|letter| !is_of_word(letter)).unwrap_or(after.len());
         let (word, left) = after.split_at(end);
         out.push_str(before);
         out.push_str(if is_replaced(word) { "*" } else { word });

@@ -410,7 +410,7 @@ fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
-    let own = [
+    let pool_metrics = [
         ("scheduler_pool_core_threads", "Threads that a pool may have.", size),
         ("scheduler_pool_threads", "Threads of a pool.", threads),
         ("scheduler_pool_active_threads", "Threads of a pool that execute a task.", active),
@@ -420,7 +420,7 @@ fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
             queued,
         ),
     ];
-    for (name, help, read) in own {
+    for (name, help, read) in pool_metrics {
         page.gauge(
             name,
             help,

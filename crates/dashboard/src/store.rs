@@ -178,8 +178,10 @@ impl Schedules {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
         let now = store_time(now());
-        let paused = list.iter().filter(|it| it.pause.as_ref().is_some_and(|it| it.holds(now)));
-        let paused = paused.map(|it| it.definition.name.clone()).collect();
+        let paused = list
+            .iter()
+            .filter(|schedule| schedule.pause.as_ref().is_some_and(|pause| pause.holds(now)));
+        let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
         let formerly = std::mem::replace(&mut self.paused, paused);
         self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
         for schedule in list {

@@ -12,7 +12,7 @@ use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::workers::{Member, WorkerNumber};
 use crate::task::current::{self, Thread};
-use crate::task::{AfterRun, HeldRun, Rest, RunObserver, RunRequest, RunResult};
+use crate::task::{AfterRun, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
 
 /// The result of one step of a worker.
@@ -115,16 +115,16 @@ impl WorkerLoop {
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
     pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: Kind) {
-        let HeldRun { run, rest } = held;
+        let HeldRun { run, remainder } = held;
         let _as_worker = current::enter_as_worker(state.address(), self.worker.member.number);
         let tally = &self.worker.member.tally;
-        if rest == Rest::Pending {
+        if remainder == Remainder::Pending {
             state.suspend(&run, true);
             return;
         }
         let task = Arc::clone(run.task());
         let thread = current::this_thread();
-        let (after_run, _) = thread.enter(run, |run| run.task().settle(run, rest, &**state));
+        let (after_run, _) = thread.enter(run, |run| run.task().settle(run, remainder, &**state));
         tally.end(kind, true);
         if let AfterRun::Requeue(due) = after_run {
             state.step(|core, effects| core.requeue(task, due, effects));

@@ -16,7 +16,7 @@ use super::state::{Begin, Cancel, End, Leaving, Phase, Suspend, TaskState};
 use super::steps::{Step, Steps};
 use super::value::{Outcome, TaskValue, is_unit};
 use super::waiters::{Waiter, notify};
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, Rest, RunObserver, RunRequest, RunResult};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Due, EventCount, Now, Tick};
@@ -136,10 +136,10 @@ where
         request: &RunRequest<'_>,
         observer: &dyn RunObserver,
     ) -> RunResult {
-        let rest = if stepped.is_pending() { Rest::Pending } else { Rest::Over };
+        let remainder = if stepped.is_pending() { Remainder::Pending } else { Remainder::Over };
         self.hold_back(stepped);
         if request.is_held {
-            return RunResult::Held(Box::new(HeldRun { run: run.clone(), rest }));
+            return RunResult::Held(Box::new(HeldRun { run: run.clone(), remainder }));
         }
         observer.suspend(run, request.by_worker);
         RunResult::Suspended
@@ -400,7 +400,7 @@ where
         Self::execute(run, body, request, observer)
     }
 
-    fn settle(&self, run: &Run, _: Rest, observer: &dyn RunObserver) -> AfterRun {
+    fn settle(&self, run: &Run, _: Remainder, observer: &dyn RunObserver) -> AfterRun {
         let held = self.slot.lock().take_held();
         match held {
             Some(stepped) => self.close(stepped, run, observer),

@@ -98,7 +98,7 @@ pub(crate) trait AnyTask: Send + Sync {
     /// back.
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult;
     /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
-    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> AfterRun;
+    fn settle(&self, run: &Run, remainder: Remainder, observer: &dyn RunObserver) -> AfterRun;
     /// Returns the waker of the task's future.
     fn waker(self: Arc<Self>) -> Waker;
     /// Moves a run whose future is pending out of its worker.
@@ -248,12 +248,12 @@ pub(crate) enum RunResult {
 #[derive(Debug)]
 pub(crate) struct HeldRun {
     pub(crate) run: Run,
-    pub(crate) rest: Rest,
+    pub(crate) remainder: Remainder,
 }
 
 /// The state of a run whose outcome is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum Remainder {
     /// It is over.
     Over,
     /// The run's future is pending.

@@ -14,7 +14,7 @@ use super::header::{Header, TaskId, TaskOptions};
 use super::run::Run;
 use super::state::{Suspend, TaskState};
 use super::steps::Around;
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, Rest, RunObserver, RunRequest, RunResult};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
@@ -169,9 +169,9 @@ impl<T: Fire> Timer<T> {
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| {
             let (me, content) = (Weak::clone(me), Some(content));
-            let own = Header::new(Arc::clone(&header.link));
-            own.set_id(header.id());
-            let ticket = Arc::new(Ticket { header: own, armed: Mutex::new(None) });
+            let entry_header = Header::new(Arc::clone(&header.link));
+            entry_header.set_id(header.id());
+            let ticket = Arc::new(Ticket { header: entry_header, armed: Mutex::new(None) });
             Self { header, options, me, ticket, around, firings: Firings::default(), content }
         })
     }
@@ -236,9 +236,9 @@ impl<T: Fire> Timer<T> {
     /// Ends a firing, and reports the end of what it has left in progress.
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
-    fn close(self: &Arc<Self>, run: &Run, rest: Rest, observer: &dyn RunObserver) {
+    fn close(self: &Arc<Self>, run: &Run, remainder: Remainder, observer: &dyn RunObserver) {
         let _underway = FiringGuard { firings: &self.firings, number: run.number() };
-        if rest == Rest::Over {
+        if remainder == Remainder::Over {
             let mut unfinished = FinishGuard { timer: self, run, now: run.started() };
             unfinished.now = observer.now();
         }
@@ -316,11 +316,12 @@ impl<T: Fire> AnyTask for Timer<T> {
         let run = Run::new(self, number, request.due, started, request.by_worker);
         let (held, task) = request.thread.enter(run, |run| {
             let fired = timer.fire(run);
-            let rest = if fired == Fired::InProgress { Rest::Over } else { Rest::Spent };
+            let remainder =
+                if fired == Fired::InProgress { Remainder::Over } else { Remainder::Spent };
             if request.is_held {
-                return Some(HeldRun { run: run.clone(), rest });
+                return Some(HeldRun { run: run.clone(), remainder });
             }
-            timer.close(run, rest, observer);
+            timer.close(run, remainder, observer);
             None
         });
         match held {
@@ -329,9 +330,9 @@ impl<T: Fire> AnyTask for Timer<T> {
         }
     }
 
-    fn settle(&self, run: &Run, rest: Rest, observer: &dyn RunObserver) -> AfterRun {
+    fn settle(&self, run: &Run, remainder: Remainder, observer: &dyn RunObserver) -> AfterRun {
         if let Some(timer) = self.share() {
-            timer.close(run, rest, observer);
+            timer.close(run, remainder, observer);
         }
         AfterRun::Ended(TaskState::Completed)
     }
@@ -456,7 +457,7 @@ impl AnyTask for Ticket {
         false
     }
 
-    fn settle(&self, _: &Run, _: Rest, _: &dyn RunObserver) -> AfterRun {
+    fn settle(&self, _: &Run, _: Remainder, _: &dyn RunObserver) -> AfterRun {
         unreachable!("the timer is settled")
     }
 

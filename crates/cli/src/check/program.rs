@@ -86,10 +86,13 @@ impl Program {
             let normal = |dependency: &&Value| {
                 array(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null())
             };
-            left.extend(needs.into_iter().flatten().filter(normal).map(|it| id(&it["pkg"])));
+            left.extend(
+                needs.into_iter().flatten().filter(normal).map(|dependency| id(&dependency["pkg"])),
+            );
         }
         let workspace = PathBuf::from(id(&metadata["workspace_root"]));
-        let packages = array(&metadata["packages"]).filter(|it| reached.contains(&id(&it["id"])));
+        let packages =
+            array(&metadata["packages"]).filter(|package| reached.contains(&id(&package["id"])));
         Ok(packages.map(|package| self.package(package, &workspace)).collect())
     }
 
@@ -134,7 +137,8 @@ impl Package {
                 for entry in fs::read_dir(&path).map_err(unread)? {
                     left.push(entry.map_err(unread)?.path());
                 }
-            } else if path.extension().is_some_and(|it| it == "rs") && !self.others.contains(&path)
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !self.others.contains(&path)
             {
                 let source = fs::read_to_string(&path).map_err(unread)?;
                 let file = path.strip_prefix(&self.workspace).unwrap_or(&path);

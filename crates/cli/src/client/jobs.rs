@@ -142,10 +142,10 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
         let last = jobs.last().and_then(|job: &Value| job["id"].as_str()).map(escaped);
         let after = last.map(|id| format!("&after={id}")).unwrap_or_default();
         let mut page: Value = api.get(&format!("/jobs?limit={limit}{query}{after}"))?;
-        let found = page["jobs"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let jobs_of_page = page["jobs"].as_array_mut().map(std::mem::take).unwrap_or_default();
         // A program that says there is more, and gives nothing, is not asked for ever.
-        has_more = page["hasMore"] == true && !found.is_empty();
-        jobs.extend(found);
+        has_more = page["hasMore"] == true && !jobs_of_page.is_empty();
+        jobs.extend(jobs_of_page);
     }
     if args.all.json {
         return ctx.say(json!({ "jobs": jobs, "hasMore": has_more }));

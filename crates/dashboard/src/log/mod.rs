@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 
-pub(crate) use self::runs::{Ended, Kept, TaskLog};
+pub(crate) use self::runs::{Ended, LoggedRun, TaskLog};
 pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
 
 /// The number of ended tasks that keep their runs.

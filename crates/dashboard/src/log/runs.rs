@@ -19,7 +19,7 @@ const RUNNING_MAX: usize = 64;
 
 /// A finished run.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct LoggedRun {
     pub(crate) number: u64,
     fire_time: i64,
     started_at: i64,
@@ -78,7 +78,7 @@ impl Ended {
     }
 }
 
-impl Kept {
+impl LoggedRun {
     pub(crate) fn fire_time(&self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.fire_time).unwrap_or_default()
     }
@@ -116,7 +116,7 @@ pub(crate) struct TaskLog {
     /// When it was added, or last resumed, enabled or rescheduled.
     pub(crate) begun_at: DateTime<Utc>,
     /// The latest last.
-    pub(crate) runs: VecDeque<Kept>,
+    pub(crate) runs: VecDeque<LoggedRun>,
     pub(crate) tally: Tally,
     active: Vec<Active>,
     texts: Texts,
@@ -137,7 +137,9 @@ impl TaskLog {
             EventKind::AttemptFailed { run, failure, .. } => {
                 let text = self.text(failure.message());
                 let failed = FailedAttempt { attempt: run.attempt, at, text };
-                if let Some(active) = self.active.iter_mut().find(|it| it.number == run.number) {
+                if let Some(active) =
+                    self.active.iter_mut().find(|active| active.number == run.number)
+                {
                     if active.failed.len() >= ATTEMPTS_MAX {
                         active.failed.remove(0);
                     }
@@ -169,7 +171,7 @@ impl TaskLog {
         let late = active.as_ref().map_or_else(|| run.lateness(), |active| active.late);
         let failed = active.map(|active| active.failed).filter(|failed| !failed.is_empty());
         let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        let kept = Kept {
+        let logged = LoggedRun {
             number: run.number,
             fire_time: run.fire_time.timestamp_micros(),
             started_at: started_at.timestamp_micros(),
@@ -184,7 +186,7 @@ impl TaskLog {
         if self.runs.len() >= keep {
             self.runs.pop_front();
         }
-        self.runs.push_back(kept);
+        self.runs.push_back(logged);
         let with_attempts = self.runs.iter_mut().rev().filter(|run| run.failed.is_some());
         with_attempts.skip(WITH_ATTEMPTS_MAX).for_each(|run| run.failed = None);
     }
@@ -216,6 +218,6 @@ mod tests {
     /// The figure of the documentation.
     #[test]
     fn a_run_takes_few_bytes() {
-        assert!(size_of::<Kept>() <= 72, "{}", size_of::<Kept>());
+        assert!(size_of::<LoggedRun>() <= 72, "{}", size_of::<LoggedRun>());
     }
 }

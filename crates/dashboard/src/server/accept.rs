@@ -67,7 +67,7 @@ fn make_room(open: &mut VecDeque<Open>) {
     if open.len() < CONNECTIONS_MAX {
         return;
     }
-    let idle = open.iter().position(|it| it.requests.load(Ordering::Relaxed) == 0);
+    let idle = open.iter().position(|connection| connection.requests.load(Ordering::Relaxed) == 0);
     if let Some(closed) = open.remove(idle.unwrap_or_default()) {
         closed.task.abort();
     }
@@ -89,9 +89,9 @@ async fn connection(
         let answer = hyper::service::Service::call(&router, request);
         async move {
             let answer: Result<Response, _> = answer.await;
-            let is_stream = answer
-                .as_ref()
-                .is_ok_and(|it| hyper::body::Body::size_hint(it.body()).exact().is_none());
+            let is_stream = answer.as_ref().is_ok_and(|response| {
+                hyper::body::Body::size_hint(response.body()).exact().is_none()
+            });
             if !is_stream {
                 requests.fetch_sub(1, Ordering::Relaxed);
             }

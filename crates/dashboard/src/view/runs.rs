@@ -4,7 +4,7 @@ use scheduler::{Failure, RunRecord, TaskSnapshot, Zone};
 use scheduler_api::{FailedAttempt, Run, RunError, Runs};
 
 use crate::app::App;
-use crate::log::Kept;
+use crate::log::LoggedRun;
 use crate::times::{instant, local, millis};
 
 /// The wanted runs.
@@ -18,15 +18,17 @@ pub(crate) struct Page {
 
 /// The runs of a task, the latest first.
 pub(crate) fn runs(app: &App, task: &TaskSnapshot, page: Page) -> Runs {
-    let kept =
-        app.recorder.with(task.name(), |log| log.runs.iter().rev().cloned().collect::<Vec<Kept>>());
-    let kept = kept.unwrap_or_default();
+    let logged = app
+        .recorder
+        .with(task.name(), |log| log.runs.iter().rev().cloned().collect::<Vec<LoggedRun>>());
+    let logged = logged.unwrap_or_default();
     let zone = task.facts.zone;
     let full = task.last_runs.iter().filter(|run| run.number < page.before);
-    let full = full
-        .map(|run| of_record(app, zone, run, kept.iter().find(|kept| kept.number == run.number)));
+    let full = full.map(|run| {
+        of_record(app, zone, run, logged.iter().find(|logged| logged.number == run.number))
+    });
     let lowest = task.last_runs.iter().map(|run| run.number).min().unwrap_or(u64::MAX);
-    let older = kept.iter().filter(|run| run.number < lowest.min(page.before));
+    let older = logged.iter().filter(|run| run.number < lowest.min(page.before));
     let older = older.map(|run| of_kept(app, zone, run));
     let mut runs: Vec<Run> = full.chain(older).take(page.limit + 1).collect();
     let has_more = runs.len() > page.limit;
@@ -34,7 +36,7 @@ pub(crate) fn runs(app: &App, task: &TaskSnapshot, page: Page) -> Runs {
     Runs { task: task.name().to_owned(), runs, has_more }
 }
 
-fn of_record(app: &App, zone: Zone, run: &RunRecord, kept: Option<&Kept>) -> Run {
+fn of_record(app: &App, zone: Zone, run: &RunRecord, logged: Option<&LoggedRun>) -> Run {
     let notes = run.notes.iter().map(|note| app.options.redacted(note)).collect();
     Run {
         number: run.number,
@@ -45,14 +47,14 @@ fn of_record(app: &App, zone: Zone, run: &RunRecord, kept: Option<&Kept>) -> Run
         attempts: run.attempts,
         outcome: run.outcome.name().to_owned(),
         took_ms: Some(millis(run.took)),
-        late_ms: kept.map(|kept| millis(kept.late())),
+        late_ms: logged.map(|logged| millis(logged.late())),
         error: run.outcome.failure().map(|failure| error(app, failure)),
-        failed_attempts: kept.and_then(|kept| failed_attempts(app, kept)),
+        failed_attempts: logged.and_then(|logged| failed_attempts(app, logged)),
         notes: Some(notes).filter(|notes: &Vec<String>| !notes.is_empty()),
     }
 }
 
-fn of_kept(app: &App, zone: Zone, run: &Kept) -> Run {
+fn of_kept(app: &App, zone: Zone, run: &LoggedRun) -> Run {
     let message = run.text.as_deref().map(|text| app.options.redacted(text));
     let outcome = run.outcome.name();
     Run {
@@ -75,8 +77,8 @@ fn of_kept(app: &App, zone: Zone, run: &Kept) -> Run {
     }
 }
 
-fn failed_attempts(app: &App, kept: &Kept) -> Option<Vec<FailedAttempt>> {
-    let attempts = kept.failed.as_ref()?.0.iter().map(|attempt| FailedAttempt {
+fn failed_attempts(app: &App, logged: &LoggedRun) -> Option<Vec<FailedAttempt>> {
+    let attempts = logged.failed.as_ref()?.0.iter().map(|attempt| FailedAttempt {
         attempt: attempt.attempt,
         at: instant(attempt.at),
         message: attempt.text.as_deref().map(|text| app.options.redacted(text)),

@@ -193,7 +193,8 @@ impl By {
 
     /// One action for all of them; without a count if the store did not answer.
     fn note_all(&self, search: &Search, count: Option<u64>) {
-        let count = count.map_or_else(|| "an unknown number of".to_owned(), |it| it.to_string());
+        let count =
+            count.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
         let note = format!("{count} jobs: {}", search.in_words());
         self.note(search.filter.task.as_deref().unwrap_or("*"), None, Some(&note));
     }

@@ -96,7 +96,7 @@ pub(crate) async fn harden(request: Request, next: Next) -> Response {
 fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
     check_frame(head)?;
     let host = app.hosts.check(head)?;
-    let from = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|it| it.0.ip());
+    let from = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|connection| connection.0.ip());
     let visitor = match app.keeper.visitor(head, from) {
         Ok(visitor) => Some(visitor),
         Err(_) if is_public(app, head.uri.path()) => None,
@@ -117,7 +117,7 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if head.method == Method::POST
-        && !kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json"))
+        && !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
     {
         let detail = "help: send Content-Type: application/json, also without a body";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
@@ -128,8 +128,9 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
 /// A proxy that does not pass `Host` makes all requests look as if another site had made them.
 fn foreign(head: &Parts, host: &str) -> Problem {
     let origin = head.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-    let shown =
-        |text: &str| text.chars().filter(|it| !it.is_control()).take(100).collect::<String>();
+    let shown = |text: &str| {
+        text.chars().filter(|letter| !letter.is_control()).take(100).collect::<String>()
+    };
     let (origin, host) = (shown(origin.unwrap_or("null")), shown(host));
     Problem::forbidden(format!(
         "the request comes from another site: Origin is {origin:?}, Host is {host:?}\n\

@@ -26,12 +26,12 @@ impl Attribute {
     /// ```
     #[must_use]
     pub fn check_together(
-        given: &[(Self, &str)],
+        attributes: &[(Self, &str)],
         rule: RuleKind,
         unit: Option<DurationUnit>,
     ) -> Vec<AttributeError> {
-        let task = Together { given, rule, unit };
-        let of_each = given.iter().filter_map(|(attribute, _)| task.check_rule(*attribute));
+        let task = Together { attributes, rule, unit };
+        let of_each = attributes.iter().filter_map(|(attribute, _)| task.check_rule(*attribute));
         of_each
             .chain(task.check_time_unit())
             .chain(task.check_jitter())
@@ -46,14 +46,14 @@ impl Attribute {
 
 /// The attributes of one task.
 struct Together<'a> {
-    given: &'a [(Attribute, &'a str)],
+    attributes: &'a [(Attribute, &'a str)],
     rule: RuleKind,
     unit: Option<DurationUnit>,
 }
 
 impl Together<'_> {
     fn text(&self, attribute: Attribute) -> Option<&str> {
-        self.given.iter().find(|(given, _)| *given == attribute).map(|(_, text)| *text)
+        self.attributes.iter().find(|(other, _)| *other == attribute).map(|(_, text)| *text)
     }
 
     fn has(&self, attribute: Attribute) -> bool {
@@ -67,8 +67,8 @@ impl Together<'_> {
     /// Reports an attribute that goes with none of the rules; by mistake there may be several.
     fn check_rule(&self, attribute: Attribute) -> Option<AttributeError> {
         let row = attribute.row();
-        let given = self.given.iter().filter_map(|(attribute, _)| RuleKind::of(*attribute));
-        let mut rules = given.peekable();
+        let rules = self.attributes.iter().filter_map(|(attribute, _)| RuleKind::of(*attribute));
+        let mut rules = rules.peekable();
         let rule = rules.peek().copied().unwrap_or(self.rule);
         if row.rules.contains(&rule) || rules.any(|rule| row.rules.contains(&rule)) {
             return None;
@@ -88,7 +88,7 @@ impl Together<'_> {
 
     fn check_time_unit(&self) -> Option<AttributeError> {
         let attribute = Attribute::TimeUnit;
-        if !self.has(attribute) || self.given.iter().any(|(given, _)| given.is_duration()) {
+        if !self.has(attribute) || self.attributes.iter().any(|(other, _)| other.is_duration()) {
             return None;
         }
         let reason = " is of no use here: it is the unit of durations that are bare numbers, and \
@@ -131,7 +131,7 @@ impl Together<'_> {
 
     fn check_retry_max(&self) -> Option<AttributeError> {
         let is_part = |attribute| matches!(attribute, Attribute::RetryBase | Attribute::RetryCap);
-        let (part, _) = self.given.iter().find(|(given, _)| is_part(*given))?;
+        let (part, _) = self.attributes.iter().find(|(other, _)| is_part(*other))?;
         if self.has(Attribute::RetryMax) {
             return None;
         }
@@ -144,12 +144,12 @@ impl Together<'_> {
     fn check_retry_base(&self) -> Option<AttributeError> {
         let attribute = Attribute::RetryBase;
         let base = self.duration(attribute)?;
-        let given = self.text(Attribute::RetryCap);
-        let text = given.unwrap_or(RETRY_CAP);
+        let cap_text = self.text(Attribute::RetryCap);
+        let text = cap_text.unwrap_or(RETRY_CAP);
         if base <= Attribute::RetryCap.parse_duration(text, self.unit).ok()? {
             return None;
         }
-        let default = if given.is_some() { "" } else { " unless it is given" };
+        let default = if cap_text.is_some() { "" } else { " unless it is given" };
         let cap = Attribute::RetryCap;
         let reason =
             Wording::new("invalid ").name(attribute).text(": it is longer than ").name(cap);
@@ -167,7 +167,7 @@ impl Together<'_> {
     fn check_stored(&self) -> Option<AttributeError> {
         let durable = Attribute::Durable;
         let about_jobs = |attribute: &&(Attribute, &str)| attribute.0.is_about_jobs();
-        let (attribute, _) = *self.given.iter().find(about_jobs)?;
+        let (attribute, _) = *self.attributes.iter().find(about_jobs)?;
         if self.has(durable) || self.rule == RuleKind::Job || self.check_rule(attribute).is_some() {
             return None;
         }
