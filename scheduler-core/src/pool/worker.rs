@@ -55,7 +55,11 @@ impl WorkerLoop {
         let mut wake_up = if self.worker.is_parked { state.wake_up() } else { None };
         loop {
             match state.next(&mut self.worker, now, wake_up.take(), &mut self.effects) {
-                Take::Run(taken) => return self.run(state, taken, now, thread),
+                Take::Run(taken) => {
+                    // RACE: another worker may have read the clock later, and the task may be due by that reading only.
+                    let now = now.filter(|now| taken.due.is_reached(*now));
+                    return self.run(state, taken, now, thread);
+                }
                 Take::Wait(until) => return Step::Waits(until),
                 Take::Leave => return Step::Leaves,
                 Take::ReadClock => now = Some(Now::read(&*state.clock)),
