@@ -328,6 +328,8 @@ impl Checker {
             Command::Delete { job } => {
                 let facts = self.job(*job);
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
+                // Sent again, it is another job.
+                facts.was_reset = true;
             }
             _ => {}
         }
