@@ -1,4 +1,4 @@
-//! The order of the house: what the source files of all crates keep to. Rules that are not checked
+//! Rules for the source files of all crates. Rules that are not checked
 //! drift.
 
 mod contract;

@@ -154,7 +154,7 @@ fn slug(line: &str) -> Option<String> {
 fn named(code: &str) -> Option<&str> {
     let word = code.split(' ').next()?.trim_start_matches("./");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.*/".contains(c);
-    // `Europe/Berlin` is a zone, `/etc/localtime` of another house.
+    // `Europe/Berlin` is a zone, `/etc/localtime` of another system.
     let begins_low = word.starts_with(|c: char| c.is_ascii_lowercase() || c == '.');
     let is_path = word.contains('/') || ENDINGS.iter().any(|ending| word.ends_with(ending));
     let is_elsewhere = ELSEWHERE.iter().any(|elsewhere| word.starts_with(elsewhere));
