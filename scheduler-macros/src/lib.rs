@@ -79,8 +79,7 @@ fn cron(input: TokenStream) -> TokenStream {
     if faults.is_empty() { quote!(#facade::Schedule::cron(#text)) } else { faults.to_tokens() }
 }
 
-/// The function as it was written, but for the mark of its payload, and after it what makes jobs and its entry, or else the
-/// faults.
+/// The function without the mark of its payload, and after it the maker of jobs and the entry, or else the faults.
 fn annotate_job(options: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<Function>(item.clone()) else {
         return check::not_a_function(Form::Job, item);
@@ -99,7 +98,7 @@ fn annotate_job(options: TokenStream, item: &TokenStream) -> TokenStream {
     quote!(#function #added)
 }
 
-/// The item as it was written, and after it its entries or else the faults.
+/// The item, and after it its entries or else the faults.
 fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
     if let Ok(function) = syn::parse2::<Function>(item.clone()) {
         return annotate_function(options, function);

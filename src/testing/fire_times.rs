@@ -58,7 +58,7 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
         annotations.map(|entry| Definition::of_entry(entry, Call::noop())).collect();
     assert!(
         !definitions.is_empty(),
-        "`{}` has no `#[scheduled(…)]`, so nothing says when it is to run",
+        "`{}` has no `#[scheduled(…)]`, so it has no schedule",
         type_name::<S>()
     );
     ScheduleOf::new(definitions)
@@ -253,7 +253,7 @@ fn resolve_alone(
     let names = Names::from_iter([&*task.name]);
     let attributes = settings.apply_to(task, &names).map_err(texts)?;
     // Only a whole scheduler has pools and calendars: those that are named count as there, without days.
-    let named = |attribute| attributes.get(attribute).map(|valued| valued.text.as_str());
+    let named = |attribute| attributes.get(attribute).map(|resolved| resolved.text.as_str());
     let pool = named(Attribute::Pool);
     let pools: Vec<Arc<str>> = ["default"].into_iter().chain(pool).map(Arc::from).collect();
     let calendar = named(Attribute::SkipDays).map(|name| (name.to_owned(), Arc::default()));

@@ -76,7 +76,7 @@ pub(super) fn object(anything: &TypeImplTrait) -> (String, Option<String>) {
     (bounds, is_sound.then_some(object))
 }
 
-/// A type as it is written. It is not cut off, for what is proposed is to be pasted.
+/// A type as it is written. It is not cut off, because a proposal is there to be pasted.
 pub(super) fn shown(ty: &impl ToTokens) -> String {
     let mut text = quote!(#ty).to_string();
     for (spaced, tight) in [

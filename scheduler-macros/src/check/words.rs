@@ -14,7 +14,7 @@ use crate::diagnostic::{Faults, remedy};
 /// The text of an attribute.
 pub(super) struct Text {
     pub(super) attribute: Attribute,
-    /// As it stands in the annotation.
+    /// The text in the annotation.
     pub(super) written: String,
     /// The text if no setting is set. It is empty if the text is faulty, or a number whose unit is not known.
     pub(super) resolved: String,

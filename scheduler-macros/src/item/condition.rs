@@ -74,7 +74,7 @@ pub(crate) fn is_named(path: &Path, name: &str) -> bool {
     path.segments.last().is_some_and(|word| word.ident == name)
 }
 
-/// The condition of a `cfg_attr(…)`, and what stands under it.
+/// The condition of a `cfg_attr(…)`, and the attributes under it.
 fn conditional(meta: &Meta) -> Option<(TokenStream, Vec<Meta>)> {
     let Meta::List(list) = meta else { return None };
     if !list.path.is_ident("cfg_attr") {

@@ -49,7 +49,7 @@ pub(crate) fn define(
     };
     faults.extend(listed.into_iter().flat_map(|list| &list.unannotated).map(|function| {
         format!(
-            "`{function}` has no `#[scheduled(…)]`, so nothing says when it is to run\n\
+            "`{function}` has no `#[scheduled(…)]`, so it has no schedule\n\
              help: annotate it, or define it in code: Scheduler::builder().task(…)"
         )
     }));

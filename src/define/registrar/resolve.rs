@@ -153,8 +153,8 @@ impl SpecBuilder<'_> {
     }
 
     fn is_annotated(&self, attribute: Attribute) -> bool {
-        let valued = self.attributes.get(attribute);
-        valued.is_some_and(|valued| matches!(valued.source, Source::Annotation(_)))
+        let resolved = self.attributes.get(attribute);
+        resolved.is_some_and(|resolved| matches!(resolved.source, Source::Annotation(_)))
     }
 
     /// Several rules can only come from code: macro and settings refuse them.
@@ -221,7 +221,7 @@ impl SpecBuilder<'_> {
 
     fn cron(&mut self) -> Option<Rule> {
         let about = [Attribute::Cron, Attribute::Zone, Attribute::DstGap, Attribute::DstOverlap];
-        let text = |about| self.attributes.get(about).map(|valued| valued.text.as_str().into());
+        let text = |about| self.attributes.get(about).map(|resolved| resolved.text.as_str().into());
         let texts = (about.map(text), self.context.zone);
         let (trigger, text) = match self.context.crons.get(&texts) {
             Some(known) => known,
@@ -325,8 +325,8 @@ impl SpecBuilder<'_> {
 
     fn pool(&mut self) -> Arc<str> {
         let (attribute, pools) = (Attribute::Pool, &self.context.pools);
-        let Some(valued) = self.attributes.get(attribute) else { return Arc::clone(&pools[0]) };
-        let name = valued.text.as_str();
+        let Some(resolved) = self.attributes.get(attribute) else { return Arc::clone(&pools[0]) };
+        let name = resolved.text.as_str();
         if let Some(pool) = pools.iter().find(|pool| &***pool == name) {
             return Arc::clone(pool);
         }

@@ -41,10 +41,10 @@ pub(super) fn read(reading: &mut Reading<'_>) -> AttributeValues {
             owner: format!("setting {}", word(&key(attribute))),
             example: attribute.row().example_text(),
         };
-        if let Some(valued) = reading.resolve(&raw, &subject)
-            && let Some(valued) = checked(reading, attribute, valued)
+        if let Some(resolved) = reading.resolve(&raw, &subject)
+            && let Some(resolved) = checked(reading, attribute, resolved)
         {
-            values.push((attribute, valued));
+            values.push((attribute, resolved));
         }
     }
     values
@@ -53,10 +53,10 @@ pub(super) fn read(reading: &mut Reading<'_>) -> AttributeValues {
 fn checked(
     reading: &mut Reading<'_>,
     attribute: Attribute,
-    valued: ResolvedValue,
+    resolved: ResolvedValue,
 ) -> Option<ResolvedValue> {
-    let Err(error) = attribute.check(&valued.text, None) else { return Some(valued) };
-    let defaults = ResolvedAttributes::of_defaults(attribute, valued);
+    let Err(error) = attribute.check(&resolved.text, None) else { return Some(resolved) };
+    let defaults = ResolvedAttributes::of_defaults(attribute, resolved);
     reading.faults.push(defaults.blame(&error));
     None
 }

@@ -26,7 +26,7 @@ const FAULTS_MAX: usize = 3;
 /// The name of an array in messages.
 pub(super) const ARRAY: &str = "an array";
 
-/// A place and all that stands in it.
+/// A source of settings, with all its lines.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     pub(super) lines: Vec<Line>,

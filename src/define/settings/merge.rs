@@ -38,9 +38,9 @@ pub(crate) struct ResolvedAttributes {
 
 impl ResolvedAttributes {
     /// A default for all tasks, as if it were a task, for messages.
-    pub(super) fn of_defaults(attribute: Attribute, valued: ResolvedValue) -> Self {
+    pub(super) fn of_defaults(attribute: Attribute, resolved: ResolvedValue) -> Self {
         let name = format!("{ROOT}.{}", schema::DEFAULTS).into();
-        let values = vec![(attribute, valued)];
+        let values = vec![(attribute, resolved)];
         Self { name, location: Location::NONE, values, is_complete: true }
     }
 
@@ -62,14 +62,14 @@ impl ResolvedAttributes {
 
     /// The text of an attribute, if it is set.
     pub(crate) fn get(&self, attribute: Attribute) -> Option<&ResolvedValue> {
-        let (_, valued) = self.values.iter().find(|(known, _)| *known == attribute)?;
-        Some(valued)
+        let (_, resolved) = self.values.iter().find(|(known, _)| *known == attribute)?;
+        Some(resolved)
     }
 
     /// The fault of a text that a parser refused, as the place of the text spells attributes.
     pub(crate) fn blame(&self, error: &AttributeError) -> SettingsError {
         let own = error.attribute();
-        let source = self.get(own).map_or(&Source::Default, |valued| &valued.source);
+        let source = self.get(own).map_or(&Source::Default, |resolved| &resolved.source);
         let (reason, help) = error.spelled(&|attribute, value| match value {
             None => source.name(attribute.name()),
             Some(value) => source.assignment(own.name(), attribute.name(), value),
@@ -80,10 +80,12 @@ impl ResolvedAttributes {
     /// The text in place of a reason that is about a secret, or quotes one.
     fn unseen(&self, attribute: Attribute, reason: &str) -> Option<String> {
         let own = self.get(attribute).and_then(ResolvedValue::unseen);
-        let is_quoted = |valued: &&ResolvedValue| {
-            valued.secret.is_some() && !valued.text.is_empty() && reason.contains(&valued.text)
+        let is_quoted = |resolved: &&ResolvedValue| {
+            resolved.secret.is_some()
+                && !resolved.text.is_empty()
+                && reason.contains(&resolved.text)
         };
-        let other = || self.values.iter().map(|(_, valued)| valued).find(is_quoted);
+        let other = || self.values.iter().map(|(_, resolved)| resolved).find(is_quoted);
         own.or_else(|| other()?.unseen())
     }
 
@@ -100,21 +102,21 @@ impl ResolvedAttributes {
         caret: Option<String>,
         help: Option<String>,
     ) -> SettingsError {
-        let valued = self.get(attribute);
+        let resolved = self.get(attribute);
         let unseen = self.unseen(attribute, reason);
         let (reason, caret, help) = match &unseen {
             Some(reason) => (reason.as_str(), None, None),
             None => (reason, caret, help),
         };
         let annotation = Source::Annotation(self.location);
-        let source = valued.map_or(&annotation, |valued| &valued.source);
+        let source = resolved.map_or(&annotation, |resolved| &resolved.source);
         let name = attribute.name();
         let about = format!("`{}`", source.name(name));
         let about = if reason.contains(&about) { String::new() } else { format!("{about}: ") };
         let example = || source.assignment(name, name, attribute.row().example_text());
         SettingsError::new(format!("{}: {about}{reason}", word(&self.name)))
             .note(caret)
-            .note(valued.and_then(ResolvedValue::note))
+            .note(resolved.and_then(ResolvedValue::note))
             .help(help.unwrap_or_else(|| format!("for example `{}`", example())))
             .at(source)
     }
@@ -150,7 +152,7 @@ pub(super) fn merge(
             example: attribute.row().example_text(),
         };
         match reading.resolve(raw, &subject) {
-            Some(valued) => values.push((attribute, valued)),
+            Some(resolved) => values.push((attribute, resolved)),
             None => is_complete = false,
         }
     }
@@ -181,9 +183,9 @@ fn add_defaults(
         .collect();
     // Leaving one out may make another one useless.
     loop {
-        let texts = values.iter().map(|(attribute, valued)| (*attribute, valued.text.as_str()));
+        let texts = values.iter().map(|(attribute, resolved)| (*attribute, resolved.text.as_str()));
         let texts =
-            texts.chain(added.iter().map(|(attribute, valued)| (*attribute, &*valued.text)));
+            texts.chain(added.iter().map(|(attribute, resolved)| (*attribute, &*resolved.text)));
         let written: Vec<(Attribute, &str)> = texts.collect();
         let faults = Attribute::check_together(&written, rule, None);
         let mut useless = faults.iter().filter(|fault| !fault.is_about_text());
@@ -194,7 +196,7 @@ fn add_defaults(
         };
         added.remove(at);
     }
-    values.extend(added.into_iter().map(|(attribute, valued)| (attribute, valued.clone())));
+    values.extend(added.into_iter().map(|(attribute, resolved)| (attribute, resolved.clone())));
 }
 
 fn annotation(task: &Definition) -> RawAttributes {

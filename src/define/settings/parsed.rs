@@ -70,23 +70,23 @@ fn read_as<T>(
     let raw = reading.find(&name, kind)?;
     let label = word(&name);
     let subject = Subject { owner: format!("setting {label}"), label, example: spec.example };
-    let valued = reading.resolve(&raw, &subject)?;
-    match parse(&valued.text) {
+    let resolved = reading.resolve(&raw, &subject)?;
+    match parse(&resolved.text) {
         Ok(value) => {
-            reading.texts.push((name, valued));
+            reading.texts.push((name, resolved));
             Some(value)
         }
         Err(error) => {
-            let example = valued.source.assignment(&name, &name, spec.example);
-            let (text, help) = match valued.unseen() {
+            let example = resolved.source.assignment(&name, &name, spec.example);
+            let (text, help) = match resolved.unseen() {
                 Some(text) => (text, None),
                 None => (error.text, error.help),
             };
             let help = help.map(|help| format!("{help}; ")).unwrap_or_default();
             let error = SettingsError::new(format!("{}: {text}", subject.label))
-                .note(valued.note())
+                .note(resolved.note())
                 .help(format!("{help}for example `{example}`"));
-            reading.faults.push(error.at(&valued.source));
+            reading.faults.push(error.at(&resolved.source));
             None
         }
     }

@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
 
     /// Finds the value of a key in the highest place that sets it.
     ///
-    /// Reads the places below too, to find what is wrong there.
+    /// Reads the places below too, to find their faults.
     pub(super) fn find(&mut self, key: &str, kind: Kind) -> Option<Raw> {
         let sources = self.sources;
         let name = key::fold(key);

@@ -54,7 +54,7 @@ pub(crate) fn report(
 
 fn settings(applied: &Applied, fallbacks: &[Fallback]) -> Block {
     let mut rows: Vec<[String; 3]> =
-        applied.texts.iter().map(|(key, valued)| row(key, valued)).collect();
+        applied.texts.iter().map(|(key, resolved)| row(key, resolved)).collect();
     for Fallback { key, text, source } in fallbacks {
         let fallback = row(&format!("{ROOT}.{key}"), &ResolvedValue::plain(text, source.clone()));
         if !rows.iter().any(|[known, ..]| *known == fallback[0]) {
@@ -78,7 +78,7 @@ fn task(task: &ResolvedAttributes) -> Block {
     let heading = format!("task {} ({})", visible(&task.name), visible(&task.location.to_string()));
     let is_durable = task.get(Attribute::Durable).is_some_and(|durable| durable.text == "true");
     let rows = Attribute::ALL.iter().filter_map(|attribute| match task.get(*attribute) {
-        Some(valued) => Some(row(attribute.name(), valued)),
+        Some(resolved) => Some(row(attribute.name(), resolved)),
         None if is_durable || !(attribute.is_about_jobs() || *attribute == Attribute::Durable) => {
             attribute.row().default.map(|text| row(attribute.name(), &ResolvedValue::default(text)))
         }
@@ -87,12 +87,12 @@ fn task(task: &ResolvedAttributes) -> Block {
     Block { heading, rows: rows.collect() }
 }
 
-fn row(name: &str, valued: &ResolvedValue) -> [String; 3] {
-    let mut source = valued.source.to_string();
-    if valued.written != valued.text {
-        source.push_str(&format!(", written `{}`", visible(&valued.written)));
-        source.push_str(&origins(&valued.via));
+fn row(name: &str, resolved: &ResolvedValue) -> [String; 3] {
+    let mut source = resolved.source.to_string();
+    if resolved.written != resolved.text {
+        source.push_str(&format!(", written `{}`", visible(&resolved.written)));
+        source.push_str(&origins(&resolved.via));
     }
-    let text = if valued.text.is_empty() { "\"\"".to_owned() } else { valued.shown() };
+    let text = if resolved.text.is_empty() { "\"\"".to_owned() } else { resolved.shown() };
     [visible(name), text, source]
 }

@@ -24,7 +24,7 @@ use crate::run::{Run, TaskResult};
 /// Defines tasks in code, at the start.
 pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
-/// Is called with the tasks, once they have started.
+/// A function that is called with the tasks, once they have started.
 pub(super) type AfterStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;
 
 /// Configures a [`Scheduler`](crate::Scheduler).
@@ -422,7 +422,7 @@ impl Builder {
         self
     }
 
-    /// Reads this TOML text in place of `./scheduler.toml`; `name` stands in messages.
+    /// Reads this TOML text in place of `./scheduler.toml`; messages show `name`.
     pub fn settings(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
         self.file = Some((name.into(), toml.into()));
         self

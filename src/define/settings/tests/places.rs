@@ -135,6 +135,6 @@ pub(super) fn check_value(
     text: &str,
     source: &str,
 ) {
-    let valued = task.get(attribute).expect("a value");
-    assert_eq!((valued.text.as_str(), valued.source.to_string().as_str()), (text, source));
+    let resolved = task.get(attribute).expect("a value");
+    assert_eq!((resolved.text.as_str(), resolved.source.to_string().as_str()), (text, source));
 }

@@ -14,8 +14,8 @@ fn unseen(places: &Places<'_>) -> String {
     let remarks = applied.remarks.iter().map(|remark| remark.text.clone());
     let parsed = applied.tasks.iter().flat_map(|task| {
         scheduler_expr::Attribute::ALL.iter().filter_map(|attribute| {
-            let valued = task.get(*attribute)?;
-            let error = attribute.check(&valued.text, None).err()?;
+            let resolved = task.get(*attribute)?;
+            let error = attribute.check(&resolved.text, None).err()?;
             Some(task.blame(&error).to_string())
         })
     });
