@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The deep tier: what takes too long for every change, and is run before a release and when a room's concurrency
+# The deep tier: what takes too long for every change, and is run before a release and when a module's concurrency
 # has changed. `docs/reliability.md` says what each step checks and what was seen.
 #
 #   ci/deep.sh                  all steps, some hours

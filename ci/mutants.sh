@@ -4,23 +4,23 @@
 #   ci/mutants.sh                               a sample, another one each day: each 24th mutant, twenty minutes
 #   MUTANTS_SHARD=3/24 ci/mutants.sh            the fourth of these samples
 #   MUTANTS_SHARD=0/1 ci/mutants.sh             every mutant, which takes many hours
-#   MUTANTS_ROOMS="expr queue" ci/mutants.sh    those of some rooms
+#   MUTANTS_MODULES="expr queue" ci/mutants.sh    those of some modules
 #
 # Fails if a mutant goes unnoticed that `ci/mutants-missed.txt` does not list, if a line there is no mutant's any
-# more, and, where every one was tried, if the score of a room is below what is asked of it. What is left alone, and
+# more, and, where every one was tried, if the score of a module is below what is asked of it. What is left alone, and
 # why, is in `.cargo/mutants.toml`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 shard="${MUTANTS_SHARD:-$(($(date +%s) / 86400 % 24))/24}"
-rooms="${MUTANTS_ROOMS:-expr trigger queue state shutdown time task pool rest}"
+modules="${MUTANTS_MODULES:-expr trigger queue state shutdown time task pool rest}"
 out=target/mutants
 known=ci/mutants-missed.txt
 # What a test has noticed needs no other one: the test runner's switch for that is unstable.
 export RUSTC_BOOTSTRAP=1
 fail_fast=(-- -Z unstable-options --fail-fast)
 
-# The files of a room; a file is of the first room that has it.
+# The files of a module; a file is of the first module that has it.
 files_of() {
   case "$1" in
     expr) echo 'crates/expr/src/' ;;
@@ -29,12 +29,12 @@ files_of() {
     rest) echo 'scheduler-core/src/([^/]+\.rs|observe/|sync/)' ;;
     queue) echo 'scheduler-core/src/queue/' ;;
     trigger | time | task | pool) echo "scheduler-core/src/$1/" ;;
-    *) echo "no room $1; there are: expr trigger queue state shutdown time task pool rest" >&2; return 2 ;;
+    *) echo "no module $1; there are: expr trigger queue state shutdown time task pool rest" >&2; return 2 ;;
   esac
 }
 
-# The names of a room's mutants, of those that come in.
-of_room() {
+# The names of a module's mutants, of those that come in.
+of_module() {
   local files
   files="$(files_of "$1")"
   case "$1" in
@@ -44,7 +44,7 @@ of_room() {
   esac
 }
 
-# How many of a hundred mutants of a room are to be noticed.
+# How many of a hundred mutants of a module are to be noticed.
 asked_of() {
   case "$1" in expr | trigger | queue | state | shutdown) echo 95 ;; *) echo 85 ;; esac
 }
@@ -77,12 +77,12 @@ try() {
   [[ "$result" == [023] ]]
 }
 
-# The score of a room. It is told of a sample, and asked for where every mutant was tried.
+# The score of a module. It is told of a sample, and asked for where every mutant was tried.
 judge() {
-  local room="$1" noticed missed least
-  noticed="$(cat "$out"/{units,others}/mutants.out/{caught,timeout}.txt | of_room "$room" | wc -l)"
-  missed="$(of_room "$room" <"$out/missed" | wc -l)" least="$(asked_of "$room")"
-  echo "$room: $noticed of $((noticed + missed)) are noticed; of all, $least % are to be"
+  local module="$1" noticed missed least
+  noticed="$(cat "$out"/{units,others}/mutants.out/{caught,timeout}.txt | of_module "$module" | wc -l)"
+  missed="$(of_module "$module" <"$out/missed" | wc -l)" least="$(asked_of "$module")"
+  echo "$module: $noticed of $((noticed + missed)) are noticed; of all, $least % are to be"
   [[ "$shard" != 0/1 ]] || ((noticed * 100 >= least * (noticed + missed)))
 }
 
@@ -104,12 +104,12 @@ compare() {
 
 mkdir -p "$out"
 mutants --list >"$out/all"
-for room in $rooms; do files_of "$room" >/dev/null; done
+for module in $modules; do files_of "$module" >/dev/null; done
 [[ "$shard" =~ ^([0-9]+)/([0-9]+)$ ]] && ((BASH_REMATCH[1] < BASH_REMATCH[2])) ||
   { echo "no sample $shard; MUTANTS_SHARD is 0/24 to 23/24, or of any other number" >&2; exit 2; }
-for room in $rooms; do of_room "$room" <"$out/all"; done |
+for module in $modules; do of_module "$module" <"$out/all"; done |
   awk -v k="${shard%/*}" -v n="${shard#*/}" 'NR % n == k' >"$out/chosen"
-echo "$(wc -l <"$out/chosen") of $(wc -l <"$out/all") mutants: MUTANTS_SHARD=$shard MUTANTS_ROOMS=\"$rooms\""
+echo "$(wc -l <"$out/chosen") of $(wc -l <"$out/all") mutants: MUTANTS_SHARD=$shard MUTANTS_MODULES=\"$modules\""
 [[ -s "$out/chosen" ]] || { echo "no mutant was tried" >&2; exit 2; }
 
 # Most are noticed by a test beside the code. A mutant is tried against the tests of its own crate only.
@@ -120,6 +120,6 @@ try units --lib <"$out/chosen"
   cat - "$out/others/mutants.out/missed.txt" >"$out/missed"
 
 code=0
-for room in $rooms; do judge "$room" || code=1; done
+for module in $modules; do judge "$module" || code=1; done
 compare || code=1
 exit "$code"
