@@ -6,7 +6,7 @@ use std::time::Duration;
 use cluster::{Lab, Outcome, Process, Run, eventually, is_full, pass, runs};
 use scheduler::store::Postgres;
 use scheduler::{Scheduler, job};
-use scheduler_sqlite::Within;
+use scheduler_sqlite::InTransaction;
 use scheduler_sqlite::rusqlite::{Connection, Transaction, TransactionBehavior};
 use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
 
@@ -101,11 +101,11 @@ fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
     });
     let rolled_back = immediate(&mut connection);
     let job = NewJob { payload: payload.clone(), ..new(1) };
-    Within::new(&rolled_back).enqueue(&[job]).expect("it is accepted");
+    InTransaction::new(&rolled_back).enqueue(&[job]).expect("it is accepted");
     rolled_back.rollback().expect("it is rolled back");
     let committed = immediate(&mut connection);
     let job = NewJob { payload, ..new(2) };
-    Within::new(&committed).enqueue(std::slice::from_ref(&job)).expect("it is accepted");
+    InTransaction::new(&committed).enqueue(std::slice::from_ref(&job)).expect("it is accepted");
     pass(Duration::from_secs(1));
     assert!(process.runs().is_empty(), "nothing runs before the commit");
     committed.commit().expect("it is committed");
