@@ -81,6 +81,7 @@ impl ConnectionState {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
+            session.await_end();
             if session.is_closed() || is_fatal(&error) {
                 let was_given_up = session.was_given_up();
                 self.session = None;

@@ -101,6 +101,14 @@ impl Session {
         self.is_closed()
     }
 
+    /// Waits until the server has ended a request that failed.
+    ///
+    /// RACE: the server sends an error before it rolls back. Until then, other connections meet the locks of the request.
+    pub(crate) fn await_end(&mut self) {
+        // A failure has closed the connection.
+        let _ = self.wire.run(self.client.check_connection());
+    }
+
     /// Returns true if the server did not answer in time, for which the connection was closed.
     pub(crate) fn was_given_up(&self) -> bool {
         self.wire.was_given_up

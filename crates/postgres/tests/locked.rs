@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, Commanded, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap, SessionId,
-    Store, StoredJob,
+    Command, Commanded, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap, Refusal,
+    SessionId, Store, StoreError, StoreTime, StoredJob,
 };
 
 use crate::support::{
@@ -67,6 +67,22 @@ fn a_schedule_that_a_client_has_locked_keeps_no_other_back() {
     client.batch_execute("rollback").expect("a rollback");
     let answers = store.finish(&ends(me, &both[..1], &End::Done)).expect("an answer");
     assert_eq!(answers, [Finished::Stored(JobState::Done)]);
+}
+
+/// The server sends an error before it releases the locks. A client that does not wait for the end meets them in 4 % of the
+/// turns.
+#[test]
+fn a_request_that_was_refused_holds_no_lock() {
+    let Some((store, _, me, _)) = running(0) else { return };
+    let cursor = put(&store, "s", Overlap::QueueOne);
+    let run_now = Command::RunNow { schedule: "s".to_owned(), job: id(7) };
+    let stale = fire_of(me, "s", StoreTime::MAX, 1, OnBusy::Queue);
+    for turn in 0..500 {
+        let refused = store.command(&run_now, cursor);
+        assert_eq!(refused, Err(StoreError::Refused(Refusal::TooLate)));
+        let fired = store.fire(&stale);
+        assert!(matches!(fired, Ok(Fired::Refused(_))), "turn {turn}: {fired:?}");
+    }
 }
 
 #[test]

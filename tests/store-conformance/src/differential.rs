@@ -1,9 +1,9 @@
 //! The same random sequence of requests on the model and on a store: all answers and all rows are the same.
 
 use crate::generate::Generator;
-use crate::operation::{Answer, Contents, Operation};
+use crate::operation::{Contents, Operation};
 use crate::test_store::TestStore;
-use scheduler_store::{Fired, Model, Store, StoreTime};
+use scheduler_store::{Model, StoreTime};
 
 /// How many sequences, and how long each is.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, Str
             _ => {}
         }
         let wanted = operation.ask(&model);
-        let found = ask_until_unlocked(&operation, store.store());
+        let found = operation.ask(store.store());
         if wanted != found {
             return Some((
                 step,
@@ -73,20 +73,6 @@ fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, Str
         }
     }
     None
-}
-
-/// Asks again while a row is locked, which a server may still say of a request that it has just refused on another
-/// connection: the answer is sent before the locks are released.
-fn ask_until_unlocked(operation: &Operation, store: &dyn Store) -> Answer {
-    let mut answer = operation.ask(store);
-    for _ in 0..1_000 {
-        if !matches!(answer, Answer::Fired(Ok(Fired::Locked))) {
-            break;
-        }
-        std::thread::yield_now();
-        answer = operation.ask(store);
-    }
-    answer
 }
 
 fn difference(wanted: &Contents, found: &Contents) -> String {
