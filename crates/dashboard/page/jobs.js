@@ -1,35 +1,30 @@
-  // What a store keeps: jobs, queues, nodes. The page asks again every two seconds while it shows them.
+  // The jobs, queues and nodes of a store. The page asks again every two seconds while it shows them.
   const POLL = 2000;
   const states = ["parked", "running", "ready", "done", "cancelled"];
   const fields = ["task", "queue", "key", "error"];
   let polling = 0, jobsState = "", painted = "", shownJobs = [];
   const picked = new Set();
   const jobIcon = (job) => ({ parked: ["✖", "parked", "is-bad"], running: ["▶", job.isCancelRequested ? "asked to stop" : "running", "is-run"], ready: job.attempt ? ["↻", "waits to run again", "is-warn"] : ["●", "ready", ""], done: ["✔", "done", "is-good"], cancelled: ["■", "cancelled", ""] }[job.state]);
-  const when = (job) => job.finishedAt ? ["ended " + ago(job.finishedAt), job.finishedAt, job.finishedAtLocal] : job.state === "running" ? ["since " + ago(job.startedAt).replace(" ago", ""), job.startedAt, job.startedAtLocal] : Date.parse(job.runAt) > now() ? ["due " + until(job.runAt), job.runAt, job.runAtLocal] : ["due since " + ago(job.runAt).replace(" ago", ""), job.runAt, job.runAtLocal];
+  const when = (job) => job.finishedAt ? ["ended " + ago(job.finishedAt), job.finishedAt, job.finishedAtLocal] : job.state === "running" ? ["since " + ageOf(job.startedAt), job.startedAt, job.startedAtLocal] : Date.parse(job.runAt) > now() ? ["due " + until(job.runAt), job.runAt, job.runAtLocal] : ["due since " + ageOf(job.runAt), job.runAt, job.runAtLocal];
   const jobLink = (job, text) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, ...(text ? [text] : named(job.task)));
   const shortId = (id) => "…" + id.slice(-12);
-  const cell = (label, className, ...children) => el("td", { role: "cell", "data-label": label, class: className }, ...children);
-  const tableOf = (id, caption, heads, rows) => el("table", { id, role: "table" }, el("caption", { class: "hidden" }, caption),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads.map((text) => text === "pick" ? el("th", { scope: "col", role: "columnheader", class: "act pick" }, el("input", { type: "checkbox", id: "pick-all", "aria-label": "Select all on this page" })) : el("th", { scope: "col", role: "columnheader", class: text ? null : "act" }, text || el("span", { class: "hidden" }, "Actions"))))),
-    el("tbody", { role: "rowgroup" }, ...rows));
-  // Puts new elements in, and leaves the focus where it was.
+  // Nothing changes under a text that somebody has selected.
   const put = (key, ...children) => {
-    const focused = document.activeElement && document.activeElement.id, chosen = getSelection();
+    const chosen = getSelection();
     if (!chosen.isCollapsed && $("store").contains(chosen.anchorNode)) return;
     painted = key || (route.view === "jobs" ? null : "");
-    $("store").replaceChildren(...children.filter(Boolean));
-    if (focused && $(focused) && $(focused) !== document.activeElement) $(focused).focus({ preventScroll: true });
+    refill($("store"), ...children.filter(Boolean));
   };
-  const jobButton = (job, action, text) => el("button", { type: "button", id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}`, on: { click: () => action === "delete" ? sure(job) : jobAct(job, action) } }, text);
+  const jobButton = (job, action, text) => el("button", { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}`, on: { click: () => action === "delete" ? sure(job) : jobAct(job, action) } }, text);
   const jobButtons = (job) => !info.visitor.mayAct ? [] : job.state === "running" ? (job.isCancelRequested ? [] : [jobButton(job, "cancel", "Ask to stop")]) : [jobButton(job, "retry", job.state === "ready" ? "Run now" : "Retry"), " ", job.state === "ready" ? jobButton(job, "cancel", "Cancel") : jobButton(job, "delete", "Delete…")];
   const jobAct = async (job, action) => {
     try { const row = await ask(`jobs/${job.id}/${action}`, {}); toast(`${job.task} ${shortId(job.id)}: ` + { retry: "is due now", cancel: row.state === "running" ? "asked to stop" : "cancelled", delete: "deleted" }[action]); if (action === "delete" && route.view === "job") location.hash = "#/jobs?state=" + job.state; else poll(); }
-    catch (error) { if (error.status !== 401) toast(reached(error)); }
+    catch (error) { refused(error); }
   };
   const confirm = (title, text, keep, ok, call) => { set($("sure-title"), title); set($("sure-text"), text); set($("sure-cancel"), keep); set($("sure-ok"), ok); $("sure").call = call; $("sure").showModal(); $("sure-cancel").focus(); };
   const sure = (job) => confirm("Delete this job?", `Job ${job.id} of ${job.task} will be deleted, with its error and its payload.`, "Keep it", "Delete", () => jobAct(job, "delete"));
-  $("sure-cancel").addEventListener("click", () => $("sure").close());
-  $("sure-form").addEventListener("submit", () => $("sure").call());
+  on("sure-cancel", "click", () => $("sure").close());
+  on("sure-form", "submit", () => $("sure").call());
 
   // Many jobs: those with these identities, or all that match. They are counted first.
   const acts = { retry: ["Retry", "retried"], cancel: ["Cancel", "cancelled"], delete: ["Delete", "deleted"] };
@@ -43,7 +38,7 @@
       if (!count) { toast(`No such job can be ${done}.`); return; }
       const where = chosen.ids ? "those that are selected" : "all that match: " + inWords(chosen.matching);
       confirm(`${verb} ${number}?`, `${number[0].toUpperCase() + number.slice(1)} will be ${done}; ${where}.` + (action === "delete" ? " Their errors and payloads go with them." : ""), "Leave them", `${verb} ${after ? "all" : plural(count)}`, () => doMany(action, chosen));
-    } catch (error) { if (error.status !== 401) toast(reached(error)); }
+    } catch (error) { refused(error); }
   };
   const doMany = async (action, chosen) => {
     let sum = 0;
@@ -61,7 +56,7 @@
     poll(); watch();
   };
   const actsOf = (state) => ({ running: ["cancel"], ready: ["retry", "cancel", "delete"] }[state] || ["retry", "delete"]);
-  const manyButtons = (prefix, state, text, chosen) => !info.visitor.mayAct ? [] : actsOf(state).flatMap((action) => [" ", el("button", { type: "button", id: prefix + action, on: { click: () => askMany(action, chosen()) } }, (state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0]) + text + "…")]);
+  const manyButtons = (prefix, state, text, chosen) => !info.visitor.mayAct ? [] : actsOf(state).flatMap((action) => [" ", el("button", { id: prefix + action, on: { click: () => askMany(action, chosen()) } }, (state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0]) + text + "…")]);
   // Only what is selected is counted again when a box changes.
   const pickedBar = () => {
     const bar = $("picked-bar");
@@ -72,9 +67,9 @@
     if (all) { all.checked = picked.size > 0 && shownJobs.every((job) => picked.has(job.id)); all.indeterminate = picked.size > 0 && !all.checked; }
   };
   const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, route.params.get(name)])].filter(([, value]) => value));
-  for (const name of fields) $("job-" + name).addEventListener("input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
-  $("job-filter").addEventListener("submit", (event) => { event.preventDefault(); poll(); });
-  $("job-clear").addEventListener("click", () => { setParams({ task: "", queue: "", key: "", error: "", after: "" }, true); });
+  for (const name of fields) on("job-" + name, "input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
+  on("job-filter", "submit", (event) => { event.preventDefault(); poll(); });
+  on("job-clear", "click", () => { setParams({ task: "", queue: "", key: "", error: "", after: "" }, true); });
 
   const headOf = (title, ...more) => el("div", { class: "head" }, el("h1", { id: "store-title", tabindex: "-1" }, title), ...more);
   const showJobs = async () => {
@@ -91,77 +86,77 @@
     shownJobs = page.jobs;
     for (const id of picked) if (!shownJobs.some((job) => job.id === id)) picked.delete(id);
     const names = (list) => list.map((name) => el("option", { value: name }));
-    if ($("job-tasks").dataset.seen !== queues.map((it) => it.queue + it.tasks.map((task) => task.task)).join()) { $("job-tasks").dataset.seen = queues.map((it) => it.queue + it.tasks.map((task) => task.task)).join(); $("job-tasks").replaceChildren(...names([...new Set(queues.flatMap((it) => it.tasks.map((task) => task.task)))])); $("job-queues").replaceChildren(...names(queues.map((it) => it.queue))); }
+    const tasksOf = (queue) => queue.tasks.map((task) => task.task), seen = queues.map((it) => it.queue + tasksOf(it)).join();
+    if ($("job-tasks").dataset.seen !== seen) { $("job-tasks").dataset.seen = seen; $("job-tasks").replaceChildren(...names([...new Set(queues.flatMap(tasksOf))])); $("job-queues").replaceChildren(...names(queues.map((it) => it.queue))); }
     const isNarrow = fields.some((name) => query[name]);
     $("job-clear").hidden = !isNarrow;
-    const tabs = el("div", { class: "tabs", role: "group", "aria-label": "State" }, ...states.map((state) => el("button", { type: "button", id: "state-" + state, "aria-pressed": String(state === jobsState), on: { click: () => { picked.clear(); setParams({ state, after: "" }, true); } } }, state + (state in sums ? " " + sums[state] : ""))));
-    const mayAct = info.visitor.mayAct;
+    const tabs = el("div", { class: "tabs", role: "group", "aria-label": "State" }, ...states.map((state) => el("button", { id: "state-" + state, "aria-pressed": String(state === jobsState), on: { click: () => { picked.clear(); setParams({ state, after: "" }, true); } } }, state + (state in sums ? " " + sums[state] : ""))));
     const groups = errors.length && (errors.length > 1 || errors[0].count > 1) ? el("section", { class: "card groups", "aria-labelledby": "h-groups" }, el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", {}, ...errors.slice(0, 12).map((it, index) => el("li", {},
       el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", {}, it.count + " × "), el("bdi", {}, it.error)), el("span", { class: "dim small" }, ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
       el("span", { class: "act" }, ...manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } }))))))) : null;
     const many = page.jobs.length ? el("div", { class: "many act" }, el("span", { id: "picked-bar", class: "bulk" }), el("span", { class: "bulk" }, el("span", { class: "dim" }, isNarrow ? "All that match:" : `All that are ${jobsState}:`), ...manyButtons("all-", jobsState, " all", () => ({ matching: matching() })))) : null;
     const rows = page.jobs.map((job) => {
-      const [icon, word, className] = jobIcon(job), [text, at, local] = when(job);
-      return el("tr", { role: "row", class: job.state === "parked" ? "failing" : null },
+      const [text, at, local] = when(job);
+      return el("tr", { class: job.state === "parked" ? "failing" : null },
         cell(null, "act pick", el("input", { type: "checkbox", id: "pick-" + job.id, "aria-label": `Select job ${job.id} of ${job.task}`, on: { change: (event) => { event.target.checked ? picked.add(job.id) : picked.delete(job.id); pickedBar(); } } })),
-        cell(null, "task", jobLink(job), el("span", { class: "status sub " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word)),
-        cell("Job", "mono", shortId(job.id), job.key ? el("span", { class: "sub" }, "key " + job.key) : null, job.schedule && job.schedule !== job.task ? el("span", { class: "sub" }, "of " + job.schedule) : null),
-        cell("Queue", null, job.queue, job.priority === "normal" ? null : el("span", { class: "sub" }, job.priority)),
+        cell(null, "task", jobLink(job), withIcon("status sub", jobIcon(job))),
+        cell("Job", "mono", shortId(job.id), job.key ? sub("key " + job.key) : null, job.schedule && job.schedule !== job.task ? sub("of " + job.schedule) : null),
+        cell("Queue", null, job.queue, job.priority === "normal" ? null : sub(job.priority)),
         cell("When", "when", time(at, text, local, "age")),
-        cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost ? el("span", { class: "sub" }, `lost ${job.lost}×`) : null),
+        cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost ? sub(`lost ${job.lost}×`) : null),
         cell("Error", "last", el("span", { class: "sub error" }, el("bdi", {}, job.error || ""))),
         cell(null, "act acts", ...jobButtons(job)));
     });
+    const pick = ({ target }) => { for (const job of shownJobs) { target.checked ? picked.add(job.id) : picked.delete(job.id); $("pick-" + job.id).checked = target.checked; } pickedBar(); };
+    const pickAll = el("th", { class: "act pick" }, el("input", { type: "checkbox", id: "pick-all", "aria-label": "Select all on this page", on: { change: pick } }));
     const pages = page.hasMore || after ? el("p", { class: "more" },
-      after ? el("button", { type: "button", id: "jobs-first", on: { click: () => setParams({ after: "" }, true) } }, "First page") : null, " ",
-      page.hasMore ? el("button", { type: "button", id: "jobs-next", on: { click: () => { picked.clear(); setParams({ state: jobsState, after: page.after }, true); scrollTo(0, 0); } } }, "Next page") : null) : null;
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the oldest first`, ["pick", "Task", "Job", "Queue", "When", "Attempts", "Error", ""], rows) : el("p", { class: "note" }, isNarrow ? `No job is ${jobsState} that matches.` : `No job is ${jobsState}.`);
+      after ? el("button", { id: "jobs-first", on: { click: () => setParams({ after: "" }, true) } }, "First page") : null, " ",
+      page.hasMore ? el("button", { id: "jobs-next", on: { click: () => { picked.clear(); setParams({ state: jobsState, after: page.after }, true); scrollTo(0, 0); } } }, "Next page") : null) : null;
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the oldest first`, [pickAll, "Task", "Job", "Queue", "When", "Attempts", "Error", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], rows) : note("", isNarrow ? `No job is ${jobsState} that matches.` : `No job is ${jobsState}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
     for (const job of shownJobs) { const box = $("pick-" + job.id); if (box) box.checked = picked.has(job.id); }
-    const all = $("pick-all");
-    if (all) all.addEventListener("change", () => { for (const job of shownJobs) { all.checked ? picked.add(job.id) : picked.delete(job.id); $("pick-" + job.id).checked = all.checked; } pickedBar(); });
     pickedBar();
   };
 
-  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node && node.label ? node.label : "one that is gone"; };
+  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node?.label ? node.label : "one that is gone"; };
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
-    const key = JSON.stringify(job), [icon, word, className] = jobIcon(job), at = (name) => job[name] && time(job[name], `${job[name + "Local"]}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
+    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${job[name + "Local"]}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
     if (painted === key) return;
     const isTask = tasks.has(job.task);
-    put(key, el("p", { class: "crumb" }, el("a", { href: "#/jobs?" + new URLSearchParams({ state: job.state, task: job.task }), id: "back" }, `← ${job.state} jobs of ${job.task}`)),
-      el("div", { class: "title" }, el("h1", { id: "store-title", tabindex: "-1" }, ...named(job.task)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("div", { class: "buttons act" }, ...jobButtons(job))),
-      job.error ? el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", {}, job.error), job.state === "parked" ? el("p", {}, el("a", { href: "#/jobs?" + new URLSearchParams({ state: "parked", task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error")) : null) : null,
+    put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
+      el("div", { class: "title" }, el("h1", { id: "store-title", tabindex: "-1" }, ...named(job.task)), withIcon("status", jobIcon(job)), el("div", { class: "buttons act" }, ...jobButtons(job))),
+      job.error ? el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", {}, job.error), job.state === "parked" ? el("p", {}, el("a", { href: toJobs({ state: "parked", task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error")) : null) : null,
       el("div", { class: "grid" },
-        el("section", { class: "card", "aria-labelledby": "h-job" }, el("h2", { id: "h-job" }, "Job"), el("dl", { class: "facts" },
-          ...fact("Identity", el("code", {}, job.id)), ...fact("Task", isTask ? el("a", { href: "#/tasks/" + encodeURIComponent(job.task) }, job.task) : job.task), ...fact("Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)), ...fact("Key", job.key),
+        card("h-job", "Job", el("dl", { class: "facts" },
+          ...fact("Identity", el("code", {}, job.id)), ...fact("Task", isTask ? el("a", { href: toTask(job.task) }, job.task) : job.task), ...fact("Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)), ...fact("Key", job.key),
           ...fact("Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")), ...fact("Tick", at("tick")), ...fact("Missed before", job.missed ? String(job.missed) : ""))),
-        el("section", { class: "card", "aria-labelledby": "h-times" }, el("h2", { id: "h-times" }, "Times"), el("dl", { class: "facts" }, ...fact("Accepted", at("createdAt")), ...fact("Due", at("runAt")), ...fact("Started", at("startedAt")), ...fact("Ended", at("finishedAt")))),
-        el("section", { class: "card", "aria-labelledby": "h-attempts" }, el("h2", { id: "h-attempts" }, "Attempts"), el("dl", { class: "facts" },
+        card("h-times", "Times", el("dl", { class: "facts" }, ...fact("Accepted", at("createdAt")), ...fact("Due", at("runAt")), ...fact("Started", at("startedAt")), ...fact("Ended", at("finishedAt")))),
+        card("h-attempts", "Attempts", el("dl", { class: "facts" },
           ...fact("Attempts", `${job.attempt} of ${job.maxAttempts}`), ...fact("Lost", job.lost ? `${job.lost}×: its process died` : ""), ...fact("Unreadable", job.undecoded ? `${job.undecoded}×: its payload could not be decoded` : ""), ...fact("When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"),
           ...fact("Fence", job.fence ? String(job.fence) : ""), ...fact("Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))), ...fact("Session", job.session && el("code", {}, job.session))))),
-      job.payload ? el("section", { class: "card", "aria-labelledby": "h-payload" }, el("h2", { id: "h-payload" }, "Payload"), job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
+      job.payload ? card("h-payload", "Payload", job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
   };
 
   const showQueues = async () => {
     const { queues } = await ask("queues");
     if (route.view !== "queues") return;
     facts.queues = queues;
-    const link = (queue, task, state, ...text) => el("a", { href: "#/jobs?" + new URLSearchParams({ state, queue, ...(task ? { task } : {}) }) }, ...text);
-    const row = (it, queue, task, isPart) => el("tr", { role: "row", class: isPart ? "part" : null }, cell(null, "task", link(queue, task, it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue)), cell("Due", "number", it.due ? link(queue, task, "ready", String(it.due)) : "0"), cell("Later", "number", String(it.later)), cell("Running", "number", it.running ? link(queue, task, "running", String(it.running)) : "0"), cell("Parked", "number", it.parked ? link(queue, task, "parked", el("span", { class: "is-bad" }, "✖ " + it.parked)) : "0"), cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)));
-    put("", headOf("Queues"), queues.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait"], queues.flatMap((queue) => [row(queue, queue.queue), ...queue.tasks.map((task) => row(task, queue.queue, task.task, true))])) : el("p", { class: "note" }, "No job waits, runs or is parked."));
+    const link = (queue, task, state, ...text) => el("a", { href: toJobs({ state, queue, ...(task ? { task } : {}) }) }, ...text);
+    const row = (it, queue, task, isPart) => el("tr", { class: isPart ? "part" : null }, cell(null, "task", link(queue, task, it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue)), cell("Due", "number", it.due ? link(queue, task, "ready", String(it.due)) : "0"), cell("Later", "number", String(it.later)), cell("Running", "number", it.running ? link(queue, task, "running", String(it.running)) : "0"), cell("Parked", "number", it.parked ? link(queue, task, "parked", el("span", { class: "is-bad" }, "✖ " + it.parked)) : "0"), cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)));
+    put("", headOf("Queues"), queues.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait"], queues.flatMap((queue) => [row(queue, queue.queue), ...queue.tasks.map((task) => row(task, queue.queue, task.task, true))])) : note("", "No job waits, runs or is parked."));
   };
 
   const showNodes = async () => {
     const { nodes, orphans, gone } = await ask("nodes");
     Object.assign(facts, { nodes, orphans, gone });
     if (route.view !== "nodes") return;
-    const held = (jobs) => jobs.length ? el("ul", {}, ...jobs.slice(0, 20).map((job) => el("li", {}, jobLink(job), el("span", { class: "dim" }, " since " + ago(job.startedAt).replace(" ago", "")))), jobs.length > 20 ? el("li", { class: "dim" }, `and ${jobs.length - 20} more`) : null) : "none";
-    const rows = nodes.map((node) => el("tr", { role: "row", class: node.hasRunOut ? "failing" : null },
-      cell(null, "task", el("strong", {}, node.label), el("span", { class: "sub mono" }, shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ago(node.openedAt).replace(" ago", ""), node.openedAtLocal, "age")),
+    const held = (jobs) => jobs.length ? el("ul", {}, ...jobs.slice(0, 20).map((job) => el("li", {}, jobLink(job), el("span", { class: "dim" }, " since " + ageOf(job.startedAt)))), jobs.length > 20 ? el("li", { class: "dim" }, `and ${jobs.length - 20} more`) : null) : "none";
+    const rows = nodes.map((node) => el("tr", { class: node.hasRunOut ? "failing" : null },
+      cell(null, "task", el("strong", {}, node.label), el("span", { class: "sub mono" }, shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), node.openedAtLocal, "age")),
       cell("Lease", null, el("span", { class: "outcome " + (node.hasRunOut ? "is-bad" : "is-good") }, node.hasRunOut ? "✖ has run out" : "✔ holds")), cell("Jobs", null, held(node.jobs))));
-    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : el("p", { class: "note" }, "No process uses the store."),
+    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : note("", "No process uses the store."),
       gone.length ? el("section", { class: "note bad", id: "gone" }, el("h2", {}, "Lost within the last hour"), el("ul", {}, ...gone.map((it) => el("li", {}, el("strong", {}, it.label || "a process"), el("span", { class: "mono dim" }, " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), it.atLocal))))) : null,
       orphans.length ? el("section", { class: "note warn" }, el("h2", {}, "Jobs of processes that are gone"), el("p", {}, "Another process takes them over soon."), held(orphans)) : null);
   };
@@ -172,7 +167,7 @@
     const show = shows[route.view];
     if (!show || document.hidden) return;
     try { await show(); $("store-failure").hidden = true; $("store").classList.remove("stale"); }
-    catch (error) { if (error.status === 401) return; set($("store-failure"), error.status === 404 ? error.message : `${error.message}. Trying again.`); $("store-failure").hidden = false; $("store").classList.add("stale"); if (error.status === 404) put("", el("p", { class: "crumb" }, el("a", { href: "#/" + route.view.replace(/^job$/, "jobs"), id: "back" }, "← All jobs"))); }
+    catch (error) { if (error.status === 401) return; set($("store-failure"), error.status === 404 ? error.message : `${error.message}. Trying again.`); $("store-failure").hidden = false; $("store").classList.add("stale"); if (error.status === 404) put("", crumb("#/" + route.view.replace(/^job$/, "jobs"), "← All jobs")); }
     clearTimeout(polling);
     polling = setTimeout(poll, POLL);
   };
@@ -198,7 +193,7 @@
     $("rule-kind").value = row.kind === "fixed_rate" ? "rate" : row.kind === "fixed_delay" ? "delay" : "cron";
     $("rule-text").value = row.expression || (row.periodMs ? (row.periodMs % 1000 ? row.periodMs + "ms" : row.periodMs / 1000 + "s") : "");
     $("rule-zone").value = row.zone;
-    $("rule-reset").hidden = !(row.schedule && row.schedule.isOverridden);
+    $("rule-reset").hidden = !(row.schedule?.isOverridden);
     set($("rule-lasts"), row.isDurable ? "It holds in all processes, and after a restart, until the rule in the code changes." : "It holds until the program ends.");
     kindOfRule();
     $("rule").showModal();
@@ -218,8 +213,8 @@
       } catch (error) { show("is-bad pre", "✖ " + error.message.replace(/^task `[^`]*`: /, "")); }
     }, 250);
   };
-  for (const id of ["rule-text", "rule-zone"]) $(id).addEventListener("input", look);
-  $("rule-kind").addEventListener("input", kindOfRule);
-  $("rule-cancel").addEventListener("click", () => $("rule").close());
-  $("rule-reset").addEventListener("click", () => { $("rule").close(); act(ruled, "reschedule", { reset: true }); });
-  $("rule-form").addEventListener("submit", (event) => { if ($("rule-ok").disabled) event.preventDefault(); else act(ruled, "reschedule", rule()); });
+  for (const id of ["rule-text", "rule-zone"]) on(id, "input", look);
+  on("rule-kind", "input", kindOfRule);
+  on("rule-cancel", "click", () => $("rule").close());
+  on("rule-reset", "click", () => { $("rule").close(); act(ruled, "reschedule", { reset: true }); });
+  on("rule-form", "submit", (event) => { if ($("rule-ok").disabled) event.preventDefault(); else act(ruled, "reschedule", rule()); });

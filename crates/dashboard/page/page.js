@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
+  const on = (id, event, call) => $(id).addEventListener(event, call);
   const base = location.pathname.replace(/\/+$/, "") + "/";
   const api = base + "api/v1/";
   // The token is this tab's: it goes to no server but this one, and into no address.
@@ -31,10 +32,12 @@
   // Characters that would reverse or hide what follows are shown by their numbers.
   const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 
+  // Tables have their roles in words, because on small screens the style takes them away.
+  const usual = { table: { role: "table" }, thead: { role: "rowgroup" }, tbody: { role: "rowgroup" }, tr: { role: "row" }, th: { scope: "col", role: "columnheader" }, td: { role: "cell" }, button: { type: "button" }, i: { "aria-hidden": "true" } };
   // Elements: text is only ever text.
   const el = (name, props, ...children) => {
     const node = document.createElement(name);
-    for (const [key, value] of Object.entries(props || {})) {
+    for (const [key, value] of Object.entries({ ...usual[name], ...props })) {
       if (value === undefined || value === null || value === false) continue;
       if (key === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
       else node.setAttribute(key, value === true ? "" : value);
@@ -43,6 +46,29 @@
     return node;
   };
   const svg = (name, props) => { const node = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
+  // A picture of paths: [class, path], with a text for those who do not see it.
+  const picture = (name, box, label, paths) => {
+    const image = svg("svg", { class: name, viewBox: "0 0 " + box, preserveAspectRatio: "none", role: "img", "aria-label": label }), title = svg("title", {});
+    title.textContent = label;
+    image.append(...paths.filter(([, d]) => d).map(([kind, d]) => svg("path", { class: kind, d })), title);
+    return image;
+  };
+  const sub = (text) => el("span", { class: "sub" }, text);
+  const note = (kind, ...children) => el("p", { class: "note " + kind }, ...children);
+  const card = (id, title, ...children) => el("section", { class: "card", "aria-labelledby": id }, el("h2", { id }, title), ...children);
+  const withIcon = (className, [icon, word, kind]) => el("span", { class: className + " " + kind }, el("i", {}, icon), " " + word);
+  const crumb = (href, text) => el("p", { class: "crumb" }, el("a", { href, id: "back" }, text));
+  const cell = (label, className, ...children) => el("td", { "data-label": label, class: className }, ...children);
+  const tableOf = (id, caption, heads, rows) => el("table", { id }, el("caption", { class: "hidden" }, caption),
+    el("thead", {}, el("tr", {}, ...heads.map((head) => typeof head === "string" ? el("th", {}, head) : head))), el("tbody", {}, ...rows));
+  const toTask = (name) => "#/tasks/" + encodeURIComponent(name);
+  const toJobs = (params) => "#/jobs?" + new URLSearchParams(params);
+  // Puts new elements in, and leaves the focus where it was.
+  const refill = (node, ...children) => {
+    const focused = document.activeElement?.id;
+    node.replaceChildren(...children);
+    if (focused && $(focused) && $(focused) !== document.activeElement) $(focused).focus({ preventScroll: true });
+  };
   const set = (node, text) => { text = visible(text); if (node.textContent !== text) node.textContent = text; };
   const announce = (text) => { $("announce").textContent = text; };
   let toastTimer = 0;
@@ -71,8 +97,10 @@
   };
   const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
   const ago = (at) => { const ms = now() - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const ageOf = (at) => ago(at).replace(" ago", "");
+  const since = (at) => span(now() - Date.parse(at));
   const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
-  // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is that of today.
+  // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const brief = (local) => {
     if (!local) return "";
@@ -95,17 +123,18 @@
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
     const json = (answer.headers.get("content-type") || "").includes("json") ? parse(await answer.text()) : null;
     if (answer.ok) return json;
-    const error = new Error((json && json.detail) || answer.status + " " + answer.statusText);
+    const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
     error.status = answer.status;
     if (answer.status === 401 && !token) { const found = await fromTabs(); if (found) { keep(found); return ask(path, body); } }
     if (answer.status === 401 || answer.status === 429) { const why = token ? error.message : "Open the link that the program has printed, or paste the token."; keep(""); signIn(document.body.dataset.auth === "token" ? why : error.message); }
     throw error;
   };
   const reached = (error) => error instanceof TypeError ? "The program does not answer; nothing was done." : error.message;
+  const refused = (error) => { if (error.status !== 401) toast(reached(error)); };
   const path = (name) => "tasks/" + encodeURIComponent(name);
   const act = async (name, action, body) => {
     try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled", reschedule: "has another rule" }[action]); refresh(); }
-    catch (error) { if (error.status !== 401) toast(reached(error)); }
+    catch (error) { refused(error); }
   };
 
   // Signing in.
@@ -118,13 +147,13 @@
     connection("off", "not connected");
     if (!$("sign-in-form").hidden) $("token").focus();
   };
-  $("sign-in-form").addEventListener("submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
+  on("sign-in-form", "submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
 
-  // What a task looks like.
+  // The state of a task, its sparkline, and the texts about it.
   const status = (row) => {
     const wrong = wrongOf(row), retrying = row.state === "retrying" ? ", retrying" : "";
-    if (wrong && wrong.kind === "hung") return ["▲", "hung, running" + retrying, "is-bad"];
-    if (wrong && wrong.kind === "late") return ["▲", `late by ${span(now() - wrong.since)}` + (heldBy(row) ? ", " + heldBy(row) : ""), "is-bad"];
+    if (wrong?.kind === "hung") return ["▲", "hung, running" + retrying, "is-bad"];
+    if (wrong?.kind === "late") return ["▲", `late by ${span(now() - wrong.since)}` + (heldBy(row) ? ", " + heldBy(row) : ""), "is-bad"];
     return row.isEnded && isDown(row) ? ["✖", row.state + ", failed", "is-bad"] : plainStatus(row);
   };
   const plainStatus = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
@@ -133,7 +162,6 @@
     const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
     const bad = [...names].filter((it) => "ept".includes(it)).length;
     const label = names.length ? `last ${names.length} runs: ${names.length - bad} ok, ${bad} failed` + ("ept".includes(names.at(-1)) ? ", the latest failed" : "") : "no runs yet";
-    const image = svg("svg", { class: "spark", viewBox: `0 0 ${width} 26`, preserveAspectRatio: "none", role: "img", "aria-label": label });
     const bars = { ok: "", bad: "", other: "" };
     [...names].forEach((it, index) => {
       const kind = it === "s" ? "ok" : it === "c" ? "other" : "bad";
@@ -141,49 +169,45 @@
       const x = (all - names.length + index) * step;
       bars[kind] += `M${x.toFixed(1)} ${(26 - height).toFixed(1)}h${(step * 0.66).toFixed(1)}V26h-${(step * 0.66).toFixed(1)}z`;
     });
-    image.append(svg("path", { class: "base", d: `M0 25.5H${width}` }));
-    for (const kind in bars) if (bars[kind]) image.append(svg("path", { class: kind, d: bars[kind] }));
-    const title = svg("title", {}); title.textContent = label; image.append(title);
-    return image;
+    return picture("spark", width + " 26", label, [["base", `M0 25.5H${width}`], ...Object.entries(bars)]);
   };
-  const badges = (row) => [...row.tags, ...(row.isDurable ? ["durable"] : []), ...(row.schedule && row.schedule.isOverridden ? ["overridden"] : [])];
+  const badges = (row) => [...row.tags, ...(row.isDurable ? ["durable"] : []), ...(row.schedule?.isOverridden ? ["overridden"] : [])];
   const schedule = (row) => row.expression ? [row.words || row.expression, row.words ? row.expression + " · " + row.zone : row.zone] : [row.words || row.rule, ""];
-  const pausedText = (row) => "paused" + (row.pause && row.pause.by ? " by " + row.pause.by : "") + (row.pause && row.pause.reason ? ": “" + row.pause.reason + "”" : "");
+  const pausedText = (row) => "paused" + (row.pause?.by ? " by " + row.pause.by : "") + (row.pause?.reason ? ": “" + row.pause.reason + "”" : "");
   const nextText = (row) => {
     if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
     if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
     if (row.storeFailure) return ["unknown", "the store does not answer"];
     if (row.kind === "job") return ["when a job is due", ""];
-    if (row.schedule && row.schedule.hasEnded) return ["never again", ""];
+    if (row.schedule?.hasEnded) return ["never again", ""];
     if (row.triggerFailure) return ["unknown", "its trigger failed: " + row.triggerFailure];
     if (row.running && !row.next) return ["after this run", ""];
     if (!row.next) return ["unknown", ""];
     const wrong = wrongOf(row);
-    if (wrong && wrong.kind === "late") return ["overdue", "for " + span(now() - wrong.since)];
-    if (wrong && wrong.kind === "hung") return ["when this run ends", wrong.due ? `was due ${span(now() - wrong.due)} ago` : ""];
+    if (wrong?.kind === "late") return ["overdue", "for " + span(now() - wrong.since)];
+    if (wrong?.kind === "hung") return ["when this run ends", wrong.due ? `was due ${span(now() - wrong.due)} ago` : ""];
     return [until(row.next), brief(row.nextLocal)];
   };
 
   // A row of the list. Its elements stay, so that focus does.
   const makeRow = (name) => {
-    const button = (text, call) => el("button", { type: "button", on: { click: call } }, text);
+    const button = (text, call) => el("button", { on: { click: call } }, text);
     const at = () => tasks.get(name);
     const view = { name, parts: {} };
-    const cell = (className, label, ...children) => el("td", { class: className, role: "cell", "data-label": label }, ...children);
     const part = (key, tag, className) => (view.parts[key] = el(tag, { class: className }));
     const check = el("input", { type: "checkbox", "aria-label": "Select " + name, on: { change: (event) => { event.target.checked ? selected.add(name) : selected.delete(name); bulk(); } } });
     view.run = button("Run now", () => act(name, "run"));
     view.run.setAttribute("aria-label", "Run now: " + name);
     view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
-    view.link = el("a", { href: "#/tasks/" + encodeURIComponent(name), "aria-label": name }, ...named(name));
-    view.tr = el("tr", { role: "row" },
-      cell("act pick", null, check),
-      cell("task", null, view.link, part("status", "span", "status sub"), part("since", "span", "sub is-bad"), part("tags", "span", "tags")),
-      cell("schedule", "Schedule", part("words", "span"), part("cron", "span", "sub mono")),
-      cell("next", "Next run", part("next", "span", "age"), part("nextAt", "span", "sub")),
-      cell("last", "Last run", part("last", "span", "outcome"), part("took", "span", "sub"), part("error", "span", "sub error")),
-      view.spark = cell("spark", "Last 60 runs", part("spark", "span")),
-      cell("act acts", null, view.run, " ", view.toggle));
+    view.link = el("a", { href: toTask(name), "aria-label": name }, ...named(name));
+    view.tr = el("tr", {},
+      cell(null, "act pick", check),
+      cell(null, "task", view.link, part("status", "span", "status sub"), part("since", "span", "sub is-bad"), part("tags", "span", "tags")),
+      cell("Schedule", "schedule", part("words", "span"), part("cron", "span", "sub mono")),
+      cell("Next run", "next", part("next", "span", "age"), part("nextAt", "span", "sub")),
+      cell("Last run", "last", part("last", "span", "outcome"), part("took", "span", "sub"), part("error", "span", "sub error")),
+      view.spark = cell("Last 60 runs", "spark", part("spark", "span")),
+      cell(null, "act acts", view.run, " ", view.toggle));
     view.check = check;
     return view;
   };
@@ -195,7 +219,7 @@
     set(parts.words, words); set(parts.cron, cron);
     const seen = JSON.stringify(row.recent);
     if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
-    const error = row.last && row.last.message;
+    const error = row.last?.message;
     set(parts.error, error || "");
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
@@ -210,13 +234,13 @@
   const age = (view) => {
     const { parts, row } = view;
     const wrong = wrongOf(row), [sign, word, className] = status(row);
-    let text = word + (row.running > 1 ? " ×" + row.running : "") + (row.running && row.runningSince ? " for " + span(now() - Date.parse(row.runningSince)) : "");
+    let text = word + (row.running > 1 ? " ×" + row.running : "") + (row.running && row.runningSince ? " for " + since(row.runningSince) : "");
     if (row.isPaused) text = (word === "paused" ? "" : text + " · ") + pausedText(row);
     view.tr.classList.toggle("failing", Boolean(wrong)); view.tr.classList.toggle("down", isDown(row));
     parts.status.className = "status sub " + className;
-    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", { "aria-hidden": "true" }, sign), visible(" " + text)); }
-    const first = row.firstFailure && !(row.last && row.last.message && row.last.message.startsWith(row.firstFailure)) ? "; first: " + row.firstFailure : "";
-    set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + span(now() - Date.parse(row.failingSince)) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
+    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", {}, sign), visible(" " + text)); }
+    const first = row.firstFailure && !(row.last?.message && row.last.message.startsWith(row.firstFailure)) ? "; first: " + row.firstFailure : "";
+    set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
     if (!row.last) { set(parts.last, "no run yet"); return; }
@@ -243,10 +267,9 @@
   const matches = (row) => {
     const text = $("search").value.trim().toLowerCase(), state = $("state").value, tag = $("tag").value;
     if (tag && !row.tags.includes(tag)) return false;
-    const wrong = wrongOf(row);
-    if (state && !{ wrong: wrong || isDown(row), hung: wrong && wrong.kind === "hung", late: wrong && wrong.kind === "late", down: isDown(row), failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
+    if (state && !{ wrong: wrongOf(row) || isDown(row), hung: isWrong(row, "hung"), late: isWrong(row, "late"), down: isDown(row), failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
     if (!text) return true;
-    return [row.name, row.rule, row.words, row.function, row.last && row.last.message, row.firstFailure, row.pause && row.pause.reason].some((it) => it && it.toLowerCase().includes(text));
+    return [row.name, row.rule, row.words, row.function, row.last?.message, row.firstFailure, row.pause?.reason].some((it) => it?.toLowerCase().includes(text));
   };
   let shownOrder = "";
   const list = () => {
@@ -273,7 +296,7 @@
   const summary = () => {
     if (!knownAt) { $("summary").replaceChildren(); return; }
     const all = [...tasks.values()], count = (test) => all.filter(test).length;
-    const is = (kind) => count((row) => { const wrong = wrongOf(row); return wrong && wrong.kind === kind; });
+    const is = (kind) => count((row) => isWrong(row, kind));
     const parts = [[all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"], [is("hung"), "hung"], [is("late"), "late"], [count((row) => row.streak && !row.isEnded), "failing"]].filter(([number, word]) => number || !["hung", "late"].includes(word));
     const items = parts.map(([number, word]) => el("li", { class: ["failing", "hung", "late"].includes(word) && number ? "bad" : null }, el("b", {}, String(number)), " " + word));
     if (info) for (const pool of info.pools) items.push(el("li", {}, (info.pools.length > 1 ? "pool " + pool.name + " " : "threads "), el("b", {}, pool.active + "/" + pool.coreSize), " busy"));
@@ -297,8 +320,8 @@
     $("dialog").showModal();
     $("reason").focus();
   };
-  $("dialog-cancel").addEventListener("click", () => $("dialog").close());
-  $("dialog-form").addEventListener("submit", () => {
+  on("dialog-cancel", "click", () => $("dialog").close());
+  on("dialog-form", "submit", () => {
     const body = {};
     if ($("reason").value.trim()) body.reason = $("reason").value.trim();
     if ($("length").value) body.forMs = Number($("length").value);
@@ -321,73 +344,65 @@
       paintTask();
     } catch (error) {
       if (error.status === 401 || route.name !== name) return;
-      $("task").replaceChildren(el("p", { class: "crumb" }, el("a", { href: "#/tasks" }, "← All tasks")), el("h1", { id: "task-title" }, name), el("p", { class: "note bad" }, error.message));
+      $("task").replaceChildren(crumb("#/tasks", "← All tasks"), el("h1", { id: "task-title" }, name), note("bad", error.message));
     }
   };
   const fact = (term, ...values) => values.filter(Boolean).length ? [el("dt", {}, term), el("dd", {}, ...values)] : [];
   const paintTask = () => {
-    const row = detail, focused = document.activeElement && document.activeElement.id, [icon, word, className] = status(row), mayAct = info && info.visitor.mayAct;
+    const row = detail, mayAct = info?.visitor.mayAct;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
-    const button = (id, text, call, props) => el("button", { type: "button", id, on: { click: call }, ...props }, text);
+    const button = (id, text, call, props) => el("button", { id, on: { click: call }, ...props }, text);
     const buttons = !mayAct || row.isEnded || row.kind === "job" ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
       button("do-run", "Run now", () => act(row.name, "run"), row.running ? {} : { class: "primary" }),
       row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
       button("do-rule", "Reschedule…", () => reschedule(row)),
       row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel"), hungSince(row) ? { class: "primary" } : {}) : null].filter(Boolean);
     const notes = [];
-    if (row.isPaused) notes.push(el("p", { class: "note warn" }, "‖ " + pausedText(row) + ", since " + ago(row.pause.since).replace(" ago", "") + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
-    const wrong = wrongOf(row), link = (name) => el("a", { href: "#/tasks/" + encodeURIComponent(name) }, name);
+    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
+    const wrong = wrongOf(row), link = (name) => el("a", { href: toTask(name) }, name);
     const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
     const stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}; it does not react.` : "";
-    if (wrong && wrong.kind === "hung") {
+    if (wrong?.kind === "hung") {
       const starved = victims(row), usual = longest(row);
-      notes.push(el("p", { class: "note bad" }, `▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
+      notes.push(note("bad", `▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
         ...(starved.length ? [` It holds a thread of pool ${row.pool}, for which wait: `, ...starved.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name)]), "."] : [])));
-    } else if (row.running) notes.push(el("p", { class: "note run" }, `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${span(now() - Date.parse(row.runningSince))}.` + stopped));
-    if (wrong && wrong.kind === "late") { const by = holders(row); notes.push(el("p", { class: "note bad" }, `▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, ...(by.length ? [` All threads of pool ${row.pool} are held by `, ...by.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name), " for " + span(now() - Date.parse(it.runningSince))]), "."] : []))); }
-    if (row.streak && row.failingSince) notes.push(el("p", { class: "note bad" }, `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${span(now() - Date.parse(row.failingSince))}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, row.firstFailure) : ""));
-    if (isDown(row)) notes.push(el("p", { class: "note bad" }, "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
-    if (row.triggerFailure) notes.push(el("p", { class: "note bad" }, "Its trigger failed: " + row.triggerFailure));
-    if (row.storeFailure) notes.push(el("p", { class: "note bad" }, "What the store knows of it is missing: " + row.storeFailure));
+    } else if (row.running) notes.push(note("run", `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${since(row.runningSince)}.` + stopped));
+    if (wrong?.kind === "late") { const by = holders(row); notes.push(note("bad", `▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, ...(by.length ? [` All threads of pool ${row.pool} are held by `, ...by.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name), " for " + since(it.runningSince)]), "."] : []))); }
+    if (row.streak && row.failingSince) notes.push(note("bad", `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${since(row.failingSince)}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, row.firstFailure) : ""));
+    if (isDown(row)) notes.push(note("bad", "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
+    if (row.triggerFailure) notes.push(note("bad", "Its trigger failed: " + row.triggerFailure));
+    if (row.storeFailure) notes.push(note("bad", "What the store knows of it is missing: " + row.storeFailure));
     const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
     const upcoming = row.upcoming.map((it) => el("li", {},
       it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
       time(it.at, shorter(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
     const skipped = Object.entries(row.counters.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
     const counts = row.counters;
-    $("task").replaceChildren(
-      el("p", { class: "crumb" }, el("a", { href: "#/tasks", id: "back" }, "← All tasks")),
-      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), el("span", { class: "status " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word), el("span", { class: "tags" }, ...badges(row).map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
+    refill($("task"), crumb("#/tasks", "← All tasks"),
+      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), withIcon("status", status(row)), el("span", { class: "tags" }, ...badges(row).map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
       ...notes,
       el("div", { class: "grid" },
-        el("section", { class: "card", "aria-labelledby": "h-schedule" }, el("h2", { id: "h-schedule" }, "Schedule"), el("dl", { class: "facts" },
+        card("h-schedule", "Schedule", el("dl", { class: "facts" },
           ...fact("Rule", row.words || row.rule), ...fact("Cron", row.expression && el("code", {}, row.expression)), ...fact("Zone", row.expression && row.zone),
           ...fact("Ticks", row.schedule && `${row.schedule.fired} in all processes` + (row.schedule.lastTick ? ", the last " + ago(row.schedule.lastTick) : "")), ...fact("Skipped", row.schedule && Object.entries(row.schedule.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ")),
-          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs?" + new URLSearchParams({ state: "parked", task: row.name }) }, "parked"), row.isDurable && info.sections.includes("jobs") && el("a", { href: "#/jobs?" + new URLSearchParams({ state: "ready", task: row.name }) }, " ready")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
-        el("section", { class: "card", "aria-labelledby": "h-next" }, el("h2", { id: "h-next" }, wrong && wrong.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run"), upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
-        el("section", { class: "card", "aria-labelledby": "h-runs" }, el("h2", { id: "h-runs" }, "Runs"), el("dl", { class: "facts" },
+          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state: "parked", task: row.name }) }, "parked"), row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state: "ready", task: row.name }) }, " ready")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
+        card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
+        card("h-runs", "Runs", el("dl", { class: "facts" },
           ...fact("Finished", `${counts.runs}, of which ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
           ...fact("Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"), ...fact("Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`), ...fact("Skipped", skipped)), spark(row.recent, 182))),
       el("h2", { class: "over", id: "h-history" }, "History"),
-      runs.length ? el("table", { id: "runs", role: "table", "aria-labelledby": "h-history" },
-        el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"].map((text) => el("th", { scope: "col", role: "columnheader" }, text)))),
-        el("tbody", { role: "rowgroup" }, ...runs.map((run) => runRow(run, open)))) : el("p", { class: "note" }, "No run yet."),
+      runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open))) : note("", "No run yet."),
       el("p", { class: "more" }, hasMore ? button("more-runs", "Show more", moreRuns) : ""),
       row.actions.length ? el("h2", { class: "over" }, "Actions") : "",
       row.actions.length ? el("ul", { class: "card" }, ...row.actions.slice(0, 20).map((it) => el("li", {}, `${it.who}: ${it.action}${it.note ? " (“" + it.note + "”)" : ""}, `, time(it.at, ago(it.at), it.at, "dim")))) : "");
-    if (focused && $(focused)) $(focused).focus({ preventScroll: true });
   };
   const runRow = (run, open) => {
-    const [icon, word, className] = outcome(run.outcome);
-    const cell = (label, ...children) => el("td", { role: "cell", class: "whole", "data-label": label }, ...children);
     const details = [];
     if (run.error) details.push(el("pre", { class: "is-bad" }, [run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : "")));
-    for (const note of run.notes || []) details.push(el("span", { class: "sub" }, note));
+    for (const text of run.notes || []) details.push(sub(text));
     if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
-    const last = cell("Details", ...details);
-    last.className = "detail wide";
-    return el("tr", { role: "row" }, cell("Run", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", took(run.tookMs)),
-      cell("Outcome", el("span", { class: "outcome " + className }, el("i", { "aria-hidden": "true" }, icon), " " + word)), cell("Attempts", String(run.attempts)), last);
+    return el("tr", {}, cell("Run", "whole", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", "whole", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", "whole", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", "whole", took(run.tookMs)),
+      cell("Outcome", "whole", withIcon("outcome", outcome(run.outcome))), cell("Attempts", "whole", String(run.attempts)), cell("Details", "detail wide", ...details));
   };
   const moreRuns = async () => {
     const name = route.name, last = runs.at(-1).number;
@@ -398,7 +413,7 @@
   const views = {
     tasks: { title: "Tasks", show: () => { $("list").hidden = false; fromAddress(); isFresh = true; list(); } },
     task: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, route.name)); runs = []; detail = null; load(route.name); } },
-    none: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, "There is nothing here"), el("p", { class: "note" }, "The address leads nowhere. ", el("a", { href: "#/tasks" }, "All tasks"))); } },
+    none: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, "There is nothing here"), note("", "The address leads nowhere. ", el("a", { href: "#/tasks" }, "All tasks"))); } },
   };
   const address = (view, params) => { const text = String(params); return "#/" + view + (text ? "?" + text : ""); };
   // Changes parts of the address; the former one stays in the history if `isMove`.
@@ -446,7 +461,7 @@
   const update = (row) => {
     if (row.isRemoved) { tasks.delete(row.name); selected.delete(row.name); return; }
     tasks.set(row.name, row);
-    if (route.view === "task" && detail && detail.name === row.name) refresh();
+    if (route.view === "task" && detail?.name === row.name) refresh();
   };
   const onEvent = (name, data) => {
     heardAt = Date.now(); knownAt = now();
@@ -483,7 +498,6 @@
       stream = null;
       own.abort();
       if (error.isRefusal) { pollInstead(error.message); return; }
-      if (!lostAt) { lostAt = Date.now(); announce("connection lost"); }
       lost();
       again = setTimeout(async () => { try { await about(); } catch { /* the next try says it */ } connect(); }, wait);
       wait = Math.min(wait * 2, 10000);
@@ -494,11 +508,11 @@
     isPolling = true; seen = "";
     clearTimeout(again);
     try { await pollTasks(); lostAt = 0; connection("polling", "every 5 s"); $("connection").title = why; }
-    catch (error) { if (error.status === 401 || error.status === 429) return; if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } lost(); }
+    catch (error) { if (error.status === 401 || error.status === 429) return; lost(); }
     again = setTimeout(connect, 5000);
   };
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
-  const lost = () => { connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
+  const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
   // The clock in the zone of the server, whose offset does not change while somebody looks.
   const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
@@ -506,7 +520,7 @@
   const zoneName = () => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : info.zone;
   const clock = () => set($("clock"), `${zoneName()} ${clockText(now())} ${info.nowLocal.slice(-6)}`);
   $("zone").value = zone;
-  $("zone").addEventListener("input", () => { zone = $("zone").value; try { zone === "task" ? localStorage.removeItem(zoneKey) : localStorage.setItem(zoneKey, zone); } catch { /* a private window */ } begin(); });
+  on("zone", "input", () => { zone = $("zone").value; try { zone === "task" ? localStorage.removeItem(zoneKey) : localStorage.setItem(zoneKey, zone); } catch { /* a private window */ } begin(); });
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
@@ -517,7 +531,7 @@
     if (route.view !== "tasks") return;
     for (const view of rows.values()) if (view.row) age(view);
     // Time alone makes a task late.
-    const present = [...tasks.values()].map((row) => { const wrong = wrongOf(row); return wrong ? wrong.kind : ""; }).join();
+    const present = [...tasks.values()].map((row) => { const wrong = wrongOf(row); return wrong?.kind; }).join();
     if (present !== kindsShown) { kindsShown = present; list(); }
   }, 1000);
   let kindsShown = "", detailKind = "";
@@ -543,11 +557,11 @@
   // {{trouble}}
   // {{jobs}}
   // {{timeline}}
-  for (const id of ["search", "state", "tag"]) $(id).addEventListener("input", () => { limit = 100; isFresh = true; setParams({ q: $("search").value.trim(), state: $("state").value, tag: $("tag").value }); list(); });
-  $("filter").addEventListener("submit", (event) => event.preventDefault());
-  $("more").addEventListener("click", () => { limit += 100; isFresh = true; list(); });
-  $("pause-selected").addEventListener("click", () => pause([...selected]));
-  $("resume-selected").addEventListener("click", () => many("resume", { names: [...selected] }));
+  for (const id of ["search", "state", "tag"]) on(id, "input", () => { limit = 100; isFresh = true; setParams({ q: $("search").value.trim(), state: $("state").value, tag: $("tag").value }); list(); });
+  on("filter", "submit", (event) => event.preventDefault());
+  on("more", "click", () => { limit += 100; isFresh = true; list(); });
+  on("pause-selected", "click", () => pause([...selected]));
+  on("resume-selected", "click", () => many("resume", { names: [...selected] }));
   for (const head of document.querySelectorAll("th[data-sort]")) head.firstElementChild.addEventListener("click", () => {
     const by = head.dataset.sort;
     sort = sort.by !== by ? { by, up: by !== "last" } : sort.up === (by !== "last") ? { by, up: !sort.up } : { by: "", up: true };

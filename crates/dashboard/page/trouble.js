@@ -2,7 +2,7 @@
   const LATE = 5000;
   const facts = { queues: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
-  // Since when a run of the task should have started, by its rule.
+  // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
     if (row.isEnded || row.isPaused || row.state === "disabled") return 0;
     const at = Date.parse(row.lateSince || row.stuckSince || row.next || "");
@@ -20,34 +20,35 @@
   const wrongs = new WeakMap();
   const wrongOf = (row) => {
     const at = Math.floor(now() / 500), known = wrongs.get(row);
-    if (known && known.at === at) return known.wrong;
+    if (known?.at === at) return known.wrong;
     const wrong = computeWrong(row);
     wrongs.set(row, { at, wrong });
     return wrong;
   };
+  const isWrong = (row, kind) => { const wrong = wrongOf(row); return Boolean(wrong) && wrong.kind === kind; };
   const computeWrong = (row) => {
     const hung = hungSince(row);
     if (hung) return { kind: "hung", since: Date.parse(row.runningSince), due: hung };
     const due = row.running ? 0 : dueSince(row);
     if (due) return { kind: "late", since: due };
-    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: Date.parse(row.failingSince || (row.last && row.last.endedAt) || "") || 0 };
+    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: Date.parse(row.failingSince || (row.last?.endedAt) || "") || 0 };
     return null;
   };
-  // Who holds the threads for which a task waits: the longest first.
+  // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
-    const pool = info && info.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && it.pool === row.pool && it.name !== row.name);
+    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
     return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
   };
-  const victims = (row) => [...tasks.values()].filter((it) => { const wrong = wrongOf(it); return wrong && wrong.kind === "late" && holders(it).some((by) => by.name === row.name); });
+  const victims = (row) => [...tasks.values()].filter((it) => isWrong(it, "late") && holders(it).some((by) => by.name === row.name));
   const heldBy = (row) => {
     const by = holders(row);
     if (!by.length) return row.isDurable || row.kind === "job" ? "" : `waits for a thread of pool ${row.pool}`;
     const more = by.length > 2 ? ` and ${by.length - 2} more` : "";
-    return `waits for pool ${row.pool}, held by ` + by.slice(0, 2).map((it) => `${it.name} for ${span(now() - Date.parse(it.runningSince))}`).join(", ") + more;
+    return `waits for pool ${row.pool}, held by ` + by.slice(0, 2).map((it) => `${it.name} for ${since(it.runningSince)}`).join(", ") + more;
   };
   const isCritical = (row) => row.tags.includes("critical");
-  const isDown = (row) => Boolean(info && info.down.includes(row.name));
+  const isDown = (row) => Boolean(info?.down.includes(row.name));
 
   // The items of the bar: [level, key, link, strong, text]; "wait" is no fault, and does not count.
   const troubles = () => {
@@ -59,32 +60,33 @@
     }
     for (const list of Object.values(wrong)) list.sort((a, b) => a.since - b.since);
     const one = (list, text) => list.length === 1 ? list[0].row.name + ", " + text : text;
-    const to = (list, state) => list.length === 1 ? "#/tasks/" + encodeURIComponent(list[0].row.name) : "#/tasks?state=" + state;
-    if (info.down.length) items.push(["bad", "down", info.down.length === 1 ? "#/tasks/" + encodeURIComponent(info.down[0]) : "#/tasks?state=down", "DOWN", info.down.length === 1 ? "critical: " + info.down[0] : info.down.length + " critical tasks"]);
+    const to = (list, state) => list.length === 1 ? toTask(list[0].row.name) : "#/tasks?state=" + state;
+    if (info.down.length) items.push(["bad", "down", info.down.length === 1 ? toTask(info.down[0]) : "#/tasks?state=down", "DOWN", info.down.length === 1 ? "critical: " + info.down[0] : info.down.length + " critical tasks"]);
     if (wrong.hung.length) items.push(["bad", "hung", to(wrong.hung, "hung"), wrong.hung.length + " hung", one(wrong.hung, "running for " + span(now() - wrong.hung[0].since))]);
     if (wrong.late.length) { const first = wrong.late[0], by = holders(first.row); items.push(["bad", "late", to(wrong.late, "late"), wrong.late.length + " late", one(wrong.late, "by " + span(now() - first.since) + (by.length ? `, pool ${first.row.pool} held by ${by[0].name}` : ""))]); }
     if (wrong.failing.length) { const first = wrong.failing[0]; items.push(["bad", "failing", to(wrong.failing, "failing"), wrong.failing.length + " failing", one(wrong.failing, first.since ? "for " + span(now() - first.since) : "")]); }
-    const sum = (name) => facts.queues.reduce((all, queue) => all + queue[name], 0), parked = sum("parked");
+    const parked = parkedIn(facts.queues);
     if (facts.storeFailure) items.push(["bad", "store", "#/queues", "store away", facts.storeFailure.slice(0, 120)]);
     if (parked) {
       const first = facts.errors[0];
       items.push(["bad", "parked", "#/jobs?state=parked", parked + (parked === 1 ? " job parked" : " jobs parked"), ""]);
-      for (const it of facts.errors.slice(0, first && first.count > 1 ? 3 : 1)) items.push(["bad", "error " + it.task + " " + it.error, groupLink("parked", it), it.count + " × " + it.task, it.error]);
+      for (const it of facts.errors.slice(0, first?.count > 1 ? 3 : 1)) items.push(["bad", "error " + it.task + " " + it.error, groupLink("parked", it), it.count + " × " + it.task, it.error]);
     }
     const waiting = facts.queues.filter((queue) => queue.oldestMs > 60000);
-    if (waiting.length) { const worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b); items.push(["bad", "due", "#/jobs?" + new URLSearchParams(waiting.length > 1 ? { state: "ready" } : { state: "ready", queue: worst.queue }), waiting.reduce((all, queue) => all + queue.due, 0) + " due jobs wait", `for ${span(worst.oldestMs)} in queue ${worst.queue}`]); }
+    if (waiting.length) { const worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b); items.push(["bad", "due", toJobs(waiting.length > 1 ? { state: "ready" } : { state: "ready", queue: worst.queue }), waiting.reduce((all, queue) => all + queue.due, 0) + " due jobs wait", `for ${span(worst.oldestMs)} in queue ${worst.queue}`]); }
     for (const node of facts.nodes.filter((it) => it.hasRunOut)) items.push(["bad", "node " + node.session, "#/nodes", "node " + node.label, "does not renew its lease"]);
     for (const gone of facts.gone.slice(0, 3)) items.push([now() - Date.parse(gone.at) < 600000 ? "bad" : "wait", "gone " + gone.session, "#/nodes", "node " + (gone.label || shortId(gone.session)), "lost " + ago(gone.at)]);
     if (facts.orphans.length) items.push(["bad", "orphans", "#/nodes", facts.orphans.length + " jobs", "of processes that are gone"]);
-    if (paused.length) { const by = [...new Set(paused.map((row) => row.pause && row.pause.by).filter(Boolean))]; items.push(["wait", "paused", "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : ""]); }
+    if (paused.length) { const by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))]; items.push(["wait", "paused", "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : ""]); }
     const count = wrong.hung.length + wrong.late.length + wrong.failing.length;
     const nodes = facts.gone.filter((it) => now() - Date.parse(it.at) < 600000).length + facts.nodes.filter((it) => it.hasRunOut).length;
     return { items, counts: { tasks: count, jobs: parked, queues: waiting.length || (facts.storeFailure ? 1 : 0), nodes } };
   };
-  const groupLink = (state, it) => "#/jobs?" + new URLSearchParams({ state, task: it.task, error: it.error });
+  const parkedIn = (queues) => queues.reduce((all, queue) => all + queue.parked, 0);
+  const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
 
   // The bar, the counts in the navigation, the title and the icon.
-  let said = null, drawn = "", counts = {};
+  let said = null, drawn = "";
   const icons = { bad: ["#c62828", "M16 8v10M16 23v1"], good: ["#2e7d32", "M10 17l4 4 8-9"], unknown: ["#77808f", "M12 13a4 4 0 1 1 5 4l-1 2M16 23v1"] };
   const icon = (name) => {
     if (document.documentElement.dataset.icon === name) return;
@@ -95,7 +97,7 @@
   const bar = () => {
     if (!info) return;
     const isKnown = knownAt && !lostAt, found = knownAt ? troubles() : { items: [], counts: {} };
-    counts = found.counts;
+    const { counts } = found;
     const total = Object.values(counts).reduce((all, it) => all + it, 0) + (found.items.some(([, key]) => key === "down") && !counts.tasks ? 1 : 0);
     const isWrong = found.items.some(([level]) => level === "bad");
     for (const link of document.querySelectorAll("#sections a")) { const count = counts[link.dataset.view] || 0, badge = link.querySelector(".count"); badge.hidden = !count; set(badge, String(count)); link.title = count ? count + " need a look" : ""; }
@@ -108,9 +110,9 @@
     if (next === drawn) return;
     drawn = next;
     $("trouble").className = "trouble " + (isKnown ? isWrong ? "bad" : "good" : "unknown");
-    const focused = document.activeElement && document.activeElement.closest("#trouble a"), at = focused && focused.getAttribute("href");
+    const focused = document.activeElement?.closest("#trouble a"), at = focused?.getAttribute("href");
     $("trouble-list").replaceChildren(...rows.map(([level, href, strong, text]) => el("li", { class: level }, el(href ? "a" : "span", { href: href || null },
-      el("i", { "aria-hidden": "true" }, { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", {}, strong), text ? el("bdi", {}, ": " + text) : ""))));
+      el("i", {}, { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", {}, strong), text ? el("bdi", {}, ": " + text) : ""))));
     if (at) { const again = [...$("trouble-list").querySelectorAll("a")].find((it) => it.getAttribute("href") === at); if (again) again.focus({ preventScroll: true }); }
   };
   // Screen readers hear what has changed, not what goes on.
@@ -122,7 +124,7 @@
     const texts = [];
     if (said) {
       const may = (name) => { const last = heard.get(name) || 0; if (Date.now() - last < 60000) return false; heard.set(name, Date.now()); return true; };
-      for (const [name, kind] of present) if (said.get(name) !== kind && may(name + kind)) { const row = tasks.get(name), why = kind === "failing" && row.last && row.last.message; texts.push(`${name} ${words[kind]}${why ? ": " + why : ""}`); }
+      for (const [name, kind] of present) if (said.get(name) !== kind && may(name + kind)) { const row = tasks.get(name), why = kind === "failing" && row.last?.message; texts.push(`${name} ${words[kind]}${why ? ": " + why : ""}`); }
       for (const name of said.keys()) if (!present.has(name) && tasks.has(name) && may(name + "ok")) texts.push(`${name} is well again`);
     }
     said = present;
@@ -140,7 +142,7 @@
         if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
         if (info.sections.includes("jobs")) {
           const { queues } = await ask("queues");
-          const before = facts.queues.reduce((all, it) => all + it.parked, 0), parked = queues.reduce((all, it) => all + it.parked, 0);
+          const before = parkedIn(facts.queues), parked = parkedIn(queues);
           facts.queues = queues; facts.storeFailure = "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];

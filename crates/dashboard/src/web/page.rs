@@ -14,26 +14,21 @@ use crate::problem::Problem;
 const HTML: &str = include_str!("../../page/page.html");
 const STYLE: &str = include_str!("../../page/page.css");
 const SCRIPT: &str = include_str!("../../page/page.js");
-/// The part of the script for what a store keeps.
-const JOBS: &str = include_str!("../../page/jobs.js");
-const TIMELINE: &str = include_str!("../../page/timeline.js");
-/// The part for what is wrong.
-const TROUBLE: &str = include_str!("../../page/trouble.js");
+/// The parts of the script, each with its place.
+const PARTS: [(&str, &str); 3] = [
+    ("// {{trouble}}", include_str!("../../page/trouble.js")),
+    ("// {{jobs}}", include_str!("../../page/jobs.js")),
+    ("// {{timeline}}", include_str!("../../page/timeline.js")),
+];
 
-static SCRIPT_OF_ALL: LazyLock<String> = LazyLock::new(|| {
-    let script = SCRIPT.replace("// {{trouble}}", TROUBLE).replace("// {{jobs}}", JOBS);
-    let script = script.replace("// {{timeline}}", TIMELINE);
-    compact(&script)
+static WHOLE_SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let script = SCRIPT.to_owned();
+    compact(&PARTS.iter().fold(script, |script, (place, part)| script.replace(place, part)))
 });
-static STYLE_OF_ALL: LazyLock<String> = LazyLock::new(|| {
-    let spaces = [(": ", ":"), ("; ", ";"), (", ", ","), (" {", "{"), ("{ ", "{"), (" }", "}")];
-    spaces.iter().fold(compact(STYLE), |style, (from, to)| style.replace(from, to))
-});
-static DOCUMENT: LazyLock<String> = LazyLock::new(|| compact(HTML));
 
-/// Returns a text without its indentation and its lines of comments. No text in the page goes over several lines.
-fn compact(text: &str) -> String {
-    let lines = text.lines().map(str::trim_start);
+/// Returns a script without its indentation and its lines of comments. No text in it goes over several lines.
+fn compact(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("// "));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -50,12 +45,12 @@ pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
     );
     let auth = if app.keeper.is_by_token() { "token" } else { "program" };
     // The style and the script come last, so that nothing in them is replaced.
-    let text = DOCUMENT
+    let text = HTML
         .replace("{{nonce}}", &nonce)
         .replace("{{auth}}", auth)
         .replace("{{title}}", &escaped(&app.options.title))
-        .replace("{{style}}", &STYLE_OF_ALL)
-        .replace("{{script}}", &SCRIPT_OF_ALL);
+        .replace("{{style}}", STYLE)
+        .replace("{{script}}", &WHOLE_SCRIPT);
     let headers =
         [(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, policy)];
     (headers, text).into_response()
@@ -72,26 +67,15 @@ mod tests {
 
     #[test]
     fn the_page_is_small_and_asks_nobody_else() {
-        let size = DOCUMENT.len() + STYLE_OF_ALL.len() + SCRIPT_OF_ALL.len();
+        let size = HTML.len() + STYLE.len() + WHOLE_SCRIPT.len();
         assert!(size <= 100_000, "{size}");
-        for part in [HTML, STYLE, SCRIPT, JOBS, TROUBLE, TIMELINE] {
+        for text in [HTML, STYLE, &WHOLE_SCRIPT] {
             // The name space of SVG is no address that is asked.
-            let text = part.replace("http://www.w3.org/2000/svg", "");
-            assert!(
-                !text.contains("http://")
-                    && !text.contains("https://")
-                    && !text.contains("innerHTML")
-            );
+            let text = text.replace("http://www.w3.org/2000/svg", "");
+            assert!(["http://", "https://", "innerHTML"].iter().all(|bad| !text.contains(bad)));
         }
-        assert!(
-            SCRIPT.contains("// {{jobs}}")
-                && SCRIPT.contains("// {{trouble}}")
-                && SCRIPT.contains("// {{timeline}}")
-                && !SCRIPT.contains("</script")
-                && !JOBS.contains("</script")
-                && !TROUBLE.contains("</script")
-                && !STYLE.contains("</style")
-        );
+        assert!(PARTS.iter().all(|(place, _)| SCRIPT.contains(place)));
+        assert!(!WHOLE_SCRIPT.contains("</script") && !STYLE.contains("</style"));
     }
 
     #[test]
