@@ -80,8 +80,7 @@ impl Monitor for Cronitor {
         if let Some(took) = ping.took {
             url.push_str(&format!("&metric=duration:{:.3}", took.as_secs_f64()));
         }
-        let cancelled = || (ping.phase == Phase::Cancelled).then(|| "cancelled".to_owned());
-        if let Some(mut message) = ping.message.as_deref().map(str::to_owned).or_else(cancelled) {
+        if let Some(mut message) = ping.text().map(str::to_owned) {
             cut(&mut message, MESSAGE_BYTES_MAX);
             url.push_str(&format!("&message={}", escaped(&message)));
         }

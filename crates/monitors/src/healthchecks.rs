@@ -66,12 +66,7 @@ impl Monitor for Healthchecks {
         };
         let create = if self.is_project { "&create=1" } else { "" };
         let url = format!("{check}{signal}?rid={}{create}", ping.run);
-        let body = match (&ping.message, ping.phase) {
-            (Some(message), _) => message.to_string(),
-            (None, Phase::Cancelled) => "cancelled".to_owned(),
-            _ => String::new(),
-        };
-        Some(Request::post(url, "text/plain; charset=utf-8", body))
+        Some(Request::post(url, "text/plain; charset=utf-8", ping.text().unwrap_or_default()))
     }
 }
 

@@ -63,6 +63,14 @@ pub struct Ping {
     pub at: DateTime<Utc>,
 }
 
+impl Ping {
+    /// The failure, or the word that tells a service that the run was cancelled.
+    pub(crate) fn text(&self) -> Option<&str> {
+        let cancelled = (self.phase == Phase::Cancelled).then(|| self.phase.name());
+        self.message.as_deref().or(cancelled)
+    }
+}
+
 /// The method of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {

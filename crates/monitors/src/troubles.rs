@@ -10,8 +10,8 @@ const INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) struct Troubles {
     pub(crate) dropped: u64,
     failed: u64,
-    /// The last failure, with the name of its monitor.
-    last: Option<(String, String)>,
+    /// The reason of the last failure.
+    last: Option<String>,
     /// The time of the last summary.
     summed_up_at: Option<Duration>,
     /// The time of the last message that the monitor is away.
@@ -20,9 +20,9 @@ pub(crate) struct Troubles {
 }
 
 impl Troubles {
-    pub(crate) fn failed(&mut self, name: String, reason: String) {
+    pub(crate) fn failed(&mut self, reason: String) {
         self.failed += 1;
-        self.last = Some((name, reason));
+        self.last = Some(reason);
     }
 
     /// The message of the first refusal that may pass.
@@ -47,19 +47,15 @@ impl Troubles {
     }
 
     /// The summary if it is due; `at_once` does not wait.
-    pub(crate) fn message(&mut self, now: Duration, at_once: bool) -> Option<String> {
+    pub(crate) fn message(&mut self, name: &str, now: Duration, at_once: bool) -> Option<String> {
         if now < self.due()? && !at_once {
             return None;
         }
         let mut texts = Vec::new();
         if self.failed > 0 {
-            let last =
-                self.last.take().map(|(name, reason)| format!("; the last time {name}: {reason}"));
-            texts.push(format!(
-                "{} could not be sent{}",
-                pings(self.failed),
-                last.unwrap_or_default()
-            ));
+            let last = self.last.take().map(|reason| format!("; the last time {name}: {reason}"));
+            let last = last.unwrap_or_default();
+            texts.push(format!("{} could not be sent{last}", pings(self.failed)));
         }
         if self.dropped > 0 {
             texts.push(format!("{} did not fit into the queue", pings(self.dropped)));

@@ -29,6 +29,8 @@ pub(crate) type Print = dyn Fn(&str) + Send + Sync;
 
 pub(crate) struct Worker {
     monitor: Arc<dyn Monitor>,
+    /// The name of the monitor in messages.
+    name: String,
     inbox: Arc<Inbox>,
     clock: Arc<dyn Clock>,
     print: Arc<Print>,
@@ -60,8 +62,11 @@ impl Worker {
         clock: Arc<dyn Clock>,
         print: Arc<Print>,
     ) -> Self {
+        // A monitor is code of the program.
+        let name = catch_unwind(AssertUnwindSafe(|| monitor.name().to_owned()));
         Self {
             monitor,
+            name: name.unwrap_or_else(|_| "a monitor".to_owned()),
             inbox,
             clock,
             print,
@@ -108,7 +113,7 @@ impl Worker {
                     held
                 }
                 Item::Problem(text) => {
-                    self.print(&format!("{} gets no pings: {text}", self.name()));
+                    self.print(&format!("{} gets no pings: {text}", self.name));
                     None
                 }
             };
@@ -123,7 +128,7 @@ impl Worker {
         }
         self.try_again(is_flush, is_last);
         self.inbox.counts.coalesced.fetch_add(self.pacing.take_coalesced(), Ordering::Relaxed);
-        if let Some(text) = self.troubles.message(self.now(), is_flush) {
+        if let Some(text) = self.troubles.message(&self.name, self.now(), is_flush) {
             self.print(&text);
         }
     }
@@ -156,7 +161,7 @@ impl Worker {
                 counts.sent.fetch_add(1, Ordering::Relaxed);
                 let taken = self.taken.entry(Arc::clone(&attempt.ping.task.name)).or_default();
                 *taken = attempt.number.max(*taken);
-                if let Some(text) = self.troubles.is_back(&self.name()) {
+                if let Some(text) = self.troubles.is_back(&self.name) {
                     self.print(&text);
                 }
             }
@@ -177,7 +182,7 @@ impl Worker {
         }
         match RETRY_AFTER.get(attempt.refusals) {
             Some(wait) if refusal.is_temporary => {
-                if let Some(text) = self.troubles.is_away(&self.name(), &refusal.reason, now) {
+                if let Some(text) = self.troubles.is_away(&self.name, &refusal.reason, now) {
                     self.print(&text);
                 }
                 let due = (now + *wait).max(self.not_before);
@@ -197,7 +202,7 @@ impl Worker {
 
     fn fail(&mut self, reason: String) {
         self.inbox.counts.failed.fetch_add(1, Ordering::Relaxed);
-        self.troubles.failed(self.name(), reason);
+        self.troubles.failed(reason);
     }
 
     /// Sends again what is due, oldest first; with `all`, everything. With `is_last`, each ping has its last try.
@@ -217,11 +222,6 @@ impl Worker {
     fn next(&self) -> Option<Duration> {
         let retries = self.retries.iter().map(|attempt| attempt.due);
         retries.chain(self.pacing.next()).chain(self.troubles.due()).min()
-    }
-
-    fn name(&self) -> String {
-        let name = catch_unwind(AssertUnwindSafe(|| self.monitor.name().to_owned()));
-        name.unwrap_or_else(|_| "a monitor".to_owned())
     }
 
     /// The function that prints is code of the program.
