@@ -20,7 +20,7 @@ enum Command {
     Next {
         #[command(flatten)]
         args: explain::ExplainArgs,
-        /// How many
+        /// The number of fire times
         #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 10)]
         count: usize,
     },
@@ -34,7 +34,7 @@ enum Command {
         /// The same
         #[arg(value_name = "UNTIL")]
         until: String,
-        /// How many at most
+        /// The greatest number of fire times
         #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
         max: usize,
     },

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked: what, where, why, and what to write instead.
+//! The error of a command, with its place and the remedy.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use scheduler_expr::{CronExpression, ParseError, quoted};
 /// The exit code of success.
 pub(crate) const OK: u8 = 0;
 
-/// What the process answers when the answer is no: a text that is no expression, a lint under `--deny`, a request that
+/// The exit code when the answer is no: a text that is no expression, a lint under `--deny`, a request that
 /// the running program refuses.
 pub(crate) const NO: u8 = 1;
 
-/// What the process answers when the command could not be carried out: it is misspelt, a file cannot be read, no
+/// The exit code when the command could not be carried out: it is misspelt, a file cannot be read, no
 /// program answers.
 pub(crate) const UNABLE: u8 = 2;
 

@@ -26,7 +26,7 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 also if there are only warnings
     #[arg(long)]
     deny: bool,
-    /// What cargo is to build, such as `-p shop --bin shop --features mail`; without it, what `cargo run` would run
+    /// The arguments of `cargo build`, such as `-p shop --bin shop --features mail`; without them, what `cargo run` would run
     #[arg(last = true, value_name = "CARGO ARGUMENTS")]
     cargo: Vec<String>,
 }

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The greatest length of an answer.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Where the program is, and who asks.
+/// The address of the program, and the token of the visitor.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServerArgs {
     /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine

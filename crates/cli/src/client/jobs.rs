@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
-use scheduler_api::{Depth, Job, NodeJob, Nodes, PauseRequest, Queues};
+use scheduler_api::{Depth, Job, NodeJob, Nodes, Queues};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) struct JobsArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
-    /// ListArgs jobs, the oldest first; the same as without a word
+    /// List jobs, the oldest first; the same as without a word
     List(ListArgs),
     /// Show a job: its error, its payload, its attempts and times
     Show(JobArgs),
@@ -37,9 +37,9 @@ enum Command {
     Cancel(ManyJobsArgs),
     /// Delete jobs that are not running
     Delete(ManyJobsArgs),
-    /// ListArgs queues: how many jobs wait, run and are parked
+    /// List queues: how many jobs wait, run and are parked
     Queues(CommonArgs),
-    /// ListArgs the processes that use the store, and the jobs that they have
+    /// List the processes that use the store, and the jobs that they have
     Nodes(CommonArgs),
 }
 
@@ -60,7 +60,7 @@ struct ListArgs {
     /// Made by this schedule
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
-    /// How many at most
+    /// The greatest number of jobs
     #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
     count: NonZeroUsize,
     #[command(flatten)]
@@ -226,8 +226,7 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
 fn act(args: &ManyJobsArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let api = Api::new(&args.all.server, ctx)?;
     for id in &args.ids {
-        let answer: Value =
-            api.post(&format!("/jobs/{}/{action}", escaped(id)), &PauseRequest::default())?;
+        let answer: Value = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
         if args.all.json {
             ctx.say(answer)?;
             continue;

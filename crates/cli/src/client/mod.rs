@@ -60,7 +60,7 @@ pub(crate) enum Command {
         /// When the pause ends by itself: `2026-03-27T14:00`, `2026-03-27T13:00:00Z`
         #[arg(long, value_name = "INSTANT", conflicts_with = "length")]
         until: Option<String>,
-        /// How long it lasts: `1h`, `30m`
+        /// The length of the pause: `1h`, `30m`
         #[arg(long = "for", id = "length", value_name = "LENGTH")]
         length: Option<String>,
     },
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Watch {
         #[command(flatten)]
         server: ServerArgs,
-        /// How long between two looks
+        /// The time between two looks
         #[arg(long, value_name = "LENGTH", default_value = "2s")]
         every: String,
         /// Stop after so many looks

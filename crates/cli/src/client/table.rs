@@ -1,6 +1,6 @@
 //! Columns of texts.
 
-/// How wide a column is at most. A longer cell is not cut, and widens its own line.
+/// The greatest width of a column. A longer cell is not cut, and widens its own line.
 const WIDTH_MAX: usize = 60;
 
 /// Lines of cells, each column as wide as its widest cell.

@@ -5,8 +5,7 @@
 
 use scheduler_expr::quoted;
 
-use super::converted::OnClockChanges;
-use super::converted::{Converted, expression, list};
+use super::converted::{Converted, OnClockChanges, expression, list};
 use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, digits, words};
 use crate::error::CliError;
 

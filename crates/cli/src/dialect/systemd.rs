@@ -3,8 +3,7 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
-use super::converted::OnClockChanges;
-use super::converted::{Converted, expression, list};
+use super::converted::{Converted, OnClockChanges, expression, list};
 use super::items::{Field, Grammar, Problem, Word, digits, words};
 use crate::error::CliError;
 
