@@ -31,7 +31,6 @@ json! {
     /// The history that the dashboard keeps.
     struct History {
         runs_per_task: u64,
-        is_durable: bool,
         /// Events that came too fast to be kept.
         lost_events: u64,
     }

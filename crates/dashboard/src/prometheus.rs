@@ -18,7 +18,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// The time that Spring's maximum covers.
 const MAX_WINDOW: Duration = Duration::from_secs(120);
-/// The outcomes of a tally: our name, and Spring's.
+/// The outcomes, in the order of a tally: our name, and Spring's.
 const OUTCOMES: [(&str, &str); 5] = [
     ("success", "SUCCESS"),
     ("error", "ERROR"),
@@ -366,8 +366,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
             let recent = log.runs.iter().rev().take_while(|run| run.ended_at() >= since);
             let mut longest = [Duration::ZERO; 5];
             for run in recent {
-                let index = OUTCOMES.iter().position(|(name, _)| *name == run.outcome.name());
-                let longest = &mut longest[index.unwrap_or_default()];
+                let longest = &mut longest[run.outcome as usize];
                 *longest = run.took().max(*longest);
             }
             (log.tally.clone(), longest)

@@ -51,7 +51,7 @@ struct Schedules {
     asked: u64,
     answered: u64,
     answered_at: Option<Instant>,
-    /// Why the store did not answer.
+    /// The error, if the store did not answer.
     failure: Option<String>,
 }
 
@@ -62,6 +62,17 @@ pub(crate) enum Known {
     Nothing,
     /// The store did not answer.
     Unknown(String),
+}
+
+/// True unless the store has refused: it may have done what it did not answer.
+pub(crate) fn may_have_effect<R>(done: &Result<R, JobsError>) -> bool {
+    done.as_ref().err().is_none_or(JobsError::is_unavailable)
+}
+
+/// True if the schedule is paused now.
+pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
+    let now = store_time(now());
+    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
 }
 
 impl Store {
@@ -177,10 +188,7 @@ impl Schedules {
     fn take(&mut self, list: Vec<StoredSchedule>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
-        let now = store_time(now());
-        let paused = list
-            .iter()
-            .filter(|schedule| schedule.pause.as_ref().is_some_and(|pause| pause.holds(now)));
+        let paused = list.iter().filter(|schedule| is_paused(schedule));
         let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
         let formerly = std::mem::replace(&mut self.paused, paused);
         self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `runs` | the runs of one task |
 //! | `texts` | the texts of its failures, each kept once |
-//! | `tally` | histograms and sums for `/metrics` |
+//! | `tally` | outcomes, and histograms and sums for `/metrics` |
 
 mod runs;
 mod tally;
@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 
-pub(crate) use self::runs::{Ended, LoggedRun, TaskLog};
-pub(crate) use self::tally::{Buckets, LENGTHS, Sum, Tally};
+pub(crate) use self::runs::{LoggedRun, TaskLog};
+pub(crate) use self::tally::{Buckets, Ended, LENGTHS, Sum, Tally};
 
 /// The number of ended tasks that keep their runs.
 const ENDED_MAX: usize = 200;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Cause, EventKind, Outcome, RunInfo};
 
-use super::tally::Tally;
+use super::tally::{Ended, Tally};
 use super::texts::Texts;
 
-/// Of how many runs the failed attempts are kept.
+/// The number of runs whose failed attempts are kept.
 const WITH_ATTEMPTS_MAX: usize = 10;
 /// The number of failed attempts of a run that are kept, the latest.
 const ATTEMPTS_MAX: usize = 4;
@@ -32,16 +32,6 @@ pub(crate) struct LoggedRun {
     pub(crate) failed: Option<Box<FailedAttempts>>,
 }
 
-/// The outcome of a run, without the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Success,
-    Error,
-    Panic,
-    Timeout,
-    Cancelled,
-}
-
 /// The failed attempts of one run: most have none, which takes eight bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct FailedAttempts(pub(crate) Vec<FailedAttempt>);
@@ -52,30 +42,6 @@ pub(crate) struct FailedAttempt {
     pub(crate) attempt: u32,
     pub(crate) at: DateTime<Utc>,
     pub(crate) text: Option<Arc<str>>,
-}
-
-impl Ended {
-    fn of(outcome: &Outcome) -> Option<Self> {
-        Some(match outcome {
-            Outcome::Success => Self::Success,
-            Outcome::Error(_) => Self::Error,
-            Outcome::Panic(_) => Self::Panic,
-            Outcome::Timeout(_) => Self::Timeout,
-            Outcome::Cancelled => Self::Cancelled,
-            // No run.
-            _ => return None,
-        })
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Panic => "panic",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 impl LoggedRun {
@@ -113,7 +79,7 @@ struct Active {
 #[derive(Debug)]
 pub(crate) struct TaskLog {
     pub(crate) added_at: DateTime<Utc>,
-    /// When it was added, or last resumed, enabled or rescheduled.
+    /// The instant at which it was added, or last resumed, enabled or rescheduled.
     pub(crate) begun_at: DateTime<Utc>,
     /// The latest last.
     pub(crate) runs: VecDeque<LoggedRun>,
@@ -166,7 +132,7 @@ impl TaskLog {
         let active = self.active.iter().position(|active| active.number == run.number);
         let active = active.map(|index| self.active.swap_remove(index));
         let Some(ended) = Ended::of(outcome) else { return };
-        self.tally.finished(outcome, took);
+        self.tally.finished(ended, took);
         let started_at = active.as_ref().map_or(run.started_at, |active| active.started_at);
         let late = active.as_ref().map_or_else(|| run.lateness(), |active| active.late);
         let failed = active.map(|active| active.failed).filter(|failed| !failed.is_empty());

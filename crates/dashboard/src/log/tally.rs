@@ -1,8 +1,42 @@
-//! Histograms and sums over all runs of a task, for `/metrics`.
+//! Outcomes, histograms and sums of the runs of a task.
 
 use std::time::Duration;
 
 use scheduler::Outcome;
+
+/// The outcome of a run, without the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Success,
+    Error,
+    Panic,
+    Timeout,
+    Cancelled,
+}
+
+impl Ended {
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+        Some(match outcome {
+            Outcome::Success => Self::Success,
+            Outcome::Error(_) => Self::Error,
+            Outcome::Panic(_) => Self::Panic,
+            Outcome::Timeout(_) => Self::Timeout,
+            Outcome::Cancelled => Self::Cancelled,
+            // No run.
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Panic => "panic",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
 
 /// The upper ends of the buckets.
 pub(crate) const LENGTHS: [Duration; 8] = [
@@ -52,23 +86,14 @@ impl Sum {
 pub(crate) struct Tally {
     pub(crate) took: Buckets,
     pub(crate) late: Buckets,
-    /// By outcome: success, error, panic, timeout, cancelled.
+    /// By outcome, in the order of [`Ended`].
     pub(crate) by_outcome: [Sum; 5],
 }
 
 impl Tally {
-    pub(super) fn finished(&mut self, outcome: &Outcome, took: Duration) {
-        let index = match outcome {
-            Outcome::Success => 0,
-            Outcome::Error(_) => 1,
-            Outcome::Panic(_) => 2,
-            Outcome::Timeout(_) => 3,
-            Outcome::Cancelled => 4,
-            // No run.
-            _ => return,
-        };
+    pub(super) fn finished(&mut self, ended: Ended, took: Duration) {
         self.took.add(took);
-        self.by_outcome[index].add(took);
+        self.by_outcome[ended as usize].add(took);
     }
 }
 

@@ -9,8 +9,8 @@ use scheduler_api::{Pause, SkippedTicks, Task};
 use scheduler_expr::CronExpression;
 
 use crate::app::App;
-use crate::store::{Known, Store};
-use crate::times::{instant, local, millis, now};
+use crate::store::{Known, Store, is_paused};
+use crate::times::{instant, local, millis};
 
 /// Adds the state in the store to the row of a durable task.
 pub(super) fn add(row: &mut Task, app: &App) {
@@ -112,11 +112,6 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
         last_tick_local: last_tick.map(|at| local(at, zone)),
         has_ended: (schedule.next == store::Next::Never).then_some(true),
     });
-}
-
-fn is_paused(schedule: &StoredSchedule) -> bool {
-    let now = store::store_time(now());
-    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
 }
 
 fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {

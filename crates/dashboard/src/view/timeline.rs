@@ -4,7 +4,7 @@ use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::{TaskControl, TaskSnapshot};
 use scheduler_api::{TaskTimeline, Timeline};
 
-use super::durable;
+use super::task;
 use crate::app::App;
 use crate::log::Ended;
 use crate::times::{instant, now};
@@ -12,7 +12,7 @@ use crate::times::{instant, now};
 const MINUTES: usize = 60;
 /// The number of next fire times that are looked at; those behind them are assumed to go on in the same way.
 const FIRE_TIMES_MAX: usize = 60;
-/// From what lateness on a start is shown as late.
+/// The least lateness of a start that is shown as late.
 const LATE: TimeDelta = TimeDelta::seconds(5);
 
 /// All tasks. In the `past`, the latest minute last: `x` a run failed, `l` a run was late or overdue, `r` a run was in
@@ -43,7 +43,7 @@ impl Hour {
 
     /// Marks the minutes from and to these instants, unless they have a mark of a higher rank.
     fn mark(&mut self, from: DateTime<Utc>, to: DateTime<Utc>, mark: char) {
-        let rank = |mark: char| ".?porlx".find(mark);
+        let rank = |mark: char| ".?pnorlx".find(mark);
         let minute = |at: DateTime<Utc>| (at - self.start).num_seconds().div_euclid(60);
         let (first, last) = (minute(from).max(0), minute(to).min(59));
         for index in first..=last {
@@ -91,11 +91,7 @@ fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
 
 fn next(app: &App, control: &TaskControl, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
     let mut hour = Hour::new(now);
-    let stored = durable::upcoming(app, control.name(), FIRE_TIMES_MAX).map(|(times, _)| times);
-    let mut times = stored.unwrap_or_else(|| control.next_fire_times(FIRE_TIMES_MAX));
-    if times.is_empty() {
-        times.extend(task.next);
-    }
+    let (mut times, _) = task::next(app, control, task, FIRE_TIMES_MAX);
     let paused_until = task.paused_until.filter(|_| task.is_paused);
     if task.is_paused && paused_until.is_none() {
         hour.mark(now, now + TimeDelta::minutes(60), 'p');
@@ -106,19 +102,18 @@ fn next(app: &App, control: &TaskControl, task: &TaskSnapshot, now: DateTime<Utc
         times.retain(|at| *at >= end);
     }
     for at in &times {
-        // `o` is the mark of a run.
-        hour.mark(*at, *at, 'o');
+        hour.mark(*at, *at, 'n');
     }
     if let ([first, .., last], true) = (&*times, times.len() >= FIRE_TIMES_MAX) {
         let gap = (*last - *first) / i32::try_from(times.len() - 1).unwrap_or(1);
         let gap = gap.max(TimeDelta::seconds(30));
         let mut at = *last + gap;
         while at < now + TimeDelta::minutes(60) {
-            hour.mark(at, at, 'o');
+            hour.mark(at, at, 'n');
             at += gap;
         }
     }
-    hour.text().replace('o', "n")
+    hour.text()
 }
 
 #[cfg(test)]

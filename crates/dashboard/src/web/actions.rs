@@ -12,11 +12,12 @@ use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, TaskControl};
 use scheduler_api::{Changed, PauseRequest, Preview, Task};
 use serde::Deserialize;
 
-use super::api::{Accepted, Answer, who};
+use super::api::{Accepted, Answer};
 use super::guard::Caller;
 use super::rule::Written;
 use crate::app::{App, What};
 use crate::problem::Problem;
+use crate::store::may_have_effect;
 use crate::times::now;
 use crate::view;
 
@@ -131,7 +132,7 @@ pub(crate) async fn pause(
     by: Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Task> {
-    let act = pause_of(&read(&body)?, who(&by).name())?;
+    let act = pause_of(&read(&body)?, by.who().name())?;
     done(app, name, by, act).await
 }
 
@@ -218,7 +219,7 @@ pub(crate) async fn pause_many(
     body: Bytes,
 ) -> Answer<Changed> {
     let request = read(&body)?;
-    let act = pause_of(&request, who(&by).name())?;
+    let act = pause_of(&request, by.who().name())?;
     many(&app, by, tasks_of(&request, &app)?, act).await
 }
 
@@ -282,9 +283,8 @@ async fn on_schedules(
         let mut changed = 0;
         for (name, text) in &changes {
             let done = act.clone().on_schedule(jobs, name);
-            // The store may have done what it did not answer. It is noted here, because the visitor may be gone before
-            // the answer.
-            if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
+            // It is noted here, because the visitor may be gone before the answer.
+            if may_have_effect(&done) {
                 note(&noted, &by, name, &act, text.as_deref());
             }
             match done {
@@ -314,5 +314,5 @@ fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String
 }
 
 fn note(app: &App, by: &Caller, task: &str, act: &Act, note: Option<&str>) {
-    app.note((&who(by), by.from), What { action: act.name(), task, job: None, note });
+    app.note((&by.who(), by.from), What { action: act.name(), task, job: None, note });
 }

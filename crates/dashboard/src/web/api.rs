@@ -60,11 +60,7 @@ pub(crate) async fn info(
             may_act: role == Role::Operator && !app.options.is_read_only,
         },
         is_read_only: app.options.is_read_only,
-        history: History {
-            runs_per_task: runs_per_task as u64,
-            is_durable: false,
-            lost_events: app.recorder.lost(),
-        },
+        history: History { runs_per_task: runs_per_task as u64, lost_events: app.recorder.lost() },
         counts: counts(&app.list()),
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
         pools: app.tasks.pools().iter().map(pool).collect(),
@@ -191,9 +187,4 @@ pub(crate) async fn events(
             Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
         }
     }
-}
-
-/// Who asks: a name and a role.
-pub(super) fn who(caller: &Caller) -> Visitor {
-    caller.visitor.clone().unwrap_or_else(|| Visitor::viewer("unknown"))
 }

@@ -10,12 +10,12 @@ use scheduler::{Jobs, JobsError};
 use scheduler_api::ChangedJobs;
 use serde::Deserialize;
 
-use super::api::{Answer, who};
+use super::api::Answer;
 use super::guard::Caller;
 use super::search::{Search, SearchQuery, id};
-use crate::access::Visitor;
 use crate::app::{App, What};
 use crate::problem::Problem;
+use crate::store::may_have_effect;
 
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
@@ -33,26 +33,26 @@ struct Body {
 
 /// A change of jobs.
 #[derive(Clone, Copy)]
-struct Act {
-    name: &'static str,
-    one: fn(&Jobs, JobId) -> Result<(), JobsError>,
+pub(super) struct Act {
+    pub(super) name: &'static str,
+    pub(super) one: fn(&Jobs, JobId) -> Result<(), JobsError>,
     all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
     is_possible: fn(JobState) -> bool,
 }
 
-const RETRY: Act = Act {
+pub(super) const RETRY: Act = Act {
     name: "retry",
     one: Jobs::retry,
     all: Jobs::retry_all,
     is_possible: |state| state != JobState::Running,
 };
-const CANCEL: Act = Act {
+pub(super) const CANCEL: Act = Act {
     name: "cancel",
     one: Jobs::cancel,
     all: Jobs::cancel_all,
     is_possible: |state| matches!(state, JobState::Ready | JobState::Running),
 };
-const DELETE: Act = Act {
+pub(super) const DELETE: Act = Act {
     name: "delete",
     one: Jobs::delete,
     all: Jobs::delete_all,
@@ -94,7 +94,7 @@ async fn many(
 ) -> Answer<ChangedJobs> {
     let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
     let body: Body = serde_json::from_slice(body).map_err(wrong)?;
-    let by = By { app: Arc::clone(&app), visitor: who(&caller), caller, act };
+    let by = By { app: Arc::clone(&app), caller, act };
     match (body.ids, body.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
@@ -125,10 +125,9 @@ struct Done {
     after: Option<JobId>,
 }
 
-/// Who does what.
+/// An act and the visitor who asks for it.
 struct By {
     app: Arc<App>,
-    visitor: Visitor,
     caller: Caller,
     act: Act,
 }
@@ -148,7 +147,7 @@ impl By {
     fn matching(&self, jobs: &Jobs, search: &Search, is_dry: bool) -> Result<Done, JobsError> {
         if search.error.is_none() && !is_dry {
             let done = (self.act.all)(jobs, &search.filter);
-            if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
+            if may_have_effect(&done) {
                 self.note_all(search, done.as_ref().ok().copied());
             }
             return Ok(Done { count: done?, after: None });
@@ -201,6 +200,6 @@ impl By {
 
     fn note(&self, task: &str, job: Option<JobId>, note: Option<&str>) {
         let what = What { action: self.act.name, task, job, note };
-        self.app.note((&self.visitor, self.caller.from), what);
+        self.app.note((&self.caller.who(), self.caller.from), what);
     }
 }

@@ -38,6 +38,13 @@ pub(crate) struct Caller {
     pub(crate) from: Option<IpAddr>,
 }
 
+impl Caller {
+    /// The visitor, for the list of actions.
+    pub(super) fn who(&self) -> Visitor {
+        self.visitor.clone().unwrap_or_else(|| Visitor::viewer("unknown"))
+    }
+}
+
 /// Refuses a request, or lets a handler have it.
 pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();

@@ -9,11 +9,13 @@ use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{Job, Nodes, Queues};
 
-use super::api::{Accepted, Answer, who};
+use super::api::{Accepted, Answer};
+use super::bulk::{Act, CANCEL, DELETE, RETRY};
 use super::guard::Caller;
 use super::search::{SearchQuery, id};
 use crate::app::{App, What};
 use crate::problem::Problem;
+use crate::store::may_have_effect;
 use crate::times::{instant, now};
 use crate::view;
 
@@ -44,7 +46,7 @@ pub(crate) async fn job(
     let id = id(&text)?;
     let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
     let job = job.ok_or_else(|| none(id))?;
-    Ok(Json(view::job_detail(&app, &who(&caller), &job)))
+    Ok(Json(view::job_detail(&app, &caller.who(), &job)))
 }
 
 fn none(id: JobId) -> Problem {
@@ -77,7 +79,7 @@ pub(crate) async fn retry(
     id: Path<String>,
     caller: Extension<Caller>,
 ) -> Accepted<Job> {
-    act(app, id, caller, ("retry", Jobs::retry)).await
+    act(app, id, caller, RETRY).await
 }
 
 /// `POST /jobs/{id}/cancel`
@@ -86,7 +88,7 @@ pub(crate) async fn cancel(
     id: Path<String>,
     caller: Extension<Caller>,
 ) -> Accepted<Job> {
-    act(app, id, caller, ("cancel", Jobs::cancel)).await
+    act(app, id, caller, CANCEL).await
 }
 
 /// `POST /jobs/{id}/delete`
@@ -95,28 +97,25 @@ pub(crate) async fn delete(
     id: Path<String>,
     caller: Extension<Caller>,
 ) -> Accepted<Job> {
-    act(app, id, caller, ("delete", Jobs::delete)).await
+    act(app, id, caller, DELETE).await
 }
-
-type Act = (&'static str, fn(&Jobs, JobId) -> Result<(), JobsError>);
 
 /// Does something to a job; answers with the job as it is then, or with `isDeleted`.
 async fn act(
     State(app): State<Arc<App>>,
     Path(text): Path<String>,
     Extension(caller): Extension<Caller>,
-    (action, act): Act,
+    act: Act,
 ) -> Accepted<Job> {
     let id = id(&text)?;
     let noted = Arc::clone(&app);
     let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
         let Some(job) = jobs.get(id)? else { return Ok(None) };
-        let done = act(jobs, id);
-        // The store may have done what it did not answer. It is noted here, because the visitor may be gone before the
-        // answer.
-        if done.as_ref().err().is_none_or(JobsError::is_unavailable) {
-            let what = What { action, task: &job.task, job: Some(id), note: None };
-            noted.note((&who(&caller), caller.from), what);
+        let done = (act.one)(jobs, id);
+        // It is noted here, because the visitor may be gone before the answer.
+        if may_have_effect(&done) {
+            let what = What { action: act.name, task: &job.task, job: Some(id), note: None };
+            noted.note((&caller.who(), caller.from), what);
         }
         done?;
         let now = jobs.get(id)?;
