@@ -39,7 +39,9 @@ pub(crate) fn not_stopped(running: &[StillRunning], limit: Duration) -> Message 
     let (tasks, limit) = (list(running, ""), duration(limit));
     Message::error(format!("not stopped within {limit}: {tasks}"))
         .note("asked to stop without effect; what still runs ends with the process")
-        .note("help: ask `run.is_cancelled()` in long tasks, or wait longer: .await_termination(…)")
+        .note(
+            "help: ask `run.stop_requested()` in long tasks, or wait longer: .await_termination(…)",
+        )
 }
 
 /// Runs that ended when they were asked to, after the time to stop was over.
@@ -123,6 +125,7 @@ mod tests {
         let head = "ERROR not stopped within 30s: 12 running tasks (`t11`, 11ms; `t10`, 10ms; ";
         assert!(text.starts_with(head), "{text}");
         assert!(text.contains("`t2`, 2ms; and 2 more)\n      asked to stop"), "{text}");
+        assert!(text.contains("help: ask `run.stop_requested()` in long tasks"), "{text}");
         let hostile = [running("a\nERROR forged", 1)];
         let text = not_stopped(&hostile, LIMIT).to_string();
         assert!(text.contains(r"`a\nERROR forged`"), "{text}");
