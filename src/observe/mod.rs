@@ -103,7 +103,7 @@ pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
 pub(crate) use starvation::{Held, LATE, ThreadUse};
 #[cfg(feature = "testing")]
-pub(crate) use text::what;
+pub(crate) use text::describe;
 pub(crate) use totals::{SharedTotals, Totals};
 #[cfg(feature = "tracing")]
 pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};

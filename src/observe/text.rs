@@ -14,7 +14,7 @@ use crate::run::Cause;
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let zone = self.zone();
-        let what = what(self, &|at| instant(at, zone));
+        let what = describe(self, &|at| instant(at, zone));
         match self.task_name() {
             Some(task) => write!(f, "task `{}`: {what}", on_one_line(task)),
             None => write!(f, "scheduler: {what}"),
@@ -30,7 +30,7 @@ impl Event {
 }
 
 /// The text of an event without the name of the task; `time` formats instants.
-pub(crate) fn what(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> String {
+pub(crate) fn describe(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) -> String {
     let after =
         |next: &Option<_>| next.map_or_else(String::new, |at| format!("; next {}", time(at)));
     let text = match &event.kind {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 use crate::define::settings::names::Names;
-use crate::observe::{Event, on_one_line, what};
+use crate::observe::{Event, describe, on_one_line};
 
 /// Writes events with local times and the shortest names of tasks.
 pub(super) struct EventText {
@@ -23,7 +23,7 @@ impl EventText {
 
     /// One line: the time, the task or `scheduler`, and what happened.
     pub(super) fn line(&self, event: &Event) -> String {
-        let (at, what) = (self.time(event.at), what(event, &|at| self.time(at)));
+        let (at, what) = (self.time(event.at), describe(event, &|at| self.time(at)));
         let task = event.task_name().map(|task| on_one_line(self.names.shortest(task)));
         let task = task.unwrap_or_else(|| "scheduler".to_owned());
         format!("{at}  {task:width$}  {what}", width = self.width)

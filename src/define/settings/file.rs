@@ -49,7 +49,7 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) enum Content {
     Text(String),
-    /// RawAttributes in an array, separated by commas.
+    /// Texts in an array, separated by commas.
     List(String),
     /// A table with nothing in it.
     EmptyTable,

@@ -4,7 +4,7 @@ use scheduler_expr::Attribute;
 
 use super::{Applied, ROOT, ResolvedAttributes, ResolvedValue, Source, globals, origins, visible};
 
-/// AttributeValues longer than this do not push the sources of the others to the right.
+/// Values longer than this do not push the sources of the others to the right.
 const WIDTH_MAX: usize = 48;
 
 /// A heading, and lines of three columns below it.

@@ -27,14 +27,14 @@ mod enabled {
     pub(crate) struct Context {
         handle: Arc<OnceLock<Handle>>,
         /// The runtime that was built here.
-        own: Arc<Mutex<Option<Own>>>,
+        built: Arc<Mutex<Option<BuiltRuntime>>>,
     }
 
     /// A runtime that can be dropped in async code.
     #[derive(Debug)]
-    struct Own(Option<Runtime>);
+    struct BuiltRuntime(Option<Runtime>);
 
-    impl Drop for Own {
+    impl Drop for BuiltRuntime {
         fn drop(&mut self) {
             if let Some(runtime) = self.0.take() {
                 runtime.shutdown_background();
@@ -54,7 +54,7 @@ mod enabled {
 
         /// Builds a runtime if there is none.
         pub(crate) fn ensure(&self) -> io::Result<()> {
-            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
             if self.handle.get().is_some() {
                 return Ok(());
             }
@@ -62,7 +62,7 @@ mod enabled {
             builder.worker_threads(THREADS).thread_name("scheduler-tokio").enable_all();
             let runtime = builder.build()?;
             self.handle.get_or_init(|| runtime.handle().clone());
-            *own = Some(Own(Some(runtime)));
+            *built = Some(BuiltRuntime(Some(runtime)));
             Ok(())
         }
 
@@ -92,8 +92,8 @@ mod enabled {
         /// The runtime, for the start message.
         pub(crate) fn describe(&self) -> Option<&'static str> {
             self.handle.get()?;
-            let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(if own.is_some() { "Tokio (own runtime)" } else { "Tokio" })
+            let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(if built.is_some() { "Tokio (own runtime)" } else { "Tokio" })
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn launch(
         #[cfg(feature = "durable")]
         durable: prepared.durable,
         _annotated,
-        context: runtime,
+        runtime,
     });
     let running = scheduler.running_mut();
     let simulated = simulation.as_deref().map(|simulation| (simulation, seed));
@@ -187,7 +187,7 @@ impl StartMessage<'_> {
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
         let built_in = has_async(specs).then_some(BUILT_IN_EXECUTOR);
-        let executor = running.context.describe().or(built_in);
+        let executor = running.runtime.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = (!off.is_empty()).then(|| format!("disabled: {}", first_names(&off)));
         let remarks: Vec<String> = executor.into_iter().chain(off).collect();

@@ -53,7 +53,7 @@ pub(super) struct Running {
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
     /// A runtime that was built for the scheduler ends with it.
-    pub(super) context: Context,
+    pub(super) runtime: Context,
 }
 
 impl Running {

@@ -48,7 +48,7 @@ struct Shared {
     is_installed: bool,
     /// True if a scheduler has the signals, or is about to.
     is_held: bool,
-    /// SettingsInput at the first signal.
+    /// Set at the first signal.
     waiting: Option<OneShot<()>>,
     /// Of any scheduler: a signal may be repeated when the scheduler has stopped already.
     first: FirstSignal,
@@ -57,7 +57,7 @@ struct Shared {
 /// The process's signals, held by the one scheduler that ends with them.
 #[derive(Debug)]
 pub(super) struct Signals {
-    notice: OneShot<()>,
+    first: OneShot<()>,
 }
 
 impl Signals {
@@ -67,7 +67,7 @@ impl Signals {
         if std::mem::replace(&mut shared.is_held, true) {
             return Err(StartError::already_running());
         }
-        Ok(Self { notice: OneShot::new() })
+        Ok(Self { first: OneShot::new() })
     }
 
     /// Receives signals from now on.
@@ -77,13 +77,13 @@ impl Signals {
             install().map_err(StartError::signals)?;
             shared.is_installed = true;
         }
-        shared.waiting = Some(self.notice.clone());
+        shared.waiting = Some(self.first.clone());
         Ok(())
     }
 
-    /// The notice that is given at the first signal.
+    /// The value that is set at the first signal.
     pub(super) fn first(&self) -> OneShot<()> {
-        self.notice.clone()
+        self.first.clone()
     }
 }
 

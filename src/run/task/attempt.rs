@@ -64,7 +64,7 @@ pub(super) fn execute(
 fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
     let name = Arc::clone(&work.task.name);
     // It needs no handle: `Run::request_stop` asks it to stop.
-    drop(engine.go_on(Task::once_async(Attempt(Some(work))).name(name)));
+    drop(engine.go_on(Task::once_async(AttemptFuture(Some(work))).name(name)));
 }
 
 fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {
@@ -275,9 +275,9 @@ impl Work {
 }
 
 /// An attempt that goes on as a task of the engine.
-struct Attempt(Option<Work>);
+struct AttemptFuture(Option<Work>);
 
-impl Future for Attempt {
+impl Future for AttemptFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -294,7 +294,7 @@ impl Future for Attempt {
 }
 
 /// The pool has dropped the attempt while it was pending.
-impl Drop for Attempt {
+impl Drop for AttemptFuture {
     fn drop(&mut self) {
         if let Some(mut work) = self.0.take() {
             work.drop_future();
@@ -304,8 +304,8 @@ impl Drop for Attempt {
     }
 }
 
-impl fmt::Debug for Attempt {
+impl fmt::Debug for AttemptFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempt").finish_non_exhaustive()
+        f.debug_struct("AttemptFuture").finish_non_exhaustive()
     }
 }

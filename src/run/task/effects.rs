@@ -27,7 +27,7 @@ pub(super) struct Effects {
 pub(super) enum Effect {
     /// The run was asked to stop: its waits end, and its future is polled.
     HeedStop(Run),
-    /// Gates gave this for a run that is over.
+    /// The permits of a run that is over.
     Release(Permits, Outcome),
     DropRule(Rule),
     DropRun(Run),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_on_is_one_stretch() {
+    fn a_clock_that_goes_on_is_one_interval() {
         let mut fired = FiredIntervals::default();
         for second in 0..10_u8 {
             fired.advance(
@@ -157,18 +157,18 @@ mod tests {
     }
 
     #[test]
-    fn of_a_jump_only_what_has_passed_is_served_on_either_side() {
+    fn of_a_jump_only_what_has_passed_has_fired_on_either_side() {
         let mut fired = FiredIntervals::default();
         fired.advance(now(0, 100), now(10, 1_000));
-        let is_served = |second| fired.end_of_interval_at(at(second)).is_some();
+        let has_fired = |second| fired.end_of_interval_at(at(second)).is_some();
         assert_eq!(
-            [101, 110, 111, 990, 991, 1_000].map(is_served),
+            [101, 110, 111, 990, 991, 1_000].map(has_fired),
             [true, true, false, false, true, true]
         );
         let mut fired = FiredIntervals::default();
         fired.advance(now(0, 1_000), now(10, 100));
-        let is_served = |second| fired.end_of_interval_at(at(second)).is_some();
-        assert_eq!([90, 91, 100, 101, 1_001].map(is_served), [false, true, true, false, false]);
+        let has_fired = |second| fired.end_of_interval_at(at(second)).is_some();
+        assert_eq!([90, 91, 100, 101, 1_001].map(has_fired), [false, true, true, false, false]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::trigger_query::TriggerQuery;
 use crate::observe::{Event, EventKind, Failure, SkipReason, TaskState, catch};
 
 /// A task while its lock is held.
-#[must_use = "a locked has to be committed"]
+#[must_use = "a locked task has to be committed"]
 pub(super) struct LockedTask<'a> {
     pub(super) task: &'a Arc<Timer<ScheduledTask>>,
     pub(super) state: Guard<'a>,

@@ -55,15 +55,15 @@ fn a_default_of_no_use_to_a_task_is_left_out_there() {
     let outcome = toml(text).apply();
     assert_eq!(outcome.faults, []);
     let [report, purge] = outcome.tasks.as_slice() else { panic!("two tasks") };
-    assert_eq!(given(report), [Attribute::Cron, Attribute::Zone, Attribute::Overlap]);
-    assert_eq!(given(purge), [Attribute::FixedDelay, Attribute::InitialDelay]);
+    assert_eq!(set_attributes(report), [Attribute::Cron, Attribute::Zone, Attribute::Overlap]);
+    assert_eq!(set_attributes(purge), [Attribute::FixedDelay, Attribute::InitialDelay]);
     let schedule = Schedule::on_trigger(Never);
     let custom = Definition::in_code("custom", schedule, Call::noop(), Location::NONE);
     let settings = toml("[scheduler.defaults]\nmisfire = \"skip\"\n").load().expect("readable");
     let outcome =
         apply(&settings, &[custom, task("once", &[(Attribute::InitialDelay, "1s")])], &[]);
-    assert_eq!(given(&outcome.tasks[0]), [Attribute::Misfire]);
-    assert_eq!(given(&outcome.tasks[1]), [Attribute::InitialDelay]);
+    assert_eq!(set_attributes(&outcome.tasks[0]), [Attribute::Misfire]);
+    assert_eq!(set_attributes(&outcome.tasks[1]), [Attribute::InitialDelay]);
 }
 
 #[test]

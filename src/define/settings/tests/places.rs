@@ -63,7 +63,7 @@ pub(super) fn apply(settings: &Settings, tasks: &[Definition], pools: &[&str]) -
 }
 
 /// The attributes that are set.
-pub(super) fn given(task: &ResolvedAttributes) -> Vec<Attribute> {
+pub(super) fn set_attributes(task: &ResolvedAttributes) -> Vec<Attribute> {
     Attribute::ALL.iter().copied().filter(|attribute| task.get(*attribute).is_some()).collect()
 }
 

@@ -13,7 +13,7 @@ fn the_annotation_counts_when_nothing_else_is_said() {
     check_value(report, Attribute::Cron, "0 0 9 * * MON-FRI", "src/jobs.rs:12");
     check_value(report, Attribute::Zone, "Europe/Berlin", "src/jobs.rs:12");
     check_value(purge, Attribute::InitialDelay, "1m", "src/purge.rs:3");
-    assert_eq!(given(report).len(), 2);
+    assert_eq!(set_attributes(report).len(), 2);
     assert!(report.is_complete);
     assert!(applied.faults.is_empty() && applied.remarks.is_empty());
 }
@@ -98,7 +98,7 @@ fn all_broken_places_are_told_together() {
 fn another_kind_of_trigger_replaces_the_annotated_one() {
     let places = env(&[("SCHEDULER_TASKS_PURGE_CRON", "@daily")]);
     let applied = places.apply();
-    assert_eq!(given(&applied.tasks[1]).len(), 1);
+    assert_eq!(set_attributes(&applied.tasks[1]).len(), 1);
     assert_eq!(
         places.remarks(),
         ["purge: cron overridden by env SCHEDULER_TASKS_PURGE_CRON (was fixed_delay = \"5s\")"]
@@ -113,7 +113,7 @@ fn another_kind_of_trigger_replaces_the_annotated_one() {
     );
 
     let applied = toml("[scheduler.tasks.report]\nfixed-rate = \"1s\"\n").apply();
-    assert_eq!(given(&applied.tasks[0]).len(), 1);
+    assert_eq!(set_attributes(&applied.tasks[0]).len(), 1);
     check_value(&applied.tasks[0], Attribute::FixedRate, "1s", "scheduler.toml:2");
 
     let applied = toml("[scheduler.tasks.report]\ncron = \"-\"\n").apply();
@@ -136,7 +136,7 @@ fn the_highest_trigger_replaces_those_of_all_places_below() {
         toml: "scheduler.tasks.purge.fixed_delay = \"2s\"",
     };
     let applied = places.apply();
-    let set: Vec<Attribute> = given(&applied.tasks[1]);
+    let set: Vec<Attribute> = set_attributes(&applied.tasks[1]);
     assert_eq!(set, [Attribute::FixedRate, Attribute::InitialDelay]);
     assert_eq!(applied.remarks[0].level, Level::Note);
     assert_eq!(

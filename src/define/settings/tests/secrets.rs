@@ -1,4 +1,4 @@
-//! AttributeValues of secrets, which no message shows.
+//! Values of secrets, which no message shows.
 
 use super::places::*;
 use crate::define::settings::*;

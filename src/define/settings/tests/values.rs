@@ -1,4 +1,4 @@
-//! AttributeValues that are bad, hostile, or no text at all.
+//! Values that are bad, hostile, or no text at all.
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ fn no_fire_time_comes_twice_when_the_clock_is_set_back() {
 }
 
 #[test]
-fn an_hourly_task_whose_clock_is_set_back_by_two_hours_goes_on_after_what_it_has_served() {
+fn an_hourly_task_whose_clock_is_set_back_by_two_hours_goes_on_after_what_has_fired() {
     let act = |stage: &mut Stage| {
         stage.until(7_800_000);
         stage.step_wall(-7_200);

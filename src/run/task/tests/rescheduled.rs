@@ -255,7 +255,7 @@ fn a_rate_that_is_not_longer_than_the_jitter_is_refused() {
 }
 
 #[test]
-fn the_same_expression_keeps_what_was_served_and_another_does_not() {
+fn the_same_expression_keeps_what_has_fired_and_another_does_not() {
     let play = |rule, expected: &str| {
         let mut stage = Stage::new();
         let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(0));
@@ -271,7 +271,7 @@ fn the_same_expression_keeps_what_was_served_and_another_does_not() {
 }
 
 #[test]
-fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_was_served() {
+fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_has_fired() {
     let mut stage = Stage::new();
     let control = stage.task(cron("*/10 * * * * *"), Policy::default(), |_| ok(2_000));
     stage.until(21_000);

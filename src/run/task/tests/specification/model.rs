@@ -127,7 +127,7 @@ impl Specification {
     fn leave_instant(&mut self) {
         self.come(Bound::UpTo, self.now);
         self.end_pause_that_is_over();
-        if self.was_passed && self.coming.is_by_wall() && !self.has(Bug::ServedIsForgotten) {
+        if self.was_passed && self.coming.is_by_wall() && !self.has(Bug::FiredIsForgotten) {
             self.fired.insert(self.now.wall);
         }
         self.was_passed = false;
@@ -349,7 +349,7 @@ impl Specification {
         self.reset_reports();
         if cause == Cause::Schedule {
             self.starts += 1;
-            if self.coming.is_by_wall() && !self.has(Bug::StartIsNotServed) {
+            if self.coming.is_by_wall() && !self.has(Bug::StartIsNotFired) {
                 self.fired.insert(at);
             }
         }

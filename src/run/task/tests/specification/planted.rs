@@ -23,8 +23,8 @@ pub(super) enum Bug {
     ReportsGoOnSlowly,
     LimitIsOneMore,
     JitterIsForgotten,
-    ServedIsForgotten,
-    StartIsNotServed,
+    FiredIsForgotten,
+    StartIsNotFired,
 }
 
 impl Bug {
@@ -44,8 +44,8 @@ impl Bug {
         (Self::ReportsGoOnSlowly, Clocks::GoOn),
         (Self::LimitIsOneMore, Clocks::GoOn),
         (Self::JitterIsForgotten, Clocks::GoOn),
-        (Self::ServedIsForgotten, Clocks::AreSet),
-        (Self::StartIsNotServed, Clocks::AreSet),
+        (Self::FiredIsForgotten, Clocks::AreSet),
+        (Self::StartIsNotFired, Clocks::AreSet),
     ];
 }
 

@@ -155,7 +155,7 @@ fn run_history(history: &History) -> Result<(), (usize, String)> {
 }
 
 #[test]
-fn what_a_ticker_does_is_what_the_documentation_says() {
+fn a_task_does_what_the_documentation_says() {
     let first = setting("TEST_SIM_FIRST").unwrap_or(0);
     let count = setting("TEST_SIM_SEEDS").map_or(300, |count| count.min(100_000));
     for seed in first..first + count {

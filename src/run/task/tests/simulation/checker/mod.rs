@@ -115,7 +115,7 @@ impl Checker {
                 self.live(run)?.is_asked_to_stop(*reason, &policy, now)
             }
             EventKind::RunFinished { run, outcome, took, next, streak, .. } => {
-                let mut live = self.unlock(run)?;
+                let mut live = self.take_out(run)?;
                 if self.has_failed || self.end.is_some() {
                     live.has_no_further_attempt();
                 }
@@ -161,7 +161,7 @@ impl Checker {
         live.ok_or_else(|| "the run is not in progress".to_owned())
     }
 
-    fn unlock(&mut self, run: &RunInfo) -> Result<Live, String> {
+    fn take_out(&mut self, run: &RunInfo) -> Result<Live, String> {
         let index = self.live.iter().position(|live| live.number == run.number);
         Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
     }
