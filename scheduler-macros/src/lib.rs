@@ -74,7 +74,8 @@ fn cron(input: TokenStream) -> TokenStream {
     let mut tokens = input.into_iter();
     let facade = tokens.next();
     let mut faults = Faults::default();
-    let text = check::cron_text(tokens.collect(), &mut faults);
+    let text: TokenStream = tokens.collect();
+    check::cron_text(&text, &mut faults);
     // An error alone: rustc would expect a schedule from a block.
     if faults.is_empty() { quote!(#facade::Schedule::cron(#text)) } else { faults.to_tokens() }
 }

@@ -85,7 +85,7 @@ impl History {
             past.streak = 0;
             past.first_failure = None;
             past.last_success = Some((began, took));
-        } else if let Some(failure) = outcome.failure().filter(|_| outcome.is_failure()) {
+        } else if let Some(failure) = outcome.failure() {
             past.streak += 1;
             past.first_failure.get_or_insert_with(|| Box::new((began, failure.clone())));
         }

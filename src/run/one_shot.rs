@@ -82,7 +82,6 @@ impl<T> OneShot<T> {
     }
 
     /// Returns true if the value is set.
-    #[cfg(feature = "durable")]
     pub(crate) fn is_set(&self) -> bool {
         self.lock().value.is_some()
     }

@@ -1,8 +1,6 @@
 //! The scheduler's request to stop, as tasks see it.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::run::one_shot::OneShot;
 
@@ -26,20 +24,18 @@ use crate::run::one_shot::OneShot;
 /// ```
 #[derive(Clone)]
 pub struct Shutdown {
-    is_requested: Arc<AtomicBool>,
     requested: OneShot<()>,
 }
 
 impl Shutdown {
     pub(crate) fn new() -> Self {
-        Self { is_requested: Arc::default(), requested: OneShot::new() }
+        Self { requested: OneShot::new() }
     }
 
     /// Returns true if the scheduler is stopping.
     #[must_use]
     pub fn stop_requested(&self) -> bool {
-        // ORDERING: acquire, so that a task sees what was done before the stop.
-        self.is_requested.load(Ordering::Acquire)
+        self.requested.is_set()
     }
 
     /// Waits, without holding a thread, until the scheduler is stopping.
@@ -48,8 +44,6 @@ impl Shutdown {
     }
 
     pub(crate) fn request(&self) {
-        // ORDERING: release, see `stop_requested`.
-        self.is_requested.store(true, Ordering::Release);
         self.requested.set(());
     }
 }

@@ -15,9 +15,8 @@ use crate::define::entry::{FunctionId, entries};
 use crate::define::metadata::Location;
 use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
-use crate::define::settings;
 use crate::define::settings::names::Names;
-use crate::define::settings::{Environment, Settings};
+use crate::define::settings::{Environment, Settings, SettingsError, SettingsInput};
 use crate::run::inject::Call;
 use crate::run::task::{TaskSpec, upcoming};
 
@@ -238,10 +237,9 @@ fn resolve_alone(
     set: Vec<(String, String)>,
     zone: Zone,
 ) -> Result<TaskSpec, Vec<String>> {
-    let texts = |faults: Vec<settings::SettingsError>| {
-        faults.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let input = settings::SettingsInput {
+    let texts =
+        |faults: Vec<SettingsError>| faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let input = SettingsInput {
         set,
         environment: Environment::default(),
         secrets: Vec::new(),

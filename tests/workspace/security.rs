@@ -35,7 +35,7 @@ fn code(source: &Source) -> String {
 }
 
 fn is_test(source: &Source) -> bool {
-    source.inside.iter().any(|part| part == "tests" || part == "tests.rs" || part == "simulation")
+    source.inside.iter().any(|part| part == "tests" || part == "tests.rs")
 }
 
 /// The files below a folder that have one of these words.

@@ -51,8 +51,8 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     texts
 }
 
-/// Checks the argument of `cron!`. Returns it.
-pub(crate) fn cron_text(argument: TokenStream, faults: &mut Faults) -> TokenStream {
+/// Checks the argument of `cron!`.
+pub(crate) fn cron_text(argument: &TokenStream, faults: &mut Faults) {
     let parse = |input: ParseStream<'_>| -> syn::Result<LitStr> {
         let text = input.parse()?;
         input.parse::<Option<Token![,]>>()?;
@@ -60,7 +60,7 @@ pub(crate) fn cron_text(argument: TokenStream, faults: &mut Faults) -> TokenStre
     };
     match parse.parse2(argument.clone()) {
         Err(_) => faults.push(
-            &argument,
+            argument,
             "`cron!` takes one text\nwrite for example `cron!(\"0 0 9 * * MON-FRI\")`; options \
              follow it: `.zone(\"Europe/Berlin\")`",
         ),
@@ -70,7 +70,6 @@ pub(crate) fn cron_text(argument: TokenStream, faults: &mut Faults) -> TokenStre
             }
         }
     }
-    argument
 }
 
 /// The unit of the bare numbers.

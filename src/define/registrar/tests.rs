@@ -12,9 +12,8 @@ use super::{Crons, Inputs, ResolveContext, define, name_faults, resolve};
 use crate::define::definition::Definition;
 use crate::define::entry::{Entry, FunctionId, Origin, TaskList};
 use crate::define::metadata::Location;
-use crate::define::settings;
 use crate::define::settings::names::Names;
-use crate::define::settings::{Environment, Settings};
+use crate::define::settings::{Environment, Settings, SettingsInput};
 use crate::error::StartError;
 use crate::run::Shutdown;
 use crate::run::inject::{Call, States};
@@ -38,10 +37,10 @@ fn plan(entries: &'static [Entry]) -> Result<Vec<TaskSpec>, StartError> {
     let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
     let mut faults = Vec::new();
     let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
-    let input = settings::SettingsInput {
+    let input = SettingsInput {
         environment: Environment::default(),
         text: Some(("none".to_owned(), String::new())),
-        ..settings::SettingsInput::of_process()
+        ..SettingsInput::of_process()
     };
     let settings = Settings::load(input).expect("there are none");
     let names = Names::from_iter(definitions.iter().map(|task| &*task.name));

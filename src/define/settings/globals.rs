@@ -43,8 +43,7 @@ pub(super) fn specs() -> Vec<Spec> {
 /// Returns true if a key that begins with this part is a setting.
 pub(super) fn is_ours(part: &str) -> bool {
     let part = key::fold(part);
-    let tables = [Globals::SPECS, NodeSettings::SPECS];
-    let mut firsts = tables.into_iter().flatten().filter_map(|spec| spec.key.split('.').next());
+    let mut firsts = specs().into_iter().filter_map(|spec| spec.key.split('.').next());
     [schema::POOLS, schema::TASKS, schema::DEFAULTS].contains(&&*part)
         || firsts.any(|first| key::fold(first) == part)
 }

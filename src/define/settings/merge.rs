@@ -45,8 +45,7 @@ impl ResolvedAttributes {
     }
 
     /// The attributes of a definition that no setting replaces.
-    #[cfg(test)]
-    #[allow(dead_code, reason = "the tests of durable rules use it")]
+    #[cfg(all(test, feature = "durable"))]
     pub(crate) fn of_definition(task: &Definition) -> Self {
         let source = Source::Annotation(task.location);
         let value = |text: &str| ResolvedValue::plain(text, source.clone());
@@ -68,25 +67,25 @@ impl ResolvedAttributes {
 
     /// The fault of a text that a parser refused, as the place of the text spells attributes.
     pub(crate) fn blame(&self, error: &AttributeError) -> SettingsError {
-        let own = error.attribute();
-        let source = self.get(own).map_or(&Source::Default, |resolved| &resolved.source);
+        let refused = error.attribute();
+        let source = self.get(refused).map_or(&Source::Default, |resolved| &resolved.source);
         let (reason, help) = error.spelled(&|attribute, value| match value {
             None => source.name(attribute.name()),
-            Some(value) => source.assignment(own.name(), attribute.name(), value),
+            Some(value) => source.assignment(refused.name(), attribute.name(), value),
         });
-        self.refused(own, &reason, error.caret(), help)
+        self.refused(refused, &reason, error.caret(), help)
     }
 
     /// The text in place of a reason that is about a secret, or quotes one.
     fn unseen(&self, attribute: Attribute, reason: &str) -> Option<String> {
-        let own = self.get(attribute).and_then(ResolvedValue::unseen);
+        let of_attribute = self.get(attribute).and_then(ResolvedValue::unseen);
         let is_quoted = |resolved: &&ResolvedValue| {
             resolved.secret.is_some()
                 && !resolved.text.is_empty()
                 && reason.contains(&resolved.text)
         };
         let other = || self.values.iter().map(|(_, resolved)| resolved).find(is_quoted);
-        own.or_else(|| other()?.unseen())
+        of_attribute.or_else(|| other()?.unseen())
     }
 
     /// The fault of an attribute, with the remedy.

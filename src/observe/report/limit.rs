@@ -47,17 +47,15 @@ pub(super) struct Limit {
     refilled_at: DateTime<Utc>,
     /// When a message was shown last.
     shown_at: DateTime<Utc>,
-    hidden: Count,
-    hidden_at: DateTime<Utc>,
+    hidden: Option<Hidden>,
 }
 
 impl Limit {
     /// A limit of `burst` messages at once, and `per_minute` after them.
     pub(super) fn new(burst: u32, per_minute: u32) -> Self {
         let never = DateTime::UNIX_EPOCH;
-        let (tokens, hidden) = (burst, Count::default());
-        let (refilled_at, shown_at, hidden_at) = (never, never, never);
-        Self { burst, per_minute, tokens, refilled_at, shown_at, hidden, hidden_at }
+        let (tokens, hidden) = (burst, None);
+        Self { burst, per_minute, tokens, refilled_at: never, shown_at: never, hidden }
     }
 
     /// Returns when a message was shown last.
@@ -74,8 +72,8 @@ impl Limit {
     pub(super) fn take(&mut self, at: DateTime<Utc>, count: Count) -> bool {
         self.refill(at);
         if self.tokens == 0 {
-            self.hidden = self.hidden.plus(count);
-            self.hidden_at = at;
+            let before = self.hidden.map_or(Count::default(), |hidden| hidden.count);
+            self.hidden = Some(Hidden { count: before.plus(count), last: at });
             return false;
         }
         self.tokens -= 1;
@@ -113,13 +111,12 @@ impl Limit {
     /// Returns true if messages were hidden, and one may be shown now.
     pub(super) fn has_hidden(&mut self, at: DateTime<Utc>) -> bool {
         self.refill(at);
-        self.hidden.number > 0 && self.tokens > 0
+        self.hidden.is_some() && self.tokens > 0
     }
 
     /// Takes out the count of hidden messages, which the caller reports.
     pub(super) fn take_hidden(&mut self) -> Option<Hidden> {
-        let count = std::mem::take(&mut self.hidden);
-        (count.number > 0).then_some(Hidden { count, last: self.hidden_at })
+        self.hidden.take()
     }
 }
 

@@ -12,8 +12,7 @@ use super::builder::Builder;
 #[cfg(feature = "durable")]
 use super::durable::Durable;
 use super::fallbacks::{Values, fallbacks};
-use super::pools;
-use super::pools::{Pool, PoolPlan};
+use super::pools::{self, Pool, PoolPlan};
 use super::task_table::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
@@ -21,11 +20,10 @@ use crate::define::definition::Definition;
 use crate::define::metadata::Location;
 use crate::define::registrar::{Crons, Inputs, ResolveContext, define, resolve};
 use crate::define::schedule::Schedule;
-use crate::define::settings;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
-    Application, Applied, Environment, Globals, Level, Remark, ResolvedAttributes, Settings,
-    SettingsError,
+    self, Application, Applied, Environment, Globals, Level, Remark, ResolvedAttributes, Settings,
+    SettingsError, SettingsInput,
 };
 use crate::error::StartError;
 use crate::observe::report::{Message, Messages, no_tasks, panics_abort};
@@ -353,17 +351,16 @@ fn load(builder: &mut Builder) -> Result<Settings, StartError> {
                      default\nhelp: begin with `Schedule::default()`";
         return Err(StartError::of_faults(vec![fault.to_owned()]));
     }
-    let input = settings::SettingsInput {
+    let input = SettingsInput {
         set: std::mem::take(&mut builder.set),
         secrets: std::mem::take(&mut builder.secrets),
         environment: environment
             .map_or_else(Environment::of_process, |variables| variables.into_iter().collect()),
         text: builder.file.take(),
         defaults,
-        ..settings::SettingsInput::of_process()
+        ..SettingsInput::of_process()
     };
-    let faults =
-        |faults: Vec<settings::SettingsError>| faults.iter().map(ToString::to_string).collect();
+    let faults = |faults: Vec<SettingsError>| faults.iter().map(ToString::to_string).collect();
     Settings::load(input).map_err(|found| StartError::of_faults(faults(found)))
 }
 

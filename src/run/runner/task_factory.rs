@@ -13,7 +13,6 @@ use crate::define::registrar::{ResolveContext, resolve};
 use crate::define::settings::{ResolvedAttributes, Settings, SettingsError};
 use crate::observe::report::{Message, Messages};
 use crate::observe::{Bus, Event, EventKind, PoolSnapshot};
-use crate::run::inject::Call;
 use crate::run::task::{Control, TaskEnv, TaskSpec};
 use crate::sync::Mutex;
 
@@ -67,7 +66,7 @@ impl TaskFactory {
         mut spec: TaskSpec,
         pool: &Arc<ScheduledThreadPool>,
     ) -> io::Result<Control> {
-        if matches!(spec.call, Call::Async(_)) && !spec.is_disabled() {
+        if spec.facts.is_async && !spec.is_disabled() {
             self.runtime.ensure()?;
         }
         if let Some(simulation) = &self.simulation {

@@ -106,17 +106,16 @@ impl Planner {
 
     /// Decides about fire times by the present state.
     fn take_in(&mut self, range: Range) {
-        let is_once = self.times.is_once();
+        if self.times.is_once() {
+            return self.wait(Waiting { range, ready: None });
+        }
+        let is_full = self.is_full();
+        if is_full {
+            self.overrun.get_or_insert(range.first.at);
+        }
         let reason = match self.policy().overlap {
-            _ if is_once => return self.wait(Waiting { range, ready: None }),
-            Overlap::QueueOne if self.is_full() => {
-                self.overrun.get_or_insert(range.first.at);
-                return self.queue(range);
-            }
-            _ if self.is_full() => {
-                self.overrun.get_or_insert(range.first.at);
-                SkipReason::Overlap
-            }
+            Overlap::QueueOne if is_full => return self.queue(range),
+            _ if is_full => SkipReason::Overlap,
             _ if self.pause.is_some() => SkipReason::Paused,
             _ => return self.wait(Waiting { range, ready: None }),
         };
