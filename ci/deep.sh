@@ -85,7 +85,7 @@ step_cluster() {
   ci/durable.sh chaos "$(size 1800 20)"
 }
 
-# What is left after very many cancellations runs on time.
+# Tasks left after very many cancellations run on time.
 step_churn() {
   TEST_CHURN_ROUNDS="$(size 1000 2)" \
     named_tests -p scheduler-core --test engine contract::churn::
@@ -96,7 +96,7 @@ step_queue() {
   PROPTEST_CASES="$(size 1000000 10000)" named_tests -p scheduler-core --lib queue::tests:: -- --nocapture
 }
 
-# What is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have
+# Work that is to take little time, in an optimized build: so many milliseconds as the rows say, where other builds have
 # more. It is time of the processor.
 step_bounds() {
   named_tests -p scheduler-core --test engine faults::real_clock::
@@ -194,7 +194,7 @@ facade_tests() {
   cargo test --no-fail-fast "$@" --skip task::tests::simulation --skip task::tests::specification
 }
 
-# Whether the tests notice when the code is changed: a sample, another one each day.
+# Mutation tests: a sample of the mutants, another one each day.
 step_mutants() {
   needs "cargo mutants --version" "cargo-mutants: cargo install --locked cargo-mutants@27.1.0"
   if [[ -n "${DEEP_BRIEF:-}" ]]; then export MUTANTS_SHARD=0/400; fi

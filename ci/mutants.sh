@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether a test notices when the code of `scheduler-expr` or `scheduler-core` is changed: mutation with cargo-mutants.
+# Mutation tests of `scheduler-expr` and `scheduler-core`, with cargo-mutants.
 #
 #   ci/mutants.sh                               a sample, another one each day: each 24th mutant, twenty minutes
 #   MUTANTS_SHARD=3/24 ci/mutants.sh            the fourth of these samples
@@ -16,7 +16,7 @@ shard="${MUTANTS_SHARD:-$(($(date +%s) / 86400 % 24))/24}"
 modules="${MUTANTS_MODULES:-expr trigger queue state shutdown time task pool rest}"
 out=target/mutants
 known=ci/mutants-missed.txt
-# What a test has noticed needs no other one: the test runner's switch for that is unstable.
+# The first failing test is enough: the test runner's switch for that is unstable.
 export RUSTC_BOOTSTRAP=1
 fail_fast=(-- -Z unstable-options --fail-fast)
 
@@ -44,7 +44,7 @@ of_module() {
   esac
 }
 
-# How many of a hundred mutants of a module are to be noticed.
+# The percentage of a module's mutants that the tests have to notice.
 asked_of() {
   case "$1" in expr | trigger | queue | state | shutdown) echo 95 ;; *) echo 85 ;; esac
 }
@@ -72,12 +72,12 @@ try() {
     mutants --iterate --jobs "${MUTANTS_JOBS:-2}" --timeout-multiplier 4 --minimum-test-timeout 20 \
       "${@/#/--cargo-arg=}" --output "$folder" -- "${fail_fast[@]}" || result=$?
   fi
-  # What did not happen has no list. 2 says that some were missed, 3 that some never ended.
+  # A list without mutants may be absent. The code 2 means that some were missed, 3 that some never ended.
   touch "$folder"/mutants.out/{caught,missed,timeout,unviable}.txt
   [[ "$result" == [023] ]]
 }
 
-# The score of a module. It is told of a sample, and asked for where every mutant was tried.
+# The score of a module: printed for a sample, and checked where every mutant was tried.
 judge() {
   local module="$1" noticed missed least
   noticed="$(cat "$out"/{units,others}/mutants.out/{caught,timeout}.txt | of_module "$module" | wc -l)"
@@ -86,8 +86,8 @@ judge() {
   [[ "$shard" != 0/1 ]] || ((noticed * 100 >= least * (noticed + missed)))
 }
 
-# Whether each line of the list is a mutant's, and each mutant that was missed has one. Those that are noticed in
-# spite of it are told.
+# Checks that each line of the list is a mutant's, and that each missed mutant has one. Prints those that are noticed in
+# spite of it.
 compare() {
   local code=0 line
   sed -E '/^(#|$)/d; s/[][\\.*^$()+?{}|]/\\&/g; s/…/.*/g; s/.*/^&$/' "$known" >"$out/known"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `cargo test` does for a few seeds, for many, in an optimized build: the engine against its reference model, by
+# The simulations of `cargo test` with many seeds, in an optimized build: the engine against its reference model, by
 # 10⁶ seeds or as many as are named (`ci/simulation.sh 10000000`); ten million cancellations; fire times against a walk over
 # every second; lives of tasks; the planner against its specification. `ci/simulation.sh quick` is what
 # every change has to pass: the engine alone. A failing seed prints the command that replays it.

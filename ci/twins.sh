@@ -26,7 +26,7 @@ fault() {
   faults=$((faults + 1))
 }
 
-# The packages of which a twin is built, as a workspace of their own, and the file of the facade that loom has models of.
+# The packages of a twin, as a workspace of their own, and the facade's file that loom has models for.
 make_copy() {
   rm -rf "$copy"
   mkdir -p "$copy/src/observe" "$copy/crates"

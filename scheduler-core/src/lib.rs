@@ -1,5 +1,6 @@
-//! The engine of `scheduler`: a scheduled thread pool with the contract of the JDK's
-//! `ScheduledThreadPoolExecutor`.
+//! The engine of `scheduler`: a scheduled thread pool with the JDK's contract.
+//!
+//! The contract is the one of `ScheduledThreadPoolExecutor`.
 //!
 //! ```
 //! use scheduler_core::ScheduledThreadPool;

@@ -1,5 +1,6 @@
-//! Answers the conformance data: Spring's own results, and the wall-clock rule where Spring breaks
-//! it.
+//! Conformance to Spring's own results, or to the wall-clock rule.
+//!
+//! The rule stands where Spring breaks it.
 //!
 //! Reads `tests/data`, or the directory in `TEST_CONFORMANCE`, and prints one line per file.
 
@@ -12,10 +13,10 @@ use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::{CronExpression, DurationUnit, parse_duration};
 use serde_json::Value;
 
-/// How many faults are printed before the rest is only counted.
+/// The number of faults that are printed; more are only counted.
 const SHOWN: usize = 20;
 
-/// How many fire times a line lists, unless there are no more.
+/// The number of fire times that a line lists; fewer only where there are no more.
 const ALL: usize = 6;
 
 /// The lines of one file, and what came of them.

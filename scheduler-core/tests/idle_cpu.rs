@@ -1,4 +1,4 @@
-//! An idle pool costs nothing: its workers sleep until something is due, however much is pending.
+//! An idle pool costs nothing: its workers sleep until something is due.
 //!
 //! By the real clock, and in a process of its own: it reads the time that all threads of the process have
 //! spent on a processor.

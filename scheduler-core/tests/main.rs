@@ -1,4 +1,4 @@
-//! The tests of the engine, in one program: a folder or file for each subject.
+//! The tests of the engine, in one program: a module per subject.
 //!
 //! A test that changes state of the whole process, such as its panic hook, or that measures it, such as its memory, runs in
 //! a process of its own: `kit::is_in_own_process`.

@@ -1,9 +1,9 @@
-//! A whole pool in random interleavings: four workers, some twenty tasks of every kind, and clients
-//! that cancel, renew, ask to stop, resize and shut down, all at once, on a clock that is moved by hand.
+//! A whole pool in random interleavings.
 //!
-//! And a pool of four workers that take what is due one after the other: in its order.
+//! Four workers, some twenty tasks of every kind, and clients that cancel, renew, ask to stop, resize and shut down, all at
+//! once, on a clock that is moved by hand. And four workers that take due tasks one after the other, in their order.
 //!
-//! What loom explores completely for small models (`tests/loom/`), this samples for a large one. Two
+//! Samples the interleavings of a large model; loom explores all of small ones (`tests/loom/`). Two
 //! samplers: evenly random ones, and PCT of depth 3, which finds any bug that needs three decisions
 //! with a known probability. A failure prints a schedule to replay.
 //!

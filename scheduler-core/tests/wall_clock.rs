@@ -1,4 +1,4 @@
-//! Timers of cron under a wall clock that is set, and on a machine that was suspended.
+//! Cron timers under a wall clock that is set, or after suspension.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Fixture {
             let run = Run::current().unwrap();
             noted.lock().unwrap().push((run.fire_time(), run.started_at()));
         };
-        // What was missed is skipped.
+        // Missed fire times are skipped.
         let next = move |now: DateTime<Utc>, last: Option<DateTime<Utc>>| {
             trigger.next_after(last.map_or(now, |last| last.max(now)))
         };
@@ -203,7 +203,7 @@ fn f_ti3_a_suspended_machine_runs_what_it_missed_once_and_does_not_burst() {
 
     fixture.pass(36_000);
     assert_eq!(nightly.lock().unwrap().len(), 1);
-    // What goes by the monotonic clock, which stood still, has missed nothing and makes up for nothing.
+    // The monotonic clock stood still, so tasks that go by it have missed nothing and make up for nothing.
     let minutes: Vec<Duration> = (1..=600).map(|n| minute * n).collect();
     assert_eq!(*rate.lock().unwrap(), minutes);
     assert_eq!(*later.lock().unwrap(), [Duration::from_secs(36_000)]);

@@ -1,4 +1,6 @@
-//! A worker whose thread dies is replaced. Nothing of the user's can kill one but a clock that panics.
+//! A worker whose thread dies is replaced.
+//!
+//! Of all user code only a clock that panics can kill one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Calls at a time, for a scheduler above the engine, and futures that wait on the pool's clock.
+//! Calls at a time, and futures that wait on the pool's clock.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -51,17 +51,9 @@ impl ScheduledThreadPool {
         let state = self.state();
         let options = TaskOptions::new(None, Recurrence::Once, OnError::Stop, Tick::MAX, true);
         let block = TaskBlock::queued(Arc::clone(&state.link), options, Once(call), at);
-        let handle = TaskHandle::new(Arc::clone(&block) as _);
         // The time of the start is not needed yet.
         let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
-        match state.push_to_inbox(block, submission) {
-            Ok(follow_up) => _ = state.run_follow_up(follow_up),
-            Err(refused) => {
-                refused.withdraw();
-                handle.cancel();
-            }
-        }
-        Alarm { handle }
+        Alarm { handle: state.submit_or_cancel(block, submission) }
     }
 
     /// Waits for this long from now on the pool's clock, and holds no worker meanwhile.

@@ -12,7 +12,7 @@ use super::inbox::{Collected, SubmitState};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
 use super::sleepers::{Sleepers, TimerSlack};
 use super::wall_queue::WallQueue;
-use super::workers::{Member, WorkerNumber, Workers};
+use super::workers::{WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
@@ -49,22 +49,22 @@ pub(super) struct Core {
 /// A worker as it comes to the core.
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub(super) member: Member,
+    pub(super) info: WorkerInfo,
     /// Since when it has had nothing to run.
     pub(super) idle_since: Option<Tick>,
     /// The value of `idle_since` before it took an entry. Restored if that entry turns out to be dead.
     idle_since_before: Option<Tick>,
     /// True if it is, or was, among the sleepers.
     pub(super) is_parked: bool,
-    pub(super) done: Done,
+    pub(super) finished: Finished,
 }
 
-/// The work that a worker has finished.
+/// The work that a worker has finished, for the core to settle.
 #[derive(Debug)]
-pub(super) enum Done {
+pub(super) enum Finished {
     Nothing,
-    /// A task that it has run, and that is due again.
-    Recurs(Item, Tick),
+    /// It has run a task that is due again.
+    Requeue(Item, Tick),
     /// It took an entry, and there was nothing to run.
     FoundNothing {
         kind: Kind,
@@ -74,7 +74,7 @@ pub(super) enum Done {
 
 /// A task that a worker has taken.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct TakenTask {
     pub(super) item: Item,
     pub(super) kind: Kind,
     pub(super) due: Due,
@@ -82,8 +82,8 @@ pub(super) struct Taken {
 
 /// The next action of a worker.
 #[derive(Debug)]
-pub(super) enum Take {
-    Run(Taken),
+pub(super) enum Action {
+    Run(TakenTask),
     /// Wait to be woken, at most until this time.
     Wait(Tick),
     Leave,
@@ -97,13 +97,13 @@ pub(super) enum Take {
 }
 
 impl Worker {
-    pub(super) fn new(member: Member) -> Self {
+    pub(super) fn new(info: WorkerInfo) -> Self {
         Self {
-            member,
+            info,
             idle_since: None,
             idle_since_before: None,
             is_parked: false,
-            done: Done::Nothing,
+            finished: Finished::Nothing,
         }
     }
 }
@@ -132,9 +132,9 @@ impl Core {
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline]
-    pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<Taken> {
+    pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<TakenTask> {
         let is_plain = !worker.is_parked
-            && matches!(worker.done, Done::Nothing)
+            && matches!(worker.finished, Finished::Nothing)
             && self.sleepers.is_empty()
             && self.wall_queue.is_empty()
             && self.state < RunState::Stopping;
@@ -148,13 +148,13 @@ impl Core {
         worker: &mut Worker,
         now: Option<Now>,
         effects: &mut Effects,
-    ) -> Take {
+    ) -> Action {
         if std::mem::take(&mut worker.is_parked) {
-            self.sleepers.unpark(worker.member.number);
+            self.sleepers.unpark(worker.info.number);
         }
         self.settle(worker, effects);
         if effects.calls() > 0 {
-            return Take::Retry;
+            return Action::Retry;
         }
         if self.state >= RunState::Stopping {
             return self.leave(worker, effects);
@@ -165,12 +165,12 @@ impl Core {
         {
             return self.take(worker, entry, false, effects);
         }
-        let Some(now) = now else { return Take::ReadClock };
+        let Some(now) = now else { return Action::ReadClock };
         self.known = self.known.max(now.tick);
         self.call_if_set_back(now, effects);
         if effects.calls() > 0 {
             self.ensure_lookout(effects);
-            return Take::Retry;
+            return Action::Retry;
         }
         if let Some((entry, is_wall)) = self.pop(now) {
             return self.take(worker, entry, is_wall, effects);
@@ -195,25 +195,25 @@ impl Core {
         entry: Entry,
         is_wall: bool,
         effects: &mut Effects,
-    ) -> Take {
+    ) -> Action {
         if !self.sleepers.is_empty() {
             self.cover_next(effects);
         }
-        Take::Run(self.begin(worker, entry, is_wall))
+        Action::Run(self.begin(worker, entry, is_wall))
     }
 
     #[inline]
-    fn begin(&mut self, worker: &mut Worker, entry: Entry, is_wall: bool) -> Taken {
+    fn begin(&mut self, worker: &mut Worker, entry: Entry, is_wall: bool) -> TakenTask {
         let kind = kind_of(entry.key);
         self.alarms -= usize::from(kind == Kind::Alarm);
-        worker.member.tally.begin(kind);
+        worker.info.tally.begin(kind);
         worker.idle_since_before = worker.idle_since.take();
         let due = if is_wall { wall_of(entry.key) } else { tick_of(entry.key) };
-        Taken { item: entry.item, kind, due }
+        TakenTask { item: entry.item, kind, due }
     }
 
     /// Lets a worker leave that may, or sleep.
-    fn park_or_leave(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Take {
+    fn park_or_leave(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Action {
         let may_leave = self.workers.live() > 1 || self.is_empty();
         let idle_since = *worker.idle_since.get_or_insert(now.tick);
         let leaves_at = if may_leave { self.workers.leaves_at(idle_since) } else { Tick::MAX };
@@ -226,20 +226,20 @@ impl Core {
         let first = self.timer_slack.wait(now.tick, first);
         let earliest = first.min(self.sleepers.first_look());
         let second = self.timer_slack.wait(now.tick, self.timer_slack.look_after(earliest, second));
-        let Member { number, gate, .. } = &worker.member;
+        let WorkerInfo { number, gate, .. } = &worker.info;
         worker.is_parked = true;
-        Take::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
+        Action::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
     }
 
-    fn leave(&mut self, worker: &Worker, effects: &mut Effects) -> Take {
-        self.workers.remove(worker.member.number);
+    fn leave(&mut self, worker: &Worker, effects: &mut Effects) -> Action {
+        self.workers.remove(worker.info.number);
         if self.state == RunState::Running {
             self.ensure_lookout(effects);
         } else {
             self.sleepers.wake_one(&mut effects.wake);
             self.try_terminate(effects);
         }
-        Take::Leave
+        Action::Leave
     }
 
     /// When the queue is to be looked at, and when after that. What is due at the end of time needs no look.
@@ -316,17 +316,17 @@ impl Core {
     }
 
     fn settle(&mut self, worker: &mut Worker, effects: &mut Effects) {
-        match std::mem::replace(&mut worker.done, Done::Nothing) {
-            Done::Nothing => {}
-            Done::FoundNothing { kind, was_dead } => {
-                worker.member.tally.end(kind, false);
+        match std::mem::replace(&mut worker.finished, Finished::Nothing) {
+            Finished::Nothing => {}
+            Finished::FoundNothing { kind, was_dead } => {
+                worker.info.tally.end(kind, false);
                 if was_dead {
                     worker.idle_since = worker.idle_since_before;
                     self.count_dead(kind, -1);
                 }
                 self.after_removal(effects);
             }
-            Done::Recurs(item, due) => self.requeue(item, due, effects),
+            Finished::Requeue(item, due) => self.requeue(item, due, effects),
         }
     }
 
@@ -351,15 +351,15 @@ impl Core {
     pub(super) fn enqueue(&mut self, collected: &mut Collected) {
         self.known = self.known.max(collected.now);
         self.submit_state.wake_before = collected.wake_before;
-        self.wall_queue.note_offset(collected.offset);
         if collected.entries.len() == 1 {
             // As where a task submits the next.
             collected.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
         } else {
             collected.entries.drain(..).for_each(|entry| self.enter_one(entry));
         }
-        for entry in collected.wall_queue.drain(..) {
-            self.wall_queue.push(entry);
+        if !collected.wall_queue.is_empty() {
+            self.wall_queue.note_offset(collected.offset.take());
+            collected.wall_queue.drain(..).for_each(|entry| self.wall_queue.push(entry));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Effects of a step of the core, to be performed without its lock.
+//! The effects of a step of the core, performed without its lock.
 
 use std::sync::Arc;
 

@@ -14,17 +14,6 @@ pub(super) type Entry = queue::Entry<Item>;
 
 /// The number of bits of a sequence that hold the kind.
 const KIND_BITS: u32 = 3;
-/// The kinds by their bits; the last one stands for those that there are not.
-const KINDS: [Kind; 8] = [
-    Kind::OneShot,
-    Kind::Recurring,
-    Kind::Resumed,
-    Kind::Alarm,
-    Kind::Timer,
-    Kind::Timer,
-    Kind::Timer,
-    Kind::Timer,
-];
 
 /// The key of a task: its number orders it among those that are due at the same time. The lowest bits hold the kind, so that the
 /// queue can be counted and swept without looking at tasks.
@@ -35,7 +24,13 @@ pub(super) fn key(due: u64, id: TaskId, kind: Kind) -> Key {
 
 #[inline]
 pub(super) fn kind_of(key: Key) -> Kind {
-    KINDS[key.sequence as usize % KINDS.len()]
+    match key.sequence % (1 << KIND_BITS) {
+        0 => Kind::OneShot,
+        1 => Kind::Recurring,
+        2 => Kind::Resumed,
+        3 => Kind::Alarm,
+        _ => Kind::Timer,
+    }
 }
 
 /// When the entry of a queue of the monotonic clock is due.
@@ -54,8 +49,7 @@ mod tests {
 
     #[test]
     fn the_kind_comes_out_of_the_key_and_the_number_orders() {
-        for (index, kind) in KINDS.into_iter().enumerate().take(5) {
-            assert_eq!(kind as usize, index);
+        for kind in [Kind::OneShot, Kind::Recurring, Kind::Resumed, Kind::Alarm, Kind::Timer] {
             assert_eq!(kind_of(key(9, TaskId(1 << 59), kind)), kind);
         }
         assert!(key(9, TaskId(4), Kind::Timer) < key(9, TaskId(5), Kind::OneShot));

@@ -1,4 +1,4 @@
-//! The public handle of a pool, and the policy for tasks that it does not take.
+//! The public handle of a pool, and its rejection policy.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The pool owner's own code that runs around tasks and at the end.
+//! The hooks that a pool calls around runs and at its end.
 
 use std::fmt;
 use std::sync::Arc;

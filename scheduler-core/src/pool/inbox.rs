@@ -27,7 +27,7 @@ pub(super) struct Inbox {
     /// The latest time at which something was submitted.
     now: Tick,
     submit_state: SubmitState,
-    /// By how much a look at the queue may be late.
+    /// By how much a look at the queue may be late: a copy of the core's, which never changes.
     slack: Duration,
 }
 
@@ -88,8 +88,7 @@ impl Inbox {
             Due::Wall(wall) => {
                 let key = key(wall.key(), id, Kind::Timer);
                 self.wall_queue.push(queue::Entry { key, item: timer });
-                let offset = now.wall.offset(now.tick);
-                self.offset = Some(self.offset.map_or(offset, |most| most.max(offset)));
+                self.offset = self.offset.max(Some(now.wall.offset(now.tick)));
                 // A look at the wall clock is at most half a second away, whatever the slack.
                 let look = wall_queue::look_for(key.due, now, self.slack);
                 let before = self.submit_state.wake_before;
@@ -120,8 +119,8 @@ impl Inbox {
         std::mem::swap(&mut self.entries, &mut collected.entries);
         if !self.wall_queue.is_empty() {
             std::mem::swap(&mut self.wall_queue, &mut collected.wall_queue);
+            collected.offset = self.offset.take();
         }
-        collected.offset = self.offset.take();
         collected.now = self.now;
         collected.wake_before = self.submit_state.wake_before;
     }

@@ -172,9 +172,7 @@ impl ScheduledThreadPool {
         let now = self.state().clock.now();
         let block = TaskBlock::new(Arc::clone(&self.state().link), (), Once(body), now);
         block.header().set_id(self.state().draw_id());
-        let handle = TaskHandle::new(block);
-        handle.cancel();
-        handle
+        TaskHandle::cancelled(block)
     }
 
     /// Starts one body, and one more each time none has ended yet, as the JDK does.

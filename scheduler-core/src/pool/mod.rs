@@ -20,22 +20,27 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | core | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | a clock, a thread, user code; it takes no lock but those of tasks |
-// | state | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | decides anything |
-// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | looks into the core |
+// | `Core` | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | has a clock, a thread, user code; it takes no lock but those of tasks |
+// | `PoolState` | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | runs a task |
+// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | locks the core: it passes closures to `PoolState::step` |
+//
+// # Locks
+//
+// A thread takes them in this order: the core, the inbox, a task (its `Slot`, or the `Ticket` of a timer). `Timer::arm` takes
+// the last two only, and may be called under a lock of the scheduler above the engine. The other locks of the pool are taken alone.
 //
 // # The way of a task
 //
-// `submit` makes it and puts it into the `inbox`. The next thread that takes a step of the core collects what is there into the
-// queue. A worker takes the first entry that is due (`core`), runs it in one call (`task::block`), and gives a recurring
-// one back with its next step (`worker`).
+// `submit` makes a task and puts it into the `inbox`. The next thread that takes a step of the core collects the submissions
+// into the queue. A worker takes the first entry that is due (`core`), runs its task in one call (`task::block`), and returns a
+// recurring one with its next step (`worker`).
 //
 // # Sleeping and waking
 //
-// A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers` with a time
-// to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. A
-// submitter whose task is due before that time makes the core wake a sleeper. A worker that leaves with work has another one woken if no sleeper
-// looks in time for the rest.
+// A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers`
+// with a time to look at the queue, and publishes the earliest of these times, less the slack, in the inbox: `wake_before`. Then it
+// sleeps at its gate. A submitter whose task is due before that time makes the core wake a sleeper. The core has another worker
+// woken for the next entry, when a worker takes one, unless a sleeper looks in time.
 //
 // No user code runs under the lock of the pool. An accepted task is run, cancelled or handed out. All waits use the clock.
 

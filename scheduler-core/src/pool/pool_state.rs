@@ -1,6 +1,7 @@
-//! The core of a pool behind its lock, and what is done after each step.
+//! The core of a pool behind its lock, and the effects of its steps.
 //!
-//! A step takes the lock, collects what submitters brought, calls the core, and unlocks; then it performs the effects.
+//! A step takes the lock, collects submissions and the counts of dead entries, calls the core, publishes the state for
+//! submitters, and unlocks; then it performs the effects.
 //!
 //! INVARIANT: nothing but the core runs under the lock — no clock, no thread start, no user code.
 //! Tasks that the core cancels are dropped and end after unlocking; the core counts them, so that no handle is
@@ -11,17 +12,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::{Core, Take, Taken, Worker, WorkerLoss};
+use super::core::{Action, Core, TakenTask, Worker, WorkerLoss};
 use super::effects::{Effects, Starts};
 use super::entry::Item;
 use super::hooks::Hooks;
 use super::inbox::{Collected, FollowUp, Inbox};
 use super::shutdown::RunState;
-use super::workers::{Member, WorkerNumber};
+use super::workers::{WorkerInfo, WorkerNumber};
 use crate::error::Failure;
 use crate::observe::{Announcer, Event};
 use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
-use crate::task::{AnyTask, PoolLink, Run, TaskId, TaskPool, TaskState, current};
+use crate::task::{AnyTask, Cancelled, PoolLink, Run, TaskId, TaskPool, TaskState, current};
 use crate::time::{Clock, Epoch, EventCount, Now, Tick};
 use crate::unwind::drop_contained;
 
@@ -38,12 +39,9 @@ pub(super) struct PoolState {
     /// The reason why a worker could not be started last.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
-    /// Its lock is taken while the core is locked, never the other way round.
     pub(super) inbox: CachePadded<Mutex<Inbox>>,
     /// True if anything is in the inbox; changed under its lock.
     is_filled: CachePadded<AtomicBool>,
-    /// Room for the dead entries of a sweep.
-    spare: Mutex<Vec<Item>>,
     /// Opened when the pool has terminated.
     pub(super) termination: Arc<EventCount>,
     pub(super) link: Arc<PoolLink>,
@@ -57,13 +55,9 @@ struct Locked {
     core: Core,
     /// Room for what is collected; empty between steps.
     collected: Collected,
-    /// True if the pool wants_death_notices of each entry that dies, as its tasks know it.
+    /// True if tasks are to call the pool for each entry that dies, as they know it.
     wants_death_notices: bool,
 }
-
-/// A sweep of so many entries keeps its capacity for the next one.
-const SPARE_MIN: usize = 64;
-const SPARE_MAX: usize = 1 << 16;
 
 /// Starts the workers of a pool.
 pub(super) trait StartWorker: Any + Send + Sync {
@@ -114,7 +108,6 @@ impl PoolState {
                 core: CachePadded(Mutex::new(locked)),
                 inbox: CachePadded(Mutex::new(Inbox::new(slack))),
                 is_filled: CachePadded(AtomicBool::new(false)),
-                spare: Mutex::new(Vec::new()),
                 termination: Arc::new(EventCount::new()),
                 link: PoolLink::new(pool, clock, parts.keeps_cancelled, is_heard),
                 me: Weak::clone(me),
@@ -132,15 +125,7 @@ impl PoolState {
 
     /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
     pub(super) fn step<R>(&self, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
-        self.step_and_count(step).0
-    }
-
-    /// As [`step`](Self::step), and returns how the starts of workers went.
-    pub(super) fn step_and_count<R>(
-        &self,
-        step: impl FnOnce(&mut Core, &mut Effects) -> R,
-    ) -> (R, Starts) {
-        self.step_locked(self.core.lock(), step)
+        self.step_locked(self.core.lock(), &mut Effects::default(), step).0
     }
 
     /// As [`step`](Self::step), and closes the pool to tasks, or to calls, too.
@@ -149,20 +134,22 @@ impl PoolState {
     fn close<R>(&self, takes_calls: bool, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
         let locked = self.core.lock();
         self.inbox.lock().close(takes_calls);
-        self.step_locked(locked, step).0
+        self.step_locked(locked, &mut Effects::default(), step).0
     }
 
+    /// As [`step`](Self::step), with the lock held; also returns the results of starting workers.
     fn step_locked<R>(
         &self,
         mut locked: MutexGuard<'_, Locked>,
+        effects: &mut Effects,
         step: impl FnOnce(&mut Core, &mut Effects) -> R,
     ) -> (R, Starts) {
-        let mut effects = Effects::default();
-        self.collect(&mut locked, &mut effects);
-        let result = step(&mut locked.core, &mut effects);
-        self.publish(&mut locked, &mut effects);
+        self.collect(&mut locked, effects);
+        let result = step(&mut locked.core, effects);
+        self.publish(&mut locked, effects);
         drop(locked);
-        (result, self.perform(&mut effects))
+        let starts = if effects.is_empty() { Starts::default() } else { self.perform(effects) };
+        (result, starts)
     }
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
@@ -171,14 +158,9 @@ impl PoolState {
         &self,
         worker: &mut Worker,
         effects: &mut Effects,
-    ) -> Option<Taken> {
+    ) -> Option<TakenTask> {
         let mut locked = self.core.lock();
-        if self.is_filled.load(Ordering::Acquire) {
-            self.collect_inbox(&mut locked);
-        }
-        if !self.link.dead.is_quiet(locked.wants_death_notices) {
-            self.collect_dead(&mut locked, effects);
-        }
+        self.collect(&mut locked, effects);
         if effects.is_empty() { locked.core.try_take_fast(worker) } else { None }
     }
 
@@ -189,21 +171,14 @@ impl PoolState {
         now: Option<Now>,
         wake_up: Option<Duration>,
         effects: &mut Effects,
-    ) -> Take {
-        let take = {
-            let mut locked = self.core.lock();
+    ) -> Action {
+        let next = |core: &mut Core, effects: &mut Effects| {
             if let Some(wake_up) = wake_up {
-                locked.core.timer_slack.wake_up = wake_up;
+                core.timer_slack.wake_up = wake_up;
             }
-            self.collect(&mut locked, effects);
-            let take = locked.core.next(worker, now, effects);
-            self.publish(&mut locked, effects);
-            take
+            core.next(worker, now, effects)
         };
-        if !effects.is_empty() {
-            self.perform(effects);
-        }
-        take
+        self.step_locked(self.core.lock(), effects, next).0
     }
 
     /// The time that a wake-up takes; none if the pool waits precisely.
@@ -212,9 +187,9 @@ impl PoolState {
     }
 
     /// Brings to the core what submitters and cancellers left for it.
-    fn collect(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
-        // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen. So in
-        // `try_take_fast`.
+    #[inline]
+    fn collect(&self, locked: &mut Locked, effects: &mut Effects) {
+        // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen.
         if self.is_filled.load(Ordering::Acquire) {
             self.collect_inbox(locked);
         }
@@ -235,9 +210,6 @@ impl PoolState {
 
     #[cold]
     fn collect_dead(&self, locked: &mut Locked, effects: &mut Effects) {
-        if effects.release.capacity() == 0 {
-            effects.release = std::mem::take(&mut *self.spare.lock());
-        }
         let dead = self.link.dead.take(locked.wants_death_notices);
         locked.core.note_dead(dead, effects);
     }
@@ -247,7 +219,7 @@ impl PoolState {
     /// RACE: a submission may have come without a wake-up since the last look into the inbox, because a worker was to look in time.
     /// If none does any more, the core collects the submission before it publishes.
     #[inline]
-    fn publish(&self, locked: &mut MutexGuard<'_, Locked>, effects: &mut Effects) {
+    fn publish(&self, locked: &mut Locked, effects: &mut Effects) {
         loop {
             let wants_death_notices = locked.core.wants_death_notices();
             if wants_death_notices != locked.wants_death_notices {
@@ -277,11 +249,12 @@ impl PoolState {
     /// Does what a submission asks of its submitter, and returns how the starts of workers went.
     #[inline]
     pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> Starts {
-        match follow_up {
-            FollowUp::Nothing => Starts::default(),
-            FollowUp::Collect => self.step_and_count(|_, _| ()).1,
-            FollowUp::EnsureWorkers => self.step_and_count(Core::ensure_workers).1,
-        }
+        let step: fn(&mut Core, &mut Effects) = match follow_up {
+            FollowUp::Nothing => return Starts::default(),
+            FollowUp::Collect => |_, _| (),
+            FollowUp::EnsureWorkers => Core::ensure_workers,
+        };
+        self.step_locked(self.core.lock(), &mut Effects::default(), step).1
     }
 
     pub(super) fn draw_id(&self) -> TaskId {
@@ -304,7 +277,8 @@ impl PoolState {
 
     /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
-        self.step_and_count(|core, effects| core.prestart(1, effects)).1.started > 0
+        let step = |core: &mut Core, effects: &mut Effects| core.prestart(1, effects);
+        self.step_locked(self.core.lock(), &mut Effects::default(), step).1.started > 0
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -343,7 +317,7 @@ impl PoolState {
         drop_contained(old);
     }
 
-    pub(super) fn member(&self, worker: WorkerNumber) -> Option<Member> {
+    pub(super) fn worker_info(&self, worker: WorkerNumber) -> Option<WorkerInfo> {
         self.core.lock().core.workers.find(worker).cloned()
     }
 
@@ -402,14 +376,10 @@ impl PoolState {
             self.cancel_all(std::mem::take(&mut effects.cancel));
         }
         if !effects.set_back.is_empty() {
-            self.tell_of_clock(std::mem::take(&mut effects.set_back));
+            self.call_set_back(std::mem::take(&mut effects.set_back));
         }
-        effects.release.clear();
-        if effects.release.capacity() > SPARE_MIN && effects.release.capacity() <= SPARE_MAX {
-            let spare = std::mem::take(&mut effects.release);
-            let old = std::mem::replace(&mut *self.spare.lock(), spare);
-            drop(old);
-        }
+        // The vector, too: one that a sweep has filled is large.
+        drop(std::mem::take(&mut effects.release));
         if std::mem::take(&mut effects.terminate) {
             let ends = [(self.address(), None)];
             current::hold_up(&ends, || self.hooks.terminated(&self.announcer));
@@ -436,11 +406,15 @@ impl PoolState {
     /// The end of a task that is being run is reported by the thread that runs it.
     pub(super) fn cancel(&self, task: &Item) {
         if let Some(cancelled) = task.cancel() {
-            let was_waiting = cancelled.was_waiting;
-            cancelled.notify();
-            if was_waiting {
-                self.announce_end(&**task, TaskState::Cancelled);
-            }
+            self.notify_cancelled(&**task, cancelled);
+        }
+    }
+
+    fn notify_cancelled(&self, task: &dyn AnyTask, cancelled: Cancelled) {
+        let was_waiting = cancelled.was_waiting;
+        cancelled.notify();
+        if was_waiting {
+            self.announce_end(task, TaskState::Cancelled);
         }
     }
 
@@ -456,16 +430,12 @@ impl PoolState {
             current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
         self.step(|core, effects| core.calls_done(count, effects));
         for (cancelled, task) in ended {
-            let was_waiting = cancelled.was_waiting;
-            cancelled.notify();
-            if was_waiting {
-                self.announce_end(&*task, TaskState::Cancelled);
-            }
+            self.notify_cancelled(&*task, cancelled);
         }
     }
 
-    /// Tells timers that the wall clock was set back.
-    fn tell_of_clock(&self, timers: Vec<Item>) {
+    /// Calls timers because the wall clock was set back.
+    fn call_set_back(&self, timers: Vec<Item>) {
         let mut left = SetBackCalls { state: self, timers: timers.into() };
         while !left.timers.is_empty() {
             let now = Now::read(&*self.clock);

@@ -52,9 +52,9 @@ impl RunObserver for PoolState {
             let worker = current::worker_number(self.address());
             self.step(|core, effects| {
                 // Not active any more, but suspended: so it is never counted twice.
-                let member = worker.and_then(|worker| core.workers.find(worker));
-                if let Some(member) = member {
-                    member.tally.end(Kind::OneShot, false);
+                let info = worker.and_then(|worker| core.workers.find(worker));
+                if let Some(info) = info {
+                    info.tally.end(Kind::OneShot, false);
                 }
                 core.suspend(task, effects);
             });

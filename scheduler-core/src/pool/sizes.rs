@@ -1,4 +1,4 @@
-//! The sizes of a pool, and entries of its queue that are dead.
+//! The sizes of a pool, and the dead entries of its queue.
 
 use super::core::Core;
 use super::effects::Effects;

@@ -251,6 +251,27 @@ impl PoolState {
         self.note_filled();
         Ok(follow_up)
     }
+
+    /// Submits a task that is no user's to run, and cancels it if the pool takes none.
+    pub(super) fn submit_or_cancel<B>(
+        &self,
+        block: Arc<TaskBlock<(), B, TaskOptions>>,
+        submission: Submission,
+    ) -> TaskHandle<()>
+    where
+        B: Send + 'static,
+        Option<B>: Steps<()>,
+    {
+        let handle = TaskHandle::new(Arc::clone(&block) as Arc<dyn Awaited<()>>);
+        match self.push_to_inbox(block, submission) {
+            Ok(follow_up) => _ = self.run_follow_up(follow_up),
+            Err(refused) => {
+                refused.withdraw();
+                handle.cancel();
+            }
+        }
+        handle
+    }
 }
 
 /// A body with what surrounds each of its steps, if anything does.

@@ -1,4 +1,4 @@
-//! Making and arming timers, for a scheduler above the engine, and firings that go on as a future.
+//! Timers: made, armed and disarmed; and firings that continue as a task.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::submit::{Submission, decorated};
 use super::wake::Wake;
+use crate::error::Failure;
 use crate::observe::Event;
 use crate::task::block::TaskBlock;
 use crate::task::header::{Header, TaskOptions};
@@ -25,7 +26,7 @@ impl ScheduledThreadPool {
     pub fn timer<T: Fire>(&self, name: impl Into<Arc<str>>, content: T) -> Arc<Timer<T>> {
         let (state, name) = (self.state(), name.into());
         let id = state.draw_id();
-        let (around, _) = state.decorate(id, Some(&name));
+        let around = state.decorate(id, Some(&name)).unwrap_or_default();
         let options =
             TaskOptions::new(Some(name), Recurrence::Once, OnError::Continue, Tick::MAX, true);
         let header = Header::new(Arc::clone(&state.link));
@@ -83,52 +84,37 @@ impl<T: Fire> Timer<T> {
 }
 
 impl Run {
-    /// Has this run of a timer go on as a task that is a future, or any other that runs once, now.
+    /// Continues this run of a timer as a task that is a future, or any other that runs once, now.
     ///
     /// The pool runs it also while it shuts down, and waits for it. When it stops it cancels the task, and does not
     /// hand it out. The recurrence and the initial delay of the task have no effect. The task is cancelled at once where
     /// the pool takes none any more, or where its decorator panics.
-    pub fn go_on(&self, task: Task<()>) -> TaskHandle<()> {
+    pub fn continue_as(&self, task: Task<()>) -> TaskHandle<()> {
         let link = Arc::clone(&self.task().header().link);
         let now = link.clock.now();
         let Task { name, on_error, deadline, body, .. } = task;
         let Some(state) = state_of(&**self.task()) else {
-            let handle = TaskHandle::new(TaskBlock::new(link, (), body, now));
-            handle.cancel();
-            return handle;
+            return TaskHandle::cancelled(TaskBlock::new(link, (), body, now));
         };
         let id = state.draw_id();
-        let (around, is_decorated) = state.decorate(id, name.as_deref());
+        let around = state.decorate(id, name.as_deref());
         let options = TaskOptions::new(name, Recurrence::Once, on_error, deadline, false);
+        let Ok(around) = around else {
+            let block = TaskBlock::new(link, options, body, now);
+            block.header().set_id(id);
+            return TaskHandle::cancelled(block);
+        };
         let block = TaskBlock::queued(link, options, decorated(body, around), now);
-        let handle = TaskHandle::new(Arc::clone(&block) as _);
         let submission = Submission { kind: Kind::Resumed, due: now, now, id: Some(id) };
-        if !is_decorated {
-            block.withdraw();
-            handle.cancel();
-            return handle;
-        }
-        match state.push_to_inbox(block, submission) {
-            Ok(follow_up) => _ = state.run_follow_up(follow_up),
-            Err(refused) => {
-                refused.withdraw();
-                handle.cancel();
-            }
-        }
-        handle
+        state.submit_or_cancel(block, submission)
     }
 }
 
 impl PoolState {
-    /// Asks the decorator for what has no error to return; the second part is false if it panicked.
-    fn decorate(&self, id: TaskId, name: Option<&str>) -> (Option<Around>, bool) {
-        match self.hooks.decorate(id, name) {
-            Ok(around) => (around, true),
-            Err(failure) => {
-                let hook = "decorate_task";
-                self.announcer.announce(&Event::HookPanicked { hook, failure: &failure });
-                (None, false)
-            }
-        }
+    /// As `Hooks::decorate`, and reports a panic, because the caller returns no error.
+    fn decorate(&self, id: TaskId, name: Option<&str>) -> Result<Option<Around>, Failure> {
+        let hook = "decorate_task";
+        let report = |failure: &_| self.announcer.announce(&Event::HookPanicked { hook, failure });
+        self.hooks.decorate(id, name).inspect_err(report)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::pool_state::{PoolState, StartWorker};
 use super::shutdown::Kind;
 use super::threads::WorkerThread;
-use super::worker::{self, WorkerLoop};
+use super::worker::{Step, WorkerLoop};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::{HeldRun, Remainder, TaskId, current};
@@ -144,28 +144,24 @@ impl VirtualWorkers {
         };
         let thread = current::this_thread();
         let as_worker = current::enter_as_worker(state.address(), worker);
-        let step = loop {
-            let step = worker_loop.step(&state, &thread);
-            if !matches!(step, worker::Step::Ran) {
-                break step;
-            }
-        };
-        drop(as_worker);
-        match step {
-            worker::Step::Held(held, kind) => {
-                let (workers, held) = (self.clone(), Some((held, kind, worker_loop)));
-                Begun::Run(VirtualRun { state, workers, worker, held })
-            }
-            worker::Step::Waits(until) => {
-                self.give_back(worker, worker_loop);
-                Begun::Waits(Some(until).filter(|until| *until != Tick::MAX))
-            }
-            worker::Step::Ran | worker::Step::Leaves => {
-                self.workers.lock().remove(&worker);
-                state.worker_left(worker);
-                Begun::Left
+        loop {
+            match worker_loop.step(&state, &thread) {
+                Step::Ran => {}
+                Step::Held(held, kind) => {
+                    let (workers, held) = (self.clone(), Some((held, kind, worker_loop)));
+                    return Begun::Run(VirtualRun { state, workers, worker, held });
+                }
+                Step::Waits(until) => {
+                    self.give_back(worker, worker_loop);
+                    return Begun::Waits(Some(until).filter(|until| *until != Tick::MAX));
+                }
+                Step::Leaves => break,
             }
         }
+        drop(as_worker);
+        self.workers.lock().remove(&worker);
+        state.worker_left(worker);
+        Begun::Left
     }
 
     /// Steps every worker in turn until none has anything to do at this time.
@@ -215,10 +211,9 @@ impl VirtualWorkers {
             return;
         }
         let Some(state) = worker.state.take() else { return };
-        let Some(member) = state.member(worker.number) else { return };
+        let Some(info) = state.worker_info(worker.number) else { return };
         *self.state.lock() = Some(Arc::downgrade(&state));
-        let (gate, worker_loop) =
-            (Arc::clone(&member.gate), Box::new(WorkerLoop::new(member, true)));
+        let (gate, worker_loop) = (Arc::clone(&info.gate), Box::new(WorkerLoop::new(info, true)));
         let entry = VirtualWorker { gate, worker_loop: Some(worker_loop), seen: None };
         self.workers.lock().insert(worker.number, entry);
         state.worker_started(worker.number);

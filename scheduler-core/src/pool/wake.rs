@@ -14,23 +14,22 @@ use super::pool_state::PoolState;
 pub struct Wake {
     is_refused: bool,
     follow_up: Option<(Arc<PoolState>, FollowUp)>,
-    others: Vec<Wake>,
 }
 
 impl Wake {
     /// Wakes no worker.
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self::default()
     }
 
     /// The answer of a pool that has gone, or takes no timers.
     pub(super) fn refused() -> Self {
-        Self { is_refused: true, follow_up: None, others: Vec::new() }
+        Self { is_refused: true, follow_up: None }
     }
 
     pub(super) fn of(state: Arc<PoolState>, follow_up: FollowUp) -> Self {
         let follow_up = (follow_up != FollowUp::Nothing).then_some((state, follow_up));
-        Self { is_refused: false, follow_up, others: Vec::new() }
+        Self { is_refused: false, follow_up }
     }
 
     /// Wakes and starts workers; to be called with no lock held.
@@ -38,22 +37,10 @@ impl Wake {
         drop(self);
     }
 
-    /// Returns true if the pool has refused to arm a timer; in what was merged, any of them.
+    /// Returns true if the pool has refused to arm the timer.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.is_refused
-    }
-
-    /// Merges two into one.
-    pub fn and(mut self, mut other: Self) -> Self {
-        self.is_refused |= other.is_refused;
-        if self.follow_up.is_none() {
-            self.follow_up = other.follow_up.take();
-        }
-        if other.follow_up.is_some() || !other.others.is_empty() {
-            self.others.push(other);
-        }
-        self
     }
 }
 

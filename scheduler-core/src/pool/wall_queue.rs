@@ -42,9 +42,7 @@ impl WallQueue {
 
     /// Notes by how much the wall clock was ahead when something came.
     pub(super) fn note_offset(&mut self, offset: Option<i128>) {
-        if let Some(offset) = offset {
-            self.offset = Some(self.offset.map_or(offset, |most| most.max(offset)));
-        }
+        self.offset = self.offset.max(offset);
     }
 
     /// The key that the first one has on the monotonic clock, if it is due.

@@ -1,16 +1,16 @@
-//! The loop of a worker: take a task, run it, give back what recurs.
+//! The loop of a worker: take a task, run it, return it.
 //!
-//! A thread and a virtual worker make the same [`step`](WorkerLoop::step). That of a virtual worker holds the outcome of
-//! the run back, until [`finish`] makes it known.
+//! A thread and a virtual worker make the same [`step`](WorkerLoop::step). A virtual worker holds the outcome of the run
+//! back, until [`finish`](WorkerLoop::finish) makes it known.
 
 use std::sync::Arc;
 
-use super::core::{Done, Take, Taken, Worker, WorkerLoss};
+use super::core::{Action, Finished, TakenTask, Worker, WorkerLoss};
 use super::effects::Effects;
 use super::entry::Item;
 use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
-use super::workers::{Member, WorkerNumber};
+use super::workers::{WorkerInfo, WorkerNumber};
 use crate::task::current::{self, Thread};
 use crate::task::{AfterRun, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
@@ -34,8 +34,8 @@ pub(super) struct WorkerLoop {
 }
 
 impl WorkerLoop {
-    pub(super) fn new(member: Member, holds: bool) -> Self {
-        Self { worker: Worker::new(member), effects: Effects::default(), holds }
+    pub(super) fn new(info: WorkerInfo, holds: bool) -> Self {
+        Self { worker: Worker::new(info), effects: Effects::default(), holds }
     }
 
     /// Gives back the task that the worker has run, takes the next one, and runs it.
@@ -55,15 +55,15 @@ impl WorkerLoop {
         let mut wake_up = if self.worker.is_parked { state.wake_up() } else { None };
         loop {
             match state.next(&mut self.worker, now, wake_up.take(), &mut self.effects) {
-                Take::Run(taken) => {
+                Action::Run(taken) => {
                     // RACE: another worker may have read the clock later, and the task may be due by that reading only.
                     let now = now.filter(|now| taken.due.is_reached(*now));
                     return self.run(state, taken, now, thread);
                 }
-                Take::Wait(until) => return Step::Waits(until),
-                Take::Leave => return Step::Leaves,
-                Take::ReadClock => now = Some(Now::read(&*state.clock)),
-                Take::Retry => now = None,
+                Action::Wait(until) => return Step::Waits(until),
+                Action::Leave => return Step::Leaves,
+                Action::ReadClock => now = Some(Now::read(&*state.clock)),
+                Action::Retry => now = None,
             }
         }
     }
@@ -73,17 +73,17 @@ impl WorkerLoop {
     fn run(
         &mut self,
         state: &Arc<PoolState>,
-        taken: Taken,
+        taken: TakenTask,
         now: Option<Now>,
         thread: &Thread,
     ) -> Step {
-        let Taken { item, kind, due } = taken;
-        let tally = &self.worker.member.tally;
+        let TakenTask { item, kind, due } = taken;
+        let tally = &self.worker.info.tally;
         if item.deadline() != Tick::MAX {
             let now = now.map_or_else(|| state.clock.now(), |now| now.tick);
             if item.is_overdue(now) && item.withdraw() {
                 state.cancel(&item);
-                self.worker.done = Done::FoundNothing { kind, was_dead: false };
+                self.worker.finished = Finished::FoundNothing { kind, was_dead: false };
                 return Step::Ran;
             }
         }
@@ -98,12 +98,12 @@ impl WorkerLoop {
         };
         match item.run(&request, &**state) {
             RunResult::Nothing { was_counted } => {
-                self.worker.done = Done::FoundNothing { kind, was_dead: !was_counted };
+                self.worker.finished = Finished::FoundNothing { kind, was_dead: !was_counted };
                 Step::Ran
             }
             RunResult::Over(AfterRun::Requeue(due), task) => {
                 tally.end(kind, true);
-                self.worker.done = Done::Recurs(task, due);
+                self.worker.finished = Finished::Requeue(task, due);
                 Step::Ran
             }
             RunResult::Over(AfterRun::Ended(_), task) => {
@@ -120,8 +120,8 @@ impl WorkerLoop {
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
     pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: Kind) {
         let HeldRun { run, remainder } = held;
-        let _as_worker = current::enter_as_worker(state.address(), self.worker.member.number);
-        let tally = &self.worker.member.tally;
+        let _as_worker = current::enter_as_worker(state.address(), self.worker.info.number);
+        let tally = &self.worker.info.tally;
         if remainder == Remainder::Pending {
             state.suspend(&run, true);
             return;
@@ -139,7 +139,7 @@ impl WorkerLoop {
 /// A worker whose thread dies gives up what it has in hand.
 impl Drop for WorkerLoop {
     fn drop(&mut self) {
-        if let Done::Recurs(task, _) = &self.worker.done
+        if let Finished::Requeue(task, _) = &self.worker.finished
             && let Some(state) = state_of(&**task)
         {
             state.cancel(task);
@@ -149,10 +149,10 @@ impl Drop for WorkerLoop {
 
 /// The life of a worker on its own thread.
 pub(super) fn work(state: &Arc<PoolState>, number: WorkerNumber) {
-    let Some(member) = state.member(number) else { return };
-    let gate = Arc::clone(&member.gate);
+    let Some(info) = state.worker_info(number) else { return };
+    let gate = Arc::clone(&info.gate);
     let mut guard =
-        WorkerGuard { state, number, worker_loop: WorkerLoop::new(member, false), has_left: false };
+        WorkerGuard { state, number, worker_loop: WorkerLoop::new(info, false), has_left: false };
     let thread = current::this_thread();
     let as_worker = current::enter_as_worker(state.address(), number);
     state.clock.set_timer_slack();

@@ -17,7 +17,7 @@ pub(super) struct Workers {
     pub(super) keep_alive: Duration,
     pub(super) core_may_time_out: bool,
     /// In the order of their numbers. Few, so a search through a vector is cheapest.
-    members: Vec<Member>,
+    list: Vec<WorkerInfo>,
     largest: usize,
     /// The number of runs that were made by workers which have left.
     completed: u64,
@@ -26,7 +26,7 @@ pub(super) struct Workers {
 
 /// A worker as its pool knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(super) struct WorkerInfo {
     pub(super) number: WorkerNumber,
     /// Where it waits.
     pub(super) gate: Arc<EventCount>,
@@ -39,7 +39,7 @@ impl Workers {
             core_size,
             keep_alive,
             core_may_time_out,
-            members: Vec::new(),
+            list: Vec::new(),
             largest: 0,
             completed: 0,
             started: 0,
@@ -47,7 +47,7 @@ impl Workers {
     }
 
     pub(super) fn live(&self) -> usize {
-        self.members.len()
+        self.list.len()
     }
 
     pub(super) fn largest(&self) -> usize {
@@ -61,35 +61,35 @@ impl Workers {
 
     /// Returns true if a worker runs a task, or makes a call.
     pub(super) fn is_any_busy(&self) -> bool {
-        self.members.iter().any(|member| member.tally.is_busy())
+        self.list.iter().any(|info| info.tally.is_busy())
     }
 
     /// The number of workers that run a task, and of runs that have ended; a task is never in both.
     pub(super) fn counts(&self) -> (usize, u64) {
-        let tallies = self.members.iter().map(|member| member.tally.read());
+        let tallies = self.list.iter().map(|info| info.tally.read());
         tallies.fold((0, self.completed), |(active, completed), (more, is_active)| {
             (active + usize::from(is_active), completed + more)
         })
     }
 
-    pub(super) fn find(&self, worker: WorkerNumber) -> Option<&Member> {
-        self.members.iter().find(|member| member.number == worker)
+    pub(super) fn find(&self, worker: WorkerNumber) -> Option<&WorkerInfo> {
+        self.list.iter().find(|info| info.number == worker)
     }
 
     /// Adds a worker whose thread is about to be started.
     pub(super) fn add(&mut self) -> WorkerNumber {
         self.started += 1;
         let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(Tally::default()));
-        self.members.push(Member { number: self.started, gate, tally });
-        self.largest = self.largest.max(self.members.len());
+        self.list.push(WorkerInfo { number: self.started, gate, tally });
+        self.largest = self.largest.max(self.list.len());
         self.started
     }
 
     /// Removes a worker; returns true if it was there.
     pub(super) fn remove(&mut self, worker: WorkerNumber) -> bool {
-        let index = self.members.iter().position(|member| member.number == worker);
+        let index = self.list.iter().position(|info| info.number == worker);
         if let Some(index) = index {
-            self.completed += self.members.remove(index).tally.read().0;
+            self.completed += self.list.remove(index).tally.read().0;
         }
         index.is_some()
     }

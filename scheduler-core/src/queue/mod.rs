@@ -1,4 +1,4 @@
-//! The queue of a pool, in the exact order of due time and submission.
+//! The queue of a pool, in the order of due time and submission.
 //!
 //! An entry is first in a `LaterQueue`, a radix heap; when its time comes it moves to the `DueQueue`, from which
 //! workers take. The queue knows no task, no clock and no thread: an instant is a number, and

@@ -1,4 +1,4 @@
-//! The locks and atomics that the engine uses: `std`'s, or those of a model checker.
+//! The locks and atomics of the engine: `std`'s, or a model checker's.
 //!
 //! Nothing else in the engine names `std::sync::Mutex`, `Condvar` or an atomic, so the same code can
 //! be explored by a model checker. A lock is never poisoned for us: user code does not run under

@@ -1,5 +1,6 @@
-//! The locks of parking_lot in the shape of `std`'s, for the thread sanitizer: it sees only what is
-//! compiled with it, as parking_lot is and the standard library is not.
+//! The locks of parking_lot in the shape of `std`'s, for the thread sanitizer.
+//!
+//! It sees only code that is compiled with it, as parking_lot is and the standard library is not.
 //!
 //! The test kit uses this file, too: the sanitizer does not see the standard library's locks there either.
 

@@ -1,4 +1,4 @@
-//! The memory of one task, and what workers and cancellers do to it.
+//! The memory of one task, its runs and its cancellation.
 
 use std::any::Any;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The firings of a timer that are in progress, and requests to stop them.
+//! The firings in progress of a timer, and requests to stop them.
 
 use std::sync::Arc;
 

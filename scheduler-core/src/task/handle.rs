@@ -61,6 +61,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         Self { cell }
     }
 
+    /// The cancelled handle of a task that is not submitted.
+    pub(crate) fn cancelled(cell: Arc<dyn Awaited<T>>) -> Self {
+        let handle = Self::new(cell);
+        handle.cancel();
+        handle
+    }
+
     pub(crate) fn task(&self) -> Arc<dyn AnyTask> {
         Arc::clone(&self.cell) as Arc<dyn AnyTask>
     }

@@ -1,4 +1,4 @@
-//! The identity of a task, how it ended, and the facts that only some tasks have.
+//! The identity of a task, its end, and its options.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Bodies that run once. Their result is the value, unless they are declared fallible.
+//! Bodies that run once. The result is the value, unless declared fallible.
 
 use std::fmt::Display;
 use std::future::Future;

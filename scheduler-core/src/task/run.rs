@@ -169,7 +169,7 @@ impl Run {
         self.task.header().link.address() == pool
     }
 
-    /// When a run of this pool is to have ended, if it has a limit. That of another pool is a time of another clock, and
+    /// When a run of this pool is to have ended, if it has a limit. The deadline of another pool is a time of another clock, and
     /// that pool enforces it.
     pub(crate) fn deadline_in(&self, pool: usize) -> Option<Tick> {
         let deadline = self.task.deadline();

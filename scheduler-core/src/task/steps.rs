@@ -1,4 +1,4 @@
-//! The body of a task, whatever its shape: a closure or a future, run once or again and again.
+//! The body of a task: a closure or a future, one-shot or recurring.
 
 use std::fmt::Display;
 use std::future::Future;

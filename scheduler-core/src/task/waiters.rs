@@ -1,4 +1,4 @@
-//! The waiters that are notified when a task ends: blocked threads, wakers of awaiting futures, callbacks.
+//! The waiters for the end of a task: threads, wakers, callbacks.
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -1,4 +1,4 @@
-//! What bodies return, how values are reached, and how a body reaches its pool.
+//! Results of bodies, access to values, and the way from a body to its pool.
 
 use std::time::Duration;
 

@@ -284,7 +284,7 @@ fn ec_e7_an_interrupt_that_comes_after_the_run_reaches_nobody() {
     assert_eq!(second.result_now(), Ok(false));
 }
 
-/// What EC-E8 keeps of each task.
+/// The notes of EC-E8 about each task.
 struct Trial {
     handle: TaskHandle<()>,
     runs: Arc<AtomicU8>,
@@ -410,7 +410,7 @@ fn ec_e8_recurring_tasks_are_left_in_no_queue_by_a_race_with_their_requeue() {
     capped(move || pool.close()).unwrap();
 }
 
-/// 10,000 pending tasks of which all but some are cancelled in random order; checks the counts after each.
+/// Cancels all but some of 10,000 pending tasks in random order, and checks the counts after each.
 fn cancel_among_many(stage: &VirtualPool, ran: &Journal<usize>) -> Vec<usize> {
     const COUNT: usize = 10_000;
     const REST: usize = 100;

@@ -1,6 +1,6 @@
-//! What is left after many cancellations runs on time: the test that JDK 25's pool fails (JDK-8370887).
+//! Tasks left after many cancellations run on time (JDK-8370887).
 //!
-//! `TEST_CHURN_ROUNDS` is how many rounds are run: 2 unless it says otherwise, 1000 before a release:
+//! JDK 25's pool fails this test. `TEST_CHURN_ROUNDS` is the number of rounds: 2 by default, 1000 before a release:
 //! `TEST_CHURN_ROUNDS=1000 cargo test -p scheduler-core --release --test engine contract::churn::`.
 
 use std::sync::Arc;

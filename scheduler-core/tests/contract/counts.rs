@@ -1,4 +1,4 @@
-//! What the counters say at moments that are over at once, and what becomes of alarms then.
+//! Counters at moments that are over at once, and alarms at such moments.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Sections whose tests run a second time, in a process whose kit decorates every task (EC-L1).
+//! Contract tests that run a second time, with decorated tasks (EC-L1).
 
 use std::process::Command;
 

@@ -9,7 +9,7 @@ use crate::kit::{
 };
 use scheduler_core::{Error, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId};
 
-/// What a decorator has seen: for each task how often its steps were run.
+/// The number of steps that a decorator has seen of each task.
 #[derive(Clone, Default)]
 struct Record {
     steps: Arc<Mutex<BTreeMap<TaskId, u64>>>,

@@ -1,4 +1,4 @@
-//! What a task is made of is dropped before its end is seen, in whatever way it ends.
+//! The parts of a task are dropped before its end is seen.
 
 use std::future::{pending, ready};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use scheduler_core::{
     fallible,
 };
 
-/// What is captured by a body: when it is dropped it notes how others see its task.
+/// A value that a body captures; when it is dropped it notes how others see its task.
 struct Token {
     scene: Arc<Scene>,
 }

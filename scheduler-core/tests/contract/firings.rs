@@ -1,4 +1,4 @@
-//! The firings of timers: asked to stop, panicking, going on as futures, counted.
+//! Firings of timers: asked to stop, panicking, continued as futures, counted.
 
 use std::future::poll_fn;
 use std::sync::{Arc, PoisonError};
@@ -78,7 +78,7 @@ fn ec_o6_a_firing_that_sleeps_is_woken_by_a_request_of_its_own() {
     runs.clear();
 }
 
-/// What a listener is told of, but for workers.
+/// A listener that notes all events but those of workers.
 fn heard(heard: &Journal<String>) -> impl Fn(&Event<'_>) + Send + Sync + 'static {
     let heard = heard.clone();
     move |event| match event {
@@ -221,7 +221,7 @@ fn ec_o8_a_firing_goes_on_as_a_future_for_which_a_pool_that_shuts_down_waits() {
             *woken.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
             if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
         });
-        kept.note(run.go_on(Task::once_async(future).name("rest").initial_delay(HOUR)));
+        kept.note(run.continue_as(Task::once_async(future).name("rest").initial_delay(HOUR)));
         Fired::Done
     });
     arm(&timer, &stage.clock, due(10));
@@ -249,7 +249,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
         noted.note(run.clone());
         let held = Arc::new(());
         let inside = if run.number() == 1 { &inside } else { &held };
-        kept.note(run.go_on(Task::once_async(pending(inside))));
+        kept.note(run.continue_as(Task::once_async(pending(inside))));
         if run.number() == 1 {
             arm_again(timer, run, ms(10));
         }
@@ -266,13 +266,38 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
     assert_eq!(Arc::strong_count(&held), 2);
     stage.run_due();
     assert!(stage.pool.is_terminated());
-    let refused = runs.entries()[0].go_on(Task::once_async(pending(&held)));
+    let refused = runs.entries()[0].continue_as(Task::once_async(pending(&held)));
     assert!(refused.is_cancelled() && Arc::strong_count(&held) == 2);
     let run = runs.entries().remove(0);
     runs.clear();
     drop(stage);
-    let refused = run.go_on(Task::once(|| ()));
+    let refused = run.continue_as(Task::once(|| ()));
     assert!(refused.is_cancelled());
+}
+
+#[test]
+fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_its_decorator_panics() {
+    let (told, handles) = (Journal::new(), Journal::new());
+    let builder = ScheduledThreadPool::builder().core_size(1).listener(heard(&told));
+    let builder = builder.decorate_task(|_, name| match name {
+        Some("rest") => panic!("at once"),
+        _ => Box::new(|step| step()),
+    });
+    let stage = VirtualPool::build(builder);
+    let kept = handles.clone();
+    let timer = timer_with(&stage.pool, move |_, run| {
+        kept.note(run.continue_as(Task::once(|| unreachable!("it is cancelled")).name("rest")));
+        Fired::Done
+    });
+    arm(&timer, &stage.clock, due(0));
+    stage.run_due();
+    let handle: TaskHandle<()> = handles.entries().remove(0);
+    assert!(handle.is_cancelled() && handle.id() > timer.id());
+    assert_eq!((stage.pool.stats().queued, stage.pool.stats().tasks), (0, 1));
+    let told = told.entries();
+    assert!(told.len() == 2 && told[0].contains("HookPanicked"), "{told:?}");
+    let end = format!("TaskEnded {{ id: {:?}, name: Some(\"rest\")", handle.id());
+    assert!(told[1].contains(&end), "{told:?}");
 }
 
 #[test]

@@ -542,7 +542,7 @@ fn ec_d11_only_the_latest_waker_is_called_and_a_dropped_future_leaves_none() {
     assert_eq!((old.count(), new.count(), gone.count()), (0, 1, 0));
 }
 
-/// What a thread-local waits for when its thread ends.
+/// A thread-local that waits for a task when its thread ends.
 struct LastWait(TaskHandle<u32>, mpsc::Sender<Error>);
 
 impl Drop for LastWait {

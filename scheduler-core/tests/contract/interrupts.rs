@@ -1,5 +1,6 @@
-//! Whom a pool that stops asks to stop: every run in progress, however and since when its body knows of it. And that
-//! it does not keep those whose run is over.
+//! A pool that stops asks every run in progress to stop.
+//!
+//! It does not matter since when the body knows its run, and in which way. A pool does not keep runs that are over.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};

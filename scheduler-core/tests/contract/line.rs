@@ -1,4 +1,4 @@
-//! What a worker takes that goes from one task to the next, while others submit: always the first.
+//! A worker always takes the first task, also while others submit.
 
 use crate::kit::{Blocker, HOUR, Journal, ManualPool, at_wall, ms, wedge};
 use chrono::TimeDelta;

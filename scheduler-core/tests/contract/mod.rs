@@ -1,4 +1,4 @@
-//! The contract of the engine, row by row. In `decorated` are the rows that hold for decorated tasks, too.
+//! The contract of the engine, row by row; `decorated` repeats some rows.
 
 mod alarm;
 mod ask_to_stop;

@@ -1,4 +1,4 @@
-//! What tells tasks, runs, workers and pools apart: their names and their numbers.
+//! Names and numbers of tasks, runs, workers and pools.
 
 use std::io;
 use std::sync::Arc;

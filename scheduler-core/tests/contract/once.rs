@@ -1,4 +1,4 @@
-//! One-shots with options, which look like recurring tasks from within, and are none.
+//! One-shots with options: recurring tasks from within, but not from outside.
 
 use crate::kit::{Journal, VirtualPool, ms};
 use scheduler_core::{OnError, Task, TaskState, fallible};

@@ -353,7 +353,7 @@ impl Clock for CountingClock {
     }
 }
 
-/// How many of 100 waiting workers go on for 1000 firings of one task. The same on the system's clock,
+/// The number of wake-ups of 100 waiting workers for 1000 firings of one task. The same on the system's clock,
 /// with the time that it takes, is in `contract/real_clock.rs`.
 fn check_wakes(prestart_first: bool) {
     let clock = CountingClock { clock: ManualClock::new(), wakes: Arc::default() };

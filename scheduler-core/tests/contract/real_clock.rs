@@ -1,4 +1,4 @@
-//! What only a real clock can show of the contract: that nothing is early, and that workers wake.
+//! Contract on a real clock: nothing is early, and workers wake.
 //!
 //! Lower bounds are exact, by the very clock of the pool. Upper bounds are generous, and where a row
 //! asks for one it is tried with longer and longer periods, so that a slow moment of the machine does
@@ -160,7 +160,7 @@ fn ec_c4_a_fixed_delay_begins_at_the_end_of_the_run_before() {
     });
 }
 
-/// What a thread has used so far: its time on a processor, and how often it has gone to wait.
+/// The usage of a thread so far: its processor time, and the number of its waits.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     processor: Duration,
@@ -263,7 +263,7 @@ fn ec_d9_every_facade_of_the_pool_is_the_pool() {
     eventually("all are counted", || pool.stats().completed == 5);
 }
 
-/// How near to its due time a task starts is a benchmark's to say.
+/// A benchmark measures the time between the due time of a task and its start.
 #[test]
 fn a_precise_pool_runs_nothing_early_and_loses_nothing() {
     let clock = SystemClock::new();

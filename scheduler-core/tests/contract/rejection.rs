@@ -1,4 +1,4 @@
-//! The contract of rejection: what becomes of tasks that a pool does not take (EC-I).
+//! The contract of rejection: tasks that a pool does not take (EC-I).
 
 use std::sync::Arc;
 use std::thread;

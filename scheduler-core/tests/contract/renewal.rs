@@ -1,5 +1,6 @@
-//! What workers call beside their tasks holds up nobody: timers after the clock was set back, callbacks of tasks
-//! that the pool cancels.
+//! Calls of workers outside tasks hold up nobody.
+//!
+//! Such calls are those of timers after the clock was set back, and callbacks of tasks that the pool cancels.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use scheduler_core::{
 
 const HOUR_10: Duration = Duration::from_secs(36_000);
 
-/// Whether the pool is shut down, terminating, terminated.
+/// The flags of the pool: shut down, terminating, terminated.
 fn flags(pool: &ScheduledThreadPool) -> (bool, bool, bool) {
     (pool.is_shutdown(), pool.is_terminating(), pool.is_terminated())
 }

@@ -1,4 +1,4 @@
-//! How late a pool may be on purpose, so that tasks share wake-ups, and how far ahead one worker is of the next.
+//! The slack of a pool, and the head start of its workers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn pool_of_one(slack: Duration) -> VirtualPool {
     pool_of(1, slack)
 }
 
-/// What the only worker does when it is asked.
+/// The only worker takes one step.
 fn step(stage: &VirtualPool) -> Stepped {
     stage.workers.step(1)
 }
@@ -191,7 +191,7 @@ fn who_wakes_up_first_has_a_head_start() {
     assert_eq!(ran.entries(), [5, 6]);
 }
 
-/// What is due sooner than anybody could wake up for it is late, unless it is so soon that the wait is spun.
+/// A task that is due within less than a wake-up is late, unless the wait is so brief that it is spun.
 #[test]
 fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
     let (pool, clock, workers) = slow_pool(ScheduledThreadPool::builder());
@@ -204,7 +204,7 @@ fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
     assert_eq!(workers.step(1), Stepped::Ran);
 }
 
-/// What is further apart than the head start has a worker each, and who waits precisely has none.
+/// Due times that are further apart than the head start get a worker each; a precise pool has no head start.
 #[test]
 fn a_head_start_ends_when_the_next_task_is_due_and_there_is_none_for_the_precise() {
     let waits = |builder, dues: [u64; 2]| {

@@ -12,7 +12,7 @@ const SUBMITTERS: u64 = 8;
 const TASKS_EACH: u64 = 20_000;
 const DELAY_BELOW_NANOS: u64 = 20_000_000;
 
-/// What became of each task of the first stress.
+/// The ends of the tasks of the first stress.
 #[derive(Default)]
 struct Tally {
     runs: Vec<AtomicU8>,

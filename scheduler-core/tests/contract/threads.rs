@@ -82,7 +82,7 @@ fn ec_g2_a_hundred_panics_cost_no_thread() {
     assert_eq!(pool.stats().pool_size, 1);
 }
 
-/// What happens around a run, and on which thread.
+/// A call around a run, and its thread.
 type Around = (&'static str, u64, thread::ThreadId);
 
 fn around(name: &'static str, run: &Run) -> Around {

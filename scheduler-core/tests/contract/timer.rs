@@ -1,11 +1,11 @@
-//! Timers: armed and disarmed, fired beside themselves, told of set clocks and of the end.
+//! Timers: armed, disarmed, fired beside themselves, called after set clocks, dropped.
 
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::kit::{HOUR, Journal, Random, VirtualPool, is_in_own_process, ms, resident_bytes};
 use crate::timers::{Probe, Told, arm, arm_again, begin, due, probe_with, tick, timer, timer_with};
 use scheduler_core::{
-    Begun, Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer, Wake,
+    Begun, Clock, Due, Fired, Now, Run, RunState, ScheduledThreadPool, Stepped, Timer,
 };
 
 #[test]
@@ -61,7 +61,7 @@ fn ec_o1_arming_replaces_the_time_and_disarming_takes_it_back() {
 fn ec_o1_what_comes_after_a_worker_has_taken_a_timer_is_another_firing() {
     let (armed, disarmed) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let (first, second) = (Arc::clone(&armed), Arc::clone(&disarmed));
-    // What surrounds a call is entered after the worker has taken the timer.
+    // The decorator is entered after the worker has taken the timer.
     let builder = ScheduledThreadPool::builder().core_size(1).decorate_task(move |_, name| {
         let is_first = name == Some("armed");
         let timer: Arc<OnceLock<Weak<Timer<Probe>>>> =
@@ -73,10 +73,10 @@ fn ec_o1_what_comes_after_a_worker_has_taken_a_timer_is_another_firing() {
             if is_first && is_over.set(()).is_ok() {
                 timer.arm(due(10), now).perform();
             }
-            timer
-                .disarm()
-                .and(if is_first { timer.arm(due(20), now) } else { Wake::none() })
-                .perform();
+            timer.disarm().perform();
+            if is_first {
+                timer.arm(due(20), now).perform();
+            }
             step();
         })
     });
@@ -118,7 +118,7 @@ fn ec_o1_timers_and_tasks_are_in_one_order() {
     assert!(task.is_done());
 }
 
-/// What was submitted while the worker was busy may be in no queue yet when a timer is armed for a time that has come.
+/// Tasks that were submitted while the worker was busy may still be in the inbox when a timer is armed for a time that has come.
 #[test]
 fn ec_o1_a_timer_that_is_due_comes_after_tasks_that_were_due_before() {
     let (stage, ran) = (VirtualPool::new(1), Journal::new());
@@ -314,9 +314,10 @@ fn ec_o4_disarming_the_last_timer_ends_a_pool_whose_worker_is_still_to_be_starte
     let timer = timer(&stage.pool);
     let wake = timer.arm(due(10), Now::read(&stage.clock));
     stage.pool.shutdown();
-    let wake = wake.and(timer.disarm());
-    assert!(!wake.is_refused());
+    let disarmed = timer.disarm();
+    assert!(!wake.is_refused() && !disarmed.is_refused());
     wake.perform();
+    disarmed.perform();
     stage.run_due();
     assert!(stage.pool.is_terminated());
     assert_eq!(timer.told.entries(), []);
@@ -366,7 +367,7 @@ fn ec_o5_a_pool_that_stops_drops_its_timers_before_it_is_seen_as_terminated() {
     assert_eq!(seen.entries(), [RunState::Stopping]);
     stage.run_due();
     assert!(stage.pool.is_terminated());
-    let wake = idle.arm(due(10), Now::read(&stage.clock)).and(Wake::none());
+    let wake = idle.arm(due(10), Now::read(&stage.clock));
     assert!(wake.is_refused());
     drop(wake);
     assert_eq!((idle.told.len(), dropped.told.len(), idle.due()), (0, 1, None));

@@ -1,4 +1,4 @@
-//! The contract of one-shot tasks: when they run (EC-A), and in which order (EC-B).
+//! The contract of one-shot tasks: their times (EC-A) and order (EC-B).
 
 use std::cmp::Ordering;
 use std::sync::{Arc, mpsc};
@@ -236,7 +236,7 @@ fn ec_a7_the_delay_of_a_task_at_the_end_of_time_is_immense() {
     assert_eq!(second.compare(&second.clone()), Ordering::Equal);
 }
 
-/// A clock that goes on while it is read, now by more and now by less, as that of a machine does.
+/// A clock that goes on while it is read, now by more and now by less, as the clock of a machine does.
 #[derive(Debug)]
 struct Restless {
     clock: ManualClock,

@@ -1,4 +1,4 @@
-//! What a run leaves behind on its thread and in its task: nothing.
+//! A run leaves nothing behind on its thread and in its task.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! A task of one pool that waits for a task of another: the times of one are none of the other's.
+//! A task of one pool waits for a task of another.
+//!
+//! The times of one pool mean nothing to the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Who is woken, and who is not: by removals, by those who leave, and beside those who are busy.
+//! Wake-ups: by removals, by workers that leave, beside busy workers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The contract of workers: how many there are, and when they come and go (EC-F).
+//! The contract of workers: their number, their start and end (EC-F).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

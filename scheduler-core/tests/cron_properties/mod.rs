@@ -1,4 +1,4 @@
-//! What must hold for every cron expression, zone and instant.
+//! Properties of every cron expression, zone and instant.
 //!
 //! Expressions are drawn together with their meaning (`model.rs`), which is written down without
 //! the parser; fire times are compared with a walk over every single second (`stepper.rs`);
@@ -18,7 +18,7 @@ use scheduler_expr::{
 };
 use stepper::{STRETCHES, Stretch};
 
-/// How many cases are drawn: `PROPTEST_CASES`, as `ci/simulation.sh` says, or few enough for every day.
+/// The number of cases: `PROPTEST_CASES`, as `ci/simulation.sh` sets it, or few enough for every day.
 fn cases(everyday: u32) -> u32 {
     let wanted = std::env::var("PROPTEST_CASES").ok();
     wanted.and_then(|cases| cases.parse().ok()).unwrap_or(everyday)
@@ -50,7 +50,7 @@ fn any_policy() -> impl Strategy<Value = (DstGap, DstOverlap)> {
     (gaps, prop::sample::select(overlaps))
 }
 
-/// How many days before a fire time are searched for one that was missed.
+/// The number of days before a fire time that are searched for a missed one.
 const MOST_DAYS: usize = 4_000;
 
 /// The length of a text drawn for a parser.
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// How many fire times of a stretch are compared at most.
+/// The most fire times that are compared of one stretch.
 const MOST: usize = 2_000;
 
 /// Compares the fire times of a stretch of time from a second of it on.

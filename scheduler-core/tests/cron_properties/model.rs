@@ -79,7 +79,7 @@ impl Model {
             && self.days_of_week.iter().any(|rule| rule.matches(date))
     }
 
-    /// Whether any day matches of 28 years, among which are years of every shape.
+    /// Returns true if any day of 28 years matches, among which are years of every shape.
     pub(crate) fn may_fire(&self) -> bool {
         let first = NaiveDate::from_ymd_opt(2000, 1, 1).unwrap();
         first.iter_days().take(28 * 366).any(|date| self.matches_day(date))
@@ -147,7 +147,7 @@ const MONTHS: [&str; 12] =
     ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const DAYS: [&str; 7] = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"];
 
-/// How a number is written: as itself, with a zero before it, or by its name.
+/// The text of a number: as itself, with a zero before it, or its name.
 fn written(number: u32, names: &'static [&'static str], style: u8) -> String {
     match names.get(number.wrapping_sub(1) as usize) {
         Some(name) if style == 0 => (*name).to_owned(),

@@ -1,4 +1,4 @@
-//! Finds fire times the slow way: by asking every second of a stretch of time.
+//! Finds fire times the slow way: second by second.
 //!
 //! The local time of each second is `chrono-tz`'s own answer, so nothing here shares code with the
 //! trigger but the zone's data.
@@ -43,7 +43,7 @@ pub(crate) const STRETCHES: [(&str, &str); 26] = [
     ("Europe/Berlin", "2126-10-27T01:00:00Z"),
 ];
 
-/// How much time is walked before and after a change, beyond what is missing or comes twice.
+/// The time that is walked before and after a change, beyond the time that is missing or comes twice.
 const REACH: i64 = 9 * 3_600;
 
 /// The local time of every second around a change of the clock.
@@ -128,7 +128,7 @@ impl Stretch {
         })
     }
 
-    /// Whether a local time matches, with the days looked up once.
+    /// A test of local times, with the days looked up once.
     fn matches(&self, model: &Model) -> impl Fn(i64) -> bool + use<> {
         let seconds: Vec<bool> = (0..86_400).map(|second| model.matches_second(second)).collect();
         let first_day =

@@ -54,7 +54,7 @@ fn times(cron: &CronExpression) -> BTreeSet<u32> {
     times
 }
 
-/// What was read. Times are absent when they were written as fields and compared as such.
+/// The meaning of a description. Times are absent when they were written as fields and compared as such.
 struct Meaning {
     times: Option<BTreeSet<u32>>,
     day_fields: String,

@@ -1,4 +1,4 @@
-//! Faults of fire times (F-CR2): expressions that never fire, or hardly ever, and zones that are none.
+//! Faults of fire times (F-CR2): expressions that hardly fire, unknown zones.
 
 use chrono::{DateTime, Datelike, TimeZone, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};

@@ -1,4 +1,4 @@
-//! Faults of the executor (F-EX): refused threads, ends and waits inside tasks, hostile names.
+//! Faults of the executor (F-EX): refused threads, deadlocks, hostile names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ fn noting_refusals(builder: PoolBuilder, reasons: &Journal<String>) -> PoolBuild
     })
 }
 
-/// What the system says to a thread with an impossible stack.
+/// The system's error for a thread with an impossible stack.
 fn refusal() -> String {
     let thread = thread::Builder::new().stack_size(IMPOSSIBLE_STACK).spawn(|| ());
     thread.expect_err("an impossible stack").to_string()
 }
 
-/// What a submission says that a factory has refused for this reason.
+/// The error of a submission for which a factory has refused a thread for this reason.
 fn refused_by_factory(reason: fn() -> std::io::Error) -> String {
     let pool = ScheduledThreadPool::new(1);
     pool.set_thread_factory(move |_: WorkerThread| Err(reason()));

@@ -1,5 +1,4 @@
-//! Faults of futures (F-AS): one that never rests, wakers that are called without end, and cancels that
-//! meet a poll.
+//! Faults of futures (F-AS): restless futures, endless wakes, cancels during polls.
 
 use std::future::Future;
 use std::hint::spin_loop;
@@ -44,7 +43,7 @@ fn f_as1_a_future_that_is_always_ready_to_go_on_holds_up_nobody() {
     }
 }
 
-/// Whether a poll is in progress; polls and drops that meet one fail.
+/// True while a poll is in progress; polls and drops meanwhile fail.
 #[derive(Default)]
 struct Inside {
     is_inside: AtomicBool,
@@ -65,7 +64,7 @@ impl Inside {
     }
 }
 
-/// What a future owns: tells when it is dropped.
+/// A value that a future owns, and that checks when it is dropped.
 struct Owned(Arc<Inside>);
 
 impl Drop for Owned {
@@ -144,7 +143,7 @@ fn storm(enough: u64) {
     assert!(grown < (THREADS * WAKES * 8) >> 10, "{grown} KiB are left of the wakes");
 }
 
-/// How much memory this process has, in KiB.
+/// The memory of this process, in KiB.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("a Linux system");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is told");

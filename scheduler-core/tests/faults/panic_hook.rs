@@ -1,4 +1,4 @@
-//! A panic hook that calls the pool (F-PA2); in a process of its own, because the hook is the process's.
+//! A panic hook that calls the pool (F-PA2), in its own process.
 
 use std::panic;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Faults that end or stop a whole process (F-EX5, F-TI4): each is played in a child, by the real clock.
+//! Faults that end or stop a process (F-EX5, F-TI4), in children.
 //!
 //! The children are tests of this file that are ignored unless they are asked for.
 #![cfg(target_os = "linux")]
@@ -50,7 +50,7 @@ fn f_ex5_a_stack_overflow_ends_the_process_and_names_the_thread() {
 
 const PERIOD: Duration = ms(100);
 const RUNS: u32 = 60;
-/// How long a run takes: runs of one task that are made up for at once would meet.
+/// The duration of a run: long enough that runs of one task would overlap if missed ones started at once.
 const TAKES: Duration = ms(5);
 /// No multiple of the period, so that a grid that begins anew when the process goes on is another one.
 const STOPPED: Duration = ms(3_050);
@@ -147,7 +147,7 @@ fn check_rate(rate: &[[Duration; 2]], begun: Duration) -> Duration {
         rate[last_before + 1][0] - rate[last_before][0] > ms(2_000),
         "it was stopped: {rate:?}"
     );
-    // Back to back: the time between two of the runs that were missed is that of a run, not a period.
+    // Back to back: missed runs start one run apart, not one period.
     let missed = &rate[last_before + 1..last_before + 26];
     let mut gaps: Vec<Duration> = missed.windows(2).map(|pair| pair[1][0] - pair[0][0]).collect();
     gaps.sort();

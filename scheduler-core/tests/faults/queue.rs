@@ -147,7 +147,7 @@ fn f_qu1_destructors_call_back_from_a_completed_task_and_its_value() {
     check_healthy(&scene.pool);
 }
 
-/// What reaches a pool and does not keep it: an end of the pool in its own task would let it live for ever.
+/// A way to a pool that does not keep it: a pool that its own task owns would live for ever.
 struct Reaches {
     workers: VirtualWorkers,
     /// A task that has left the pool, and one that sleeps in it.
@@ -242,7 +242,7 @@ impl Drop for Bomb {
 
 type Clear = fn(&ScheduledThreadPool, &[TaskHandle<()>]);
 
-/// Queues 100 tasks of which every tenth panics when dropped, clears them away, and looks around.
+/// Queues 100 tasks, clears them away, and looks around; every tenth panics when dropped.
 fn check_bombs(clear: Clear, is_over: bool) {
     let reports: Journal<(TaskId, String)> = Journal::new();
     let noted = reports.clone();

@@ -1,4 +1,4 @@
-//! Faults that only the clock of the system and of the processor shows, as Linux has them.
+//! Faults on the system's clock and the processor's, as Linux has them.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -11,11 +11,11 @@ use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{Clock, ScheduledThreadPool, SystemClock};
 use scheduler_expr::CronExpression;
 
-/// How much of a processor a brief answer takes: as the rows say, and more in a build that is not optimized. What
+/// The processor time of a brief answer: as the rows say, and more in a build that is not optimized. Work that
 /// has no bound, or one that grows faster than its input, takes minutes.
 const BRIEFLY: Duration = ms(if cfg!(debug_assertions) { 2_000 } else { 10 });
 
-/// How long this thread has been on a processor.
+/// The processor time of this thread.
 fn processor_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux system");
     let nanos = text.split_whitespace().next().and_then(|first| first.parse().ok());
@@ -48,7 +48,7 @@ fn kib(key: &str) -> u64 {
     line.split_whitespace().next().and_then(|number| number.parse().ok()).expect(key)
 }
 
-/// What a call gives, how long it was on a processor, and by how many KiB the memory in use grew meanwhile.
+/// Makes a call; returns its result, its processor time, and the growth of the memory in use, in KiB.
 fn measured<T>(call: impl FnOnce() -> T) -> (T, Duration, u64) {
     // Lets the highest use begin anew at the present one.
     fs::write("/proc/self/clear_refs", "5").expect("it is our own");

@@ -1,4 +1,4 @@
-//! Faults of the end of a pool (F-SD), and callbacks that call back (F-CA).
+//! Faults of a pool's end (F-SD), and callbacks that call back (F-CA).
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Faults of time (F-TI): the edges of every number that a public function takes.
+//! Faults of time (F-TI): the limits of all numeric arguments.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -322,7 +322,7 @@ fn f_ti1_zones_at_every_edge() {
     }
 }
 
-/// Whether a clock that stands there has reached an instant: never the end of time, nor what is beyond.
+/// Returns true if a clock at `wall` has reached an instant; the end of time, and what lies beyond, is never reached.
 fn is_reached(at: DateTime<Utc>, wall: DateTime<Utc>) -> bool {
     let at = WallTime::from(at);
     at != WallTime::MAX && at <= WallTime::from(wall)

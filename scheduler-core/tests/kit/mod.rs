@@ -1,4 +1,4 @@
-//! The kit of the contract tests: pools on a clock that is moved by hand, blockers, and capped waits.
+//! The kit of contract tests: pools on manual clocks, blockers, capped waits.
 //!
 //! A test of the contract queues tasks, lets time pass, and checks which ones ran. Two stages
 //! make that exact:
@@ -38,7 +38,7 @@ use locks::{Condvar, MutexGuard};
 #[allow(unused_imports, reason = "see above")]
 pub(crate) use wall::{WallTask, at_wall, on_wall};
 
-/// How long any wait may take, in real time.
+/// The longest time that any wait may take, in real time.
 pub(crate) const CAP: Duration = Duration::from_secs(60);
 
 pub(crate) const NANO: Duration = Duration::from_nanos(1);
@@ -171,7 +171,7 @@ impl Blocker {
         Self::default()
     }
 
-    /// What to submit; may be called more than once, for a task that is run more than once.
+    /// The body to submit; may be called more than once, for a task that is run more than once.
     pub(crate) fn body(&self) -> impl Fn() + Send + Sync + 'static {
         let (started, released) = (self.started.clone(), self.released.clone());
         move || {
@@ -217,7 +217,7 @@ impl Wedge {
     }
 }
 
-/// What happened, in the order in which it did.
+/// Notes in the order in which they were taken.
 pub(crate) struct Journal<T> {
     entries: Arc<Mutex<Vec<T>>>,
 }
@@ -316,7 +316,7 @@ impl<T: Send + 'static> Pending<T> {
         }
     }
 
-    /// Whether there is no answer yet.
+    /// Returns true while there is no answer.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.thread.is_finished()
     }
@@ -439,17 +439,17 @@ pub(crate) fn command_for<T: Fn()>(_test: T) -> Command {
     command
 }
 
-/// Whether the kit decorates every task.
+/// Returns true if the kit decorates every task.
 pub(crate) fn is_decorated() -> bool {
     std::env::var_os(DECORATED).is_some()
 }
 
-/// Whether everything is tried, as `ci/test.sh` asks for by `TEST_ROUNDS=all`, or a part.
+/// Returns true if every case is tried, as with `TEST_ROUNDS=all` in `ci/test.sh`; otherwise a part is.
 pub(crate) fn is_thorough() -> bool {
     std::env::var("TEST_ROUNDS").is_ok_and(|rounds| rounds == "all")
 }
 
-/// How many rounds of a race are run: all of so many, or a tenth.
+/// The number of rounds of a race: all of them, or a tenth.
 pub(crate) fn rounds(all: u64) -> u64 {
     if is_thorough() { all } else { all / 10 }
 }

@@ -1,4 +1,4 @@
-//! Tasks of the wall clock, as a scheduler above the engine has them: a timer that asks for its next time.
+//! Tasks of the wall clock: timers that ask for their next time.
 
 use std::sync::{Arc, PoisonError};
 
@@ -12,7 +12,7 @@ use super::Mutex;
 type Rule =
     Box<dyn Fn(DateTime<Utc>, Option<DateTime<Utc>>) -> Option<DateTime<Utc>> + Send + Sync>;
 
-/// What a timer of the wall clock calls.
+/// The content of a timer that fires by the wall clock.
 pub(crate) struct WallTask {
     rule: Rule,
     body: Mutex<Box<dyn FnMut() + Send>>,

@@ -1,4 +1,4 @@
-//! Futures that sleep on the pool's clock, against that clock, and against the end of the pool.
+//! Futures that sleep, against their clock, and against the pool's end.
 
 use std::time::Duration;
 

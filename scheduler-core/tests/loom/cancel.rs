@@ -1,4 +1,4 @@
-//! Cancellation against a worker that takes the task, and against its way back into the queue.
+//! Cancellation against a worker that takes or requeues the task.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ models! {
     l4_a_periodic_task_that_is_cancelled_leaves_the_queue: cancel_against_requeue;
 }
 
-/// What the pool says of one task.
+/// The events of one task.
 #[derive(Clone, Default)]
 struct Told {
     started: Counter,

@@ -1,4 +1,4 @@
-//! The seam itself: a clock that is moved, and a wait that is registered at it.
+//! A clock that is moved, against a wait that registers at it.
 
 use std::sync::Arc;
 

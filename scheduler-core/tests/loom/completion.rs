@@ -1,4 +1,4 @@
-//! The end of a task against those who wait for it, in each of the three ways.
+//! The end of a task against the three kinds of waiters.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Entries of the queue whose tasks have ended: each is counted once, however it leaves.
+//! Dead entries of the queue: each is counted once, however it leaves.
 
 use std::time::Duration;
 

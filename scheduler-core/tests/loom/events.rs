@@ -1,5 +1,6 @@
-//! The queue between the scheduler and its listeners, and the one for messages. It is the facade's, which
-//! loom does not build: its file is mounted here, on loom's locks, with room for one event of any priority.
+//! The facade's queue for events and messages.
+//!
+//! Loom does not build the facade: the file is mounted here, on loom's locks, with room for one event of any priority.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +24,14 @@ models! {
     l13_a_flush_waits_for_what_is_being_told: flushed;
 }
 
-/// What the queue carries: who tells it, and the how manieth of his it is.
+/// An event in the queue: the thread that sent it, and its number among the events of that thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     by: usize,
     number: usize,
 }
 
-/// What the queue is built on.
+/// The locks and atomics under the queue.
 mod platform {
     pub(super) use loom::sync::{Mutex, MutexGuard};
     use std::sync::LockResult;

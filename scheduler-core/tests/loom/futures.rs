@@ -1,4 +1,4 @@
-//! The waker of a future against the poll that is in progress, against a cancel, and against a request to stop.
+//! The waker of a future against its poll, cancels, requests to stop.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;

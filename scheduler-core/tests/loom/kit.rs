@@ -13,7 +13,7 @@ use scheduler_core::{Clock, PoolBuilder, ScheduledThreadPool, SystemClock, Tick,
 
 use crate::times::{Hand, Still};
 
-/// How many preemptions are explored unless `LOOM_MAX_PREEMPTIONS` says otherwise.
+/// The number of preemptions that are explored unless `LOOM_MAX_PREEMPTIONS` sets another.
 const PREEMPTIONS: usize = 2;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -200,7 +200,7 @@ impl Counter {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// What counts when it is dropped.
+    /// A value that counts its drop.
     pub(crate) fn on_drop(&self) -> Token {
         Token(self.clone())
     }

@@ -1,4 +1,4 @@
-//! Every interleaving of small models: the real pool, on threads that loom runs one step at a time.
+//! Every interleaving of small models of the real pool, by loom.
 //!
 //! Each model is a handful of calls on two or three threads, with an assertion that holds in any
 //! order. It is explored completely up to a number of preemptions: `LOOM_MAX_PREEMPTIONS`, 2 if not

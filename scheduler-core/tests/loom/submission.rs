@@ -1,4 +1,4 @@
-//! Submissions against a worker that goes to sleep, and against the end of the pool.
+//! Submissions against a worker that goes to sleep, and the pool's end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Timers that are armed, disarmed and fired at the same time, and the end of their pool.
+//! Timers armed, disarmed and fired at once, and their pool's end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ models! {
     l16_a_timer_that_is_armed_while_the_pool_stops_is_dropped_or_refused: while_it_stops;
 }
 
-/// What has become of a timer.
+/// The calls that a timer has got.
 struct Bell {
     clock: Hand,
     fired: Counter,

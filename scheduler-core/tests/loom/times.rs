@@ -1,4 +1,4 @@
-//! The clocks of models: one that stands still, and a lean one that is moved by hand.
+//! Clocks of models: one stands still, one is moved by hand.
 
 use std::sync::Arc;
 use std::time::Duration;

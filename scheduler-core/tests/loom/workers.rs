@@ -1,4 +1,4 @@
-//! Workers against each other, against their own time-out, and against a smaller pool.
+//! Workers against each other, their time-out, and a smaller pool.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Those who do things to the pool, each on a thread of its own.
+//! The clients of the pool, each on its own thread.
 
 use std::time::Duration;
 

@@ -27,7 +27,7 @@ use shuttle::{Config, Runner, thread};
 use clients::Client;
 use watch::Watches;
 
-/// How many schedules each sampler takes unless `TEST_SCHEDULES` says otherwise.
+/// The number of schedules that each sampler takes unless `TEST_SCHEDULES` sets another.
 const SCHEDULES: usize = 10_000;
 
 /// Which schedules, unless `SHUTTLE_RANDOM_SEED` says otherwise.

@@ -1,4 +1,4 @@
-//! A scene of many workers that take what is due, one task after the other: in its order, whichever worker takes it.
+//! A scene of workers that take due tasks in their order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! A scene of timers: two workers fire them, clients arm and disarm them, and the pool ends meanwhile.
+//! Timers: clients arm and disarm them, and the pool ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,13 +23,13 @@ fn schedules_of_three_decisions() {
     super::sample("timers, PCT(3)", scheduler, scene);
 }
 
-/// What has become of a timer. The lock is held for some assignments only, because shuttle does not see it.
+/// The calls that a timer has got. The lock is held for some assignments only, because shuttle does not see it.
 #[derive(Default)]
 struct Seen(Mutex<Record>);
 
 #[derive(Default)]
 struct Record {
-    /// How often each time has fired; each is armed once.
+    /// The number of firings for each time; each time is armed once.
     fired: BTreeMap<u64, u32>,
     early: u32,
     /// Firings in progress.

@@ -1,4 +1,4 @@
-//! What has happened to each task, and what must have when the pool is over.
+//! The history of each task, and its checks when the pool has terminated.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use scheduler_core::{
 };
 use shuttle::thread;
 
-/// What the body of one task has seen. Its atomics are no points at which shuttle switches.
+/// The history of one task, as its body sees it. Shuttle does not switch at its atomics.
 pub(super) struct Watch {
     due: Tick,
     runs_once: bool,
@@ -103,7 +103,7 @@ impl Accepted {
     }
 }
 
-/// What the pool has told of one task.
+/// The events of one task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     started: usize,
@@ -167,12 +167,12 @@ impl Watches {
         add(&self.terminations);
     }
 
-    /// How many runs there have been.
+    /// The number of runs so far.
     pub(super) fn runs(&self) -> usize {
         get(&self.runs)
     }
 
-    /// What was handed out is open, and has not run.
+    /// Checks that tasks that were handed out are open and have not run.
     pub(super) fn check_drained(&self, drained: &[UnstartedTask]) {
         let accepted = lock(&self.accepted).clone();
         for accepted in accepted {

@@ -1,4 +1,4 @@
-//! The bodies of simulated tasks: each follows its script and writes down what it notices.
+//! The bodies of simulated tasks: each follows its script and takes notes.
 
 use super::client::perform;
 use super::op::{Blueprint, Script};
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 type Returned = Result<(), &'static str>;
 
-/// What the runs of one task have in common.
+/// The data that the runs of one task share.
 struct Role {
     stage: Arc<Stage>,
     task: usize,
     script: Script,
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Finale {
     Ok,
@@ -154,7 +154,7 @@ impl Role {
 struct Scene {
     role: Arc<Role>,
     number: u64,
-    /// How often it will be pending still; none before the first poll.
+    /// The number of polls that are still to be pending; none before the first poll.
     pending: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Many seeds on two threads; a failing one is shortened, and told with the command that replays it.
+//! Many seeds on two threads; a failing one is shortened and printed.
 #![expect(clippy::print_stderr, reason = "the test prints a failing seed")]
 
 use super::op::Op;
@@ -14,12 +14,12 @@ use std::thread;
 /// Every so many seeds, one is run twice.
 const TWICE: u64 = 1_000;
 
-/// How many seeds run unless `TEST_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
+/// The number of seeds unless `TEST_SIM_SEEDS` sets another, as in `ci/simulation.sh`.
 const SEEDS: u64 = 5_000;
 
 const THREADS: u64 = 2;
 
-/// What a seed did, when all went well.
+/// The figures of a seed that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Played {
     pub(crate) digest: u64,

@@ -8,7 +8,7 @@ use super::words::{Due, Now, Place, Rhythm, Task};
 use super::world::{Limits, Mode, World};
 use scheduler_core::{RunState, TaskHandle, TaskState};
 
-/// How long a wait for the wall clock may last, by the engine's promise.
+/// The longest wait for the wall clock that the engine promises.
 const WALL_CHECK: u64 = 500_000_000;
 
 impl World {
@@ -40,7 +40,7 @@ impl World {
         self.check_liveness()
     }
 
-    /// What the handles say of the tasks of which something is still expected.
+    /// The states, by their handles, of the tasks that are still to be checked.
     fn states(&self) -> Vec<(usize, Option<TaskState>)> {
         let props = self.stage.props();
         let state = |task: usize| props.handles[task].as_ref().map(TaskHandle::state);
@@ -95,7 +95,7 @@ impl World {
         })
     }
 
-    /// What a task's handle, its events, its callback and its body say is what the model says.
+    /// Checks that a task's handle, events, callback and body agree with the model.
     fn check_task(&mut self, task: usize, state: Option<TaskState>) -> Verdict {
         let known = self.model.tasks[task];
         let is_on_worker = known.place == Place::Worker;
@@ -171,7 +171,7 @@ impl World {
         })
     }
 
-    /// Whether a worker that has been idle for long enough leaves.
+    /// Returns true if a worker that has been idle for long enough leaves.
     pub(crate) fn may_time_out(&self) -> bool {
         let limits = self.limits;
         let is_timed = limits.core_may_time_out || self.workers.len() > limits.core_size;
@@ -194,7 +194,7 @@ impl World {
         })
     }
 
-    /// Whether nothing waits to be run, now or later.
+    /// Returns true if nothing waits to be run, now or later.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.model.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
     }

@@ -1,4 +1,4 @@
-//! The client's side of an operation: does it to the real pool, and says what came of it.
+//! Performs an operation on the real pool, and returns the result.
 
 use super::body::build;
 use super::op::{Blueprint, ClientOp, MYSELF, TimerScript};
@@ -10,7 +10,7 @@ use scheduler_core::{Error, TaskHandle, UnstartedTask};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What came of an operation, to be compared with the model.
+/// The result of an operation, to be compared with the model.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// There was nothing to do it to.
@@ -155,7 +155,7 @@ fn submit(stage: &Arc<Stage>, blueprint: &Blueprint) -> Answer {
     Answer::Submitted { task, rejected: None }
 }
 
-/// What the pool is told instead, where a bug is planted in the telling.
+/// The blueprint that the pool gets instead, where a bug is planted there.
 fn misquoted(blueprint: &Blueprint, stage: &Stage, task: usize) -> Option<Blueprint> {
     let mut told = blueprint.clone();
     match (stage.plant?, &mut told.rhythm) {

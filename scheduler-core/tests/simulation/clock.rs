@@ -1,4 +1,4 @@
-//! The clock that the pool is given: a manual one that counts how often it is read.
+//! The pool's clock: a manual one that counts its reads.
 
 use super::plant::Plant;
 use super::words::Now;
@@ -30,7 +30,7 @@ impl SimClock {
         Self { truth, reads: AtomicU64::new(0), plant, wake_up }
     }
 
-    /// What time it is, whatever the pool is told.
+    /// The true time, whatever the clock tells the pool.
     pub(crate) fn truth(&self) -> Now {
         let wall = self.truth.wall().timestamp_nanos_opt().unwrap_or(i64::MAX);
         Now { tick: self.truth.now().as_nanos(), wall }
@@ -40,7 +40,7 @@ impl SimClock {
         &self.truth
     }
 
-    /// How often the pool has looked since this was last asked.
+    /// Takes the number of the pool's reads since the last call.
     pub(crate) fn take_reads(&self) -> u64 {
         self.reads.swap(0, Ordering::Relaxed)
     }

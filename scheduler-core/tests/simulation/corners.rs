@@ -1,4 +1,4 @@
-//! What a simulation has come through: the proof that the plans reach what they are meant to reach.
+//! The corners that a simulation has reached: proof that plans reach them.
 
 use super::campaign::played_world;
 use super::plan::Plan;
@@ -41,7 +41,7 @@ pub(crate) enum Corner {
     Last,
 }
 
-/// How often each corner was reached.
+/// The number of times that each corner was reached.
 pub(crate) type Corners = [u64; Corner::Last as usize];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The reference model: what a scheduled thread pool does, obviously right and slow.
+//! The reference model of a scheduled thread pool: obviously right, and slow.
 //!
 //! A vector of tasks, searched from end to end for each question; no worker, no waiting, no clock.
 
@@ -29,7 +29,7 @@ impl Model {
         self.tasks.iter().filter(|task| places.contains(&task.place)).count()
     }
 
-    /// What a worker gets to run, and how many ended tasks surfaced before it.
+    /// Takes the task that a worker gets to run; also returns the number of ended tasks before it.
     pub(crate) fn take(&mut self, now: Now) -> (Option<usize>, u64) {
         let mut surfaced = 0;
         while self.state <= RunState::ShuttingDown {

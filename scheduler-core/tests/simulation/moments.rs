@@ -1,4 +1,4 @@
-//! Checks of single moments: a body is entered, a task taken, a run ended, a worker waits.
+//! Checks at single moments of a run or a worker.
 
 use super::corners::Corner;
 use super::verdict::{Invariant, Verdict};
@@ -64,7 +64,7 @@ impl World {
         })
     }
 
-    /// What a worker has taken is what the model takes.
+    /// Checks that a worker has taken the task that the model takes.
     pub(crate) fn check_take(&self, task: usize, expected: Option<usize>, now: Now) -> Verdict {
         if Some(task) == expected {
             return Ok(());

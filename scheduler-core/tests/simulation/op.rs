@@ -1,4 +1,4 @@
-//! What can be done to a pool, as data: a seed becomes a list of these, and a list can be shortened.
+//! Operations on a pool as data: a seed becomes a list, which can be shortened.
 //!
 //! Whatever an operation picks, it picks by a number modulo what there is, so that it still means
 //! something when operations before it are left out.
@@ -30,7 +30,7 @@ pub(crate) enum Op {
     Refuse(u64),
 }
 
-/// What a client does; a body can do it, too.
+/// An operation of a client; a body can perform it, too.
 #[derive(Clone, Debug)]
 pub(crate) enum ClientOp {
     Submit(Box<Blueprint>),
@@ -66,17 +66,17 @@ pub(crate) struct Blueprint {
     pub(crate) script: Script,
 }
 
-/// What a body does in its runs, each a function of the seed and the run's number.
+/// The behaviour of a body in its runs: a function of the seed and the run's number.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) seed: u64,
     pub(crate) panics_percent: u64,
     pub(crate) errors_percent: u64,
-    /// How often a run's future is pending, at most.
+    /// The most polls of a run that are pending.
     pub(crate) polls_max: u64,
-    /// Whether the destructor of the body panics.
+    /// True if the destructor of the body panics.
     pub(crate) is_bomb: bool,
-    /// What some runs do to the pool from inside.
+    /// The operation that some runs perform on the pool from inside.
     pub(crate) deed: Option<ClientOp>,
 }
 
@@ -103,15 +103,15 @@ impl When {
     }
 }
 
-/// What a timer does when it fires, each a function of the seed and the firing's number.
+/// The behaviour of a timer when it fires: a function of the seed and the firing's number.
 #[derive(Clone, Debug)]
 pub(crate) struct TimerScript {
     pub(crate) seed: u64,
     pub(crate) panics_percent: u64,
-    /// How often it arms itself again: when it fires, when that is over, when the clock was set back.
+    /// The chance that it arms itself again: when it fires, when that is over, when the clock was set back.
     pub(crate) rearms_percent: u64,
     /// The times for which it does.
     pub(crate) whens: Vec<When>,
-    /// What some firings do to the pool from inside.
+    /// The operation that some firings perform on the pool from inside.
     pub(crate) deed: Option<ClientOp>,
 }

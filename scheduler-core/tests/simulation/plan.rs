@@ -1,4 +1,4 @@
-//! The plan of one seed: the pool's settings and the operations, drawn in advance.
+//! The plan of one seed: the pool's settings and the operations.
 //!
 //! Each seed draws a mix first: how often each kind of operation comes, and which never do (a swarm
 //! of narrow tests finds more than one broad one), how tasks behave and how far apart times lie.
@@ -13,7 +13,7 @@ pub(crate) const EQUAL: u64 = 1_000_000;
 pub(crate) const FAR: u64 = 3_600_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// What the wall clock reads at first: 2026-01-01.
+/// The first reading of the wall clock: 2026-01-01.
 pub(crate) const WALL_START: i64 = 1_767_225_600 * SECOND;
 
 #[derive(Clone, Debug)]
@@ -29,17 +29,17 @@ pub(crate) struct Settings {
     pub(crate) core_may_time_out: bool,
     pub(crate) removes_on_cancel: bool,
     pub(crate) policy: ShutdownPolicy,
-    /// Whether what a pool refuses is discarded instead of an error.
+    /// True if the pool discards the tasks that it refuses, instead of returning an error.
     pub(crate) discards: bool,
-    /// Whether the pool ends by being dropped.
+    /// True if the pool ends by being dropped.
     pub(crate) ends_by_drop: bool,
-    /// Whether, at the end, everything is cancelled before the pool is stopped.
+    /// True if, at the end, all tasks are cancelled before the pool is stopped.
     pub(crate) cancels_at_end: bool,
     pub(crate) slack: u64,
     pub(crate) wake_up: u64,
 }
 
-/// How often each kind of operation comes, relative to the others.
+/// The relative frequency of each kind of operation.
 struct Mix {
     weights: [u64; KINDS.len()],
     percent: Percent,
@@ -287,7 +287,7 @@ impl Mix {
         }
     }
 
-    /// What a body or a timer does to the pool from inside.
+    /// Draws an operation that a body or a timer performs on the pool from inside.
     fn deed(&self, prng: &mut Prng) -> ClientOp {
         let kinds = [
             (Kind::Timer, 4),

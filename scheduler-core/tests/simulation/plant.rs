@@ -1,4 +1,4 @@
-//! Planted bugs: each makes one part lie, so that the simulation can be seen to fail.
+//! Planted bugs: each makes one part lie, so that the simulation fails.
 
 /// A part that lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

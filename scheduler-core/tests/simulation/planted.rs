@@ -1,4 +1,4 @@
-//! The proof that the simulation can fail: each planted bug trips the invariant that it breaks.
+//! Proof that the simulation can fail: each planted bug breaks an invariant.
 
 use super::campaign::{play, shrink};
 use super::plan::Plan;
@@ -6,7 +6,7 @@ use super::plant::Plant;
 use super::verdict::Invariant;
 use std::collections::BTreeSet;
 
-/// How many seeds a planted bug may hide.
+/// The number of seeds within which a planted bug has to be found.
 const SEEDS: u64 = 400;
 
 fn check(plant: Plant, invariant: Invariant) {

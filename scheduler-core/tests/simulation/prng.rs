@@ -1,4 +1,4 @@
-//! The source of all chance: SplitMix64, so that a seed means the same everywhere and for ever.
+//! The random numbers: SplitMix64, the same for a seed everywhere.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

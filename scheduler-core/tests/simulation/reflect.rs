@@ -1,4 +1,4 @@
-//! Tells the model what was done to the pool, and compares the two answers.
+//! Performs an operation on the model, and compares the two results.
 
 use super::client::{Answer, Rejected};
 use super::corners::Corner;

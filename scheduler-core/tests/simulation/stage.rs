@@ -1,4 +1,4 @@
-//! The stage on which bodies, listener and client act, and the diary of what they noticed.
+//! The stage for bodies, listener and client, and the diary they write.
 //!
 //! Everything here runs inside the engine, called by it; the driver reads the diary after each step.
 
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-/// What was noticed, in the order in which it happened.
+/// An observation; they are kept in the order in which they happened.
 #[derive(Debug)]
 pub(crate) enum Note {
     /// A body was entered for a new run, at this true time.
@@ -72,7 +72,7 @@ pub(crate) enum Note {
         goes_on: bool,
         at: Now,
     },
-    /// What a timer left in progress is over.
+    /// The work that a firing left in progress is over.
     Finished {
         task: usize,
         number: u64,
@@ -101,7 +101,7 @@ pub(crate) enum Note {
     Wrong(String),
 }
 
-/// What the client and the bodies can lay their hands on.
+/// The pool and the tasks, for the client and the bodies.
 pub(crate) struct Stage {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) plant: Option<Plant>,

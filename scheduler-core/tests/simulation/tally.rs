@@ -1,14 +1,14 @@
-//! What the driver has heard of each task.
+//! The driver's notes about each task.
 
 use scheduler_core::TaskState;
 use std::collections::BTreeSet;
 
-/// What was heard of one task, from its body, its handle and the events.
+/// The notes about one task, from its body, its handle and the events.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) has_handle: bool,
     pub(crate) starts: u64,
-    /// Whether a run has begun that has not ended.
+    /// True while a run is in progress.
     pub(crate) is_inside: bool,
     pub(crate) run_starts: u64,
     pub(crate) ends: u64,
@@ -17,10 +17,10 @@ pub(crate) struct Tally {
     pub(crate) told_state: Option<TaskState>,
     pub(crate) dropped: u64,
     pub(crate) bursts: u64,
-    /// How many firings of a timer are in progress that are to be finished, and what it was told else.
+    /// The firings of a timer that are to be finished, and the counts of its other calls.
     pub(crate) to_finish: BTreeSet<u64>,
     pub(crate) timer_drops: u64,
-    /// What its handle said last.
+    /// The last state by its handle.
     pub(crate) state: TaskState,
 }
 

@@ -1,4 +1,4 @@
-//! The timers of the simulation: each follows its script and writes down what it is told.
+//! Timers of the simulation: each follows its script and takes notes.
 
 use super::client::{Answer, perform};
 use super::op::{ClientOp, MYSELF, TimerScript, When};
@@ -61,7 +61,7 @@ fn nanos(wall: WallTime) -> i64 {
 }
 
 impl Bell {
-    /// Whether something happens that comes in so many percent of the firings.
+    /// Draws a chance of so many percent for a firing.
     fn chance(&self, number: u64, salt: u64, percent: u64) -> bool {
         hash(self.script.seed ^ salt, number) % 100 < percent
     }

@@ -1,4 +1,4 @@
-//! What the model knows of timers: armed, moved, taken back, told of the clock, dropped.
+//! Timers in the model: armed, moved, disarmed, called after a set clock, dropped.
 
 use super::model::Model;
 use super::words::{Due, Now, Place, Rhythm, Task};
@@ -7,12 +7,12 @@ use scheduler_core::RunState;
 /// By how much the wall clock has to be set back to be noticed.
 const TOLERANCE: i128 = 500_000_000;
 
-/// What is known of a timer beside its place.
+/// The state of a timer beside its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Calls {
-    /// How many firings have begun.
+    /// The number of firings that have begun.
     pub(crate) fired: u64,
-    /// How often it was told that its pool has dropped it.
+    /// The number of calls of `dropped`.
     pub(crate) dropped: u64,
     /// By how much the wall clock was ahead when the timer was armed, or at the last look at that clock.
     lead: i128,
@@ -65,7 +65,9 @@ impl Model {
         (0..self.tasks.len()).filter(|id| is_told(&self.tasks[*id])).collect()
     }
 
-    /// Whether a timer may be told though it was armed after that: who looks knows only that some were there before.
+    /// Returns true if a timer may be called though it was armed after the clock was set.
+    ///
+    /// A worker knows only that some timers were armed before.
     pub(crate) fn may_be_told(&self, id: usize, now: Now) -> bool {
         let is_noticed = self.lead_max.is_some_and(|lead| lead - now.lead() > TOLERANCE);
         is_noticed && self.tasks[id].waits_for_the_wall(now)

@@ -1,4 +1,4 @@
-//! What a simulated seed can be found guilty of.
+//! The faults that a simulated seed can show.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The words in which the model, the client and the bodies speak of tasks and times.
+//! The common types of the model, the client and the bodies.
 
 use super::timers::Calls;
 use scheduler_core::TaskState;
@@ -36,7 +36,7 @@ impl Due {
         self != Self::Tick(u64::MAX) && self.key(now) <= now.tick.into()
     }
 
-    /// What the wall clock reads when this is reached.
+    /// The reading of the wall clock when this is reached.
     pub(crate) fn wall(self, now: Now) -> i128 {
         self.key(now) - i128::from(now.tick) + i128::from(now.wall)
     }
@@ -90,12 +90,12 @@ pub(crate) struct Task {
     pub(crate) rhythm: Rhythm,
     pub(crate) survives_failure: bool,
     pub(crate) place: Place,
-    /// How it ended; a worker may still be busy with it, or the queue still hold it.
+    /// The end of the task; a worker may still be busy with it, or the queue still hold it.
     pub(crate) end: Option<TaskState>,
     pub(crate) was_woken: bool,
-    /// Whether its present run was asked to stop.
+    /// True if its present run was asked to stop.
     pub(crate) stop_asked: bool,
-    /// What a timer has been called for.
+    /// The calls that a timer has got.
     pub(crate) calls: Calls,
 }
 
@@ -141,7 +141,7 @@ impl Task {
     }
 }
 
-/// What came of one step of a body.
+/// The outcome of one step of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Ok,
@@ -149,7 +149,7 @@ pub(crate) enum Outcome {
     Pending,
 }
 
-/// What kind of body a task has.
+/// The kind of a task's body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape {
     Closure,

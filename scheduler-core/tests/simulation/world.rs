@@ -1,4 +1,4 @@
-//! The driver: takes one operation after the other to the real pool and to the model.
+//! The driver: performs each operation on the pool and on the model.
 
 use super::client::perform;
 use super::clock::SimClock;
@@ -17,7 +17,7 @@ use scheduler_core::{Begun, RunState, VirtualRun, VirtualWorkers};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a worker does, as its thread would.
+/// A worker between its steps, as its thread would have it.
 pub(crate) struct Worker {
     pub(crate) number: u64,
     pub(crate) mode: Mode,
@@ -54,27 +54,27 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) workers: Vec<Worker>,
     pub(crate) tallies: Vec<Tally>,
-    /// Tasks of which something is still expected.
+    /// Tasks that are still to be checked.
     pub(crate) open: Vec<usize>,
     pub(crate) limits: Limits,
-    /// Whether the last worker that the pool wanted was refused.
+    /// True if the last worker that the pool wanted was refused.
     pub(crate) was_refused: bool,
-    /// How many workers the pool has wanted during this operation.
+    /// The number of workers that the pool has wanted during this operation.
     pub(crate) hires: usize,
     /// The least and the greatest core size during this operation.
     pub(crate) core_sizes: (usize, usize),
-    /// Whether the pool has accepted a task during this operation.
+    /// True if the pool has accepted a task during this operation.
     pub(crate) has_accepted: bool,
     pub(crate) terminated: u64,
     pub(crate) runs: u64,
-    /// What the step of a body that was executed last led to: its task, its outcome, its duration.
+    /// The last step of a body: its task, its outcome, its duration.
     pub(crate) stepped: Option<(usize, Outcome, u64)>,
     /// The event of the run that has ended last: its task, its success, the next fire time.
     pub(crate) finished: Option<(usize, bool, Option<i64>)>,
-    /// The timers that were told of the clock in this step, and the timer that has panicked.
+    /// The timers that were called about the clock in this step, and the timer that has panicked.
     pub(crate) told: Vec<usize>,
     pub(crate) panicked: Option<usize>,
-    /// How many clock reads this operation may cost, and how many more for entries of the queue that are dead.
+    /// The clock reads that this operation may cost, and those for dead entries of the queue.
     pub(crate) reads_max: u64,
     pub(crate) spare_reads: u64,
     pub(crate) digest: u64,
@@ -172,7 +172,7 @@ impl World {
         self.stage.clock.truth()
     }
 
-    /// Whether a worker has a reason to take a step, so that its thread would.
+    /// Returns true if a worker has a reason to take a step, so that its thread would.
     pub(crate) fn is_ready(&self, worker: &Worker, now: Now) -> bool {
         match &worker.mode {
             Mode::Ready => true,
@@ -473,7 +473,7 @@ impl World {
     }
 }
 
-/// How many times more the clock may be read for an entry of the queue that is dead when it comes.
+/// The additional clock reads for an entry of the queue that is dead when a worker takes it.
 pub(crate) const READS_OF_A_DEAD_ENTRY: u64 = 4;
 
 /// Something is wrong that no invariant has a name for.

@@ -1,4 +1,4 @@
-//! A timer that notes what it is told, for the tests of timers.
+//! A timer that notes its calls, for the tests of timers.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use crate::kit::{Journal, VirtualPool};
@@ -8,7 +8,7 @@ use scheduler_core::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a timer was told.
+/// A call that a timer has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Fired(u64, Due),

@@ -1,4 +1,4 @@
-//! Searches the calendar for the next matching wall-clock time, without knowing of zones.
+//! Searches the calendar for the next matching local time, without zones.
 //!
 //! The only file that knows the `cron` crate. What the crate is given is not the user's text but a
 //! normalised one, with every number listed and weekdays counted its way, and wall-clock times
