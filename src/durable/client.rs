@@ -1,4 +1,4 @@
-//! The one way to the store, and what is known of the store's clock.
+//! The one way to the store, with an estimate of its clock.
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -14,7 +14,7 @@ use crate::observe::catch;
 use crate::run::one_shot::OneShot;
 use crate::sync::Mutex;
 
-/// How long after it was sent a request is still executed (R2).
+/// The time after its sending in which a request is still executed (R2).
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
 
 /// Is called when something was enqueued.
@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl Client {
-    /// A store of which nothing is known: its clock is taken for the wall clock.
+    /// A store whose clock is not known yet: it is taken for the wall clock.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
         let ahead = AtomicI64::new(ahead_of(wall, clock.boot_time()));

@@ -1,4 +1,4 @@
-//! Why jobs were not enqueued, and why the store did not do what it was asked.
+//! The errors of enqueues and of commands.
 
 use std::error::Error;
 use std::fmt;
@@ -62,7 +62,7 @@ impl EnqueueError {
         }
     }
 
-    /// Whether the jobs may have been accepted.
+    /// Returns true if the jobs may have been accepted.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
@@ -153,7 +153,7 @@ impl From<StoreError> for JobsError {
     }
 }
 
-/// What a store answers to a command.
+/// Reads the answer of a store to a command.
 pub(super) fn answered(answer: Result<Commanded, StoreError>) -> Result<(), JobsError> {
     Err(JobsError(match answer? {
         Commanded::Done => return Ok(()),

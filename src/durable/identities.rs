@@ -1,4 +1,4 @@
-//! The identities of jobs: from the system, or in a simulation from its clock and seed, so that it can be repeated.
+//! The identities of jobs: from the system, or from a simulation's seed.
 
 #[cfg(feature = "testing")]
 use std::cell::RefCell;

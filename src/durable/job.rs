@@ -79,7 +79,7 @@ impl Job {
         job
     }
 
-    /// A job with a payload. That it cannot be encoded is said when it is enqueued.
+    /// A job with a payload. An enqueue reports one that cannot be encoded.
     pub(crate) fn with<T: Payload>(entry: &'static Entry, payload: &T) -> Self {
         let mut job = Self::of(entry);
         let version = entry.job().map_or(1, |facts| facts.version);
@@ -193,7 +193,7 @@ impl Job {
         Ok(new)
     }
 
-    /// Whether it has what a schedule decides for each of its jobs.
+    /// Returns true if it has what a schedule decides for each of its jobs.
     pub(super) fn is_timed(&self) -> bool {
         self.new.when != When::Now || self.key.is_some() || self.replaces
     }

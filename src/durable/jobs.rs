@@ -49,7 +49,7 @@ pub struct Jobs {
     pub(super) inner: Arc<Inner>,
 }
 
-/// How many jobs a command takes in one transaction.
+/// The number of jobs that a command takes in one transaction.
 const BATCH: u32 = 1_000;
 
 /// Resolves a schedule that code gives while the program runs, under a name.
@@ -260,7 +260,7 @@ impl Jobs {
         }
     }
 
-    /// How many jobs wait, run and are parked, by queue and task.
+    /// The numbers of jobs that wait, run and are parked, by queue and task.
     ///
     /// # Errors
     ///

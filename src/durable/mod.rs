@@ -1,6 +1,4 @@
-//! Durable schedules and jobs: what stands between the program and the node that claims jobs from a store.
-//!
-//! # What this room is for
+//! Durable schedules and jobs, between the program and its node.
 //!
 //! Code makes [`Job`]s and hands them to [`Jobs`], which enqueues them, and asks and controls the store. The node gets
 //! [`NodeParts`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
@@ -10,22 +8,15 @@
 //! | files | what |
 //! |---|---|
 //! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
-//! | `client` | the one way to the store, and what is known of the store's clock |
+//! | `client` | the one way to the store, with an estimate of its clock |
 //! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
-//! | `parts` | what the node is given |
+//! | `parts` | the parts of a node |
 //!
-//! # What it must never do
-//!
-//! Decide when a job runs: the store does. Read a clock but the scheduler's. Enqueue by a second way. Say that a job was not
-//! accepted when nobody knows.
-//!
-//! # States
+//! The store decides when a job runs. The only clock is the scheduler's, and the only way to enqueue is [`Jobs`].
 //!
 //! A job is made, and is then accepted, kept out by its key, not accepted, or of unknown fate: then it is the same job, with
-//! the same identity, that is sent again (R3).
-//!
-//! # How a neighbour uses it
+//! the same identity, that is sent again (R3). No job is reported as not accepted when nobody knows.
 //!
 //! The runner makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 

@@ -14,7 +14,7 @@ use super::rules::TextRules;
 use super::shell::{Parts, Reports, Shell};
 use crate::observe::Bus;
 
-/// What a node needs of the scheduler.
+/// The parts of the scheduler that a node needs.
 pub(crate) struct NodeSetup {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bus: Arc<Bus>,
@@ -24,11 +24,11 @@ pub(crate) struct NodeSetup {
     pub(crate) simulated: Option<Simulated>,
 }
 
-/// What a simulated node has in place of threads and chance.
+/// The stand-ins of a simulated node for threads and chance.
 pub(crate) struct Simulated {
     pub(crate) seed: u128,
     pub(crate) workers: VirtualWorkers,
-    /// What its process is called.
+    /// The name of its process.
     pub(crate) label: String,
 }
 
@@ -127,7 +127,7 @@ impl Drop for Node {
     }
 }
 
-/// What this process is called: the name of its program, and its number.
+/// The name of this process: its program, and its number.
 fn process() -> String {
     let program = std::env::current_exe().ok();
     let name = program

@@ -1,4 +1,4 @@
-//! How this process takes part: its lease, how often it asks, how much it takes.
+//! The options of this process's node.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use scheduler_store::NAME_MAX;
 use super::client::EXPIRES_AFTER;
 use crate::define::settings::NodeSettings;
 
-/// How this process takes part in the work that its [store](crate::Builder::store) keeps.
+/// The options of this process for its part in the work that its [store](crate::Builder::store) keeps.
 ///
 /// Each option has a setting of its name, such as `scheduler.node.lease = "10s"` in `scheduler.toml`, or
 /// `SCHEDULER_NODE_LEASE=10s`, which counts more than the code.
@@ -45,43 +45,43 @@ pub struct NodeOptions {
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl NodeOptions {
-    /// How long the session lives after each renewal; 15 seconds by default. A process that cannot reach the store for 0.85
-    /// of it stops its durable runs, and after all of it others take them over.
+    /// The life of the session after each renewal; 15 seconds by default. A process that cannot reach the store for
+    /// 0.85 of it stops its durable runs, and after all of it others take them over.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// How often the lease is renewed: a third of it by default, and at most half.
+    /// The time between two renewals of the lease: a third of it by default, and at most half.
     pub fn renew_every(mut self, period: Duration) -> Self {
         self.renew_every = Some(period);
         self
     }
 
-    /// How often this process looks for jobs that run without a session, which only a lost statement leaves; every 15 seconds
-    /// by default. What a dead process held is taken over at once.
+    /// The time between two searches for jobs that run without a session, which only a lost statement leaves; 15
+    /// seconds by default. The jobs of a dead process are taken over at once.
     pub fn reap_every(mut self, period: Duration) -> Self {
         self.reap_every = Some(period);
         self
     }
 
-    /// How often this process asks for work when nothing is known to be due; every second by default. What this process
+    /// The time between two polls when nothing is known to be due; a second by default. A job that this process
     /// enqueues itself starts at once.
     pub fn poll_every(mut self, period: Duration) -> Self {
         self.poll_every = Some(period);
         self
     }
 
-    /// How long the store may take to answer, and how late it may execute what it is asked; 5 seconds by default, and at most
-    /// a lease.
+    /// The longest time for an answer of the store, after which it does not execute the request any more; 5 seconds by
+    /// default, and at most a lease.
     pub fn answer_limit(mut self, limit: Duration) -> Self {
         self.answer_limit = Some(limit);
         self
     }
 
-    /// How many jobs run at once: by default as many as the pools have threads. Async jobs hold no thread while they wait,
-    /// so that a process with such may take more. Of several pools, no more of a plain function's jobs are claimed than the
-    /// threads of its pool can begin soon.
+    /// The greatest number of jobs that run at once: by default as many as the pools have threads. Async jobs hold no
+    /// thread while they wait, so that a process with such may take more. Of several pools, no more of a plain
+    /// function's jobs are claimed than the threads of its pool can begin soon.
     pub fn concurrency(mut self, runs: u32) -> Self {
         self.concurrency = Some(runs);
         self
@@ -94,7 +94,7 @@ impl NodeOptions {
         self
     }
 
-    /// What people call this process; by default its name and number. It identifies nothing.
+    /// The name of this process for people; by default its program and number. It identifies nothing.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
@@ -106,7 +106,7 @@ impl NodeOptions {
         self
     }
 
-    /// How long jobs are kept that are done or cancelled; a day by default, and at least 20 seconds and twice the
+    /// The time for which done and cancelled jobs are kept; a day by default, and at least 20 seconds and twice the
     /// [limit of an answer](Self::answer_limit) (R2).
     ///
     /// A job that is enqueued again after that is another job.
@@ -115,7 +115,7 @@ impl NodeOptions {
         self
     }
 
-    /// How long parked jobs are kept; 30 days by default, with the same minimum.
+    /// The time for which parked jobs are kept; 30 days by default, with the same minimum.
     pub fn keep_parked(mut self, time: Duration) -> Self {
         self.keep_parked = Some(time);
         self
@@ -178,7 +178,7 @@ impl NodeOptions {
             keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
             ..default
         };
-        // What is asked again has to find what it did before (R2).
+        // A request that is sent again has to find what it did before (R2).
         let least = config.answer_limit.max(EXPIRES_AFTER).saturating_mul(2);
         config.keep_done = self.keep_done.unwrap_or(config.keep_done).max(least);
         config.keep_parked = config.keep_parked.max(least);

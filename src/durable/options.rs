@@ -1,11 +1,11 @@
-//! What the annotation and the settings of a task say of its jobs.
+//! The options of a task's jobs.
 
 use scheduler_expr::Attribute;
 use scheduler_store::{OnLost, Priority};
 
 use crate::define::entry::Entry;
 
-/// What the annotation and the settings of a task say of its jobs.
+/// The options of a task's jobs, from its annotation and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobOptions {
     pub(crate) queue: String,

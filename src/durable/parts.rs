@@ -1,4 +1,4 @@
-//! What the node is given: the store, the tasks that run jobs, the durable schedules.
+//! The parts of a node: the store, tasks and schedules.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -23,7 +23,7 @@ pub(crate) struct NodeParts {
     pub(crate) tasks: Vec<JobTask>,
     /// The schedules in the code of this process, to be registered.
     pub(crate) schedules: Vec<DurableSchedule>,
-    /// What rules of other schedules may name.
+    /// The calendars that rules of other schedules may name.
     pub(crate) calendars: BTreeMap<String, Arc<Calendar>>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct JobTask {
     /// Its name, and those that it had before.
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) control: Control,
-    /// How many of its jobs may run at once in this process; none for any number.
+    /// The greatest number of its jobs that run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
     /// The pool whose threads its runs hold; none of an async function.
     pub(crate) holds_threads_of: Option<Arc<str>>,

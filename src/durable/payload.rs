@@ -1,4 +1,4 @@
-//! The argument of a job: a value of the program here, JSON in the store.
+//! The argument of a job: a value here, JSON in the store.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::observe::catch;
 use crate::run::{JobErrorKind, Run, TaskError};
 
-/// What can be the payload of a job. There is nothing to implement but `serde`'s traits.
+/// A value that can be the payload of a job. There is nothing to implement but `serde`'s traits.
 ///
 /// ```
 /// use scheduler::Payload;
@@ -63,7 +63,7 @@ pub(crate) fn decoded<T: Payload>(
     let stored = &claimed.job().payload;
     // The program's code: it may panic.
     let decoded = catch(|| match upgrade {
-        // What has changed is not known here, also if the bytes could be read.
+        // The change is not known here, also if the bytes could be read.
         _ if stored.version > version => Err("a newer build has written it".to_owned()),
         Some(upgrade) if stored.version < version => upgraded(&stored.bytes, upgrade),
         _ => serde_json::from_slice(&stored.bytes).map_err(|error| error.to_string()),

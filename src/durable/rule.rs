@@ -1,4 +1,4 @@
-//! The row of a durable schedule: its rule as a text, and its options.
+//! The row of a durable schedule: rule text and options.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
     })
 }
 
-/// What becomes of missed ticks, and by how much ticks are put off.
+/// The policy for missed ticks, and the longest delay of a tick.
 pub(super) fn misfires_of(spec: &TaskSpec, durable: &DurableOptions) -> Misfires {
     let Policy { misfire, jitter, .. } = *spec.policy;
     Misfires { policy: misfire, window: durable.misfire_window, jitter }
@@ -65,7 +65,7 @@ pub(super) fn rule_of(
     Some(StoredRule { text, timing })
 }
 
-/// How the next tick follows; `None` of a rule that no store can keep.
+/// The way to the next tick; `None` of a rule that no store can keep.
 fn timing_of(rule: &Rule) -> Option<Timing> {
     Some(match rule {
         Rule::Cron(_) => Timing::Computed,

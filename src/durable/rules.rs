@@ -22,7 +22,7 @@ pub(super) struct TextRules {
     read: Mutex<BTreeMap<String, Result<Arc<TextRule>, String>>>,
 }
 
-/// How many texts are kept.
+/// The greatest number of texts that are kept.
 const KEPT: usize = 10_000;
 
 impl TextRules {
@@ -51,7 +51,7 @@ impl TextRules {
 
 impl Rules for TextRules {
     fn check(&self, schedule: &StoredSchedule) -> Result<(), String> {
-        // What a rule that was set by hand leaves out stands in that of the definition.
+        // A rule that was set by hand leaves parts to the rule of the definition.
         self.rule(&schedule.definition.rule.text)?;
         self.rule(&schedule.rule().text).map(drop)
     }

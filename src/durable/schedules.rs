@@ -1,4 +1,4 @@
-//! The durable schedules of a store, and the commands that hold for all processes.
+//! The durable schedules of a store, and the commands for all processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! The ticks of a durable schedule, computed from the text of its rule: the same in every process with the same
-//! [calculator](scheduler_store::Definition::calculator).
+//! The ticks of a durable schedule, from the text of its rule.
+//!
+//! They are the same in every process with the same [calculator](scheduler_store::Definition::calculator).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +15,11 @@ use scheduler_store::StoreTime;
 use crate::define::calendar::Calendar;
 use crate::run::instant;
 
-/// What becomes of missed ticks, and by how much ticks are put off.
+/// The policy for missed ticks, and the longest delay of a tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Misfires {
     pub(crate) policy: Misfire,
-    /// How old a missed tick may be that still runs; none for any age.
+    /// The greatest age of a missed tick that still runs; none for any age.
     pub(crate) window: Option<Duration>,
     /// The longest time by which a tick is put off.
     pub(crate) jitter: Duration,
@@ -41,7 +42,7 @@ impl TextRule {
     ///
     /// # Errors
     ///
-    /// What is wrong with it: a newer version has written it, or it names a calendar that this process does not have.
+    /// A newer version has written it, or it names a calendar that this process does not have.
     pub(crate) fn parse(
         text: &str,
         calendars: &BTreeMap<String, Arc<Calendar>>,
@@ -72,7 +73,7 @@ impl TextRule {
         })
     }
 
-    /// What the text says of missed ticks; that of a schedule in code says nothing.
+    /// The policy for missed ticks in the text; the text of a schedule in code has none.
     pub(crate) fn misfires(&self) -> &Misfires {
         &self.misfires
     }

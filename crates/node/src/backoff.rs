@@ -1,4 +1,4 @@
-//! How often a store that does not answer is asked.
+//! The pace of requests to a store that does not answer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) struct StoreBackoff {
     since: Option<Tick>,
     failures: u32,
     next: Tick,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// The shortest time between two attempts: at most two a second.
@@ -25,15 +25,15 @@ impl StoreBackoff {
         self.since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
         self.wait(now, rng);
-        let is_news = !self.is_told && (is_certain || self.failures > 1);
-        self.is_told |= is_news;
+        let is_news = !self.is_reported && (is_certain || self.failures > 1);
+        self.is_reported |= is_news;
         is_news
     }
 
     /// A request was answered. Returns for how long none was, if that was reported.
     pub(crate) fn answered(&mut self, now: Tick) -> Option<Duration> {
         let former = std::mem::take(self);
-        former.since.filter(|_| former.is_told).map(|since| now.since(since))
+        former.since.filter(|_| former.is_reported).map(|since| now.since(since))
     }
 
     /// A request is sent: while the store is away, the next one waits.

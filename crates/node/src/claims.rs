@@ -1,4 +1,4 @@
-//! The jobs that this process has claimed, and how many more it can take.
+//! The claimed jobs of this process, and its room for more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::tick::Tick;
 pub(crate) struct Claims {
     jobs: BTreeMap<(scheduler_store::JobId, u64), Claim>,
     begun: u32,
-    /// How many were lost before.
+    /// The number of those that were lost before.
     lost: u32,
-    /// How long a run takes, on average.
+    /// The average time of a run.
     mean: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Claim {
     pub(crate) is_cancelled: bool,
 }
 
-/// How long the work may take that is claimed before a worker is free for it.
+/// The longest time for which claimed work waits for a worker.
 const PREFETCH: Duration = Duration::from_millis(75);
 
 impl Claims {
@@ -113,18 +113,18 @@ impl Claims {
         let took = took.max(Duration::from_micros(1));
         self.mean = Some(match self.mean {
             None => took,
-            // What takes far longer than before counts at once: too few jobs in hand are better than too many.
+            // A much longer run counts at once: too few jobs in hand are better than too many.
             Some(mean) if took > mean * 4 => (mean + took) / 2,
             Some(mean) => mean / 16 * 15 + took / 16,
         });
     }
 
-    /// How many workers have neither a run nor a job that waits for them.
+    /// The number of workers that have neither a run nor a job that waits for them.
     pub(crate) fn free(&self, config: &Config) -> u32 {
         config.workers.saturating_sub(u32::try_from(self.jobs.len()).unwrap_or(u32::MAX))
     }
 
-    /// How many jobs may be claimed: one for each free worker, and as many more as take [`PREFETCH`].
+    /// The number of jobs that may be claimed: one for each free worker, and as many more as take [`PREFETCH`].
     pub(crate) fn room(&self, config: &Config) -> u32 {
         let claim = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
         config.workers.saturating_add(self.prefetch(config)).saturating_sub(claim)
@@ -147,7 +147,7 @@ impl Claims {
         self.lost > 0
     }
 
-    /// How many jobs of each task may be claimed.
+    /// The number of jobs of each task that may be claimed.
     pub(crate) fn rooms(&self, config: &Config) -> Arc<[TaskRoom]> {
         let prefetch = self.prefetch(config);
         let tasks = config.tasks.iter();
@@ -158,14 +158,14 @@ impl Claims {
         rooms.collect()
     }
 
-    /// How many jobs of a task may be claimed: for the threads of its pool, and as many beyond them.
+    /// The number of jobs of a task that may be claimed: for the threads of its pool, and as many beyond them.
     pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, beyond: u32) -> u32 {
         let threads = task.pool.and_then(|pool| config.pools.get(pool));
         let threads = threads.map(|threads| threads.saturating_add(beyond));
         self.within_limit(task).min(self.left(threads, |job| job.pool == task.pool))
     }
 
-    /// How many more jobs of a task its limit allows, whatever their pool has room for.
+    /// The number of further jobs of a task that its limit allows, whatever their pool has room for.
     pub(crate) fn within_limit(&self, task: &TaskConfig) -> u32 {
         self.left(task.limit, |job| job.task == task.task)
     }

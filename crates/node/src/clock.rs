@@ -1,4 +1,4 @@
-//! What is known of the store's clock.
+//! An estimate of the store's clock.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ struct Sample {
     arrived: Tick,
 }
 
-/// How fast two clocks may drift apart: a thousandth.
+/// The part by which two clocks may drift apart: a thousandth.
 const DRIFT: u32 = 1_000;
 
 impl StoreClock {
@@ -45,12 +45,12 @@ impl StoreClock {
         self.sample = None;
     }
 
-    /// What it shows now at the latest.
+    /// The latest instant that it may show now.
     pub(crate) fn latest(&self, now: Tick) -> Option<StoreTime> {
         self.sample.map(|sample| sample.at(now, sample.sent))
     }
 
-    /// What it shows now at the earliest.
+    /// The earliest instant that it may show now.
     pub(crate) fn earliest(&self, now: Tick) -> Option<StoreTime> {
         self.sample.map(|sample| sample.at(now, sample.arrived))
     }

@@ -10,29 +10,30 @@ use crate::safeguard::Safeguards;
 /// The configuration of a node. The defaults suit a store on the same machine and one far away.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What people call the process.
+    /// The name of the process for people.
     pub label: String,
     /// The build of the process, for people.
     pub build: String,
-    /// How long a session lives after each renewal.
+    /// The life of a session after each renewal.
     pub lease: Duration,
-    /// How often the lease is renewed; a third of it if none is given.
+    /// The time between two renewals of the lease; a third of it if none is given.
     pub renew_every: Option<Duration>,
-    /// How often jobs are looked for that run without a session (R10). What a dead session held is taken over at once.
+    /// The time between two searches for jobs that run without a session (R10). The jobs of a dead session are taken
+    /// over at once.
     pub reap_every: Duration,
-    /// How often the store is asked for work when nothing is known to be due.
+    /// The time between two polls when nothing is known to be due.
     pub poll_every: Duration,
-    /// How often jobs are deleted that ended long ago.
+    /// The time between two deletions of jobs that ended long ago.
     pub prune_every: Duration,
-    /// How often the jobs of the session are compared with those in hand, at least (R1).
+    /// The time, at most, between two comparisons of the session's jobs with those in hand (R1).
     pub compare_every: Duration,
-    /// How long a request may take, and how late the store may execute it.
+    /// The longest time for an answer, after which the store does not execute the request any more.
     pub answer_limit: Duration,
-    /// How many runs can be in progress.
+    /// The greatest number of runs in progress.
     pub workers: u32,
-    /// How many threads each pool has whose threads runs hold.
+    /// The threads of each pool whose threads runs hold.
     pub pools: Vec<u32>,
-    /// How many jobs are claimed beyond the free workers, at most.
+    /// The greatest number of jobs that are claimed beyond the free workers.
     pub prefetch_max: u32,
     /// The tasks that the process runs.
     pub tasks: Vec<TaskConfig>,
@@ -44,13 +45,13 @@ pub struct Config {
     pub max_lost: u32,
     /// A lost job waits for a random time below this one (R14).
     pub lost_spread: Duration,
-    /// How long jobs are kept that are done or cancelled.
+    /// The time for which done and cancelled jobs are kept.
     pub keep_done: Duration,
-    /// How long jobs are kept that are parked.
+    /// The time for which parked jobs are kept.
     pub keep_parked: Duration,
-    /// How many missed ticks of one schedule are fired before others have their turn.
+    /// The number of missed ticks of one schedule that are fired before others have their turn.
     pub catch_up_limit: u32,
-    /// How long a node without a free worker lets others fire first.
+    /// The time for which a node without a free worker lets others fire first.
     pub yield_for: Duration,
     /// The rules of the design that hold: all of them.
     pub safeguards: Safeguards,
@@ -63,7 +64,7 @@ pub struct TaskConfig {
     pub name: Arc<str>,
     /// Its name, also with a former one: all share the limit.
     pub task: Arc<str>,
-    /// How many jobs of it this process runs at once; none for no limit.
+    /// The greatest number of its jobs that this process runs at once; none for no limit.
     pub limit: Option<u32>,
     /// Whose threads its runs hold, by the index among [`Config::pools`]; none if they hold none, or any.
     pub pool: Option<usize>,
@@ -100,18 +101,18 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the process knows of a task.
+    /// The configuration of a task, by its name or a former one.
     pub(crate) fn task(&self, name: &str) -> Option<&TaskConfig> {
         self.tasks.iter().find(|task| *task.name == *name)
     }
 
-    /// How often the lease is renewed.
+    /// The time between two renewals of the lease.
     #[must_use]
     pub fn renew_every(&self) -> Duration {
         self.renew_every.unwrap_or(self.lease / 3)
     }
 
-    /// How long a lease is valid for this process, counted from before its renewal was sent.
+    /// The time for which a lease is valid for this process, counted from before its renewal was sent.
     #[must_use]
     pub fn valid_for(&self) -> Duration {
         self.lease / 100 * 85

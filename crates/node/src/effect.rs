@@ -30,7 +30,7 @@ pub enum Input {
     Ended {
         /// The job and its fence.
         held: Held,
-        /// How.
+        /// The end.
         end: End,
     },
     /// Something may have become due.
@@ -41,7 +41,7 @@ pub enum Input {
     Stop,
 }
 
-/// What a node wants done.
+/// An action that a node asks of its shell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask the store, and pass the answer on; or [`Input::NoAnswer`] at the deadline.
@@ -50,7 +50,7 @@ pub enum Effect {
         channel: Channel,
         /// The number of the request.
         request: RequestId,
-        /// What to ask.
+        /// The request.
         what: Request,
         /// When to give it up.
         deadline: Tick,
@@ -86,7 +86,7 @@ pub enum NodeEvent {
         session: SessionId,
         /// Why.
         reason: LostReason,
-        /// How many runs were in progress.
+        /// The number of runs in progress.
         runs: u32,
     },
     /// Dead sessions of other processes were ended.
@@ -115,16 +115,16 @@ pub enum NodeEvent {
     Skipped {
         /// The schedule.
         schedule: String,
-        /// How many, by reason.
+        /// The numbers of ticks, by reason.
         skips: Skips,
         /// All ticks up to this one are decided.
         until: StoreTime,
     },
     /// A schedule was registered.
     Registered {
-        /// What the store has of it.
+        /// The schedule as the store keeps it.
         schedule: Box<StoredSchedule>,
-        /// What became of it.
+        /// The outcome.
         outcome: Registration,
     },
     /// This process does not fire a schedule, since another build has registered another rule. Told once for each rule.

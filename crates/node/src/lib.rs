@@ -3,7 +3,7 @@
 //! Internal to [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/): any release may change anything here. You want
 //! that crate with the feature `durable`.
 //!
-//! # What this crate is for
+//! # The node
 //!
 //! A *node* opens a session and renews its lease, claims jobs, fires the ticks of schedules, stores how runs ended, takes over
 //! the jobs of processes that died, and stops in order. [`Node`] is that as a state machine without I/O: the shell around it
@@ -26,9 +26,8 @@
 //! * An instant is read under the lock, so that it does not run back from step to step.
 //! * After [`Effect::Stopped`] no thread is needed any more. Before it, the shell decides how long runs are waited for.
 //!
-//! # What it must never do
-//!
-//! Know SQL or the facade. Read a clock, start a thread, take a lock, wait. Believe in a lease that it cannot prove.
+//! This crate knows neither SQL nor the facade, reads no clock, starts no thread, takes no lock, and never waits. A node does
+//! not believe in a lease that it cannot prove.
 //!
 //! # The rules
 //!

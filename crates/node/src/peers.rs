@@ -34,8 +34,8 @@ impl PeerLeases {
         }));
     }
 
-    /// The sessions that are dead: each has not been renewed for a whole lease by the clock of this process, and has run out
-    /// by that of the store. One of the two may have been set (R8).
+    /// The sessions that are dead: each has not been renewed for a whole lease by the clock of this process, and has
+    /// run out by the store's clock. One of the two clocks may have been set (R8).
     pub(crate) fn dead(&self, lease: Duration, safeguards: Safeguards) -> Vec<Lease> {
         let is_dead = |seen: &&Seen| {
             seen.lease.has_run_out

@@ -1,4 +1,4 @@
-//! What a node asks a store, as data.
+//! The requests of a node to a store, as data.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! What a node has to know of schedules beyond what the store keeps.
+//! The rules and policies of schedules, as the program knows them.
 
 use std::fmt;
 use std::time::Duration;
 
 use scheduler_store::{Next, StoreTime, StoredSchedule};
 
-/// What happens to ticks that no process could fire in time. A tick is *missed* when the next one has come too, or when it
+/// The rule for ticks that no process could fire in time. A tick is *missed* when the next one has come too, or when it
 /// is more than [`LATE`] late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Misfire {
@@ -21,10 +21,10 @@ pub enum Misfire {
 /// A tick that is later than that is missed, also if no other has come.
 pub const LATE: Duration = Duration::from_secs(60);
 
-/// How the ticks of a schedule are treated that the store leaves to the processes.
+/// The treatment of a schedule's ticks that the store leaves to the processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// What happens to ticks that were missed.
+    /// The rule for ticks that were missed.
     pub misfire: Misfire,
     /// A job is due later than its tick by a part of this, which follows from the schedule's name and the tick.
     pub jitter: Duration,

@@ -1,4 +1,4 @@
-//! The rules that a simulation can take away, to show that its checker notices.
+//! The rules that a simulation can take away.
 
 /// A rule of the design, by its number in `docs/durable-rules.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,6 @@
-//! Measures the store against a server of its own with syncs on: `cargo run --release -p scheduler-postgres --example figures`.
+//! Measures the store against a server of its own with syncs on.
+//!
+//! `cargo run --release -p scheduler-postgres --example figures`.
 //!
 //! Arguments: how many jobs (default 200000), and words that select cells (`burn`, `enqueue`, `future`).
 #![allow(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
@@ -279,7 +281,7 @@ fn stat(pid: &str) -> Vec<String> {
     fields.split_whitespace().map(str::to_owned).collect()
 }
 
-/// User and system time, with that of children that have ended.
+/// User and system time, with the time of children that have ended.
 fn cpu_of(pid: &str) -> u64 {
     let stat = stat(pid);
     stat.iter().skip(11).take(4).filter_map(|text| text.parse::<u64>().ok()).sum()

@@ -1,4 +1,4 @@
-//! The address of a server, with what the client library does not read of it.
+//! The address of a server, with the options about authorities.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(crate) enum Authorities {
     File(PathBuf),
 }
 
-/// What an address says.
+/// An address that was read.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) config: Config,
@@ -71,8 +71,8 @@ pub(crate) fn read(address: &str) -> Result<Address, ConnectError> {
 /// The word for the authorities that the system trusts.
 const SYSTEM: &str = "system";
 
-/// What the client library is told of encryption. As in `libpq`, a connection that trusts the authorities of the system by
-/// name is encrypted, and nothing weaker goes with it.
+/// The mode of encryption for the client library. As in `libpq`, a connection that trusts the authorities of the system
+/// by name is encrypted, and nothing weaker goes with it.
 fn mode_of<'a>(
     mode: Option<&'a str>,
     trusted: Option<&str>,
@@ -157,7 +157,7 @@ fn value_of(text: &str) -> Result<(String, &str), ConnectError> {
     if is_quoted { Err(fault("a quoted value has no end")) } else { Ok((value, "")) }
 }
 
-/// What is wrong with an address that is neither a URL of PostgreSQL nor words. It shows nothing behind the scheme.
+/// The fault of an address that is neither a URL of PostgreSQL nor words. It shows nothing behind the scheme.
 fn no_words(address: &str) -> ConnectError {
     let is_scheme = |scheme: &&str| {
         scheme.len() <= 20

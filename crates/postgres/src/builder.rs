@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The options of a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,45 +49,45 @@ impl Builder {
         self
     }
 
-    /// How this process learns that another has enqueued something.
+    /// The way in which this process learns that another has enqueued something.
     #[must_use]
     pub fn wakeup(mut self, wakeup: Wakeup) -> Self {
         self.wakeup = wakeup;
         self
     }
 
-    /// Whether a claim may be forgotten if the server crashes within a second after it; then the job runs again. Jobs that
-    /// must not run twice are claimed for good in any case. By default true, and false with [`Wakeup::Poll`].
+    /// Lets a crash of the server forget claims of the second before it; then their jobs run again. Jobs that must not
+    /// run twice are claimed for good in any case. By default true, and false with [`Wakeup::Poll`].
     #[must_use]
     pub fn relaxed_claims(mut self, is_relaxed: bool) -> Self {
         self.relaxed_claims = Some(is_relaxed);
         self
     }
 
-    /// Whether outcomes may be forgotten if the server crashes within a second after they were stored; then jobs that had
-    /// ended run again. By default false.
+    /// Lets a crash of the server forget outcomes that were stored in the second before it; then jobs that had ended
+    /// run again. By default false.
     #[must_use]
     pub fn relaxed_finishes(mut self, is_relaxed: bool) -> Self {
         self.relaxed_finishes = is_relaxed;
         self
     }
 
-    /// How long a request may take, by default 4 seconds. A connection on which there is no answer for longer is given up,
-    /// so that a lease of three times the deadline outlives a connection that has died without a word.
+    /// The longest time for a request, by default 4 seconds. A connection on which there is no answer for longer is
+    /// given up, so that a lease of three times the deadline outlives a connection that has died without a word.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// How many connections there are for what callers enqueue and ask, by default 2.
+    /// The number of connections for the enqueues and questions of callers, by default 2.
     #[must_use]
     pub fn caller_connections(mut self, count: usize) -> Self {
         self.callers = count.max(1);
         self
     }
 
-    /// Whether missing tables are made, by default true. If not, [`Postgres::migrations`] has what is to be executed.
+    /// Makes missing tables, by default true. If not, [`Postgres::migrations`] has the SQL to be executed.
     #[must_use]
     pub fn migrate(mut self, migrate: bool) -> Self {
         self.migrate = migrate;
@@ -160,7 +160,7 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// The name cannot be that of a schema.
+    /// The name is no identifier for a schema.
     pub fn migrations(schema: &str) -> Result<String, ConnectError> {
         Ok(crate::migrate::script(&schema_of(schema)?))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Calls<S> {
 
 /// The thread that gets the next call.
 struct Current<S> {
-    /// How many threads were begun.
+    /// The number of threads that were begun.
     number: u64,
     sender: Option<Sender<Work<S>>>,
 }
@@ -134,7 +134,7 @@ mod tests {
         Calls::new("test", || ())
     }
 
-    /// A call that says that it has begun, and ends when it is told to.
+    /// A call that reports its begin, and waits for a signal to end.
     fn slow(begun: Sender<ThreadId>, end: Receiver<()>) -> impl FnOnce(&mut ()) -> Answer {
         move |()| {
             begun.send(current().id()).expect("the test waits");
@@ -175,7 +175,7 @@ mod tests {
         let (_end, ended) = channel();
         // The time is up once the call has begun.
         let call = calls.call(Duration::from_millis(200), slow(begun, ended));
-        // What is never begun is dropped.
+        // A call that is never begun is dropped.
         let expected = match has_begun.recv() {
             Ok(_) => unavailable("no answer before the deadline"),
             Err(_) => Refusal::TooLate.into(),

@@ -1,4 +1,4 @@
-//! How a connection is made.
+//! The options of connections, and the connect.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::pace::Pace;
 use crate::session::Session;
 use crate::sql::Schema;
 
-/// What all connections of a store are made from.
+/// The options of all connections of a store.
 pub(crate) struct Connect {
     config: Config,
     deadline: Duration,
@@ -25,10 +25,10 @@ pub(crate) struct Connect {
     tls: Option<crate::tls::Tls>,
 }
 
-/// How much longer the caller waits than the server executes.
+/// The time for which the caller waits longer than the server executes.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The name of the lane that claims.
+/// The name of the connection that claims.
 pub(crate) const CLAIMS: &str = "claims";
 
 impl Connect {
@@ -88,24 +88,24 @@ impl Connect {
         &self.pace
     }
 
-    /// How long an answer is waited for. The server itself gives up before, so that the connection is kept.
+    /// The longest wait for an answer. The server itself gives up before, so that the connection is kept.
     fn limit(&self) -> Duration {
         self.deadline.saturating_add(GRACE / 2)
     }
 
-    /// How long a caller waits for an answer.
+    /// The longest wait of a caller.
     pub(crate) fn patience(&self) -> Duration {
         self.deadline.saturating_add(GRACE)
     }
 
     /// Connects, unless two tries of the last second have failed.
-    pub(crate) fn open(&self, lane: &str) -> Result<Session, ConnectError> {
+    pub(crate) fn open(&self, name: &str) -> Result<Session, ConnectError> {
         self.pace.connect().map_err(|wait| {
             let wait = wait.as_millis();
             ConnectError::Unavailable(format!("not connected; the next try is in {wait} ms"))
         })?;
         let client = self.connect().and_then(|mut client| {
-            if let Some(skip) = self.skip_fences.as_ref().filter(|_| lane == CLAIMS) {
+            if let Some(skip) = self.skip_fences.as_ref().filter(|_| name == CLAIMS) {
                 client.query_typed(skip, &[]).map_err(|error| connect_error(&error))?;
             }
             Ok(client)
@@ -117,9 +117,9 @@ impl Connect {
         client
     }
 
-    /// Connects for a lane.
-    pub(crate) fn session(&self, lane: &str) -> Result<Session, ConnectError> {
-        let session = self.open(lane)?;
+    /// Connects for the thread of this name.
+    pub(crate) fn session(&self, name: &str) -> Result<Session, ConnectError> {
+        let session = self.open(name)?;
         Ok(if self.is_pooled { session } else { session.prepare() })
     }
 

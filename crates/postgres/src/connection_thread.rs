@@ -1,9 +1,9 @@
-//! A lane: one connection on a thread of its own.
+//! One connection on a thread of its own.
 //!
-//! A connection runs a small runtime inside each call, and must not be used on a thread of another runtime. A store may be
-//! called from anywhere; so each connection lives on a thread of its own, and the caller waits for the answer. A
-//! connection is given up at its deadline; a caller whose request waited for that of another leaves the lane's thread behind,
-//! and the next request gets a new one.
+//! A connection runs a small runtime inside each call, and must not be used on a thread of another runtime. A store may
+//! be called from anywhere; so each connection lives on a thread of its own, and the caller waits for the answer. A
+//! connection is given up at its deadline. A caller whose request waited for another one leaves the thread behind, and
+//! the next request gets a new one.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
 use crate::session::Session;
 
-/// How often a transaction is repeated that the server has rolled back because of another.
+/// The number of times that a transaction is repeated which the server has rolled back because of another.
 const ROLLBACKS_MAX: u32 = 5;
 
-/// Whether a request may be sent again if its connection turns out to be broken.
+/// The repetition of a request whose connection turns out to be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryOnDisconnect {
     /// Once, on a new connection: twice is the same as once.
@@ -36,22 +36,22 @@ pub(crate) struct ConnectionThread {
 impl ConnectionThread {
     pub(crate) fn new(name: &'static str, connect: Arc<Connect>) -> Self {
         let each = Arc::clone(&connect);
-        let line = move || ConnectionState { name, connect: Arc::clone(&each), session: None };
-        Self { connect, calls: Calls::new(name, line) }
+        let state = move || ConnectionState { name, connect: Arc::clone(&each), session: None };
+        Self { connect, calls: Calls::new(name, state) }
     }
 
-    /// Executes a request on the lane's thread, and waits for its answer until the deadline. If the request still waits for
+    /// Executes a request on the thread, and waits for its answer until the deadline. If the request still waits for
     /// others then, it is not executed, and answered as one that came too late.
     pub(crate) fn call<R: Send + 'static>(
         &self,
         again: RetryOnDisconnect,
         mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
-        self.calls.call(self.connect.patience(), move |line| line.run(again, &mut work))
+        self.calls.call(self.connect.patience(), move |state| state.run(again, &mut work))
     }
 }
 
-/// What the thread of a lane has.
+/// The state of the thread.
 struct ConnectionState {
     name: &'static str,
     connect: Arc<Connect>,

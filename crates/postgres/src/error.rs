@@ -11,7 +11,7 @@ use scheduler_store::StoreError;
 pub enum ConnectError {
     /// The address cannot be read: why. The text does not have the address, which may have a password.
     Address(String),
-    /// The name cannot be that of a schema.
+    /// The name is no identifier for a schema.
     Schema(String),
     /// The connection cannot be encrypted as the address asks, or the certificate of the server is not trusted: why.
     Encryption(String),

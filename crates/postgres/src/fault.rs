@@ -1,4 +1,4 @@
-//! Errors: what they mean, and what is reported of them.
+//! The meaning of errors, and their texts.
 
 use scheduler_store::{Refusal, StoreError};
 use tokio_postgres::Error;
@@ -66,7 +66,7 @@ pub(crate) fn connect_error(error: &Error) -> ConnectError {
     }
 }
 
-/// What a server says, and what to do about it.
+/// The error of a server, with help.
 fn answer(db: &DbError) -> String {
     let help = match db.code().code() {
         _ if db.message().contains("startup parameter") => {

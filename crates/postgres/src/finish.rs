@@ -58,7 +58,7 @@ impl Finisher {
         }
     }
 
-    /// What can never be stored must not keep others back.
+    /// A text that can never be stored must not keep others back.
     fn finish_in_ascii(
         &self,
         session: &mut Session,

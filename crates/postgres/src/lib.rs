@@ -3,7 +3,7 @@
 //! You want [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/) with the feature `postgres`, which has this store as
 //! `scheduler::store::Postgres`.
 //!
-//! # What this crate is for
+//! # The store
 //!
 //! [`Postgres`] implements [`Store`](scheduler_store::Store), the contract of `scheduler-store`. All processes that name the
 //! same database and schema are one cluster; there is no leader, and nothing between them but rows. Any other client
@@ -15,7 +15,7 @@
 //!
 //! It needs PostgreSQL 13 or later.
 //!
-//! # How a request is executed
+//! # Requests
 //!
 //! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
 //! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; where that
@@ -24,10 +24,9 @@
 //! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
 //! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
 //
-// # What it must never do
-//
-// Decide something in this process that another process could decide at the same time: every decision is made by a statement
-// that states its conditions. Join a text of a user into a statement. Read the clock of this machine to decide what is due.
+// This process decides nothing that another process could decide at the same time: every decision is made by a statement
+// that states its conditions. No text of a user is joined into a statement. The clock of this machine does not decide what is
+// due.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;

@@ -30,7 +30,7 @@ const MIN_READER: i32 = 1;
 const LOCK: &str =
     "select pg_advisory_xact_lock(hashtextextended('scheduler migrations of {s}', 0))";
 
-/// How long a migration may take, and those of other processes before it.
+/// The longest time for a migration, and those of other processes before it.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 const META: &str = "

@@ -1,11 +1,11 @@
-//! What a store is made from.
+//! The options of a store.
 
 use std::sync::Arc;
 
 use crate::connect::Connect;
 use crate::sql::Schema;
 
-/// How a process learns early that another has enqueued something.
+/// The way in which a process learns early that another has enqueued something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wakeup {
     /// By a notification, on a connection of its own.
@@ -16,7 +16,7 @@ pub enum Wakeup {
     Poll,
 }
 
-/// What a store is made from.
+/// The options of a store.
 pub(crate) struct Options {
     pub(crate) connect: Arc<Connect>,
     pub(crate) schema: Schema,

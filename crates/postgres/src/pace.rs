@@ -1,4 +1,4 @@
-//! How often the process tries to connect: at most twice a second while the server is away.
+//! The pace of connects: at most two a second during an outage.
 #![allow(
     clippy::disallowed_methods,
     reason = "a pause between connects is real time, also in tests"
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(1);
 
-/// What all connections of a store share.
+/// The pace that all connections of a store share.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(Mutex<State>);
 

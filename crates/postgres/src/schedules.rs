@@ -15,7 +15,7 @@ use crate::value::{At, Params};
 /// READ COMMITTED suffices: the advisory lock keeps out others that may make a schedule, and the row locks those that change
 /// one; what the step needs is read after both.
 pub(crate) fn change_locked<R: Send + 'static>(
-    lane: &ConnectionThread,
+    thread: &ConnectionThread,
     schema: &Schema,
     names: Vec<String>,
     session: Option<SessionId>,
@@ -32,7 +32,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
         );
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
-    lane.call(RetryOnDisconnect::Never, move |connection| {
+    thread.call(RetryOnDisconnect::Never, move |connection| {
         connection.transact(|tx| {
             tx.query_typed(&lock, &[])?;
             let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
@@ -77,7 +77,7 @@ pub(crate) struct Schedules {
 }
 
 impl Schedules {
-    /// Changes what is kept of a schedule, which may be nothing; told is the store's time, and whether it is busy.
+    /// Changes the row of a schedule, which may be none, at the store's time. The flag is true if the schedule is busy.
     pub(crate) fn on_row<R>(
         &mut self,
         name: &str,

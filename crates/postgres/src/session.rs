@@ -1,4 +1,4 @@
-//! A connection with the statements that it has prepared. It is given up when the server does not answer in time.
+//! A connection with its prepared statements, given up when it is silent.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -40,7 +40,7 @@ pub(crate) struct Tx<'a> {
     transaction: Transaction<'a>,
 }
 
-/// What moves the bytes of a connection, while a caller waits for an answer.
+/// Moves the bytes of a connection, while a caller waits for an answer.
 struct Wire {
     runtime: Runtime,
     /// Ends when the connection does, and says why. None once that was asked.

@@ -1,8 +1,10 @@
-//! The statements, with the name of the schema in them. No other text is ever joined into a statement.
+//! The statements, with the name of the schema in them.
+//!
+//! No other text is ever joined into a statement.
 
 use scheduler_store::{CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
 
-/// How long the name of a schema may be: PostgreSQL cuts names at 63 bytes, and a channel adds some.
+/// The greatest length of the name of a schema: PostgreSQL cuts names at 63 bytes, and a channel adds some.
 const SCHEMA_MAX: usize = 50;
 
 /// The columns of a job, in the order in which [`crate::job`] reads them, with their types.
@@ -107,8 +109,8 @@ const TABLE: [&str; 27] = [
     "error",
 ];
 
-/// How the functions that a program calls plan their statements: once for each connection, and never with a walk over a whole
-/// table, however empty it was when they were planned.
+/// The settings of the functions that a program calls: each connection plans their statements once, and never with a
+/// walk over a whole table, however empty it was when they were planned.
 const PLANS: &str = "set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off \
      set enable_hashjoin = off set enable_mergejoin = off";
 

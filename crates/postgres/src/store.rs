@@ -51,11 +51,11 @@ struct Shared {
     claims: ConnectionThread,
     /// Leases: a slow claim must not delay a renewal.
     leases: ConnectionThread,
-    /// What callers enqueue and ask.
+    /// The enqueues and questions of callers.
     callers: Vec<ConnectionThread>,
     next_caller: AtomicUsize,
     finisher: Arc<Finisher>,
-    /// How many jobs a poll claims at most: half as many after each poll that failed.
+    /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
     claim_limit: AtomicU32,
     /// Damaged rows that were reported.
     reported: Mutex<HashSet<String>>,
@@ -78,9 +78,9 @@ impl Postgres {
     }
 
     pub(crate) fn new(options: Options) -> Self {
-        let lane = |name| ConnectionThread::new(name, Arc::clone(&options.connect));
-        let callers = (0..options.callers).map(|_| lane("callers")).collect();
-        let (claims, leases) = (lane(CLAIMS), lane("leases"));
+        let thread = |name| ConnectionThread::new(name, Arc::clone(&options.connect));
+        let callers = (0..options.callers).map(|_| thread("callers")).collect();
+        let (claims, leases) = (thread(CLAIMS), thread("leases"));
         let next_caller = AtomicUsize::new(0);
         let finisher = Arc::new(Finisher {
             sql: options.schema.sql(FINISH),
@@ -322,7 +322,7 @@ impl Store for Postgres {
         };
         self.shared.claim_limit.store(next_limit, Ordering::Relaxed);
         let (mut polled, due) = answer?;
-        // What is due is read by a second statement: rare, and a tick compares again what it saw.
+        // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
             (polled.due, polled.damaged) = self.due(due)?;
         }

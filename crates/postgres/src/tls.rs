@@ -1,4 +1,4 @@
-//! Encrypted connections, with the authorities that the system trusts, or those of a file.
+//! Encrypted connections, and the authorities that they trust.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::address::Authorities;
 use crate::error::ConnectError;
 
-/// What encrypts connections. A certificate and its name are always checked.
+/// The encryption of connections. A certificate and its name are always checked.
 pub(crate) struct Tls {
     connector: MakeRustlsConnect,
     /// Why no authority is trusted, if none is. A server that needs no encryption can be connected all the same.

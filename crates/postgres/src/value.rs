@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 /// From 1970 to 2000, where PostgreSQL begins to count, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
-/// What a statement takes.
+/// The parameters of a statement.
 pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
 /// An instant as `timestamptz`.

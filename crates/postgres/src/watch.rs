@@ -13,7 +13,7 @@ use crate::fault::{store_error, unavailable};
 use crate::session::Session;
 use crate::sql::Schema;
 
-/// How long the thread waits for a notification before it looks whether it is still wanted.
+/// The time for which the thread waits for a notification before it looks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(500);
 /// After how many steps without a notification the connection is probed: one that is half open says nothing.
 const PROBE_STEPS: u32 = 20;
@@ -58,7 +58,7 @@ impl Watch for Listener {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct ListenThread {
     connect: Arc<Connect>,
     listen: String,
@@ -73,7 +73,7 @@ impl ListenThread {
         while self.is_wanted.load(Ordering::Relaxed) {
             match self.connect() {
                 Ok(mut session) => {
-                    // What was enqueued while nobody listened.
+                    // Others may have enqueued while nobody listened.
                     self.nudge();
                     let _ = self.listen(&mut session);
                     self.connect.pace().broke();

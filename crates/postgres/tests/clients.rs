@@ -1,4 +1,4 @@
-//! Other clients: `psql`, an asynchronous library, a transaction of the caller; and notifications.
+//! Other clients: `psql`, an asynchronous library, transactions; and notifications.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use scheduler_store::{End, Finish, Finished, JobFilter, JobState, NewJob, Store}
 
 use crate::support::{builder, client, enqueue, id, open, poll_of, server, uuid};
 
-/// What the table refuses, and what gets in.
+/// Damage that the table refuses, and damage that gets in.
 const DAMAGE: [(&str, bool); 9] = [
     ("state = 'sleeping'", false),
     ("attempt = -1", false),

@@ -68,7 +68,7 @@ fn the_file_of_authorities_may_have_blanks_in_its_path() {
     }
 }
 
-/// What a process of its own says that connects to this address, where these files are the authorities of the system.
+/// The output of a process that connects to this address, where these files are the authorities of the system.
 fn said_by_another(address: &str, file: &Path, folder: &Path) -> String {
     let mut command = Command::new(env::current_exe().expect("this program"));
     command.args(["--exact", "encryption::connects_for_another_test", "--nocapture"]);

@@ -1,4 +1,4 @@
-//! Rows that another transaction has locked, and values that the server refuses, keep nothing else back.
+//! Locked rows and refused values keep nothing else back.
 
 use std::time::{Duration, Instant};
 

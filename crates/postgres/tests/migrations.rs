@@ -1,4 +1,4 @@
-//! How the tables are made, and when they are refused.
+//! Tables that are made, and tables that are refused.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! What a claim costs, and what of it a crash may undo.
+//! The cost of claims, and the claims that a crash undoes.
 
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
@@ -37,7 +37,7 @@ fn poll(schema: &str, queues: &str) -> String {
     )
 }
 
-/// A store with so many jobs of the task `a` in the queue `default`, of which no poll may look at more than a few.
+/// A store with so many jobs of the task `a` in the queue `default`. A poll may look at no more than a few of them.
 fn crowded(client: &mut Client, store: &Postgres, change: impl Fn(NewJob) -> NewJob) {
     open(store, 1);
     // The plans of the first connection are made while the table is empty.
@@ -65,7 +65,7 @@ fn jobs_of_queues_that_are_not_served_are_not_walked() {
             let looked = pages(&mut client, &poll(store.schema(), queues));
             assert!(looked < 200, "case {number}: {looked} pages for the queues {queues}");
         }
-        // What is served is still found, in its order, and when the next one is due.
+        // A served job is still found, in its order, with the time of the next one.
         let queue = "mail".to_owned();
         let mail = |job, when, on_lost, priority| NewJob {
             queue: queue.clone(),
@@ -105,7 +105,7 @@ fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
         };
         let job = |number: u64| {
             let task = ["a", "a", "a", "b", "c", "d", "e", "f"][draw(8) as usize];
-            // What is due first is of one task and one queue.
+            // The first due jobs are of one task and one queue.
             let (first, at) = (draw(2) == 0, draw(1_000) as i64);
             NewJob {
                 queue: ["mail", "default", "slow"][if first { 0 } else { draw(3) as usize }]
@@ -133,7 +133,7 @@ fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
     }
 }
 
-/// What a poll takes of jobs that are due.
+/// The jobs that a poll takes of those that are due.
 fn expected(jobs: &[NewJob], poll: &Poll) -> Vec<JobId> {
     let is_served = |job: &&NewJob| {
         let queues = poll.queues.as_ref();

@@ -1,5 +1,7 @@
-//! Two connections that race, step by step: what random requests, one after the other, cannot find. Each rule stands beside
-//! the statement that breaks it, which has to fail here.
+//! Two connections that race, step by step.
+//!
+//! Random requests, one after the other, cannot find these faults. Each rule stands beside the statement that breaks it,
+//! which has to fail here.
 
 use std::thread;
 

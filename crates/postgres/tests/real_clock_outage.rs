@@ -21,7 +21,7 @@ fn through(proxy: &Proxy) -> Builder {
     Postgres::builder(&url).schema(crate::support::schema())
 }
 
-/// How long a test waits for what happens, on however slow a machine.
+/// The longest wait of a test, on however slow a machine.
 const CAP: Duration = Duration::from_secs(60);
 
 fn send(store: &Postgres, number: u128) -> Result<(), StoreError> {
@@ -62,7 +62,7 @@ fn what_was_accepted_survives_a_crash_of_the_server_and_calls_succeed_again() {
         }
         (accepted, failed)
     });
-    // Waits until the writer has been told this so many times.
+    // Waits until the writer has met this so many times.
     let await_told = |is_accepted: bool, count: usize| {
         let mut answers = std::iter::from_fn(|| told.recv_timeout(CAP).ok());
         let seen = answers.by_ref().filter(|answer| *answer == is_accepted).take(count).count();

@@ -1,4 +1,4 @@
-//! A server for all tests, and a store in a schema of its own for each.
+//! A server for all tests, and a schema for each.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};

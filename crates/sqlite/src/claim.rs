@@ -170,7 +170,7 @@ mod tests {
     use crate::schema::{self, MIGRATIONS};
     use crate::tables::Tables;
 
-    /// What costs nothing by these plans: jobs of other tasks, and those that are due later.
+    /// By these plans, jobs of other tasks and jobs that are due later cost nothing.
     #[test]
     fn each_statement_is_a_range_of_one_index() {
         let db = rusqlite::Connection::open_in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! The clocks of a store: the wall clock, and one that counts from the start of the machine.
+//! The wall clock, and one that counts from the machine's start.
 //!
 //! Times of jobs and ticks are by the wall clock, which all processes of a host share. Leases are by the other: it cannot be
 //! set, runs on while the machine sleeps, and its identity changes when the machine starts again, so that all leases
@@ -17,7 +17,7 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
     /// The time since the start of the machine, sleep included. The processes of the machine agree about it.
     fn since_boot(&self) -> Duration;
 
-    /// What is different after each start of the machine.
+    /// An identity that differs after each start of the machine.
     fn boot_id(&self) -> String;
 }
 

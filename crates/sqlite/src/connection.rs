@@ -1,7 +1,5 @@
 //! The connections of a process: one that writes, and some that read.
 //!
-//! # What this file is for
-//!
 //! A call becomes one transaction here. It waits for other threads and other processes until its deadline, so that no caller
 //! ever gets the error that the database is locked while there is time. After an error that may have left a connection
 //! in doubt, it is dropped, and the next call opens another.
@@ -21,7 +19,7 @@ use crate::tables::Tables;
 use crate::tx::Tx;
 use crate::volume::{self, FileId};
 
-/// What a program may choose.
+/// The options of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) path: PathBuf,
@@ -32,13 +30,13 @@ pub(crate) struct Settings {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// How many statements a connection keeps prepared: all that there are.
+/// The number of statements that a connection keeps prepared: all that there are.
 const STATEMENTS: usize = 128;
 
-/// How many connections for reading are kept.
+/// The number of connections for reading that are kept.
 const READERS: usize = 4;
 
-/// How many damaged rows that cannot be put right are remembered, so that each is reported once.
+/// The number of damaged rows that cannot be put right and are remembered, so that each is reported once.
 const REPORTED_MAX: usize = 10_000;
 
 #[derive(Debug)]
@@ -54,7 +52,7 @@ pub(crate) struct Shared {
     file: Mutex<Option<(FileId, Duration)>>,
 }
 
-/// How often a process looks whether the file is still the one that it has opened.
+/// The time between two looks whether the file is still the one that was opened.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]

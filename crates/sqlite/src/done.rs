@@ -1,4 +1,4 @@
-//! Finished jobs: a row of the table for those that one transaction has ended.
+//! Finished jobs: one row for those that one transaction has ended.
 
 use rusqlite::{Row, params};
 use scheduler_store::{
@@ -236,7 +236,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
     Some(JobRow { seq: 0, job, key_until, is_exclusive: is(4), faults: Vec::new() })
 }
 
-/// How many columns may be as in the job before.
+/// The number of columns that may repeat the job before.
 const REPEATED: usize = 7;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Why a store could not be opened, and why SQLite did not do what it was asked.
+//! The errors of opening a store, and those of SQLite.
 
 use std::error::Error;
 use std::fmt;
@@ -77,7 +77,7 @@ pub(crate) fn check_version(number: i32, text: &'static str) -> Result<(), OpenE
     if number < OLDEST { Err(OpenError::OldSqlite(text)) } else { Ok(()) }
 }
 
-/// What a user reads of an error of SQLite.
+/// An error of SQLite as a user reads it.
 pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
     StoreError::Unavailable(format!("SQLite: {error}"))
 }
@@ -102,7 +102,7 @@ pub(crate) fn is_broken(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What is said of a schema that this version does not understand.
+/// The text for a schema that this version does not understand.
 pub(crate) fn newer_schema(min_reader: i64, own: i64) -> String {
     format!(
         "the tables were changed by a newer version of this library: they need version {min_reader} or later, and this is \

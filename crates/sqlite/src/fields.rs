@@ -9,13 +9,13 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use scheduler_store::{Fence, StoreTime, Uuid};
 
-/// What two counters of people's making may be: as `int4` of PostgreSQL.
+/// The range of counters that people may set: `int4` of PostgreSQL.
 pub(crate) const COUNT: RangeInclusive<i64> = 0..=0x7FFF_FFFF;
 
 /// A 32-bit number.
 pub(crate) const NUMBER: RangeInclusive<i64> = 0..=0xFFFF_FFFF;
 
-/// How much of a wrong text is shown.
+/// The number of characters of a wrong text that are shown.
 const SHOWN: usize = 80;
 
 /// The columns of a row, and what is wrong with them.

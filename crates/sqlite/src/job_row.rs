@@ -39,7 +39,7 @@ pub(crate) struct JobRow {
     pub(crate) key_until: KeyUntil,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(crate) is_exclusive: bool,
-    /// What was wrong with it: the job has values in their place that can be.
+    /// The faults of the row: the job has possible values in their place.
     pub(crate) faults: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl JobRow {
         Ok(row.job)
     }
 
-    /// What is wrong with the row.
+    /// The faults of the row as one text.
     pub(crate) fn damage(&self) -> Option<String> {
         (!self.faults.is_empty()).then(|| format!("damaged: {}", self.faults.join(", ")))
     }

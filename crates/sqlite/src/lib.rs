@@ -1,14 +1,14 @@
-//! Durable jobs in a SQLite file: for one host, and several processes on it.
+//! Durable jobs in a SQLite file, for the processes of one host.
 //!
 //! You want [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/) with the feature `sqlite`, which has this store as
 //! `scheduler::store::Sqlite`.
 //!
-//! # What this crate is for
+//! # The store
 //!
 //! [`Sqlite`] is a [`Store`](scheduler_store::Store): it answers as [`Model`](scheduler_store::Model) does, and what it has
 //! accepted survives the process and, unless configured otherwise, a loss of power.
 //!
-//! # How it works
+//! # Transactions
 //!
 //! Each request is one transaction. SQLite lets one connection write at a time; a process has one that writes, for which
 //! its threads queue, and some that read a snapshot meanwhile. Requests of other processes are waited for until the
@@ -25,10 +25,8 @@
 //! Besides `jobs.db` there are `jobs.db-wal` and `jobs.db-shm`, which belong to it: copy a store with SQLite's own
 //! backup, or while no process has it open. Network file systems are refused.
 //
-// # What it must never do
-//
-// Join text into a statement, except for the prefix of the tables. Answer from memory what another process may have
-// changed. Stop because a row is damaged.
+// No text is joined into a statement, except for the prefix of the tables. No answer comes from memory that another process
+// may have made stale. A damaged row stops nothing.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod claim;

@@ -42,7 +42,7 @@ impl Tx<'_> {
         Ok(polled)
     }
 
-    /// What lost statements may have left (R12, R19).
+    /// Repairs the schedules that lost statements may have left (R12, R19).
     fn repair(&self) -> rusqlite::Result<()> {
         let names = self.all(
             "SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_repair \

@@ -191,8 +191,8 @@ impl Tx<'_> {
         Ok(self.first(sql, params![name], read)?.and_then(Result::ok))
     }
 
-    /// Changes what is kept of a schedule, which may be nothing; told is whether it is busy. A damaged row is replaced by a new
-    /// one.
+    /// Changes the row of a schedule, which may be none. The flag is true if the schedule is busy. A damaged row is
+    /// replaced by a new one.
     pub(crate) fn on_row<R>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The tables, and how they came to be.
+//! The tables and their migrations.
 //!
 //! Migrations are numbered. Those that are missing are executed in one transaction under the lock of the file, so that of
 //! several processes that start at once one makes the tables. `min_reader` is the oldest version of this list that
@@ -215,7 +215,7 @@ pub(crate) fn versions(db: &Connection, tables: &Tables) -> rusqlite::Result<Opt
     db.query_row(&select, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// What migrating came to.
+/// The result of a migration.
 pub(crate) enum Migrated {
     Yes,
     /// The tables need a program of this version.

@@ -21,10 +21,10 @@ use crate::tables::Tables;
 use crate::volume;
 use crate::watch::FileWatch;
 
-/// How long a request waits for the lock of the file that has no end of its own.
+/// The longest wait for the lock of the file, of a request that does not expire.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What survives a loss of power.
+/// The transactions that survive a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Synchronous {
     /// Everything that was accepted: each transaction waits for the disk.
@@ -110,25 +110,26 @@ impl Sqlite {
 }
 
 impl Builder {
-    /// What survives a loss of power.
+    /// The transactions that survive a loss of power.
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// What the names of all tables and indexes begin with: `scheduler_` by default.
+    /// The prefix of the names of all tables and indexes: `scheduler_` by default.
     pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
-    /// How long a request waits at most while others write: 30 seconds by default. One that expires earlier waits until then.
+    /// The longest wait of a request while others write: 30 seconds by default. One that expires earlier waits until
+    /// then.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// How many pages the file may have at most.
+    /// The greatest number of pages of the file.
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);
         self

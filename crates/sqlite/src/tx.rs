@@ -1,4 +1,4 @@
-//! A transaction: the connection, the instant, and the fences that it gives out.
+//! A transaction: the connection, its instant, and its fences.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

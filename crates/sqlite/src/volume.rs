@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// What tells a file from another one of the same name.
+/// The identity of a file among others of the same name.
 pub(crate) type FileId = (u64, u64);
 
 /// The file behind a name, and how many names it has; none if there is no file, or the system does not tell.

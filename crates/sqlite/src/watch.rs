@@ -8,8 +8,8 @@ use scheduler_store::{StoreError, Watch};
 use crate::clock::{Deadline, sleep};
 use crate::connection::Shared;
 
-/// How often the file is looked at: under 1 % of one core. It stays so while nothing happens: a longer wait would be the latency
-/// of the first job after it.
+/// The time between two looks at the file: under 1 % of one core. It stays so while nothing happens: a longer wait
+/// would be the latency of the first job after it.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// Looks whether another connection has written.

@@ -1,4 +1,4 @@
-//! Random requests, answered by the store as by the model: more of them, when asked for.
+//! More random requests, answered as by the model.
 //!
 //! `TEST_DIFFERENTIAL_STEPS` says how many, in sequences of 500; `TEST_DIFFERENTIAL_SEED` where to begin.
 

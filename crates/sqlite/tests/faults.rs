@@ -1,4 +1,4 @@
-//! What disks, other programs and older versions do to a file.
+//! Damage by disks, other programs and older versions.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn schema(db: &rusqlite::Connection) -> Vec<String> {
     names.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Each is damaged in one way; the good ones run, and the damaged are seen, parked and told of once.
+/// Each is damaged in one way; the good ones run, and the damaged are seen, parked and reported once.
 #[test]
 fn damaged_rows_are_parked_and_the_good_ones_run() {
     const DAMAGES: [&str; 12] = [
@@ -82,7 +82,7 @@ fn a_running_job_whose_row_is_damaged_can_be_finished() {
     assert_eq!(answer, [Finished::Stored(JobState::Parked)]);
 }
 
-/// A damaged schedule is told of once, left out of lists, and made anew by a registration.
+/// A damaged schedule is reported once, left out of lists, and made anew by a registration.
 #[test]
 fn a_damaged_schedule_is_left_alone_and_told_of_once() {
     let test = TestSqlite::fresh();

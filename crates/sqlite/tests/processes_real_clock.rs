@@ -1,4 +1,4 @@
-//! Several processes on one file, by the real clock: this program starts itself again, with a part to play.
+//! Several processes on one file: this program starts itself again.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -18,7 +18,7 @@ const PART: &str = "TEST_SQLITE_PART";
 const FILE: &str = "TEST_SQLITE_FILE";
 const NUMBER: &str = "TEST_SQLITE_NUMBER";
 
-/// What a process that was started by a test does. It is no test by itself.
+/// The part of a process that a test has started. It is no test by itself.
 #[test]
 fn a_part_of_another_test() {
     let Ok(part) = std::env::var(PART) else { return };

@@ -1,4 +1,4 @@
-//! How many jobs a second: run by hand, as its figures are of one machine.
+//! The speed of the store, measured by hand on one machine.
 //!
 //! ```sh
 //! cargo test --release -p scheduler-sqlite --test sqlite speed -- --ignored --nocapture

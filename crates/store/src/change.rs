@@ -1,10 +1,10 @@
-//! How registrations and commands change a schedule, in every store.
+//! Ticks, registrations and commands change a schedule, in every store.
 
 use crate::request::{Command, Commanded, Fire, Fired, OnBusy, RegisteredSchedule, Registration};
 use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
-/// How a store goes on with a [`Fire`].
+/// The next step of a store after a [`Fire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FireStep {
     /// The request is answered.

@@ -1,4 +1,4 @@
-//! What every store can keep, checked before anything is sent.
+//! Checks that every store can keep a request, before anything is sent.
 
 use crate::error::Refusal;
 use crate::job::NewJob;
@@ -6,9 +6,9 @@ use crate::request::Command;
 use crate::schedule::Definition;
 use crate::text::TEXT_MAX;
 
-/// How long the name of a task, a queue or a schedule, or a key, may be, in bytes.
+/// The greatest length of the name of a task, a queue or a schedule, and of a key, in bytes.
 pub const NAME_MAX: usize = 250;
-/// How long a payload may be, in bytes.
+/// The greatest length of a payload, in bytes.
 pub const PAYLOAD_MAX: usize = 16 << 20;
 
 impl NewJob {

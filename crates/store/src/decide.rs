@@ -1,4 +1,4 @@
-//! How requests change a job, in every store.
+//! Claims, ends and losses change a job, in every store.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use crate::text::storable;
 use crate::time::StoreTime;
 
 impl Poll {
-    /// How many jobs may be claimed of a task, all kinds and queues together.
+    /// The number of jobs of a task that may be claimed, all kinds and queues together.
     #[must_use]
     pub fn room(&self, task: &str) -> u32 {
         let rooms = self.tasks.iter().rev().find(|room| &*room.task == task);
         rooms.map_or(0, |room| room.room)
     }
 
-    /// How many jobs may be claimed of one task and one kind, whatever else is claimed. A store reads no more of the jobs
-    /// of one task, queue, priority and kind.
+    /// The number of jobs of one task and one kind that may be claimed, whatever else is claimed. A store reads no more
+    /// of the jobs of one task, queue, priority and kind.
     #[must_use]
     pub fn line_limit(&self, task: &str, is_abandon: bool, is_lost: bool) -> u32 {
         let abandon = if is_abandon { self.abandon_limit } else { u32::MAX };

@@ -25,7 +25,7 @@ pub enum Refusal {
     Unstorable {
         /// The name of the field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The request came after its `not_after`.

@@ -1,4 +1,4 @@
-//! Jobs: what is enqueued, and what a store keeps of it.
+//! Jobs: as they are enqueued, and as a store keeps them.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub enum KeyUntil {
     Start,
 }
 
-/// What happens to a job whose key another unfinished job of the task has.
+/// The rule for a job whose key another unfinished job of the task has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
     /// The other one stays as it is, and this one is not accepted.
@@ -55,7 +55,7 @@ pub struct Key {
     pub text: String,
     /// Until when it keeps others out.
     pub until: KeyUntil,
-    /// What happens to the job if another has the key.
+    /// The rule if another job has the key.
     pub on_conflict: OnConflict,
 }
 
@@ -78,7 +78,7 @@ pub struct NewJob {
     pub key: Option<Key>,
     /// After how many attempts it is parked; at least 1.
     pub max_attempts: u32,
-    /// What becomes of it if its process dies.
+    /// The rule if its process dies.
     pub on_lost: OnLost,
     /// True if it may have been sent before: then a store looks for it among finished jobs, too (R3).
     pub is_resent: bool,
@@ -106,7 +106,7 @@ impl NewJob {
     }
 }
 
-/// What a store answers for one enqueued job.
+/// The answer of a store for one enqueued job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
     /// The store keeps it: now, or since it was sent before with the same identity.
@@ -175,15 +175,15 @@ pub struct StoredJob {
     pub state: JobState,
     /// When it is due, or was when it was claimed.
     pub run_at: StoreTime,
-    /// How often it was claimed, without the claims that were given back.
+    /// The number of claims, without those that were given back.
     pub attempt: u32,
-    /// How often a session died that had it.
+    /// The number of sessions that died while they had it.
     pub lost: u32,
-    /// How often its payload could not be decoded since it last ran.
+    /// The number of times that its payload could not be decoded since it last ran.
     pub undecoded: u32,
     /// After how many attempts it is parked.
     pub max_attempts: u32,
-    /// What becomes of it if its process dies.
+    /// The rule if its process dies.
     pub on_lost: OnLost,
     /// The fence of its last change of hands; 0 before the first.
     pub fence: Fence,
@@ -210,7 +210,7 @@ pub struct Origin {
     pub schedule: String,
     /// The tick; none for a run by hand.
     pub tick: Option<StoreTime>,
-    /// How many ticks before this one were missed and not run.
+    /// The number of ticks before this one that were missed and not run.
     pub missed: u64,
 }
 

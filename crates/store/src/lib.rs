@@ -1,9 +1,9 @@
-//! Where durable jobs are kept: the contract of a store.
+//! The contract of a store of durable jobs.
 //!
 //! Internal to [`scheduler-rs`](https://docs.rs/scheduler-rs/latest/scheduler/): any release may change anything here. You want
 //! that crate with the feature `sqlite` or `postgres`. A store of your own implements [`Store`] of exactly this version.
 //!
-//! # What this crate is for
+//! # The contract
 //!
 //! A [`Store`] keeps *jobs*, *schedules* and *sessions* for all processes that use it. A **session** is the life of one
 //! process; it lives as long as its **lease** is renewed, and is dead for ever once that has run out. A **schedule** is a
@@ -13,9 +13,7 @@
 //!
 //! [`Model`] is the contract as a program, in memory. Each store answers as it does: the tests in `tests/store-conformance` compare them.
 //!
-//! # What it must never do
-//!
-//! Read a clock, start a thread, know SQL or the facade. A payload is bytes here.
+//! This crate reads no clock, starts no thread, and knows neither SQL nor the facade. A payload is bytes here.
 //!
 //! # States
 //!

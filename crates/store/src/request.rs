@@ -1,4 +1,4 @@
-//! What a process asks a store, and what the store answers.
+//! The requests of a process to a store, and the answers.
 //!
 //! Requests and answers are plain data, so that a simulated network can delay, drop and repeat them. Each writing request
 //! has a `not_after`: a store that executes it later changes nothing and answers [`Refusal::TooLate`] (R2).
@@ -20,11 +20,11 @@ pub struct Open {
     pub id: SessionId,
     /// The session of this process that it replaces, which ends in the same transaction.
     pub replaces: Option<SessionId>,
-    /// What people call the process, such as `web-1`. It identifies nothing.
+    /// The name of the process for people, such as `web-1`. It identifies nothing.
     pub label: String,
     /// The build of the process, for people.
     pub build: String,
-    /// How long the session lives after each renewal.
+    /// The life of the session after each renewal.
     pub lease: Duration,
     /// When the request expires.
     pub not_after: StoreTime,
@@ -42,7 +42,7 @@ pub struct Opened {
 pub struct Renew {
     /// The session.
     pub session: SessionId,
-    /// How long it lives from now.
+    /// The life of the session from now.
     pub lease: Duration,
     /// When the request expires.
     pub not_after: StoreTime,
@@ -59,7 +59,7 @@ pub struct Lease {
     pub has_run_out: bool,
 }
 
-/// Whether a lease was renewed.
+/// The answer to a [`Renew`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renewed {
     /// The store's clock.
@@ -71,8 +71,8 @@ pub struct Renewed {
 /// Ends a session none of whose runs is without an outcome: gives back what it still holds, then deletes it, in one
 /// transaction (R7).
 ///
-/// What it still holds never began: it was claimed by a request that was given up. Those jobs are ready again, and the
-/// claim does not count as an attempt.
+/// Its jobs never began: they were claimed by a request that was given up. They are ready again, and the claim does not
+/// count as an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Close {
     /// The session.
@@ -94,7 +94,7 @@ pub struct Register {
     pub not_after: StoreTime,
 }
 
-/// What became of a registered schedule.
+/// The outcome for a registered schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registration {
     /// It is new.
@@ -121,9 +121,9 @@ pub struct Registered {
 /// A schedule that was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisteredSchedule {
-    /// What became of it.
+    /// The outcome.
     pub outcome: Registration,
-    /// What the store has of it now.
+    /// The schedule as the store now keeps it.
     pub schedule: StoredSchedule,
 }
 
@@ -132,7 +132,7 @@ pub struct RegisteredSchedule {
 pub struct TaskRoom {
     /// The name.
     pub task: Arc<str>,
-    /// How many jobs of it may be claimed now.
+    /// The number of its jobs that may be claimed now.
     pub room: u32,
 }
 
@@ -148,13 +148,13 @@ pub struct Poll {
     pub tasks: Arc<[TaskRoom]>,
     /// The queues that the process serves; none for all.
     pub queues: Option<Arc<[Arc<str>]>>,
-    /// How many jobs to claim at most. They are taken in the order of priority, due time, identity: see
+    /// The greatest number of jobs to claim. They are taken in the order of priority, due time, identity: see
     /// [`choose`](Self::choose).
     pub limit: u32,
-    /// How many of them may be [`OnLost::Abandon`](crate::OnLost::Abandon): no more than begin at once.
+    /// The greatest number of them that are [`OnLost::Abandon`](crate::OnLost::Abandon): no more than begin at once.
     pub abandon_limit: u32,
-    /// How many of them may have been lost before: one at most, so that a job that kills its process takes no others
-    /// with it (R14).
+    /// The greatest number of them that were lost before: one at most, so that a job that kills its process takes no
+    /// others with it (R14).
     pub lost_limit: u32,
     /// True to also return the leases of all other sessions.
     pub with_leases: bool,
@@ -162,7 +162,7 @@ pub struct Poll {
     pub not_after: StoreTime,
 }
 
-/// How many bytes of payload one poll claims at most; one job at least.
+/// The bytes of payload that one poll claims at most; one job at least.
 pub const CLAIM_BYTES_MAX: usize = 4 << 20;
 
 /// The answer to a [`Poll`].
@@ -204,11 +204,11 @@ pub struct DueSchedule {
 pub struct Damage {
     /// Which row.
     pub row: String,
-    /// What is wrong with it, and what was done.
+    /// The fault, and the remedy.
     pub reason: String,
 }
 
-/// What happens to a tick that fires while a job of the schedule is unfinished.
+/// The rule for a tick that fires while a job of the schedule is unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnBusy {
     /// The cursor moves, and the tick is counted as skipped.
@@ -240,7 +240,7 @@ pub struct Fire {
     pub next: Next,
     /// The tick that becomes a job; none if only the cursor moves.
     pub job: Option<TickJob>,
-    /// What happens to the tick if the schedule is busy.
+    /// The rule for the tick if the schedule is busy.
     pub on_busy: OnBusy,
     /// Ticks that are skipped with it.
     pub skips: Skips,
@@ -261,7 +261,7 @@ impl Fire {
     }
 }
 
-/// What became of a [`Fire`].
+/// The answer to a [`Fire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// The cursor has moved, and the tick, if there was one, is a job. The job is here if it was claimed.
@@ -283,7 +283,7 @@ pub enum Fired {
     Locked,
 }
 
-/// How a claimed job goes on.
+/// The end of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The attempt succeeded.
@@ -336,11 +336,11 @@ pub struct Finish {
     pub session: SessionId,
     /// The job and the fence of the claim.
     pub held: Held,
-    /// How it goes on.
+    /// The end.
     pub end: End,
 }
 
-/// What became of a [`Finish`].
+/// The answer to a [`Finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finished {
     /// It is stored, and the job has this state. A failed job whose cancellation was requested is cancelled.
@@ -381,7 +381,7 @@ pub fn reap_wait(job: JobId, reap: &Reap) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// What was reaped.
+/// The answer to a [`Reap`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reaped {
     /// The sessions that have ended now.
@@ -425,11 +425,11 @@ pub enum Command {
         /// The identity of the job.
         job: JobId,
     },
-    /// Replaces the rule of a schedule from now on, or restores that of the code.
+    /// Replaces the rule of a schedule from now on, or restores the one in the code.
     Reschedule {
         /// The schedule.
         schedule: String,
-        /// The rule; none for that of the code.
+        /// The rule; none for the one in the code.
         rule: Option<Rule>,
     },
     /// Makes a dynamic schedule, or changes it.
@@ -459,7 +459,7 @@ pub enum Command {
     },
 }
 
-/// What became of a [`Command`].
+/// The answer to a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commanded {
     /// It is done.
@@ -474,7 +474,7 @@ pub enum Commanded {
     InCode,
 }
 
-/// What a [`CommandAll`] does with each job.
+/// The action of a [`CommandAll`] on each job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobAction {
     /// As [`Command::Cancel`].
@@ -501,11 +501,11 @@ impl JobAction {
 /// filter says when it happens to it. Where it is not possible for a job, the others are not kept from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAll {
-    /// What is done.
+    /// The action.
     pub action: JobAction,
     /// The jobs.
     pub filter: JobFilter,
-    /// How many jobs are selected at most.
+    /// The greatest number of selected jobs.
     pub limit: u32,
     /// When the request expires.
     pub not_after: StoreTime,
@@ -520,7 +520,7 @@ impl CommandAll {
     }
 }
 
-/// What became of a [`CommandAll`].
+/// The answer to a [`CommandAll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandedAll {
     /// With how many jobs it was done.
@@ -532,15 +532,16 @@ pub struct CommandedAll {
 /// Deletes jobs that have ended long ago, and dynamic schedules that are over for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
-    /// How long jobs are kept that are done or cancelled.
+    /// The time for which done and cancelled jobs are kept.
     pub keep_done: Duration,
-    /// How long jobs are kept that are parked.
+    /// The time for which parked jobs are kept.
     pub keep_parked: Duration,
-    /// How long dynamic schedules are kept that are over, after their last tick: [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
+    /// The time for which dynamic schedules that are over are kept after their last tick:
+    /// [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
     pub keep_over: Duration,
-    /// How many parked jobs, and how many schedules, are deleted at most: those that ended first. Jobs that are done or
-    /// cancelled are deleted in the order in which they ended, until so many or more are deleted: those that ended at the same
-    /// instant go together.
+    /// The greatest number of parked jobs, and of schedules, that are deleted: those that ended first. Jobs that are
+    /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
+    /// ended at the same instant go together.
     pub limit: u32,
     /// When the request expires.
     pub not_after: StoreTime,
@@ -563,7 +564,7 @@ pub struct JobFilter {
     pub after: Option<JobId>,
 }
 
-/// How many jobs of a task are in a queue.
+/// The number of jobs of a task in a queue, by state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Depth {
     /// The queue.
@@ -578,7 +579,7 @@ pub struct Depth {
     pub running: u64,
     /// Jobs that are parked.
     pub parked: u64,
-    /// How long the oldest job that is due has waited.
+    /// The time for which the oldest due job has waited.
     pub oldest: Option<Duration>,
 }
 
@@ -587,7 +588,7 @@ pub struct Depth {
 pub struct SessionInfo {
     /// Its identity.
     pub id: SessionId,
-    /// What people call the process.
+    /// The name of the process for people.
     pub label: String,
     /// The build of the process.
     pub build: String,

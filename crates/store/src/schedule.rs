@@ -16,7 +16,7 @@ use crate::time::{StoreTime, micros};
 /// not fire: it may have fired before.
 pub const OVER_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How the next tick follows from the cursor.
+/// The way from the cursor to the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timing {
     /// A process computes it from the rule, as for cron.
@@ -46,7 +46,7 @@ pub enum Timing {
 pub struct Rule {
     /// The text. Two rules are the same if their texts are.
     pub text: String,
-    /// How the next tick follows from the cursor.
+    /// The way from the cursor to the next tick.
     pub timing: Timing,
 }
 
@@ -95,11 +95,11 @@ pub struct Definition {
     /// The version of the code and the time zone data that compute its ticks. If it changes, the next tick is computed
     /// again from the cursor (R16).
     pub calculator: String,
-    /// What happens to a tick that comes while a job is unfinished.
+    /// The rule for a tick that comes while a job is unfinished.
     pub overlap: Overlap,
     /// After how many attempts its jobs are parked.
     pub max_attempts: u32,
-    /// What becomes of its jobs if their process dies.
+    /// The rule for its jobs if their process dies.
     pub on_lost: OnLost,
     /// True if it was made while the program runs, and any process that knows the task may fire it; false if it stands in
     /// the code, and only processes with the same code fire it.
@@ -149,7 +149,7 @@ impl Pause {
     }
 }
 
-/// How many ticks were skipped, by reason.
+/// The numbers of skipped ticks, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skips {
     /// They came while a job was unfinished.
@@ -185,7 +185,7 @@ pub struct TickJob {
     pub id: JobId,
     /// The tick.
     pub tick: StoreTime,
-    /// How many ticks before this one were missed and are not run.
+    /// The number of ticks before this one that were missed and are not run.
     pub missed: u64,
     /// When the job is due: the tick plus jitter.
     pub run_at: StoreTime,
@@ -209,7 +209,7 @@ pub enum Next {
 pub struct StoredSchedule {
     /// As it was last registered.
     pub definition: Definition,
-    /// A rule that replaces that of the definition, set by hand.
+    /// A rule set by hand, in place of the one in the definition.
     pub override_rule: Option<Rule>,
     /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
     /// pause.
@@ -218,11 +218,11 @@ pub struct StoredSchedule {
     pub anchor: Option<StoreTime>,
     /// When it fires next.
     pub next: Next,
-    /// How many ticks have become jobs.
+    /// The number of ticks that have become jobs.
     pub fired: u64,
     /// The last tick that became a job.
     pub last_fired: Option<StoreTime>,
-    /// How many ticks were skipped.
+    /// The numbers of skipped ticks.
     pub skips: Skips,
     /// The last pause.
     pub pause: Option<Pause>,

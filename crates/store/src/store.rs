@@ -23,7 +23,7 @@ use crate::time::StoreTime;
 /// The conformance suite holds a store against this contract, and [`Model`](crate::Model) is the
 /// contract as a program: any sequence of calls has the same answers on each store.
 pub trait Store: Send + Sync + fmt::Debug + 'static {
-    /// What people call the store, without passwords.
+    /// The name of the store for people, without passwords.
     fn describe(&self) -> String;
 
     /// Opens a session, and ends the one that it replaces. Opening a session that is open does nothing.
@@ -145,7 +145,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// The store does not answer.
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError>;
 
-    /// How many unfinished and parked jobs there are, by queue and task.
+    /// The numbers of unfinished and parked jobs, by queue and task.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Texts for people, as every store can keep them.
 
-/// How long the text of an error or a reason may be, in bytes; longer ones are cut.
+/// The greatest length of the text of an error or a reason, in bytes; longer ones are cut.
 pub const TEXT_MAX: usize = 16 << 10;
 
 /// A text for people as every store can keep it: cut to [`TEXT_MAX`], with NUL replaced.

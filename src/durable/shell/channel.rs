@@ -1,4 +1,4 @@
-//! What a thread of the shell is to ask the store next, and until when it may take.
+//! The requests that a thread of the shell sends, and their deadlines.
 
 use std::sync::{Arc, PoisonError};
 
@@ -8,8 +8,8 @@ use scheduler_node::{Request, RequestId, Tick};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// How many threads of a channel may hang in a call at once. The call of one more is waited for; then the node makes no
-/// progress, and its lease ends (R20).
+/// The greatest number of threads of a channel that hang in a call at once. The call of one more is waited for; then
+/// the node makes no progress, and its lease ends (R20).
 const HANGING_MAX: u32 = 3;
 
 /// Requests on their way to a thread. INVARIANT: the node has at most one in flight for each channel.

@@ -21,7 +21,7 @@ use crate::run::one_shot::{OneShot, block_on};
 use crate::run::task::Retry;
 use crate::sync::{Mutex, MutexGuard};
 
-/// What a shell is made of.
+/// The parts of a shell.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) client: Client,

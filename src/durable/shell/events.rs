@@ -1,4 +1,4 @@
-//! What the node reports, as events of the scheduler.
+//! The reports of the node, as events of the scheduler.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,7 @@
-//! What surrounds the node of this process: its threads, its clock, the runs of its jobs.
+//! The threads and the clock of this process's node, and its runs.
 //!
-//! # What this room is for
-//!
-//! The [node](scheduler_node::Node) decides; a [`Shell`] does. It gives the node what happened, asks the store what the node
-//! wants to know, starts claimed jobs as runs of tasks, and reports events.
+//! The [node](scheduler_node::Node) decides; a [`Shell`] does. It passes inputs to the node, sends the node's requests to the
+//! store, starts claimed jobs as runs of tasks, and reports events.
 //!
 //! ```text
 //! scheduler-node    steps the node when its time has come
@@ -12,12 +10,8 @@
 //! scheduler-watch   waits for changes by other processes, if the store can report them
 //! ```
 //!
-//! # What it must never do
-//!
-//! Decide anything about jobs. Perform an effect under the lock of the node: a run that begins asks the node under the
-//! lock of its task, so the lock of the node is always the last one.
-//!
-//! # States
+//! It decides nothing about jobs, and performs no effect under the lock of the node: a run that begins asks the node under
+//! the lock of its task, so the lock of the node is always the last one.
 //!
 //! A request that is not answered at its deadline is given up, and the node takes it for one whose answer is lost: another
 //! thread asks on, and the one that hangs ends with its call.

@@ -1,4 +1,4 @@
-//! A store whose calls hang, with the threads of a shell and a clock that the test moves.
+//! A store whose calls hang, and a clock that the test moves.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -20,7 +20,7 @@ use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 struct Hang {
     does: AtomicBool,
     calls: AtomicU64,
-    /// How many of them have hung.
+    /// The number of calls that have hung.
     count: AtomicU64,
     is_released: Mutex<bool>,
     released: Condvar,
@@ -93,7 +93,7 @@ impl Stage {
         panic!("it was not heard, but {all:?}");
     }
 
-    /// Moves time once all threads are at rest: those of the node and of the lease, and that of the store unless it hangs.
+    /// Moves time once all threads are at rest: the node's, the lease's, and the store's unless it hangs.
     fn advance(&self, by: Duration) {
         let replaced = || self.shell.outgoing(Channel::Store).thread();
         let hangs = || self.hang.count.load(SeqCst) > replaced();

@@ -1,4 +1,4 @@
-//! The timer of a simulated node: the simulation makes the step for which a real node has a thread.
+//! The timer of a simulated node, in place of a thread.
 
 use std::sync::{Arc, Weak};
 
@@ -6,7 +6,7 @@ use scheduler_core::{
     Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualWorkers,
 };
 
-/// What the timer steps.
+/// A shell that the timer steps.
 pub(super) trait Tend: Send + Sync {
     /// Steps the node if its time has come.
     fn tend(&self);

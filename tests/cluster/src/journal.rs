@@ -1,4 +1,4 @@
-//! What a process ran: one line when a run begins, one when it ends, one for each event that a test checks.
+//! The journal of a process: runs and events, line by line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ pub enum Line {
         attempt: u32,
         /// The fence.
         fence: u64,
-        /// How many ticks before it were missed.
+        /// The number of ticks before it that were missed.
         missed: u64,
     },
     /// A run ends.
@@ -46,19 +46,19 @@ pub enum Line {
         job: String,
         /// The fence.
         fence: u64,
-        /// How.
+        /// The end.
         outcome: Outcome,
     },
     /// Something else that a test looks for: an event, or an identity that was enqueued.
     Note {
-        /// What it is.
+        /// The kind.
         kind: String,
         /// Its details, without spaces.
         text: String,
     },
 }
 
-/// How a run ended, as its body saw it.
+/// The end of a run, as its body saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It returned.
@@ -84,7 +84,7 @@ pub struct Run {
     pub attempt: u32,
     /// The fence.
     pub fence: u64,
-    /// How many ticks before it were missed.
+    /// The number of ticks before it that were missed.
     pub missed: u64,
     /// When it began, by the clock since boot.
     pub began: i64,

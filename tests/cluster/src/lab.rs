@@ -23,7 +23,7 @@ pub struct Lab {
     program: PathBuf,
 }
 
-/// What stands between schema and port in the address of a store in PostgreSQL.
+/// The text between schema and port in the address of a store in PostgreSQL.
 const HOST: &str = ":postgres://test@127.0.0.1:";
 
 /// The server of all tests of a test program. It ends with the process.
@@ -31,7 +31,7 @@ static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
 
 impl Lab {
     /// A lab with a SQLite file, or with a schema of a PostgreSQL server if `TEST_CLUSTER_STORE` is `postgres`.
-    /// `program` is the path of the program `node`. None where PostgreSQL is wanted and missing, which is said aloud.
+    /// `program` is the path of the program `node`. None where PostgreSQL is wanted and missing, with a message.
     #[must_use]
     pub fn new(program: &str) -> Option<Self> {
         if !Self::is_postgres() {
@@ -41,7 +41,7 @@ impl Lab {
         Some(Self::postgres(program, &server.url()))
     }
 
-    /// A lab with PostgreSQL, for what only a server can show. None, which is said aloud, if the tests use SQLite.
+    /// A lab with PostgreSQL, for faults that only a server has. None, with a message, if the tests use SQLite.
     #[must_use]
     pub fn on_postgres(program: &str) -> Option<Self> {
         if !Self::is_postgres() {
@@ -322,7 +322,7 @@ pub fn is_full() -> bool {
     std::env::var_os("TEST_CLUSTER_FULL").is_some()
 }
 
-/// A length: that of the contract, or a shorter one.
+/// A length from the contract, or a shorter one.
 #[must_use]
 pub fn length(full: u64, brief: u64) -> Duration {
     Duration::from_secs(if is_full() { full } else { brief })

@@ -1,4 +1,4 @@
-//! Real processes that share a store, and what a test needs to check them.
+//! Real processes that share a store, and their journals.
 //!
 //! Each process is the program `node`, which writes what it runs to a journal of its own. A test starts processes in a
 //! [`Lab`], kills, stops and continues them, and reads the journals and the store, never by what a process says of

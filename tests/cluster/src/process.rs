@@ -67,7 +67,7 @@ impl ProcessBuilder {
 }
 
 impl Process {
-    /// What the process is called.
+    /// The name of the process.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
@@ -124,7 +124,7 @@ impl Process {
         number(12) + number(13)
     }
 
-    /// How many threads it has.
+    /// The number of its threads.
     ///
     /// # Panics
     ///
@@ -135,7 +135,7 @@ impl Process {
         tasks.expect("the process runs").count()
     }
 
-    /// What it has printed.
+    /// Its output.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What keeps others out, keys of jobs and names of schedules, is a text; and who holds a job is a session and a fence.
+//! Locks by keys and names, and claims by session and fence.
 
 use cluster::{Lab, is_full};
 use scheduler_store::{
@@ -89,7 +89,7 @@ fn f_lk2_names_that_look_alike_are_different() {
     stored.sort();
     names.sort();
     assert_eq!(stored, names, "each is a schedule of its own, byte for byte");
-    // What differs after the last byte that is kept is refused.
+    // Texts that could be told apart only after the last byte that is kept are refused.
     for text in ["x".repeat(251), String::new()] {
         let request = Enqueue { jobs: vec![keyed(&text)], not_after: END };
         assert!(store.enqueue(&request).is_err(), "{} bytes", text.len());

@@ -1,5 +1,6 @@
-//! The contract of durable jobs with real processes. One program, so that its tests, which wait most of the time, wait
-//! together: `--test-threads=8`.
+//! The contract of durable jobs with real processes.
+//!
+//! It is one program, so that its tests, which wait most of the time, wait together: `--test-threads=8`.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 mod locks;

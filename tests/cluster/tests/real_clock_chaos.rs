@@ -1,5 +1,7 @@
-//! Random kills, freezes, failures of the network and restarts of the database over four processes, twenty schedules
-//! and a stream of jobs, checked by the journals and the store. By hand: `ci/durable.sh chaos 1800`.
+//! Random faults, checked by the journals and the store.
+//!
+//! There are kills, freezes, failures of the network and restarts of the database, over four processes, twenty schedules and
+//! a stream of jobs. By hand: `ci/durable.sh chaos 1800`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -29,7 +31,7 @@ impl Draws {
     }
 }
 
-/// What is done to the cluster.
+/// The faults of the cluster.
 struct Chaos {
     lab: Lab,
     server: Option<Server>,

@@ -1,4 +1,6 @@
-//! Old and new builds side by side: newer tables, and the way back. What a changed schedule does is D19.
+//! Old and new builds side by side: newer tables, and back.
+//!
+//! Changed schedules are in D19.
 
 use cluster::{Lab, eventually, pass, runs};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Durable jobs in real processes: rows of the contract, each a test named after it.
+//! Durable jobs in real processes, a test for each row of the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn immediate(connection: &mut Connection) -> Transaction<'_> {
     connection.transaction_with_behavior(behavior).expect("a transaction")
 }
 
-/// For the tests of `enqueue_in`: its body is that of the program `node`.
+/// For the tests of `enqueue_in`: the program `node` has the body.
 #[job(name = "work")]
 fn work(#[payload] _: BTreeMap<String, u64>) {}
 

@@ -1,4 +1,4 @@
-//! The store goes away and comes back: its file is locked, or its server stops.
+//! Outages of the store: its file is locked, or its server stops.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::{
     LIMIT, assert_accepted_have_run, await_accepted, await_runs, each_second, skipped,
 };
 
-/// What both stores have to show, while an outage of this length takes place.
+/// Checks both stores, while an outage of this length takes place.
 fn outlive(lab: &Lab, all: &mut [Process; 2], time: Duration, outage: impl FnOnce()) {
     await_runs(&[&all[0], &all[1]], 30);
     lab.enqueue("work", r#"{"ms": 5000}"#, 1);

@@ -39,7 +39,7 @@ fn a_node_behind_a_black_hole_loses_its_job_by_its_lease_and_goes_on_after_heali
     let taken_at = boot_micros();
     let end = eventually(LIMIT, "the run of the lonely one ends", || lonely.runs()[0].end);
     assert_eq!(end.1, Outcome::Stopped);
-    // What it wants to store, and all that it had sent, comes late.
+    // Its outcomes, and all that it had sent, come late.
     proxy.heal();
     eventually(LIMIT, "its late outcome is refused", || {
         lonely.notes("finish_refused").first().cloned()
@@ -79,7 +79,7 @@ fn a_half_open_connection_holds_up_a_node_no_longer_than_its_deadline() {
     assert!(by_tick(&of_all, "tick").values().all(|runs| runs.len() == 1), "{of_all:?}");
 }
 
-/// What the server has answered does not arrive: it has done what the process does not know of.
+/// The answers of the server do not arrive: it has executed requests of whose outcome the process knows nothing.
 #[test]
 fn answers_that_do_not_arrive_make_no_run_twice_and_lose_none() {
     let Some(lab) = Lab::on_postgres(NODE) else { return };

@@ -1,4 +1,4 @@
-//! A pool of connections between the processes and the server: PgBouncer in transaction mode.
+//! PgBouncer in transaction mode between the processes and the server.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Durable schedules in real processes: rows of the contract, each a test named after it.
+//! Durable schedules in real processes, a test for each row of the contract.
 
 use std::time::Duration;
 

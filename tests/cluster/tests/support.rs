@@ -1,4 +1,4 @@
-//! What several files ask of processes and stores.
+//! Questions of several files to processes and stores.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,7 @@
-//! A private PostgreSQL server for tests: its own folder, a free port of the loopback address, gone when the test process is
-//! gone, however it ended.
+//! A private PostgreSQL server for tests.
+//!
+//! It has its own folder and a free port of the loopback address, and is gone when the test process is gone, however
+//! that ended.
 //!
 //! Where there is no PostgreSQL, [`Server::start`] says so and returns none, and the test is to end. With
 //! `REQUIRE_POSTGRES=1` that is a failure: CI must not skip. `POSTGRES_BIN` names the folder of another PostgreSQL.
@@ -172,8 +174,8 @@ impl Server {
     }
 
     /// Lets the server take encrypted connections, with a certificate for this name (`IP:127.0.0.1`, `DNS:localhost`).
-    /// Returns the files of the authority that has signed it, and of another one; none if there is no `openssl`, which is said
-    /// aloud.
+    /// Returns the files of the authority that has signed it, and of another one; none, with a message, if there is no
+    /// `openssl`.
     ///
     /// # Panics
     ///
@@ -198,7 +200,7 @@ impl Server {
     }
 
     /// Starts PgBouncer in transaction mode before the server, with three connections to it. None if it is not installed,
-    /// which is said aloud. It ends with this value.
+    /// with a message. It ends with this value.
     ///
     /// # Panics
     ///
@@ -236,7 +238,7 @@ impl Drop for Server {
     }
 }
 
-/// The folder that `POSTGRES_BIN` names, or else that of the newest PostgreSQL.
+/// The folder in `POSTGRES_BIN`, or else the one of the newest PostgreSQL.
 fn programs() -> Option<PathBuf> {
     if let Some(chosen) = std::env::var_os("POSTGRES_BIN") {
         return Some(chosen.into());

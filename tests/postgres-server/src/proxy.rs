@@ -1,4 +1,4 @@
-//! A network that fails as a test wants it: between a process and a port of this machine.
+//! A network that fails as a test wants it.
 #![expect(clippy::disallowed_methods, reason = "a network is in real time, on threads of its own")]
 
 use std::io::{Read, Write};
@@ -81,7 +81,7 @@ impl Proxy {
         self.address.port()
     }
 
-    /// How many connections were asked for so far.
+    /// The number of connections so far.
     #[must_use]
     pub fn connects(&self) -> u32 {
         self.shared.connects.load(Ordering::Relaxed)

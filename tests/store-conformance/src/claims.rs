@@ -63,7 +63,7 @@ pub fn only_the_queues_of_the_process_are_served<T: TestStore>() {
     assert_eq!(given.ask().poll(&none).unwrap().jobs, []);
 }
 
-/// No more of a task than there is room for; others of lower priority take what is left.
+/// No more of a task than its room allows; others of lower priority take the rest.
 pub fn no_more_of_a_task_is_claimed_than_it_has_room<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     for number in 1..=5 {
@@ -78,7 +78,7 @@ pub fn no_more_of_a_task_is_claimed_than_it_has_room<T: TestStore>() {
     assert_eq!(numbers, [1, 2, 11, 12]);
 }
 
-/// What is due later is not claimed, and the next due time is told.
+/// A job that is due later is not claimed, and the poll returns the next due time.
 pub fn a_job_is_not_claimed_before_it_is_due<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let micro = Duration::from_micros(1);

@@ -1,20 +1,20 @@
-//! The same random sequence of requests on the model and on a store: all answers and all rows are the same.
+//! Random requests to the model and a store, with the same answers.
 
 use crate::generate::Generator;
 use crate::operation::{Contents, Operation};
 use crate::test_store::TestStore;
 use scheduler_store::{Model, StoreTime};
 
-/// How many sequences, and how long each is.
+/// The number of sequences, and the length of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Differential {
     /// The first seed.
     pub seed: u64,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u64,
-    /// How many requests for each seed.
+    /// The number of requests for each seed.
     pub steps: u32,
-    /// After how many steps all rows are compared.
+    /// The number of steps after which all rows are compared.
     pub every: u32,
 }
 
@@ -35,7 +35,7 @@ impl Differential {
             // Again, with a look at all rows after each step: the difference may be older than where it was seen.
             let (step, difference) = run_seed::<T>(seed, last + 1, 1)
                 .unwrap_or_else(|| (last, format!("{first}\n(no difference the second time)")));
-            panic!("seed {seed}, step {step}:\n{}\n{difference}", told(seed, step));
+            panic!("seed {seed}, step {step}:\n{}\n{difference}", last_requests(seed, step));
         }
     }
 }
@@ -93,8 +93,8 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
     text
 }
 
-/// The last requests of a sequence, told for people.
-fn told(seed: u64, last: u32) -> String {
+/// The last requests of a sequence with the model's answers, for people.
+fn last_requests(seed: u64, last: u32) -> String {
     const SHOWN: u32 = 30;
     let model = Model::new();
     model.set_now(START);

@@ -1,4 +1,4 @@
-//! How claims end, and what is kept of them.
+//! The ends of claims, and the rows that they leave.
 
 use crate::given::{Given, SECOND, cron, held, job};
 use crate::test_store::TestStore;
@@ -7,7 +7,7 @@ use scheduler_store::{
     NewJob, Next, OnLost, Overlap, Prune, Rule, StoredJob, Timing,
 };
 
-/// The same end twice is stored once, and told so.
+/// The same end twice is stored once, and answered so.
 pub fn r4_an_end_that_comes_twice_is_stored_once<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     given.job_of(1, "a");
@@ -85,7 +85,7 @@ pub fn a_failed_job_is_parked_after_its_last_attempt<T: TestStore>() {
     assert_eq!(given.job(job(1)).finished_at, Some(given.now));
 }
 
-/// What was no attempt does not count as one.
+/// Claims that were no attempt do not count as one.
 pub fn snoozed_and_given_back_and_undecodable_jobs_use_no_attempt<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     given.job_of(1, "a");

@@ -92,7 +92,7 @@ pub fn a_job_that_waits_is_replaced_and_a_running_one_is_not<T: TestStore>() {
     assert_eq!(given.enqueue(other), Enqueued::Kept(job(1)));
 }
 
-/// What became of the job before is not that of the job that replaces it.
+/// The history of a job is not handed on to the job that replaces it.
 pub fn a_job_that_replaces_another_begins_with_its_first_attempt<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let new = NewJob { max_attempts: 3, ..with_key(1, "a", OnConflict::Keep) };

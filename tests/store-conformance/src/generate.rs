@@ -36,7 +36,7 @@ const SESSIONS: u64 = 5;
 #[derive(Debug)]
 pub(crate) struct Generator {
     random: Random,
-    /// How many identities of jobs are in use; some are used again.
+    /// The number of identities of jobs in use; some are used again.
     jobs: u64,
     last: Option<Operation>,
 }
@@ -464,7 +464,7 @@ impl Generator {
     }
 }
 
-/// Identities whose order is not that of their making.
+/// Identities in another order than they are made.
 fn job_id(number: u64) -> JobId {
     let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     JobId::from_uuid(Uuid::from_u128(u128::from(scattered) << 64 | u128::from(number)))

@@ -1,4 +1,4 @@
-//! What tests begin with.
+//! A store with a clock, and short ways to ask it.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl<T: TestStore> Given<T> {
         job(number)
     }
 
-    /// What a poll without limits would ask.
+    /// A poll without limits.
     pub(crate) fn poll_of(&self, session: SessionId, tasks: &[&str]) -> Poll {
         let room = |task: &&str| TaskRoom { task: (*task).into(), room: 100 };
         Poll {
@@ -181,7 +181,7 @@ impl<T: TestStore> Given<T> {
         self.ask().fire(request).unwrap()
     }
 
-    /// What deletes nothing yet.
+    /// A prune that deletes nothing yet.
     pub(crate) fn prune_of(&self) -> Prune {
         let keep = Duration::from_secs(100);
         Prune {

@@ -1,4 +1,4 @@
-//! One request to a store, and its answer, as data that can be compared and printed.
+//! A request to a store, and its answer, as data.
 
 use scheduler_store::Store;
 use scheduler_store::StoreError;
@@ -35,7 +35,7 @@ pub(crate) enum Operation {
     Jobs(JobFilter, u32),
 }
 
-/// What a store has answered.
+/// The answer of a store.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     None,

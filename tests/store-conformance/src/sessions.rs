@@ -34,7 +34,7 @@ pub fn r2_a_session_that_has_lapsed_is_dead_for_ever<T: TestStore>() {
     assert_eq!(given.poll(id, &["a"]).jobs, []);
 }
 
-/// What comes after its time changes nothing, whatever it is.
+/// A request that comes after its time changes nothing, whatever it is.
 pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     given.job_of(1, "a");
@@ -71,7 +71,7 @@ pub fn r5_a_session_ends_when_it_is_replaced<T: TestStore>() {
     assert_eq!(given.finish(former, claimed.held(), End::Done), Finished::Lost);
 }
 
-/// What a session holds at its close is ready again with the attempts that it had, and the session is gone.
+/// The jobs of a session at its close are ready again with the attempts that they had, and the session is gone.
 pub fn r7_a_close_gives_back_what_never_began<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let jobs =
@@ -186,7 +186,7 @@ pub fn a_poll_shows_the_leases_of_the_others<T: TestStore>() {
     assert_eq!(given.poll(own, &[]).leases, [], "not asked for");
 }
 
-/// What people call a process is kept as every store can keep it.
+/// The name of a process is kept as every store can keep it.
 pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
     let given = Given::<T>::store();
     let open = Open {
@@ -204,7 +204,7 @@ pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
     assert_eq!((kept.id, kept.build, kept.opened_at), (open.id, open.build, given.now));
 }
 
-/// What one process has done, another one sees, and so does one that starts later.
+/// The changes by one process are seen by another, and by one that starts later.
 pub fn what_one_process_does_another_one_sees<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let job = given.job_of(1, "a");

@@ -1,4 +1,4 @@
-//! What makes a store for a test.
+//! The trait that makes a store for a test.
 
 use scheduler_store::Model;
 use scheduler_store::Store;
@@ -21,7 +21,7 @@ pub trait TestStore: Sized {
     /// Sets the clock of the store, for all handles. It is not set before the year 2000, and is the clock of leases, too.
     fn set_now(&self, now: StoreTime);
 
-    /// How many seeds the random test takes.
+    /// The number of seeds of the random test.
     #[must_use]
     fn seeds() -> u64 {
         20

@@ -1,4 +1,4 @@
-//! From the row of a schedule to the statements that decide its ticks.
+//! The statements that decide the ticks of a schedule.
 
 use scheduler_store::{DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTime, Timing};
 
@@ -248,7 +248,7 @@ impl Planner<'_> {
         Ticks { count: last.map_or(0, |_| self.sequence.count_in(from, until)), last }
     }
 
-    /// How many ticks in `(from, until]` are in the pause.
+    /// The number of ticks in `(from, until]` that are in the pause.
     fn paused(&self, from: StoreTime, until: StoreTime) -> u64 {
         let Some(pause) = self.pause else { return 0 };
         let end = pause.until.map_or(until, |end| end.before(STEP).min(until));

@@ -78,7 +78,8 @@ impl<'a> Sequence<'a> {
         Some(last)
     }
 
-    /// How many ticks are in `(from, until]`. Those of a computed rule are counted up to [`COUNTED_MAX`] and one that fires.
+    /// The number of ticks in `(from, until]`. Those of a computed rule are counted up to [`COUNTED_MAX`] and one that
+    /// fires.
     pub(crate) fn count_in(&self, from: StoreTime, until: StoreTime) -> u64 {
         if until <= from {
             return 0;
@@ -98,7 +99,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// How many ticks of a rate have come by an instant.
+/// The number of ticks of a rate that have come by an instant.
 fn passed(anchor: i64, period: i64, until: StoreTime) -> i64 {
     match until.as_micros().saturating_sub(anchor) {
         since if since < 0 => 0,

@@ -1,4 +1,4 @@
-//! The tables of `docs/policies.md`, for schedules in a store: a tick each second.
+//! The tables of `docs/policies.md`, with a tick each second.
 
 use std::time::Duration;
 

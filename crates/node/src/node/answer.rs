@@ -1,4 +1,4 @@
-//! What a node does with an answer, and with none.
+//! The reaction of a node to an answer, and to none.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ impl Node {
             }
             return;
         }
-        // What is refused for another reason will be refused again: people have to know, and time has to pass.
+        // Another refusal comes again: people have to know, and time has to pass.
         self.backoff.failed(false, now, &mut self.rng);
         if matches!(flight.what, Request::Register(_)) {
             self.is_registered = true;

@@ -1,4 +1,4 @@
-//! What a node asks the store next.
+//! The next request of a node to the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::request::{Channel, Request, RequestId};
 use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
-/// How many claims are ended with one request.
+/// The greatest number of claims that one request ends.
 const FINISHES: usize = 1_000;
 
 impl Node {
@@ -58,7 +58,8 @@ impl Node {
         }
     }
 
-    /// What is left of the last session comes first: an open ends it, and with it what was not stored (R4).
+    /// The ends of the last session's claims come first: an open ends that session, and with it all that was not stored
+    /// (R4).
     fn without_session(&mut self, now: Tick) -> Option<Request> {
         match self.finish_request() {
             Some(finish) => Some(finish),
@@ -123,7 +124,7 @@ impl Node {
         None
     }
 
-    /// What still runs may be cancelled, which a poll reports. It claims nothing.
+    /// A run may still be cancelled, which a poll reports. It claims nothing.
     fn request_of_the_stop(
         &mut self,
         session: SessionId,

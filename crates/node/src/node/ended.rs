@@ -39,7 +39,7 @@ impl Node {
 
     pub(super) fn run_ended(&mut self, held: Held, end: End, now: Tick) {
         let Some(job) = self.claims.remove(held, now) else { return };
-        // What follows a job of a schedule that this process has not seen is not known.
+        // A schedule that this process has not seen may have something due after its job.
         let follows = |schedule: &String| *self.has_follow_up.get(schedule).unwrap_or(&true);
         self.is_followed |= job.schedule.as_ref().is_some_and(follows);
         // As for a job that another process takes over (R14).

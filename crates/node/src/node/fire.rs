@@ -19,7 +19,7 @@ use crate::tick::Tick;
 /// With so many ticks a request is full; the others have to wait for the next one.
 const FIRES: usize = 100;
 
-/// How long a node that was beaten waits before it looks again.
+/// The wait of a node that was beaten before it looks again.
 const LOST_RACE_DELAY: Duration = Duration::from_millis(10);
 
 impl Node {
@@ -67,7 +67,7 @@ impl Node {
         self.config.definitions.iter().find(|own| own.name == schedule)
     }
 
-    /// The statements for all schedules of which something is to be decided.
+    /// The statements for all schedules that have something to decide.
     pub(super) fn fire_request(
         &mut self,
         session: SessionId,
@@ -89,7 +89,7 @@ impl Node {
                 |plan| matches!(plan.next, Next::At(at) if plan.tick.is_some() && at <= store_now),
             );
             if plans.is_empty() || is_behind {
-                // What is due next waits for the end of a job.
+                // The next tick waits for the end of a job.
                 self.has_follow_up.insert(due.schedule.definition.name.clone(), true);
             }
             for plan in plans {
@@ -104,7 +104,7 @@ impl Node {
         (!fires.is_empty()).then(|| Request::Fire(fires.into()))
     }
 
-    /// What a node without R16 or R17 believes.
+    /// The belief of a node without R16 or R17.
     fn mistake(&self, due: &mut DueSchedule) {
         if !self.config.safeguards.hold(Safeguard::R17) {
             due.schedule.override_rule = None;

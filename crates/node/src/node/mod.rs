@@ -1,15 +1,8 @@
 //! The node: one process among those that share a store.
 //!
-//! # What this room is for
-//!
 //! [`Node`] decides what this process asks the store, which jobs it starts, and when it must stop believing in its own
-//! session. It is a state machine: [`Node::step`] takes an input and an instant, and leaves effects in a list.
-//!
-//! # What it must never do
-//!
-//! Read a clock, wait, take a lock, send anything itself. Draw random numbers other than from its seed.
-//!
-//! # States
+//! session. It is a state machine: [`Node::step`] takes an input and an instant, and leaves effects in a list. It reads
+//! no clock, waits for nothing, takes no lock, sends nothing itself, and draws random numbers from its seed only.
 //!
 //! ```text
 //! session:  none -> opening -> open -> lost -> opening …     (each open has a new identity)

@@ -1,4 +1,4 @@
-//! What a node knows.
+//! The state of a node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Node {
     pub(super) locked: Vec<Finish>,
     /// A claim whose answer is unknown may be executed until then (R1).
     pub(super) uncertain_until: Option<StoreTime>,
-    /// Schedules of which something is to be decided.
+    /// Schedules that have something to decide.
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) has_follow_up: BTreeMap<String, bool>,
@@ -61,7 +61,7 @@ pub struct Node {
     pub(super) wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
     pub(super) wants_lost: bool,
-    /// The tasks of which more jobs may be due, but no more could be claimed, by their indexes.
+    /// The tasks that may have more due jobs than could be claimed, by their indexes.
     pub(super) saturated_tasks: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
     pub(super) is_nudged: bool,
@@ -187,7 +187,7 @@ impl Node {
         self.clock.latest(now).map(|latest| latest.after(self.config.answer_limit))
     }
 
-    /// How many runs are in progress.
+    /// The number of runs in progress.
     #[must_use]
     pub fn runs(&self) -> u32 {
         self.claims.begun()

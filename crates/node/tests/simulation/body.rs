@@ -1,4 +1,4 @@
-//! What a simulated job does.
+//! The body of a simulated job.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use scheduler_node::Rng;
 pub(crate) const WORK: &str = "work";
 pub(crate) const POISON: &str = "poison";
 
-/// What one run does.
+/// The body of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) lasts: Duration,
-    /// How it ends; none if it kills its process.
+    /// The end; none if the run kills its process.
     pub(crate) end: Option<End>,
     /// True if it stops when it is asked to, because it is lost or cancelled.
     pub(crate) listens: bool,

@@ -1,4 +1,4 @@
-//! What each event does.
+//! The effect of each event.
 
 use scheduler_store::{Command, End, Held, Store, StoreTime};
 
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// What reaches a process that is frozen reaches it when it thaws; what was meant for a former life is lost.
+    /// A message to a process that is frozen reaches it when it thaws; one that was meant for a former life is lost.
     fn awake<T>(
         &mut self,
         process: usize,

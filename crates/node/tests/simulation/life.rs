@@ -13,7 +13,7 @@ use crate::world::{MILLI, SECOND, Wanted, Wish, World};
 use scheduler_node::Rng;
 use scheduler_node::Safeguards;
 
-/// What a life did.
+/// The figures of a life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
     /// Statements sent to the store.
@@ -22,16 +22,16 @@ pub(crate) struct Figures {
     pub(crate) runs: u64,
     /// Sessions that were lost.
     pub(crate) losses: u64,
-    /// How long it lasted, by true time.
+    /// Its length, by true time.
     pub(crate) lasted: Duration,
 }
 
-/// What is wrong with a life.
+/// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The seed that shows it again.
     pub(crate) seed: u64,
-    /// What is wrong.
+    /// The promise, and the breach.
     pub(crate) what: String,
 }
 

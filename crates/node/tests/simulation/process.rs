@@ -14,7 +14,7 @@ use scheduler_node::Tick;
 /// A process that a supervisor starts again when it has died.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// How often it was started.
+    /// The number of starts.
     pub(crate) life: u64,
     /// None while it is down.
     pub(crate) node: Option<Node>,
@@ -26,7 +26,7 @@ pub(crate) struct Process {
     /// True if the thread of the store hangs.
     pub(crate) is_hung: bool,
     pub(crate) is_other_build: bool,
-    /// How fast its clock is, in millionths more than true time.
+    /// The drift of its clock, in millionths more than true time.
     drift: i64,
     offset: u64,
 }

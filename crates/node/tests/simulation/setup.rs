@@ -1,4 +1,4 @@
-//! What a life is like: drawn from its seed.
+//! The conditions of a life, drawn from its seed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! All states of small worlds: two nodes, a schedule, a job, one crash, one message that is late.
+//! All states of small worlds.
+//!
+//! A world has two nodes, a schedule, a job, one crash, and one message that is late.
 //!
 //! Where lives draw what happens, here everything that can happen is tried: in which order the store executes what was
 //! sent at the same time, when runs end, which message is late and until when, who crashes and when. A state that was seen
@@ -44,7 +46,7 @@ struct Small {
     state: State,
     messages: Vec<Message>,
     runs: Vec<(usize, StoredJob)>,
-    /// How many crashes and late messages are left.
+    /// The crashes and late messages that are left.
     crashes: u32,
     late: u32,
     /// The jobs whose outcome was stored.
@@ -64,7 +66,7 @@ struct Message {
     is_given_up: bool,
 }
 
-/// What can happen next.
+/// An event that can come next.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     Execute(usize),

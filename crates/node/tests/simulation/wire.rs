@@ -1,4 +1,4 @@
-//! What travels between processes, people and the store.
+//! The messages between processes, people and the store.
 
 use scheduler_store::{Command, Commanded, Enqueue, Enqueued, StoreError, StoreTime};
 
@@ -21,7 +21,7 @@ pub(crate) struct Message {
     pub(crate) what: What,
 }
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Node(Request),
@@ -29,7 +29,7 @@ pub(crate) enum What {
     Command(Command, StoreTime),
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Node(Result<Answer, StoreError>),
@@ -37,7 +37,7 @@ pub(crate) enum Reply {
     Command(Result<Commanded, StoreError>),
 }
 
-/// What happens at an instant of true time.
+/// An event at an instant of true time.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// A message reaches the store.
@@ -50,7 +50,7 @@ pub(crate) enum Event {
     Wake { process: usize, life: u64, channel: Channel },
     /// A run ends.
     RunEnds { process: usize, life: u64, run: usize },
-    /// A process fails, or is told something.
+    /// A process fails, or gets a signal.
     Process(usize, Happening),
     /// A client wants something, or wants it still.
     Wish(usize),
@@ -66,7 +66,7 @@ pub(crate) enum Event {
     Look,
 }
 
-/// What happens to a process.
+/// An event in the life of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
     Start,

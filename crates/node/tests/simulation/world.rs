@@ -21,7 +21,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 /// A thousandth of it.
 pub(crate) const MILLI: u64 = 1_000_000;
 
-/// What a client wants: until it has an answer, it asks again.
+/// A wish of a client: until it has an answer, it asks again.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) what: Wanted,
@@ -216,7 +216,7 @@ impl World {
         let patience = self.setup.lease / 4;
         let wish = &mut self.wishes[index];
         let first = *wish.first_sent.get_or_insert(self.now);
-        // What is asked again later than that may arrive when the job was pruned (R2).
+        // A request that is sent again later than that may arrive when the job was pruned (R2).
         let last = u64::try_from(patience.as_nanos()).unwrap_or(0);
         if wish.is_done || self.now - first > last {
             return;

@@ -1,4 +1,4 @@
-//! What the tests of this folder share: a folder that goes away, a clock that is moved by hand, a store with both.
+//! A store in a temporary folder, with a clock moved by hand.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};

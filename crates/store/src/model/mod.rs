@@ -1,13 +1,8 @@
 //! The contract as a program, in memory.
 //!
-//! # What this room is for
-//!
-//! [`Model`] is the store of tests and simulations, and what the other stores are compared with. Each request is executed
-//! under one lock, at one instant of its clock.
-//!
-//! # What it must never do
-//!
-//! Be fast at the price of being plain. Read a clock of its own: the caller sets it, or gives one.
+//! [`Model`] is the store of tests and simulations, and the reference for the other stores. Each request is executed
+//! under one lock, at one instant of its clock. It is plain rather than fast, and reads no clock of its own: the caller
+//! sets it, or gives one.
 
 mod claim;
 mod commands;

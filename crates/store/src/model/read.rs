@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Queries: jobs by filter, and depths.
 
 use std::collections::BTreeMap;
 

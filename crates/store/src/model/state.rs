@@ -1,4 +1,4 @@
-//! What the model stores.
+//! The contents of the model.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct SessionRow {
     pub(super) build: String,
     pub(super) opened_at: StoreTime,
     pub(super) lease_until: StoreTime,
-    /// How often it was renewed: the mark of its lease.
+    /// The number of renewals: the mark of its lease.
     pub(super) renewals: i64,
 }
 
@@ -98,7 +98,7 @@ impl State {
         true
     }
 
-    /// Changes what is kept of a schedule, which may be nothing; told is whether it is busy.
+    /// Changes the row of a schedule, which may be none. The flag is true if the schedule is busy.
     pub(super) fn on_row<R>(
         &mut self,
         schedule: &str,

@@ -1,4 +1,4 @@
-//! A process of a cluster, as a test wants it: schedules and jobs whose runs are journalled.
+//! A process of a cluster, whose schedules and jobs write a journal.
 #![expect(clippy::needless_pass_by_value, reason = "a job owns its arguments")]
 
 use std::fs::OpenOptions;
@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 static JOURNAL: OnceLock<Journal> = OnceLock::new();
 static REGISTER: OnceLock<PathBuf> = OnceLock::new();
 
-/// What a job is to do.
+/// The instructions of a job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Work {
-    /// How long it takes.
+    /// Its length.
     ms: u64,
     /// It fails in attempts up to this one.
     fail: u32,

@@ -1,4 +1,4 @@
-//! What the checker remembers.
+//! The memory of the checker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -55,7 +55,7 @@ pub(super) struct SessionFacts {
     pub(super) ended: Option<Ended>,
 }
 
-/// How a session has ended in the store.
+/// The way in which a session has ended in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Closed,
@@ -74,9 +74,9 @@ pub(super) struct JobFacts {
     pub(super) is_deleted: bool,
     pub(super) was_retried: bool,
     pub(super) is_of_tick: bool,
-    /// How many runs began.
+    /// The number of runs that began.
     pub(super) begun: u32,
-    /// How many of them ended so that they were no attempt.
+    /// The number of them whose end made them no attempt.
     pub(super) uncounted: u32,
     /// True if its counts may have begun anew.
     pub(super) was_reset: bool,
@@ -103,11 +103,11 @@ pub(super) struct RunFacts {
 #[derive(Debug, Default)]
 pub(super) struct LifeFacts {
     pub(super) life: u64,
-    /// What was asked and has no answer yet: when, by its clock, and for which session.
+    /// The requests without an answer yet: when each was sent, by its clock, and for which session.
     pub(super) asked: BTreeMap<RequestId, Asked>,
     /// When the last statements were sent, by true time.
     pub(super) recent: Vec<u64>,
-    /// How often threads looked by themselves, and since when that is counted.
+    /// The number of looks that threads took by themselves, and since when they are counted.
     pub(super) wakes: usize,
     pub(super) woken_since: u64,
 }

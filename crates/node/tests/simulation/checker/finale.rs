@@ -1,4 +1,4 @@
-//! What has to be true at the end.
+//! The promises that hold at the end.
 
 use std::time::Duration;
 

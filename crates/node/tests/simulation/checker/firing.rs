@@ -40,7 +40,7 @@ impl Checker {
         }
     }
 
-    /// What lies between the cursors is decided: as many ticks as the rule has there.
+    /// All ticks between the cursors are decided: as many as the rule has there.
     fn ticks_are_decided(
         &mut self,
         fire: &Fire,

@@ -1,12 +1,7 @@
 //! Judges a life by what was asked, answered and run.
 //!
-//! # What this room is for
-//!
-//! [`Checker`] hears all requests, answers and runs of a life, and says which promise was broken.
-//!
-//! # What it must never do
-//!
-//! Know how a node keeps the promises: it knows the contract of a store, and what users are promised.
+//! [`Checker`] hears all requests, answers and runs of a life, and says which promise was broken. It knows the contract
+//! of a store and the promises to users, but not the way in which a node keeps them.
 
 mod facts;
 mod finale;

@@ -5,7 +5,7 @@ use scheduler_store::{End, OnLost, StoredJob};
 use super::facts::{Checker, Ended, RunFacts, short};
 use scheduler_node::Tick;
 
-/// What may only be claimed if it begins at once begins within this, by true time.
+/// A job that may be claimed only to begin at once begins within this, by true time.
 const AT_ONCE: u64 = 50_000_000;
 
 impl Checker {

@@ -1,4 +1,4 @@
-//! What each statement may do.
+//! The allowed effects of each statement.
 
 use std::collections::BTreeMap;
 

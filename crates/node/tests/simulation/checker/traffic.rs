@@ -1,4 +1,4 @@
-//! What processes ask and are answered, and when they are up.
+//! The requests and answers of processes, and their lives.
 
 use std::time::Duration;
 

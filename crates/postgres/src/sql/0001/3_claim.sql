@@ -14,7 +14,8 @@ create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.lin
   where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues))
 $$;
 
--- How many jobs a poll may take of each of several lines, as `Poll::choose` of the library counts them. It locks nothing.
+-- The number of jobs that a poll may take of each of several lines, as `Poll::choose` of the library counts them. It
+-- locks nothing.
 create function {s}.shares(
   p_now timestamptz, p_lines {s}.line[], p_sizes bigint[], p_rooms bigint[], p_limit bigint, p_abandon bigint, p_lost bigint)
 returns bigint[] language plpgsql volatile as $$

@@ -30,7 +30,7 @@ begin
   raise exception 'the schedule changed too often' using errcode = '40001';
 end $$;
 
--- Locks the row of an unfinished or parked job, after that of its schedule, and returns it.
+-- Locks the row of an unfinished or parked job, after the row of its schedule, and returns it.
 create function {s}.lock_job(p_job uuid) returns {s}.job language plpgsql volatile as $$
 declare
   v {s}.job;
@@ -228,7 +228,7 @@ begin
   end if;
 end $$;
 
--- How many jobs wait, run and are parked: each state is read from an index of its own.
+-- The numbers of jobs that wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
 returns table (
   queue text, task text, due bigint, later bigint, running bigint, parked bigint, oldest timestamptz, now timestamptz)
