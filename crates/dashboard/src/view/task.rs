@@ -122,20 +122,23 @@ fn last(app: &App, run: &RunRecord, task: &TaskSnapshot) -> LastRun {
     }
 }
 
-/// The last runs in short, the latest last: for a sparkline.
-fn recent(app: &App, task: &TaskSnapshot) -> Recent {
+/// The runs that are kept, the latest last: the first letters of their outcomes, and the times that they took.
+fn kept_runs(app: &App, task: &TaskSnapshot) -> Vec<(char, Duration)> {
     let short = |outcome: &str| outcome.chars().next().unwrap_or('?');
     let log = app.recorder.with(task.name(), |log| {
-        let skipped = log.runs.len().saturating_sub(RECENT_MAX);
-        let runs = log.runs.iter().skip(skipped);
-        runs.map(|run| (short(run.outcome.name()), run.took())).collect::<Vec<_>>()
+        log.runs.iter().map(|run| (short(run.outcome.name()), run.took())).collect::<Vec<_>>()
     });
-    let runs = log.filter(|log| log.len() >= task.last_runs.len()).unwrap_or_else(|| {
+    log.filter(|log| log.len() >= task.last_runs.len()).unwrap_or_else(|| {
         let runs = task.last_runs.iter().rev();
         runs.map(|run| (short(run.outcome.name()), run.took)).collect()
-    });
-    let (outcomes, took_ms) =
-        runs.into_iter().map(|(outcome, took)| (outcome, millis(took))).unzip();
+    })
+}
+
+fn recent(app: &App, task: &TaskSnapshot) -> Recent {
+    let runs = kept_runs(app, task);
+    let skipped = runs.len().saturating_sub(RECENT_MAX);
+    let runs = runs.into_iter().skip(skipped);
+    let (outcomes, took_ms) = runs.map(|(outcome, took)| (outcome, millis(took))).unzip();
     Recent { outcomes, took_ms }
 }
 
@@ -159,13 +162,7 @@ fn counters(task: &TaskSnapshot) -> Counters {
 
 /// The time that the runs that are kept took: the median, the 95th percentile, the longest.
 fn durations(app: &App, task: &TaskSnapshot) -> Option<Durations> {
-    let log = app
-        .recorder
-        .with(task.name(), |log| log.runs.iter().map(|run| run.took()).collect::<Vec<Duration>>());
-    let mut took = log.unwrap_or_default();
-    if took.len() < task.last_runs.len() {
-        took = task.last_runs.iter().map(|run| run.took).collect();
-    }
+    let mut took: Vec<Duration> = kept_runs(app, task).into_iter().map(|(_, took)| took).collect();
     took.sort_unstable();
     let longest = *took.last()?;
     let at = |part: usize| millis(took[(took.len() * part / 100).min(took.len() - 1)]);

@@ -26,11 +26,11 @@ const PREVIEWED: usize = 5;
 
 /// An action on a task.
 #[derive(Clone)]
-enum Act {
+pub(super) enum Act {
     Run,
     Pause(Pause),
     Resume,
-    /// Asks the runs in progress to stop.
+    /// Asks the runs in progress here to stop, and leaves the task.
     Cancel,
     Enable,
     Reschedule(Schedule),
@@ -87,42 +87,6 @@ impl Act {
             Self::Cancel | Self::Enable => Ok(()),
         }
     }
-}
-
-/// `POST /tasks/{name}/run`
-pub(crate) async fn run(
-    app: State<Arc<App>>,
-    name: Path<String>,
-    by: Extension<Caller>,
-) -> Accepted<Task> {
-    done(app, name, by, Act::Run).await
-}
-
-/// `POST /tasks/{name}/resume`
-pub(crate) async fn resume(
-    app: State<Arc<App>>,
-    name: Path<String>,
-    by: Extension<Caller>,
-) -> Accepted<Task> {
-    done(app, name, by, Act::Resume).await
-}
-
-/// `POST /tasks/{name}/cancel`: the runs in progress here, not the task.
-pub(crate) async fn cancel(
-    app: State<Arc<App>>,
-    name: Path<String>,
-    by: Extension<Caller>,
-) -> Accepted<Task> {
-    done(app, name, by, Act::Cancel).await
-}
-
-/// `POST /tasks/{name}/enable`
-pub(crate) async fn enable(
-    app: State<Arc<App>>,
-    name: Path<String>,
-    by: Extension<Caller>,
-) -> Accepted<Task> {
-    done(app, name, by, Act::Enable).await
 }
 
 /// `POST /tasks/{name}/pause`
@@ -233,8 +197,8 @@ pub(crate) async fn resume_many(
     many(&app, by, tasks, Act::Resume).await
 }
 
-/// Does something to a task; answers with its row.
-async fn done(
+/// `POST /tasks/{name}/run` and the like: does something to a task, and answers with its row.
+pub(super) async fn done(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Extension(by): Extension<Caller>,

@@ -59,41 +59,15 @@ pub(super) const DELETE: Act = Act {
     is_possible: |state| state != JobState::Running,
 };
 
-/// `POST /jobs:retry`
-pub(crate) async fn retry(
-    app: State<Arc<App>>,
-    by: Extension<Caller>,
-    body: Bytes,
-) -> Answer<ChangedJobs> {
-    many(app, by, &body, RETRY).await
-}
-
-/// `POST /jobs:cancel`
-pub(crate) async fn cancel(
-    app: State<Arc<App>>,
-    by: Extension<Caller>,
-    body: Bytes,
-) -> Answer<ChangedJobs> {
-    many(app, by, &body, CANCEL).await
-}
-
-/// `POST /jobs:delete`
-pub(crate) async fn delete(
-    app: State<Arc<App>>,
-    by: Extension<Caller>,
-    body: Bytes,
-) -> Answer<ChangedJobs> {
-    many(app, by, &body, DELETE).await
-}
-
-async fn many(
+/// `POST /jobs:retry` and the like
+pub(super) async fn many(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    body: &Bytes,
+    body: Bytes,
     act: Act,
 ) -> Answer<ChangedJobs> {
     let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
-    let body: Body = serde_json::from_slice(body).map_err(wrong)?;
+    let body: Body = serde_json::from_slice(&body).map_err(wrong)?;
     let by = By { app: Arc::clone(&app), caller, act };
     match (body.ids, body.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {

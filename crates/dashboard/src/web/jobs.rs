@@ -10,7 +10,7 @@ use scheduler::{Jobs, JobsError};
 use scheduler_api::{Job, Nodes, Queues};
 
 use super::api::{Accepted, Answer};
-use super::bulk::{Act, CANCEL, DELETE, RETRY};
+use super::bulk::Act;
 use super::guard::Caller;
 use super::search::{SearchQuery, id};
 use crate::app::{App, What};
@@ -73,35 +73,8 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
 
-/// `POST /jobs/{id}/retry`
-pub(crate) async fn retry(
-    app: State<Arc<App>>,
-    id: Path<String>,
-    caller: Extension<Caller>,
-) -> Accepted<Job> {
-    act(app, id, caller, RETRY).await
-}
-
-/// `POST /jobs/{id}/cancel`
-pub(crate) async fn cancel(
-    app: State<Arc<App>>,
-    id: Path<String>,
-    caller: Extension<Caller>,
-) -> Accepted<Job> {
-    act(app, id, caller, CANCEL).await
-}
-
-/// `POST /jobs/{id}/delete`
-pub(crate) async fn delete(
-    app: State<Arc<App>>,
-    id: Path<String>,
-    caller: Extension<Caller>,
-) -> Accepted<Job> {
-    act(app, id, caller, DELETE).await
-}
-
-/// Does something to a job; answers with the job as it is then, or with `isDeleted`.
-async fn act(
+/// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.
+pub(super) async fn act(
     State(app): State<Arc<App>>,
     Path(text): Path<String>,
     Extension(caller): Extension<Caller>,

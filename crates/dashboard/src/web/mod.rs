@@ -31,8 +31,9 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 
+use self::actions::Act;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -49,22 +50,22 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/tasks/{name}", get(api::task))
         .route("/tasks/{name}/runs", get(api::task_runs))
         .route("/tasks/{name}/next", get(api::task_next))
-        .route("/tasks/{name}/run", post(actions::run))
+        .route("/tasks/{name}/run", on_task(Act::Run))
         .route("/tasks/{name}/pause", post(actions::pause))
-        .route("/tasks/{name}/resume", post(actions::resume))
-        .route("/tasks/{name}/cancel", post(actions::cancel))
-        .route("/tasks/{name}/enable", post(actions::enable))
+        .route("/tasks/{name}/resume", on_task(Act::Resume))
+        .route("/tasks/{name}/cancel", on_task(Act::Cancel))
+        .route("/tasks/{name}/enable", on_task(Act::Enable))
         .route("/tasks/{name}/preview", get(actions::preview))
         .route("/tasks/{name}/reschedule", post(actions::reschedule))
         .route("/jobs", get(jobs::jobs))
         .route("/jobs:errors", get(search::errors))
-        .route("/jobs:retry", post(bulk::retry))
-        .route("/jobs:cancel", post(bulk::cancel))
-        .route("/jobs:delete", post(bulk::delete))
+        .route("/jobs:retry", on_jobs(bulk::RETRY))
+        .route("/jobs:cancel", on_jobs(bulk::CANCEL))
+        .route("/jobs:delete", on_jobs(bulk::DELETE))
         .route("/jobs/{id}", get(jobs::job))
-        .route("/jobs/{id}/retry", post(jobs::retry))
-        .route("/jobs/{id}/cancel", post(jobs::cancel))
-        .route("/jobs/{id}/delete", post(jobs::delete))
+        .route("/jobs/{id}/retry", on_job(bulk::RETRY))
+        .route("/jobs/{id}/cancel", on_job(bulk::CANCEL))
+        .route("/jobs/{id}/delete", on_job(bulk::DELETE))
         .route("/queues", get(jobs::queues))
         .route("/nodes", get(jobs::nodes))
         .route("/actions", get(api::actions))
@@ -84,6 +85,18 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&app), guard::admit))
         .layer(from_fn(guard::harden))
         .with_state(app)
+}
+
+fn on_task(act: Act) -> MethodRouter<Arc<App>> {
+    post(|app, name, by| actions::done(app, name, by, act))
+}
+
+fn on_job(act: bulk::Act) -> MethodRouter<Arc<App>> {
+    post(move |app, id, by| jobs::act(app, id, by, act))
+}
+
+fn on_jobs(act: bulk::Act) -> MethodRouter<Arc<App>> {
+    post(move |app, by, body| bulk::many(app, by, body, act))
 }
 
 /// A router that is nested under `/jobs` is asked for `/jobs/` here.

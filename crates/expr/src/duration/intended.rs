@@ -89,8 +89,8 @@ fn total(parts: &[Part<'_>]) -> Option<i128> {
     }
     parts.iter().try_fold(0, |sum: i128, part| {
         // Half of one unit together with a number of the next would be guesswork.
-        let has_room = part.fraction.is_empty() || parts.len() == 1;
-        if !has_room || part.fraction.len() > FRACTION_DIGITS {
+        let is_clear = part.fraction.is_empty() || parts.len() == 1;
+        if !is_clear || part.fraction.len() > FRACTION_DIGITS {
             return None;
         }
         let scale = 10_i128.pow(part.fraction.len() as u32);
