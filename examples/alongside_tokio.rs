@@ -1,4 +1,4 @@
-//! Async tasks use Tokio as any other code of the program does, and hold no thread while they wait.
+//! Async tasks use Tokio, and hold no thread while they wait.
 //!
 //! ```sh
 //! cargo run -p examples --example alongside_tokio

@@ -1,5 +1,6 @@
-//! A web server and scheduled tasks in one program: they share state, the server shows and controls
-//! the tasks, and both stop together.
+//! A web server and scheduled tasks in one program.
+//!
+//! They share state, the server shows and controls the tasks, and both stop together.
 //!
 //! ```sh
 //! cargo run -p examples --example beside_axum

@@ -1,5 +1,6 @@
-//! Methods are scheduled, too: `#[scheduled]` on an `impl` block makes a component of its type, as a
-//! bean is in Spring.
+//! Methods are scheduled, too, as those of beans in Spring.
+//!
+//! `#[scheduled]` on an `impl` block makes a component of its type.
 //!
 //! ```sh
 //! cargo run -p examples --example components

@@ -1,10 +1,10 @@
-//! A running scheduler can be asked and told: run now, pause, resume, reschedule, add, cancel.
+//! Controls a running scheduler: run now, pause, resume, reschedule, add, cancel.
 //!
 //! ```sh
 //! cargo run -p examples --example control
 //! ```
 //!
-//! Look at what is said of the tasks after each step. `examples/beside_axum.rs` does it over HTTP.
+//! Look at the states of the tasks after each step. `examples/beside_axum.rs` does it over HTTP.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A cron expression means what the wall clock shows, also in the nights when the clocks change.
+//! Cron follows the wall clock, also when the clocks change.
 //!
 //! ```sh
 //! cargo run -p examples --example cron_and_dst

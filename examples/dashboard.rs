@@ -1,4 +1,4 @@
-//! A dashboard for a few tasks and jobs: their next and last runs, live, and buttons to run and to pause them.
+//! A live dashboard for tasks and jobs, with buttons to control them.
 //!
 //! ```sh
 //! cargo run -p examples --example dashboard

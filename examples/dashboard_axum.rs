@@ -1,4 +1,4 @@
-//! The dashboard inside a web server of the program's own, behind its own authentication.
+//! The dashboard in the program's own web server, behind its own authentication.
 //!
 //! ```sh
 //! cargo run -p examples --example dashboard_axum

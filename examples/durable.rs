@@ -1,4 +1,4 @@
-//! Jobs and schedules that survive the process: kill it, and start it again.
+//! Jobs and schedules that survive the process: kill and restart it.
 //!
 //! ```sh
 //! cargo run -p examples --example durable

@@ -1,5 +1,4 @@
-//! Explains a cron expression: what it means, when it runs next, and what changes of the clock do
-//! to it.
+//! Explains a cron expression: its meaning, next runs, and clock changes.
 //!
 //! ```text
 //! cargo run -p examples --example explain -- "0 30 2 * * *" --zone Europe/Berlin --from 2026-03-28T00:00:00Z
@@ -20,10 +19,10 @@ const USAGE: &str = "usage: explain EXPRESSION [--zone ZONE] [--from INSTANT] [-
   --from      an instant such as 2026-03-28T00:00:00Z; without it, now
   --count     how many runs are shown; without it, 10";
 
-/// How a person writes an instant with its offset.
+/// The format of an instant with its offset, for people.
 const INSTANT: &str = "%a %Y-%m-%d %H:%M:%S %:z";
 
-/// How far ahead changes of the clock are looked for.
+/// The time ahead in which changes of the clock are looked for.
 const LOOKAHEAD: TimeDelta = TimeDelta::days(2 * 366);
 
 fn main() -> ExitCode {
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is asked on the command line.
+/// The question on the command line.
 struct Question {
     expression: CronExpression,
     zone: Zone,

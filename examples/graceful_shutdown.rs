@@ -1,5 +1,6 @@
-//! The first Ctrl-C or SIGTERM starts no new runs and waits for those in progress; a second one, more
-//! than a quarter of a second later, exits at once.
+//! The first Ctrl-C or SIGTERM waits for runs in progress.
+//!
+//! No new runs start. A second signal, more than a quarter of a second later, exits at once.
 //!
 //! ```sh
 //! cargo run -p examples --example graceful_shutdown

@@ -4,7 +4,7 @@
 //! cargo run --example hello
 //! ```
 //!
-//! Look at the banner, which says when each task runs next, and at what is said of `import`, which
+//! Look at the banner, which says when each task runs next, and at the messages about `import`, which
 //! fails after four seconds. Stop it with Ctrl-C.
 
 use scheduler::scheduled;

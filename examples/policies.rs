@@ -1,4 +1,4 @@
-//! What becomes of a fire time that cannot be kept, and of a run that fails, is said by the task.
+//! Policies for late fire times and for failed runs.
 //!
 //! ```sh
 //! cargo run -p examples --example policies

@@ -1,4 +1,4 @@
-//! Tasks that block have threads of their own, so that they keep nobody else waiting.
+//! Tasks that block have threads of their own.
 //!
 //! ```sh
 //! cargo run -p examples --example pools

@@ -1,4 +1,4 @@
-//! A program to begin with: two tasks, the state they share, and their tests on a clock that is moved by hand.
+//! Two tasks, the state they share, and tests in virtual time.
 //!
 //! `cargo test -p examples --example quickstart`
 

@@ -1,4 +1,4 @@
-//! A fixed rate counts from fire time to fire time, a fixed delay from the end of a run.
+//! A rate counts from fire times, a delay from ends of runs.
 //!
 //! ```sh
 //! cargo run -p examples --example rate_and_delay

@@ -1,4 +1,4 @@
-//! A task says by its parameters what it needs, and gets what the builder manages.
+//! The parameters of a task are values that the builder manages.
 //!
 //! ```sh
 //! cargo run -p examples --example state

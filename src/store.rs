@@ -1,4 +1,4 @@
-//! Where durable schedules and jobs are kept: the types of the crate `scheduler-store`.
+//! Stores of durable schedules and jobs, from the crate `scheduler-store`.
 //!
 //! A store is given to [`Builder::store`](crate::Builder::store). [`Model`] keeps everything in memory, for tests.
 //!

@@ -1,4 +1,4 @@
-//! Contains panics that are not reported: of wakers, and of destructors of panic payloads.
+//! Contains unreported panics: of wakers, and of destructors of panic payloads.
 //!
 //! `observe/contain.rs` calls user code whose panics are reported as failures.
 

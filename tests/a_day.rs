@@ -1,6 +1,7 @@
-//! A day of a schedule, on the virtual clock: failures and retries, a pause, overruns, a full pool, a
-//! timeout, summer time, a clock that is set back, and a stop. The event log is compared with `a_day.txt`,
-//! which people can read.
+//! A day of a schedule, on the virtual clock.
+//!
+//! It has failures and retries, a pause, overruns, a full pool, a timeout, summer time, a clock that is set back, and a
+//! stop. The event log is compared with `a_day.txt`, which people can read.
 //!
 //! After a change that is meant: `UPDATE_SNAPSHOTS=1 cargo test -p tests --test annotations a_day`, and
 //! review the difference.

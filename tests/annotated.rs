@@ -1,4 +1,4 @@
-//! What `#[scheduled]` leaves in a binary: the entries of its own functions and of linked crates.
+//! The entries that `#[scheduled]` leaves in a binary and in linked crates.
 
 mod surroundings;
 

@@ -1,4 +1,4 @@
-//! The tests with annotated functions, and of what a process has once, a file for each subject.
+//! Tests with annotated functions, or of things that a process has once.
 //!
 //! # What it must never do
 //!

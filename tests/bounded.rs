@@ -1,4 +1,4 @@
-//! Schedules with an end, gates, and tasks that hang, as a program sees them.
+//! Schedules with an end, gates, and tasks that hang.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! How much a scheduler says at most: of one task of each kind, and of all tasks together.
+//! Limits of messages: of one task of each kind, and of all tasks.
 
 use scheduler::testing::*;
 use scheduler::{Attribute, Schedule};
@@ -7,7 +7,7 @@ fn sim() -> Sim {
     Sim::at("2026-01-01T00:00:00Z").pool_size(2)
 }
 
-/// How many of the messages contain some words.
+/// The number of messages that contain some words.
 fn count(sim: &Sim, words: &str) -> usize {
     sim.messages().iter().filter(|text| text.contains(words)).count()
 }

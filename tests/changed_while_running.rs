@@ -1,5 +1,7 @@
-//! Tasks that come, go and change while the scheduler runs: names that are taken and free again, rules of
-//! other kinds and zones, pauses of one and of all. A model says which body runs at which instant.
+//! Tasks that are added, removed and changed while the scheduler runs.
+//!
+//! Names are taken and free again, rules get other kinds and zones, one task or all are paused. A model decides which body
+//! runs at which instant.
 
 use std::collections::BTreeMap;
 use std::iter::successors;
@@ -133,7 +135,7 @@ impl Model {
         }
     }
 
-    /// What came in a pause is skipped; a delay begins anew, and a one-time task is late.
+    /// Fire times in a pause are skipped; a delay begins anew, and a one-time task is late.
     fn resume(&mut self, name: &str) {
         let Some(task) = self.tasks.get_mut(name) else { return };
         if !std::mem::take(&mut task.is_paused) {

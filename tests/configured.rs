@@ -344,7 +344,7 @@ fn no_error_shows_the_value_of_a_secret() {
     );
     assert!(text.contains("db.password: env DB_PASSWORD"), "{text}");
     assert!(!text.contains("hunter2") && !debug.contains("hunter2"), "{text} {debug}");
-    // Nor that of a task that is added or rescheduled later.
+    // A task that is added or rescheduled later shows none either.
     let (builder, ..) = self::builder();
     let scheduler = with(builder).tasks(tasks![]).spawn().unwrap();
     let tasks = scheduler.tasks();

@@ -1,4 +1,4 @@
-//! A running scheduler that is told what to do, by its holder and by its own tasks.
+//! Control of a running scheduler by its holder and its own tasks.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The programs of the README and of the manual of the attributes, as tests of the documentation.
+//! The programs of the README and of the attributes' manual, as doctests.
 
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../README.md")]

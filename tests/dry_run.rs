@@ -1,4 +1,4 @@
-//! A dry run is printed to stdout, by whatever the program logs, with all that is to be warned of.
+//! A dry run prints to stdout, with all warnings, whatever the log.
 
 use std::process::Output;
 

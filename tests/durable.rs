@@ -1,4 +1,6 @@
-//! Durable schedules and jobs as a program sees them, on the model store. No node runs here: what is enqueued stays.
+//! Durable schedules and jobs on the model store.
+//!
+//! No node takes jobs here: those that are enqueued stay.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -117,7 +119,7 @@ fn started(set: &[(&str, &str)]) -> Result<(Scheduler, Jobs, Model), Box<dyn Err
     let model = Model::with_clock(move || store::store_time(clock.wall()));
     let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
     let builder = set.iter().fold(builder, |builder, (key, value)| builder.set(*key, *value));
-    // What is enqueued stays as it is: this process serves a queue that no job is in.
+    // Jobs stay as they are enqueued: this process serves a queue that no job is in.
     let node = NodeOptions::default().queues(["none"]);
     let scheduler = builder.tasks(all()).store(model.clone()).node(node).spawn()?;
     let jobs = scheduler.jobs()?;
@@ -550,7 +552,7 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
     Ok(())
 }
 
-/// What a start without messages says is wrong with these settings, or the dry run.
+/// Starts with these settings and without messages. Returns the error, or the dry run.
 fn with_settings(toml: &str, environment: &[(&str, &str)]) -> Result<String, String> {
     let builder = Scheduler::builder().tasks(all()).store(Model::new()).messages(|_| {});
     let builder = builder.node(NodeOptions::default().lease(Duration::from_secs(20)).label("code"));

@@ -1,7 +1,7 @@
-//! The edges of every number that a public function of the facade takes (F-TI1).
+//! The edges of every number that a public function takes (F-TI1).
 //!
-//! What is expected is computed in numbers that are wide enough: a result that wraps, as it would without
-//! overflow checks, is another value.
+//! Expected values are computed in numbers that are wide enough: a result that wraps, as it would without overflow checks,
+//! is another value.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -29,15 +29,15 @@ const DURATIONS: [Duration; 12] = [
     Duration::MAX,
 ];
 
-/// How long a test waits for what happens on another thread.
+/// The longest wait for another thread.
 const CAP: Duration = Duration::from_secs(60);
 
-/// What a monotonic clock that began at zero shows after this: it ends with its range.
+/// The reading of a monotonic clock after this time since zero: it ends with its range.
 fn ticked(length: Duration) -> Duration {
     length.min(Duration::from_nanos(u64::MAX))
 }
 
-/// How much time passes in a simulation whose last task is due after an hour: its end is never reached.
+/// The time that passes in a simulation whose last task is due after an hour: its end is never reached.
 fn passed(length: Duration) -> Duration {
     if ticked(length) == ticked(Duration::MAX) { hours(1) } else { length }
 }
@@ -50,7 +50,7 @@ fn instants() -> [DateTime<Utc>; 9] {
     [min, first, first + nano, wall(-1), wall(0), wall(1), last - nano, last, max]
 }
 
-/// What the wall clock shows after so many nanoseconds: it ends with its range.
+/// The reading of the wall clock after so many nanoseconds: it ends with its range.
 fn wall(nanos: i128) -> DateTime<Utc> {
     let nanos = nanos.clamp(i64::MIN.into(), i64::MAX.into());
     DateTime::from_timestamp_nanos(i64::try_from(nanos).expect("clamped"))
@@ -95,7 +95,7 @@ fn f_ti1_time_of_a_simulation_at_every_edge() {
 fn f_ti1_the_wall_clock_of_a_simulation_is_set_at_every_edge() {
     for start in instants() {
         for by in DURATIONS {
-            // A jump is a `TimeDelta`, whose end is beyond that of the clock.
+            // A jump is a `TimeDelta`, whose range is wider than the clock's.
             let begin = nanos(wall(nanos(start)));
             let stage = || sim(start, Schedule::once("1h"));
             let mut forward = stage();
@@ -156,7 +156,7 @@ fn f_ti1_lengths_of_schedules_at_every_edge() {
                 let expected = nanos(today()) + length(ticked(first));
                 match sim(today(), schedule).snapshot("work").next {
                     Some(next) => assert_eq!(next, wall(expected), "{text}"),
-                    // What is beyond the clock is never reached.
+                    // A time beyond the clock's range is never reached.
                     None => assert!(expected > i64::MAX.into(), "{text}"),
                 }
             }
@@ -183,7 +183,7 @@ fn f_ti1_fire_times_are_asked_for_at_every_edge() {
     let yearly = schedule("0 0 0 1 1 *");
     let once = schedule_of(Schedule::once("1h"));
     for from in instants() {
-        // Whether there is one, or it is said that there is none.
+        // The next fire time, or the panic of a schedule that has none.
         let next = |of: &ScheduleOf| {
             let asked = std::panic::AssertUnwindSafe(|| of.next_after(from).instant());
             std::panic::catch_unwind(asked)

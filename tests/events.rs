@@ -1,4 +1,4 @@
-//! Events as data: their text, their serialized form, the table that documents them, and what they keep alive.
+//! Events as data: text, serialized form, documentation, and references.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Every program of `examples/`, run as a user runs it: what it prints, and how it ends.
+//! Runs every program of `examples/`: its output, and its exit code.
 //!
 //! Nothing here measures time: each step waits for a line that the program writes, and a watchdog
 //! kills a program that does not come to its end. Cargo builds the examples before this test, unless
@@ -28,9 +28,9 @@ struct Running {
 /// An example that is over.
 #[derive(Debug)]
 struct Ended {
-    /// What the program printed.
+    /// The output of the program.
     output: String,
-    /// What the scheduler said.
+    /// The messages of the scheduler.
     words: String,
     code: Option<i32>,
 }
@@ -158,7 +158,7 @@ fn head(source: &str) -> String {
     lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
 }
 
-/// What the first comment of an example says it prints.
+/// The output that the first comment of an example promises.
 fn promised(example: &str) -> String {
     let head = head(&sources()[example]);
     let (_, block) = head.split_once("```text\n").expect("a block of text");
@@ -166,7 +166,7 @@ fn promised(example: &str) -> String {
     text.to_owned()
 }
 
-/// What the package of the examples says of one.
+/// The entry of an example in the manifest of the package.
 fn manifest_entry(example: &str) -> String {
     let manifest = fs::read_to_string(root().join("examples/Cargo.toml")).expect("a manifest");
     let name = format!("name = \"{example}\"\n");

@@ -1,4 +1,4 @@
-//! Faults of a program (F-PA3, F-SD2): listeners that are no good, and runs that do not end.
+//! Bad listeners, and runs that do not end (F-PA3, F-SD2).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use scheduler::{Builder, Event, EventKind, ManualClock, Schedule, Scheduler, Until};
 
-/// How long a test waits for what happens on another thread.
+/// The longest wait for another thread.
 const CAP: Duration = Duration::from_secs(60);
 
 /// Rests in each event until it is released, and says that it does.
@@ -35,14 +35,14 @@ impl Gate {
     }
 }
 
-/// How many events wait for listeners at most.
+/// The most events that wait for listeners.
 const QUEUED: u64 = 1_024;
 
 /// Runs so many tasks once, with a listener that rests at the gate, and one that notes what it gets. The clock stands still:
 /// each task is added, started, finished and ended; the scheduler has started, is stopping, and has stopped.
 struct Listened {
     scheduler: Scheduler,
-    /// How many events come at a time, and whether they are lost. Ends with the listeners.
+    /// Numbers of events, and true for lost ones. Ends with the listeners.
     got: mpsc::Receiver<(u64, bool)>,
     said: Arc<Mutex<Vec<String>>>,
     all: u64,
@@ -80,7 +80,7 @@ impl Listened {
     }
 }
 
-/// How many events were heard, and how many lost, up to the end of the listeners.
+/// The numbers of heard and of lost events, up to the end of the listeners.
 fn heard_and_lost(got: &mpsc::Receiver<(u64, bool)>) -> (u64, u64) {
     let (mut heard, mut lost) = (0, 0);
     loop {

@@ -1,4 +1,4 @@
-//! Faults of a program by the clocks of the system and of the processor (F-PA3, F-CF1), with generous bounds.
+//! Faults of a program by real clocks (F-PA3, F-CF1), with generous bounds.
 #![cfg(target_os = "linux")]
 
 use std::sync::{Arc, Mutex, mpsc};
@@ -9,14 +9,14 @@ use crate::own_process::is_in_own_process;
 use scheduler::engine::Tick;
 use scheduler::{Clock, Event, EventKind, Schedule, Scheduler, SystemClock, Until, tasks};
 
-/// How much memory this process has, in KiB.
+/// The resident memory of this process, in KiB.
 fn resident() -> u64 {
     let text = fs::read_to_string("/proc/self/status").expect("a Linux system");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is told");
     line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// How long this thread has been on a processor: whatever else the machine does, it is not in there.
+/// The processor time of this thread, without anything else that the machine does.
 fn processor_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux system");
     let nanos = text.split_whitespace().next().and_then(|first| first.parse().ok());

@@ -1,5 +1,4 @@
-//! Hostile names (F-RG2) in each place that a program's own tools read: records of `log`, events and spans of
-//! `tracing`, labels of `metrics`.
+//! Hostile names (F-RG2) in `log`, `tracing` and `metrics`.
 //!
 //! Loggers, subscribers and recorders are those of a process, so this is one test.
 

@@ -1,4 +1,4 @@
-//! Arguments of scheduled functions and methods, as a user of the builder sees them.
+//! The arguments of scheduled functions and methods.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use scheduler::{
     Builder, Clock, ManualClock, Run, Schedule, Scheduler, Shutdown, State, Until, scheduled, tasks,
 };
 
-/// What the tasks have done, in order.
+/// The steps of the tasks, in order.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! Where the program has a logger, the scheduler's own words go there, and nothing to stderr.
+//! A logger gets the scheduler's messages; stderr gets none.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A logger that is installed after the scheduler has started is given what it wants from then on.
+//! A logger that is installed after the start gets messages, too.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! With a `tracing` subscriber, messages are events with fields, and a failed attempt is logged inside its span.
+//! A `tracing` subscriber gets events with fields, inside attempts' spans.
 
 use std::collections::BTreeMap;
 use std::fmt;

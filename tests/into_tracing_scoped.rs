@@ -1,4 +1,4 @@
-//! A subscriber of the starting thread alone hears what the scheduler says, also of other threads.
+//! A subscriber of the starting thread gets messages about all threads.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Listeners of the program: what they hear, in which order, and that they hurt nobody.
+//! Listeners hear all events in order, and hurt nobody.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
@@ -74,7 +74,7 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
     assert!(of_listener[0].starts_with(expected), "{of_listener:?}");
 }
 
-/// What is dropped is not kept by anything; the thread that tells listeners drops them last.
+/// Nothing keeps a dropped value; the thread for listeners drops them last.
 fn check_dropped(dropped: &mpsc::Receiver<()>) {
     let ended = dropped.recv_timeout(Duration::from_secs(60));
     assert_eq!(ended, Err(RecvTimeoutError::Disconnected));

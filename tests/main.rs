@@ -1,9 +1,7 @@
-//! The tests of the facade that can share a process, a file for each subject.
+//! The tests of the facade that can share a process.
 //!
-//! # What it must never do
-//!
-//! Annotate a function: every scheduler of the process would run it. A file that does, or that is about what a
-//! process has once, is a module of `annotations.rs`.
+//! No file annotates a function: every scheduler of the process would run it. A file that does, or that is about a thing
+//! that a process has once, is a module of `annotations.rs`.
 
 mod bounded;
 mod bounded_messages;

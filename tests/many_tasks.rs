@@ -1,4 +1,4 @@
-//! Very many tasks, and tasks that come and go: what it costs, which stay in the list, which names are free.
+//! Very many tasks, ended ones and removed ones: costs, list, names.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn names(tasks: &Tasks) -> Vec<String> {
     tasks.list().iter().map(|task| task.name().to_owned()).collect()
 }
 
-/// How long this thread has been on a processor: whatever else the machine does, it is not in there.
+/// The processor time of this thread, without anything else that the machine does.
 #[cfg(target_os = "linux")]
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux system");

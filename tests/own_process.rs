@@ -1,4 +1,6 @@
-//! Runs a test in a process of its own: for what a process has once, as a logger, and what it uses, as memory.
+//! Runs a test in a process of its own.
+//!
+//! For things that a process has once, as a logger, or uses, as memory.
 
 use std::process::Command;
 

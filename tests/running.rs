@@ -1,4 +1,4 @@
-//! Annotated functions under a clock that is moved by hand: what runs, when, and what is said.
+//! Runs and messages of annotated functions on a manual clock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn report() {
     REPORTS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// What the scheduler said.
+/// The messages of the scheduler.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<Vec<String>>>);
 
@@ -57,7 +57,7 @@ fn builder() -> (Builder, ManualClock, Said) {
         .messages(move |text| {
             heard.0.lock().unwrap().push(text.to_owned());
             if text.contains("no new runs") {
-                // What is said has to be true, however long that takes.
+                // The message has to be true, however long it takes.
                 hands.advance(Duration::from_secs(120));
             }
         });

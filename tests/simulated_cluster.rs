@@ -1,4 +1,4 @@
-//! Several simulated processes on one store: what a program can rely on when they are killed, frozen and cut off.
+//! Several simulated processes on one store, killed, frozen and cut off.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Durable jobs in a simulation: what a test can say of them, and that each run of it is the same.
+//! Durable jobs in a simulation, which is the same each time.
 
 use std::sync::Mutex;
 
@@ -91,7 +91,7 @@ fn sim() -> Sim {
     Sim::at("2026-01-01T00:30:00Z").with_store().tasks(list)
 }
 
-/// What a panic says.
+/// The text of a panic.
 fn said(body: impl FnOnce()) -> String {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).expect_err("a panic");
     panic.downcast_ref::<String>().expect("a text").clone()

@@ -1,4 +1,4 @@
-//! A function for messages that does not return: no task, no stop and no drop waits for it.
+//! No task, stop or drop waits for a slow function for messages.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};

@@ -1,6 +1,7 @@
-//! The whole scheduler by the system's clock, for as long as `TEST_SOAK_SECONDS` says: 10⁴ fire times
-//! a second, beside threads that add, reschedule and remove tasks, and pools that are shut down in the
-//! middle of everything. Nothing is lost, doubled or early, and memory, threads and descriptors stay.
+//! The whole scheduler by the system's clock, for `TEST_SOAK_SECONDS`.
+//!
+//! There are 10⁴ fire times a second, beside threads that add, reschedule and remove tasks, and pools that are shut down in
+//! the middle of everything. Nothing is lost, doubled or early, and memory, threads and descriptors stay.
 //!
 //! `TEST_SOAK_SECONDS=1800 cargo test -p tests --release --test soak_real_clock -- --nocapture`
 #![cfg(target_os = "linux")]
@@ -18,7 +19,7 @@ use scheduler::{Counters, Run, Schedule, Scheduler, Tasks};
 /// Plain tasks and async ones, each with its period: 5,000 fire times a second of each kind.
 const KINDS: [(u64, u64, bool); 2] = [(50, 10, false), (10, 2, true)];
 
-/// What is seen of one task by its runs.
+/// The counts of one task by its runs.
 #[derive(Default)]
 struct Seen {
     runs: AtomicU64,
@@ -182,7 +183,7 @@ fn ten_thousand_fire_times_a_second_leave_no_trace() {
         (usages[usages.len() / 3], usages[usages.len() - 1])
     });
     let end_of_all = clock.now().since(Tick::ZERO);
-    // What is counted stays what the bodies have seen.
+    // The counters stay equal to the counts of the bodies.
     let named = |name: &str| tasks.get(name).expect("it is there");
     seen.iter().for_each(|(name, ..)| named(name).pause().expect("it is not paused"));
     while seen.iter().any(|(name, ..)| named(name).snapshot().running > 0) {

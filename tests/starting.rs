@@ -1,6 +1,6 @@
-//! Starts that must not happen twice, by half, or in the wrong place; names that nobody can read.
+//! Starts that are refused, and names that nobody can read.
 //!
-//! That of two starts one is refused is among the tests of whole programs, which have signals.
+//! `fixtures/programs` tests that one of two starts is refused: whole programs have signals.
 
 use std::future::Future;
 use std::pin::pin;

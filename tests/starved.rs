@@ -1,11 +1,11 @@
-//! A pool that is too small says so, and names the task that holds it.
+//! A message reports a pool that is too small, and its holder.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use scheduler::{Builder, ManualClock, Schedule, Scheduler};
 
-/// What the message says of a future that blocks its thread.
+/// The part of the message about a future that blocks its thread.
 const BLOCKS: &str = if cfg!(feature = "tokio") {
     "`fetch` is async and blocks its thread: call what blocks by `tokio::task::spawn_blocking`, \
      or make the function a plain `fn`"
@@ -17,7 +17,7 @@ const BLOCKS: &str = if cfg!(feature = "tokio") {
 /// Keeps the thread that calls it.
 type Block = Arc<dyn Fn() + Send + Sync>;
 
-/// The messages of a scheduler with so many threads, one of which a task keeps for 12 seconds.
+/// The messages of a scheduler with so many threads. A task keeps one of them for 12 seconds.
 fn messages(threads: usize, tasks: impl FnOnce(Builder, Block) -> Builder) -> Vec<String> {
     let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
     let said = Arc::new(Mutex::new(Vec::new()));

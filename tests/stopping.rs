@@ -1,4 +1,4 @@
-//! Stops that are asked for by the scheduler's own tasks, and what is let go of at the end.
+//! Stops by the scheduler's own tasks, and drops at the end.
 
 use std::fmt;
 use std::fmt::Write;

@@ -1,5 +1,4 @@
-//! The crate that takes every name away from generated code, in three editions: its functions are
-//! found, and run.
+//! Finds and runs the functions of the crate `hostile`, in three editions.
 
 use std::future::Future as _;
 use std::pin::pin;
@@ -16,7 +15,7 @@ fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {
     inside.map(|entry| (entry.function(), entry)).collect()
 }
 
-/// What a run comes to; none for a function that needs managed values.
+/// The result of a run; `None` for a function that needs managed values.
 fn run(entry: &Entry) -> Option<TaskResult> {
     let (call, run) = wire_for_test(entry);
     Some(match call? {

@@ -1,4 +1,4 @@
-//! A panic that a scheduler contains fails the test that plays it, unless the test is about panics.
+//! A contained panic fails a simulation, unless the test expects it.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};

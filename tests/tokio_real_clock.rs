@@ -1,4 +1,4 @@
-//! Async tasks that use Tokio: timers, sockets and `spawn`, with and without a runtime around them.
+//! Async tasks use Tokio's timers, sockets and `spawn`, also without a runtime.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -8,7 +8,7 @@ use scheduler::{Builder, Event, EventKind, Run, Schedule, Scheduler, tasks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long a test waits for something that will happen, on however slow a machine.
+/// The longest wait of a test, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn builder() -> Builder {

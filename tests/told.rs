@@ -1,5 +1,6 @@
-//! What the scheduler tells over hours, on the virtual clock: nothing that failed is left untold, and events
-//! say when a task runs next.
+//! Messages over hours, on the virtual clock.
+//!
+//! Every failure is reported, and events have the time of the next run.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Triggers of the program that fail, end or describe themselves, on a simulated scheduler.
+//! Custom triggers that fail, end or describe themselves, in a simulation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Triggers of the program when the scheduler starts: each is asked once, before anything runs.
+//! The start asks each custom trigger once, before anything runs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

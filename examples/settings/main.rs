@@ -1,4 +1,4 @@
-//! Settings change the schedules of a program, which shows where each value comes from.
+//! Settings change schedules, and the program shows their sources.
 //!
 //! ```sh
 //! cargo run -p examples --example settings

@@ -43,7 +43,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of an event, with its facts.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -229,7 +229,7 @@ pub enum EventKind {
     /// Something between this process and the store of durable jobs.
     #[non_exhaustive]
     Store {
-        /// What.
+        /// The event.
         what: StoreEvent,
     },
     /// The scheduler has started: its tasks wait for their first fire times.

@@ -1,8 +1,6 @@
-//! What a panic has to say, for tests of what refuses by one.
+//! Checks the text of a panic.
 //!
-//! # What it must never do
-//!
-//! Let an act pass that does not panic, or that panics for another reason.
+//! A call fails the test if it does not panic, or panics for another reason.
 
 #[track_caller]
 pub(crate) fn panics(expected: &str, act: impl FnOnce()) {

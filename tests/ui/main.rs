@@ -1,5 +1,6 @@
-//! What the compiler says about an annotation: a file for each kind of mistake, named after it. The macro reports those of
-//! `fail`, rustc those of `rustc`.
+//! The messages of the compiler about annotations.
+//!
+//! Each kind of mistake has a file, named after it. The macro reports the mistakes of `fail`, rustc those of `rustc`.
 //!
 //! A unit test of `scheduler-macros` compares the texts of `fail` without a compiler; here the places that they point to
 //! are compared, too.

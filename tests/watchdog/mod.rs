@@ -1,4 +1,4 @@
-//! Sends signals to a program that a test has started, and ends it when the test waits for too long.
+//! Sends signals to a program of a test, and ends a slow one.
 
 use std::process::Command;
 use std::sync::mpsc;

@@ -1,5 +1,6 @@
-//! The tables of `docs/contract/`, held against the tests: each row names tests that exist, and each test that
-//! is named after a row is named by it.
+//! Compares the tables of `docs/contract/` with the tests.
+//!
+//! Each row names tests that exist, and each test that is named after a row is in it.
 
 use std::collections::BTreeSet;
 use std::fs;

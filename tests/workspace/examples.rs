@@ -1,5 +1,6 @@
-//! An example of the facade that annotates a function is a program of its own: the others are linked into one, where a
-//! scheduler would run its function.
+//! Documentation examples that annotate a function are `standalone_crate`s.
+//!
+//! The others are linked into one program, where a scheduler would run the function.
 
 use std::fs;
 use std::path::Path;

@@ -16,13 +16,13 @@ pub(crate) struct Imports {
     pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What is known of a module before paths are followed.
+/// The names of a module before paths are followed.
 #[derive(Default)]
 struct Names {
     file: String,
     /// The items that are defined in it.
     items: BTreeSet<String>,
-    /// What it imports or exports again: by the name it has here.
+    /// The paths that it imports or exports again, by their names here.
     imports: BTreeMap<String, Vec<String>>,
     /// The modules whose every name it imports.
     globs: Vec<Vec<String>>,
@@ -243,7 +243,7 @@ fn is_test(item: &syn::Item) -> bool {
     })
 }
 
-/// Whether a condition holds in tests only: `test`, or `all(test, ..)`.
+/// Returns true if a condition holds in tests only: `test`, or `all(test, ..)`.
 fn needs_test(condition: &syn::Meta) -> bool {
     match condition {
         syn::Meta::Path(path) => path.is_ident("test"),

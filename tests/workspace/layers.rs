@@ -1,4 +1,4 @@
-//! The order of modules: each uses only those before it, and no files use each other in a circle.
+//! Each module uses only those before it, and no files form a circle.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Rules for the source files of all crates. Rules that are not checked
-//! drift.
+//! Rules for the source files of all crates.
+//!
+//! Rules that are not checked drift.
 
 mod contract;
 mod examples;

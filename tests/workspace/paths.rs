@@ -1,4 +1,4 @@
-//! What the documents say of files, held against the files.
+//! Compares the paths in the documents with the files.
 //!
 //! A path in a document is a link, or words of code with a `/` or the ending of a file: they count from
 //! the document, from the root, or from the sources of a crate.
@@ -21,7 +21,7 @@ const DOCUMENTS: [&str; 10] = [
     "crates/monitors/src/manual.md",
 ];
 
-/// From where paths count, beside the folder of the document.
+/// The folders from which paths count, beside the folder of the document.
 const ORIGINS: [&str; 10] = [
     "",
     "src",
@@ -35,7 +35,7 @@ const ORIGINS: [&str; 10] = [
     "crates/cli/src",
 ];
 
-/// What users may have, and what is built.
+/// Files of users, and build results.
 const ELSEWHERE: [&str; 4] = ["scheduler.toml", "src/main.rs", "target/", "application.properties"];
 
 const ENDINGS: [&str; 5] = [".rs", ".md", ".sh", ".toml", ".txt"];
@@ -172,7 +172,7 @@ fn exists(folder: &Path, path: &str) -> bool {
     }
 }
 
-/// Whether there is such a file or folder; a `*` in its name stands for anything.
+/// Returns true if there is such a file or folder; a `*` in its name stands for anything.
 fn matches(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some((start, end)) = name.split_once('*') else { return path.exists() };

@@ -1,4 +1,4 @@
-//! What `SECURITY.md` says of files and of the network, held against the sources.
+//! Compares the claims of `SECURITY.md` with the sources.
 
 use std::fs;
 

@@ -39,7 +39,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a path of the workspace holds no source: `target` and `.git`.
+/// Returns true if a path of the workspace holds no source: `target` and `.git`.
 fn is_built_or_hidden(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name == "target" || name.starts_with('.')

@@ -1,4 +1,6 @@
-//! Cargo looks for no targets in `tests/`, `examples/` and `benches/`: a file that nothing names is never compiled.
+//! Every file in `tests/`, `examples/` and `benches/` is compiled.
+//!
+//! Cargo looks for no targets there: a file that nothing names is never compiled.
 
 use std::fs;
 use std::path::Path;

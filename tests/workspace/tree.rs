@@ -6,7 +6,7 @@ use std::process::Command;
 
 const BYTES_MAX: u64 = 1_000_000;
 
-/// What lies in the root. Folders with a `Cargo.toml` are packages.
+/// The entries of the root, without packages: folders with a `Cargo.toml`.
 const ROOT: [&str; 24] = [
     ".cargo",
     ".ci",

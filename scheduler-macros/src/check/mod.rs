@@ -3,8 +3,8 @@
 //! * [`function`](mod@function): the functions that may be annotated.
 //! * [`argument`]: the arguments that the scheduler can hand to it.
 //! * [`form`]: by what type, and how to write it instead ([`shown`](mod@shown)).
-//! * [`block`](mod@block): what an `impl` block with annotated methods is like.
-//! * [`job`](mod@job): what a function is like that runs jobs, and what its options say of them.
+//! * [`block`](mod@block): the `impl` blocks with annotated methods.
+//! * [`job`](mod@job): the functions that run jobs, and their options.
 //! * [`options`]: which options an annotation needs.
 //! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
 //!   start.
@@ -53,8 +53,8 @@ pub(crate) struct Plan {
 pub(crate) enum Name {
     /// The name in the annotation.
     Written(String),
-    /// By the path of the module, which only the compiler knows, that of the function in it, and
-    /// which annotation of the function this is, from 1.
+    /// By the path of the module, which only the compiler knows, the path of the function in it, and
+    /// the number of the annotation on the function, from 1.
     InModule { function: String, nth: usize },
 }
 

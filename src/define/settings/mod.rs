@@ -221,7 +221,7 @@ impl Settings {
         if reading.faults.is_empty() { Ok(effective) } else { Err(reading.faults) }
     }
 
-    /// The defaults for all tasks. Read by the first call, which gets their faults: that of `apply`.
+    /// The defaults for all tasks. The first call reads them and gets their faults: `apply` makes it.
     fn defaults(&self, reading: &mut Reading<'_>) -> &AttributeValues {
         self.defaults.get_or_init(|| defaults::read(reading))
     }

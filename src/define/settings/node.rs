@@ -1,4 +1,4 @@
-//! The settings of the node: the process as a user of a store.
+//! The settings of the node, this process at a store.
 
 use std::time::Duration;
 

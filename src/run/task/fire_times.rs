@@ -117,7 +117,7 @@ impl FireTimes {
         std::mem::replace(&mut self.rule, rule)
     }
 
-    /// Returns the first fire time of a task that begins now. That of a custom trigger is not known here.
+    /// Returns the first fire time of a task that begins now. A custom trigger is not asked here.
     pub(super) fn first(&mut self, now: Now, fired: &FiredIntervals) -> Option<FireTime> {
         match self.rule {
             Rule::FixedRate { initial_delay, .. } => {

@@ -1,4 +1,4 @@
-//! A task is called the same in every build: what is not there does not count.
+//! A task has the same name in every build: absent annotations do not count.
 
 use scheduler::scheduled;
 

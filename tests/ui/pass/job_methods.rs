@@ -1,4 +1,4 @@
-//! Generated code of methods that run jobs, under strict lints, and how such jobs are made.
+//! Generated code of methods that run jobs, under strict lints.
 
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused)]

@@ -1,4 +1,4 @@
-//! Generated code of jobs under strict lints, and how jobs are made from elsewhere.
+//! Generated code of jobs under strict lints, used from elsewhere, too.
 
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused)]

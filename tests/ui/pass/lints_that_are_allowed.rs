@@ -1,4 +1,4 @@
-//! What the item may do, the code that is generated beside it may do, too.
+//! Lints that an item allows are allowed for its generated code.
 
 #![deny(warnings)]
 

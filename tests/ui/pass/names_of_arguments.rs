@@ -1,4 +1,4 @@
-//! Arguments, types and constants may be called what generated code calls its own.
+//! Arguments, types and constants may have the names of generated code.
 
 #![deny(warnings)]
 #![allow(non_camel_case_types, non_upper_case_globals)]

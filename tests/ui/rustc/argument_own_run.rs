@@ -2,7 +2,7 @@ use std::cell::Cell;
 
 use scheduler::scheduled;
 
-// Its name is that of the scheduler's own, but it is another type.
+// It has the name of the scheduler's own type, but is another one.
 struct Run(Cell<u8>);
 
 #[scheduled(fixed_rate = "5s")]

@@ -65,7 +65,7 @@ impl Console {
         self.emit_at(millis, finished.kind);
     }
 
-    /// What was printed since the last call.
+    /// The text that was printed since the last call.
     pub(super) fn printed(&self) -> String {
         std::mem::take(&mut self.printed.lock().unwrap())
     }

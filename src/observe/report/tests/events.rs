@@ -1,4 +1,4 @@
-//! What is printed for events that are no ends of runs.
+//! The messages about all events but the ends of runs.
 
 use std::sync::Arc;
 use std::time::Duration;

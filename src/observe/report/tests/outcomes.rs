@@ -1,4 +1,4 @@
-//! What is printed for runs that end.
+//! The messages about the ends of runs.
 
 use std::time::Duration;
 

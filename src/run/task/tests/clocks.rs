@@ -149,7 +149,7 @@ fn a_clock_that_was_far_ahead_does_not_silence_a_task_whose_clock_then_jumps_oft
     stage.until(60_000);
     assert_eq!(stage.heard(), "start 31536000");
     stage.step_wall(-365 * 86_400);
-    // What is caught up jumps from one fire time to the next.
+    // A task that catches up jumps from one fire time to the next.
     stage.step_wall(86_400);
     stage.until(3_660_000);
     assert_eq!(stage.heard().matches("start").count(), 25);

@@ -1,5 +1,6 @@
-//! Code of the user's that panics where no panic is expected — a destructor, a waker, the text of a trigger —
-//! harms neither its task nor others that wait.
+//! Panics of destructors, wakers and the texts of triggers are contained.
+//!
+//! They harm neither the task nor others that wait.
 
 use std::future::Future;
 use std::pin::pin;

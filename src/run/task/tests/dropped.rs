@@ -1,5 +1,6 @@
-//! What a task holds is dropped when it has ended, also where its runs are kept: by its own function, or by a
-//! listener, in events.
+//! An ended task drops its function, although runs are kept.
+//!
+//! Its own function may keep them, or a listener, in events.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::run::task::{Control, Policy, Retry, Rule};
 use crate::sync::Mutex;
 use scheduler_expr::Overlap;
 
-/// What a function holds: a token whose drop is seen from outside, and the runs that it was called with.
+/// The captures of a function: a token whose drop is seen from outside, and the runs of its calls.
 struct Held {
     token: Arc<()>,
     runs: Mutex<Vec<Run>>,

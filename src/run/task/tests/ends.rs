@@ -1,5 +1,4 @@
-//! What ends or bounds the runs of a task: `until`, `max_runs`, `max_concurrent`, days without runs; and tasks that run
-//! once, at an instant.
+//! Bounds of runs: `until`, `max_runs`, `max_concurrent`, `skip_days`; and `at`.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use crate::run::task::{
 use crate::sync::Mutex;
 use scheduler_expr::{OnError, Overlap};
 
-/// What a gate does with each run, in the order of its calls; the last one holds for all that follow.
+/// The answer of a gate to one run. The last of several answers holds for all further runs.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Admit,
@@ -27,7 +27,7 @@ enum Does {
     Hang,
 }
 
-/// What happened at gates and bodies, in order.
+/// The calls of gates and bodies, in order.
 type Notes = Arc<Mutex<Vec<String>>>;
 
 /// A gate that does what is written, and a note of each release.

@@ -74,7 +74,7 @@ impl Node {
         job
     }
 
-    /// How the jobs ended since the last look.
+    /// The ends of jobs since the last call.
     fn ended(&self) -> Vec<(u128, End)> {
         std::mem::take(&mut *self.ended.lock().unwrap())
     }

@@ -129,7 +129,7 @@ fn what_came_in_a_pause_is_reported_as_paused() {
     }
 }
 
-/// What is heard of a task of a rate whose first run takes 5.5 s, during which this happens to it.
+/// The log of a task of a rate whose first run takes 5.5 s, during which `happens` is called.
 fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), overlap(Overlap::QueueOne), first_takes(5_500));

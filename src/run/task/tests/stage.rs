@@ -1,5 +1,4 @@
-//! A stage for tests: one pool on a clock that is moved by hand, runs that take virtual time, and a log
-//! of what happened that a person can read.
+//! A stage for tests: one pool, virtual time, and a readable log.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,7 +29,7 @@ pub(super) fn s(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// How a run goes: how long it takes, and whether it fails.
+/// The length and the result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goes {
     pub(super) takes: Duration,
@@ -49,17 +48,17 @@ pub(super) struct Stage {
     pub(super) clock: ManualClock,
     pub(super) pool: Arc<ScheduledThreadPool>,
     pub(super) log: Arc<Log>,
-    /// How often a worker has taken something up.
+    /// The number of steps that workers have begun.
     pub(super) firings: u64,
     /// True if there is a listener.
     pub(super) is_heard: bool,
     virtual_workers: VirtualWorkers,
-    /// How long the body that has just been called takes.
+    /// The length of the body that was called last.
     called: Arc<Mutex<Option<Duration>>>,
     in_progress: BTreeMap<u64, (Tick, VirtualRun)>,
 }
 
-/// What happened, each with its time in seconds.
+/// The events, each with its time in seconds.
 #[derive(Default)]
 pub(super) struct Log {
     lines: Mutex<Vec<String>>,
@@ -120,7 +119,7 @@ impl Stage {
         Self { clock, pool, log, firings: 0, is_heard: true, virtual_workers, called, in_progress }
     }
 
-    /// A plain task, each attempt of which goes as `play` returns.
+    /// A plain task. `play` returns the length and the result of each attempt.
     pub(super) fn task(
         &self,
         rule: Rule,
@@ -130,7 +129,7 @@ impl Stage {
         self.start(rule, policy, self.call(play))
     }
 
-    /// A plain function, each call of which goes as `play` returns.
+    /// A plain function. `play` returns the length and the result of each call.
     pub(super) fn call(&self, play: impl Fn(&Run) -> Goes + Send + Sync + 'static) -> Call {
         let called = Arc::clone(&self.called);
         let call = move |run: &Run| -> TaskResult {
@@ -230,7 +229,7 @@ impl Stage {
         }
     }
 
-    /// What has happened since the last look, in one line.
+    /// The log since the last call, in one line.
     pub(super) fn heard(&self) -> String {
         std::mem::take(&mut *self.log.lines.lock().unwrap()).join(" | ")
     }

@@ -8,7 +8,7 @@ use crate::observe::SkipReason;
 #[derive(Debug, Default)]
 pub(super) struct Announced {
     at: Option<DateTime<Utc>>,
-    /// True if what was due before is to start then: it waits for a worker, or for the end of a pause.
+    /// True if an earlier fire time starts then: it waits for a worker, or for the end of a pause.
     is_late_one: bool,
     /// True if it is the next attempt of a run in progress.
     is_attempt: bool,
@@ -16,7 +16,7 @@ pub(super) struct Announced {
     is_unsure: bool,
     /// True if it was ever set: then it is not certain when a pause has ended.
     has_been_set: bool,
-    /// How many starts were as shown.
+    /// The number of starts that came as shown.
     pub(super) kept: u64,
 }
 
@@ -79,7 +79,7 @@ impl Announced {
     /// Fire times are skipped; `begins_anew` when the rule counts from then.
     pub(super) fn skipped(&mut self, why: SkipReason, begins_anew: bool, now: DateTime<Utc>) {
         let has_come = self.at.is_some_and(|at| at < now);
-        // What a pause passes over has come before its end, and what is shown comes behind it.
+        // A pause skips fire times before its end, and the start that is shown comes after it.
         let is_behind = why == SkipReason::Paused && !self.has_been_set;
         if !is_behind && (has_come || begins_anew) {
             self.at = None;

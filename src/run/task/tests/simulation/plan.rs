@@ -31,7 +31,7 @@ pub(super) struct Spec {
     pub(super) acts: Acts,
 }
 
-/// How the attempts of a task go.
+/// The source of the attempts of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acts {
     pub(super) seed: u64,
@@ -40,7 +40,7 @@ pub(super) struct Acts {
     pub(super) failing: u64,
 }
 
-/// What is done: to the clocks, to the pool, or to a task by its number.
+/// An operation on the clocks, on the pool, or on a task by its number.
 #[derive(Clone)]
 pub(super) enum Op {
     Pass(Duration),

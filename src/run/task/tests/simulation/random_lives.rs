@@ -1,5 +1,6 @@
-//! Many seeds; one that fails is shortened, and told with the command that replays it. And bugs that are
-//! planted, which the checkers have to find.
+//! Many seeds, and planted bugs that the checkers have to find.
+//!
+//! A seed that fails is shortened, and reported with the command that replays it.
 #![expect(clippy::print_stderr, reason = "the test prints a failing seed")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,20 +15,20 @@ use crate::observe::{Event, EventKind, SkipReason, TaskSnapshot};
 use crate::run::task::{Policy, Rule};
 use scheduler_expr::Overlap;
 
-/// How many seeds run unless `TEST_SIM_SEEDS` says otherwise, as `ci/simulation.sh` does.
+/// The number of seeds without `TEST_SIM_SEEDS`, which `ci/simulation.sh` sets.
 const SEEDS: u64 = 100;
 
 /// Seeds that failed once. They run each time, before the others.
 const KEPT: [u64; 9] = [1178, 4737, 6637, 23_268, 102_025, 147_024, 235_498, 246_622, 592_177];
 
-/// What a seed did, when all went well.
+/// Counts of a seed without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     starts: u64,
     skips: u64,
     failures: u64,
     ops: u64,
-    /// How many starts were as shown before.
+    /// The number of starts that came as shown before.
     shown: u64,
 }
 
@@ -162,7 +163,7 @@ fn check_found(what: &str, told: fn(&Event) -> usize) {
     assert!(found, "nobody notices {what}");
 }
 
-/// The same where it is said what is wrong.
+/// The same for a wrong rule or policy: the message names the fault.
 fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
     let plant = Plant { taken_for, ..Plant::NONE };
     let faults = (0..300).filter_map(|seed| simulate(&Plan::draw(seed), plant).err());

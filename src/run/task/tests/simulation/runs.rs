@@ -9,7 +9,7 @@ use crate::observe::{Counters, Outcome, StopReason};
 use crate::run::task::Policy;
 use crate::run::{Cause, RunInfo};
 
-/// How an attempt goes.
+/// The length and the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Act {
     pub(super) takes: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Live {
     again_at: Option<Nanos>,
 }
 
-/// What is over.
+/// Counts of the runs that are over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) starts: u64,

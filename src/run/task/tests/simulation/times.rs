@@ -17,7 +17,7 @@ const STARTED_MAX: usize = 30_000;
 /// From how many on the fire times of a calendar are not counted exactly.
 const COUNTED_MAX: u64 = 10_000;
 
-/// What is wrong, in words; none when nothing is.
+/// The fault in words, if there is one.
 pub(super) type Answer = Result<(), String>;
 
 /// An instant in nanoseconds by the monotonic clock, or by the wall clock.
@@ -32,7 +32,7 @@ pub(super) enum Times {
         delay: Nanos,
         next: Nanos,
         slack: Nanos,
-        /// What was skipped, and for what: it begins anew when that is over.
+        /// The skipped fire time and the reason: the delay begins anew when that is over.
         skipped: Option<(Nanos, SkipReason)>,
     },
     Once {
@@ -56,12 +56,12 @@ pub(super) struct Calendar {
     /// The first that is not decided.
     cursor: Option<DateTime<Utc>>,
     ahead: BTreeSet<DateTime<Utc>>,
-    /// What has run, so that it does not run again when the clock is set back.
+    /// The fire times that have run: they do not run again when the clock is set back.
     started: BTreeSet<DateTime<Utc>>,
     /// Up to when fire times may have been skipped before the clock was set back: they may be again,
     /// and may run.
     doubtful_until: DateTime<Utc>,
-    /// What the wall clock showed before it was set back: what was due then keeps its turn.
+    /// The reading of the wall clock before it was set back: fire times up to it keep their turn.
     kept_until: DateTime<Utc>,
 }
 
@@ -187,7 +187,7 @@ impl Times {
         }
     }
 
-    /// What something was skipped for is over; for a pause it is not certain when that was.
+    /// The reason for a skip is over; for a pause it is not certain since when.
     pub(super) fn is_over(&mut self, what: SkipReason, now: &Now) {
         if let Self::Delay { delay, next, slack, skipped } = self
             && let Some((at, _)) = skipped.take_if(|(_, why)| *why == what)
@@ -339,7 +339,7 @@ impl Calendar {
             at = self.after(fire);
         }
         if last <= self.kept_until && undecided.last() != Some(&last) {
-            // What was due before the clock was set back keeps its turn, also to be skipped.
+            // A fire time before the clock was set back keeps its turn, also to be skipped.
             return Ok(());
         }
         if undecided.last() != Some(&last) {
@@ -396,7 +396,7 @@ impl Calendar {
         let decided_until = last.unwrap_or(before).min(before);
         self.doubtful_until = self.doubtful_until.max(decided_until);
         self.kept_until = self.kept_until.max(before);
-        // What has come by either clock, and is not decided, is still to be.
+        // Fire times that have come by either clock, and are not decided, stay.
         if self.cursor.is_none_or(|cursor| cursor > now) {
             self.ahead.clear();
             self.cursor = self.after(now);

@@ -1,5 +1,4 @@
-//! A clock that is moved by hand, workers without threads, and tasks: takes them from one event to the
-//! next.
+//! Takes clock, virtual workers and tasks from event to event.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -33,7 +32,7 @@ pub(super) struct World {
     free: Vec<u64>,
     /// Runs whose bodies have been executed, by the end of their time.
     busy: BTreeMap<(Tick, u64), (u64, VirtualRun)>,
-    /// How long the body takes that is being executed, in nanoseconds.
+    /// The length of the body that is being executed, in nanoseconds.
     takes: Arc<AtomicU64>,
     order: u64,
     /// True if the wall clock was set, or the pool resized, and not everybody has seen it.
@@ -47,14 +46,14 @@ pub(super) struct Subject {
     shown: fn(&mut TaskSnapshot),
 }
 
-/// What checkers hear, and what they take tasks for. For bugs that are planted.
+/// Planted bugs: wrong events, rules and snapshots for the checkers.
 #[derive(Clone, Copy)]
 pub(super) struct Plant {
-    /// How often one is told of an event: not at all, once, or twice.
+    /// The number of times that a checker hears an event: 0, 1 or 2.
     pub(super) told: fn(&Event) -> usize,
-    /// By which rule and policy a task is to go.
+    /// The rule and the policy that a checker expects.
     pub(super) taken_for: fn(&Spec) -> (Rule, Policy),
-    /// What a snapshot shows.
+    /// Changes a snapshot.
     pub(super) shown: fn(&mut TaskSnapshot),
 }
 
@@ -298,7 +297,7 @@ impl World {
         while self.virtual_workers.numbers().into_iter().any(|worker| self.begin(worker)) {}
     }
 
-    /// What is wrong, with which task.
+    /// The first fault, with the number of its task.
     pub(super) fn fault(&self) -> Option<String> {
         let faults = self.tasks.iter().enumerate().map(|(number, subject)| {
             let fault = lock(&subject.checker).fault.clone();

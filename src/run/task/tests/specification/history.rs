@@ -1,4 +1,4 @@
-//! What a seed stands for: a task, and what happens to it.
+//! The history of a seed: a task, and the operations on it.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) struct History {
     /// One step of time.
     pub(super) unit: Nanos,
     pub(super) workers: usize,
-    /// How long runs take at most.
+    /// The most steps of a run.
     pub(super) longest: u64,
     /// One of so many runs is refused by a gate.
     pub(super) refused: u64,
@@ -70,7 +70,7 @@ impl History {
         history
     }
 
-    /// What the run for a fire time does: how many steps it takes, and whether a gate refuses it.
+    /// The number of steps of the run for a fire time, and true if a gate refuses it.
     pub(super) fn run(&self, at: Nanos, is_manual: bool) -> (u64, bool) {
         let at = if is_manual { !at } else { at };
         let mut random = Random::new(self.seed ^ at.cast_unsigned());
@@ -79,7 +79,7 @@ impl History {
     }
 }
 
-/// How a history is drawn.
+/// The bounds within which a history is drawn.
 #[derive(Clone, Copy)]
 struct With {
     clocks: Clocks,

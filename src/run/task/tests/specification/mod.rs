@@ -13,7 +13,7 @@
 //! | `rules` | its fire times, one after the other |
 //! | `world` | the planner beside it, also where clocks are set: every step is looked at there |
 //! | `scheduled_task` | the task on virtual workers beside it |
-//! | `planted` | bugs of the specification, each of which has to be noticed |
+//! | `planted` | bugs of the specification: each has to be noticed |
 //!
 //! The specification takes no arithmetic from the planner: nobody would notice a common mistake.
 //!
@@ -49,7 +49,7 @@ pub(super) fn setting(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("`{name}` is `{value}`; it must be a number")))
 }
 
-/// What is wrong with a seed, with the shortest history that shows it.
+/// Compares one seed. The error has the shortest history that shows the fault.
 fn report(seed: u64, clocks: Clocks) -> Result<Compared, String> {
     let mut history = History::draw(seed, clocks);
     let (number, fault) = match run_history(&history, None) {

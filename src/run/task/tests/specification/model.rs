@@ -1,4 +1,6 @@
-//! What one task does, written from the documentation alone: every fire time by itself, one step of time after another.
+//! One task by the documentation alone.
+//!
+//! It keeps every fire time by itself, and makes one step of time after another.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +18,7 @@ pub(super) type Nanos = i64;
 pub(super) const MILLI: Nanos = 1_000_000;
 pub(super) const SECOND: Nanos = 1_000 * MILLI;
 
-/// What both clocks show.
+/// The readings of both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Instant {
     pub(super) tick: Nanos,
@@ -149,7 +151,7 @@ impl Specification {
         self.note_report();
     }
 
-    /// What has come by now, and the end of a pause by its time.
+    /// Decides about the fire times until now, and ends a pause whose time is over.
     fn settle(&mut self, bound: Bound) {
         if let Some(Some(until)) = self.pause
             && until <= self.now.wall

@@ -3,12 +3,12 @@
 use super::history::{Clocks, History};
 use super::world::run_history;
 
-/// What the specification gets wrong.
+/// A mistake of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// What comes exactly when a run ends counts as during the run.
+    /// A fire time at the end of a run counts as during the run.
     EndIsAfterWhatComes,
-    /// What comes exactly when a pause ends counts as during the pause.
+    /// A fire time at the end of a pause counts as during the pause.
     ResumeIsLate,
     QueuedIsKept,
     PausedFollows,

@@ -1,4 +1,4 @@
-//! Runs a history: the planner and the specification, to whom the same is done, and who have to agree after each transition.
+//! Compares the planner with the specification after each transition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::run::task::planner::{Planner, Skip, Start};
 use crate::run::task::rule::Rule;
 use crate::run::{Cause, Pause};
 
-/// How many steps a preview is compared for.
+/// The number of steps for which a preview is compared.
 const AHEAD: u32 = 40;
 
-/// How often workers look at one instant at most.
+/// The most looks of workers at one instant.
 const LOOKS_MAX: u32 = 5_000;
 
 pub(super) type Answer = Result<(), String>;
 
-/// What was compared.
+/// The numbers of comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compared {
     pub(super) steps: u64,

@@ -104,7 +104,7 @@ impl Checker {
             }
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
                 if self.policy.overlap == Overlap::Allow {
-                    // Its next attempt may come before that of another run.
+                    // Its next attempt may come before the next attempt of another run.
                     self.announced.forget();
                 }
                 let policy = self.policy.clone();
@@ -166,7 +166,7 @@ impl Checker {
         Ok(self.live.swap_remove(index.ok_or("the run is not in progress")?))
     }
 
-    /// How many runs may be in progress.
+    /// The most runs in progress.
     fn limit(&self) -> usize {
         match (self.policy.overlap, self.policy.max_concurrent) {
             (Overlap::Allow, None) => usize::MAX,
@@ -239,7 +239,7 @@ impl Checker {
         *counter += count;
         let has_run = self.tally.starts > 0 || why != SkipReason::Overlap;
         holds(may_be && has_run && count > 0, || "nothing is skipped for this reason".to_owned())?;
-        // What comes during a run that catches up, or by hand, is skipped before what waits.
+        // A fire time during a run that catches up, or by hand, is skipped before those that wait.
         let is_by_hand = self.live.iter().any(|live| live.cause == Cause::Manual);
         let Policy { overlap, misfire, .. } = self.policy;
         let is_in_order = overlap != Overlap::Allow && misfire != Misfire::CatchUp && !is_by_hand;

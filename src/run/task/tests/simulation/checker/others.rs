@@ -12,7 +12,7 @@ impl Checker {
         }
     }
 
-    /// The task, of which it was shown what would come then, is resumed.
+    /// The task is resumed: the start that was shown for this case comes next.
     pub(in super::super) fn will_resume(&mut self, would_run_at: Option<DateTime<Utc>>) {
         let now = wall(&self.now());
         self.announced.show(would_run_at, now, None);
@@ -76,7 +76,7 @@ impl Checker {
         period.max(second).min(took + period.max(Duration::from_millis(10)))
     }
 
-    /// It is said when the next run starts.
+    /// The end of a run reports the next start.
     pub(super) fn is_announced(&mut self, next: Option<DateTime<Utc>>, now: &Now) -> Answer {
         let is_over = self.end.is_some() || self.is_cancelled || self.has_failed;
         let is_waiting = self.live.iter().any(Live::is_waiting);
@@ -143,7 +143,7 @@ impl Checker {
         }
     }
 
-    /// What is shown agrees with what was heard, at rest.
+    /// Compares a snapshot at rest with the events.
     pub(in super::super) fn compare(&mut self, shown: &TaskSnapshot) {
         let tally = &self.tally;
         let expected = (tally.counters, tally.streak, self.live.len());
