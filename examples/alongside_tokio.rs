@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The scheduler has one thread. Look at the order: the consumer waits for messages all the time, and
-//! still the producer finds the thread free. At the end the consumer is told to stop.
+//! still the producer finds the thread free. At the end the consumer is asked to stop.
 #![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 
 use std::time::Duration;

@@ -8,7 +8,7 @@
 //!
 //! Press Ctrl-C in the first three seconds, and look at how each of the three tasks comes to its end; the exit code
 //! is 0. Press it again half a second later, and it is 130. With `SCHEDULER_SHUTDOWN_AWAIT_TERMINATION_PERIOD=100ms` in
-//! front of the command the backup is not waited for long enough, which is told: the exit code is 1.
+//! front of the command the backup is not waited for long enough, and a message says so: the exit code is 1.
 #![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //!
 //! Look at the names of the threads: both threads of the pool `io` are blocked, and the tick goes on.
 //! With `SCHEDULER_POOLS_IO_SIZE=1` in front of the command the download has to wait for the upload,
-//! and you are told.
+//! and a message says so.
 #![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 
 use std::thread;

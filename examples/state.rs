@@ -4,7 +4,7 @@
 //! cargo run -p examples --example state
 //! ```
 //!
-//! The first start fails on purpose: look at how all that is missing is told in one error, before
+//! The first start fails on purpose: one error names all that is missing, before
 //! anything has run. The second one gives the values, runs three orders through, and stops.
 #![expect(clippy::needless_pass_by_value, reason = "that is how a task takes `Run` and the like")]
 

@@ -30,7 +30,7 @@ fn a_timeout_of_every_run_is_warned_of_once_a_minute() {
 }
 
 #[test]
-fn what_a_program_does_again_and_again_is_summed_up() {
+fn repeated_messages_of_a_program_are_summed_up() {
     let mut sim = sim().define("x", Schedule::fixed_rate("1h"), |_| {});
     for _ in 0..600 {
         sim.pause("x");

@@ -52,7 +52,7 @@ fn circle() -> (Scheduler, ManualClock, Weak<()>) {
 }
 
 #[test]
-fn what_tasks_keep_is_dropped_when_the_scheduler_has_stopped() {
+fn values_of_tasks_are_dropped_when_the_scheduler_has_stopped() {
     let (scheduler, _clock, weak) = circle();
     let tasks = scheduler.tasks();
     assert_eq!(tasks.list().len(), 3);
@@ -62,7 +62,7 @@ fn what_tasks_keep_is_dropped_when_the_scheduler_has_stopped() {
 }
 
 #[test]
-fn what_tasks_keep_is_dropped_when_the_scheduler_is_dropped() {
+fn values_of_tasks_are_dropped_with_the_scheduler() {
     let (scheduler, clock, weak) = circle();
     clock.advance(Duration::from_secs(10));
     clock.await_parked(THREADS);

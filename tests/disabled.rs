@@ -77,7 +77,7 @@ fn they_are_listed_as_disabled_in_their_place() {
 }
 
 #[test]
-fn what_cannot_be_done_to_them_says_so() {
+fn a_disabled_task_refuses_control_with_the_reason() {
     let sim = sim();
     let purge = sim.control("purge");
     let refusals: [Result<(), ControlError>; 4] = [

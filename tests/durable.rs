@@ -344,7 +344,7 @@ fn faults(error: &StartError) -> String {
 }
 
 #[test]
-fn what_is_durable_needs_a_store() {
+fn a_durable_task_needs_a_store() {
     let builder = || Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
     let error = builder().tasks(tasks![nightly, sweep]).spawn().expect_err("there is no store");
     let text = faults(&error);

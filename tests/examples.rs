@@ -2,7 +2,7 @@
 //!
 //! Nothing here measures time: each step waits for a line that the program writes, and a watchdog
 //! kills a program that does not come to its end. Cargo builds the examples before this test, unless
-//! it is told to run this test only.
+//! it runs this test only.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -217,7 +217,7 @@ fn hello() {
 
 /// Those that are played on a virtual clock print the same each time.
 #[test]
-fn what_is_simulated_prints_what_its_head_says() {
+fn the_simulation_prints_the_output_of_its_head() {
     let ended = [
         ("cron_and_dst", run("cron_and_dst", plainly)),
         ("policies", run("policies", plainly)),

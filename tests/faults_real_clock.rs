@@ -80,7 +80,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
     let told = first + iter::from_fn(|| told.recv_timeout(LONG).ok()).sum::<u64>();
     let said = said.lock().unwrap();
     // Each is added, started, finished and ended; and the scheduler has started, is stopping, and has
-    // stopped. Where others keep the machine, tasks start so late that it is told, too.
+    // stopped. Where others keep the machine, tasks start so late that a message says so, too.
     let expected = 4 * TASKS + 2 * runs + 2 + 3;
     let is_starved = said.iter().any(|text| text.contains(" late: all 2 threads"));
     assert!(

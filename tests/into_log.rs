@@ -17,8 +17,8 @@ fn tick() -> Result<(), &'static str> {
 }
 
 #[test]
-fn what_the_scheduler_says_comes_as_records() {
-    if !is_in_own_process(what_the_scheduler_says_comes_as_records) {
+fn messages_of_the_scheduler_come_as_records() {
+    if !is_in_own_process(messages_of_the_scheduler_come_as_records) {
         return;
     }
     log::set_logger(&NOTES).unwrap();

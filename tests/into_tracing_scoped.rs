@@ -6,7 +6,7 @@ use scheduler::{ManualClock, Schedule, Scheduler, tasks};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The levels of what it is told, and on which thread.
+/// The levels of its messages, and their threads.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);
 

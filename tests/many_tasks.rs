@@ -74,7 +74,7 @@ fn adding_a_task_takes_no_longer_beside_many_others() {
 }
 
 #[test]
-fn of_one_time_tasks_those_stay_in_the_list_that_completed_last() {
+fn the_list_keeps_the_one_time_tasks_that_completed_last() {
     let (words, heard) = mpsc::channel();
     let words = Mutex::new(words);
     let say = move |text: &str| drop(words.lock().unwrap().send(text.to_owned()));
@@ -151,7 +151,7 @@ fn the_name_of_a_task_that_has_ended_is_free() {
 }
 
 #[test]
-fn what_settings_say_counts_for_a_task_that_is_added_and_for_no_other() {
+fn settings_reach_an_added_task_and_no_other() {
     let toml = "[scheduler.tasks.\"shop::feed\"]\nfixed-rate = \"3h\"\n";
     let scheduler = builder()
         .settings("app.toml", toml)

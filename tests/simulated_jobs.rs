@@ -111,7 +111,7 @@ fn a_test_says_what_was_enqueued() {
 }
 
 #[test]
-fn what_was_enqueued_is_listed_where_a_test_expects_something_else() {
+fn enqueued_jobs_are_listed_where_a_test_expects_others() {
     let mut sim = sim();
     let empty = said(|| drop(sim.assert_enqueued("mail", |_: &Mail| true)));
     assert!(empty.ends_with("Mail`; there is no job at all"), "{empty}");

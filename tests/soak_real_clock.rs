@@ -36,7 +36,7 @@ impl Seen {
         if is_first {
             self.first_fire.store(fire, SeqCst);
         }
-        // The wall clock, by which fire times are told, may be slewed by a little.
+        // The wall clock, by which fire times are reported, may be slewed by a little.
         let distance = (fire - last).unsigned_abs();
         let is_twice = !is_first && (fire <= last || u128::from(distance) < period.as_nanos() / 2);
         let is_early = run.started_at() < run.due();

@@ -13,7 +13,7 @@ use scheduler::{Event, EventKind, Pool, Run, Schedule, Scheduler, TaskControl, T
 /// Far longer than anything takes here.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A body that says that it has begun, and ends when it is told to.
+/// A body that says that it has begun, and ends when it is asked to.
 fn until(begun: mpsc::Sender<()>, end: Receiver<()>) -> impl Fn(&Run) + Send + Sync + 'static {
     let end = Mutex::new(end);
     move |_: &Run| {

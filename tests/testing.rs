@@ -105,7 +105,7 @@ where
 }
 
 #[test]
-fn what_has_no_schedule_is_refused() {
+fn a_task_without_a_schedule_is_refused() {
     panics("`annotations::testing::not_annotated` has no `#[scheduled(…)]`", || {
         drop(schedule_of(not_annotated));
     });
@@ -286,7 +286,7 @@ fn controls_are_the_real_ones() {
 }
 
 #[test]
-fn what_starts_behind_a_pause_is_shown_before() {
+fn a_start_behind_a_pause_is_shown_before() {
     for (schedule, expected) in [
         (Schedule::once("10s"), "2026-01-01T00:01:00Z"),
         (Schedule::fixed_delay("45s"), "2026-01-01T00:01:45Z"),
@@ -326,7 +326,7 @@ fn the_wall_clock_can_jump_and_the_machine_sleep() {
 }
 
 #[test]
-fn what_is_idle_stops_and_what_recurs_needs_a_limit() {
+fn an_idle_simulation_stops_and_a_recurring_task_needs_a_limit() {
     let mut sim = closure(Schedule::once("1h"));
     sim.takes("work", secs(5));
     sim.run_until_idle_or(days(1));

@@ -220,8 +220,8 @@ fn refusals() -> [(&'static str, fn()); 25] {
 }
 
 #[test]
-fn what_is_refused_is_said_with_the_place_in_the_test() {
-    if !is_in_own_process(what_is_refused_is_said_with_the_place_in_the_test) {
+fn a_refusal_names_the_place_in_the_test() {
+    if !is_in_own_process(a_refusal_names_the_place_in_the_test) {
         return;
     }
     let before = std::panic::take_hook();
@@ -237,7 +237,7 @@ fn what_is_refused_is_said_with_the_place_in_the_test() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_in_the_words_of_a_simulation() {
+fn missing_values_are_named_in_the_words_of_a_simulation() {
     let start = || Sim::at("2026-01-01T00:00:00Z");
     panics("help: before the start, .manage::<annotations::testing_panics::Shop>(…)", || {
         start().task(report).advance(secs(1));

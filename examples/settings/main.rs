@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Look at the banner of the first two, which differ in zone, threads and every task; at the sources
-//! that the dry run names; and at what is said of the slip in the last one. A file `./scheduler.toml`
+//! that the dry run names; and at the message about the slip in the last one. A file `./scheduler.toml`
 //! would be read without being named.
 
 use std::time::Duration;

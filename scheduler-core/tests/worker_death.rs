@@ -179,9 +179,9 @@ fn a_pending_future_whose_worker_dies_is_cancelled() {
     pool.close().unwrap();
 }
 
-/// The clock is asked before each timer is told that it was set back.
+/// The clock is asked before each timer is notified that it was set back.
 #[test]
-fn of_timers_that_are_told_as_their_worker_dies_the_rest_are_dropped() {
+fn the_rest_of_notified_timers_is_dropped_when_their_worker_dies() {
     let (pool, trap, told) = stage();
     let timers: Vec<_> = [(); 2]
         .iter()
@@ -271,7 +271,7 @@ fn a_timer_that_is_not_told_of_the_clock_because_a_worker_dies_is_dropped() {
     timer.arm(Due::Wall(now.wall + Duration::from_secs(3_600)), now).perform();
     trap.clock.await_parked(1);
     trap.clock.step_wall(TimeDelta::hours(-1));
-    // The worker asks once when it looks, and then for those that are told.
+    // The worker asks once when it looks, and then for those that are notified.
     trap.set_for.store(2, Ordering::SeqCst);
     trap.clock.advance(Duration::from_millis(500));
     assert_eq!(next(&told), ("dropped", 0));

@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_twice_has_the_later_text() {
+    fn the_later_of_two_settings_holds() {
         let schedule = Schedule::once("1s").initial_delay("2s").zone("UTC");
         let texts = [(Attribute::InitialDelay, "2s".into()), (Attribute::Zone, "UTC".into())];
         assert_eq!(schedule.into_parts().0, texts);

@@ -17,8 +17,8 @@ use crate::define::entry::Entry;
 /// A job to enqueue: which task runs it, with what, and when.
 ///
 /// The function that runs it makes it: see [`job`](macro@crate::job). It has its [identity](Self::id) from the start, and the
-/// same job sent twice is accepted once. What is not set here, such as the queue, is as the annotation and the settings of the
-/// function say.
+/// same job sent twice is accepted once. Options that are not set here, such as the queue, are those of the annotation and
+/// the settings of the function.
 ///
 /// ```no_run,standalone_crate
 /// use scheduler::{Jobs, Priority, job};

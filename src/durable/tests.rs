@@ -155,7 +155,7 @@ fn a_text_that_is_not_understood_is_refused_with_the_reason() {
 }
 
 #[test]
-fn what_becomes_of_missed_ticks_goes_with_a_dynamic_schedule() {
+fn a_dynamic_schedule_has_a_misfire_policy() {
     let schedule = Schedule::fixed_rate("1h").misfire(Misfire::CatchUp).jitter("5m");
     let task = spec(schedule.misfire_window("2h"));
     let durable = task.durable.as_ref().expect("it is durable");

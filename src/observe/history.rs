@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_removed_task_counts_is_added_up_once() {
+    fn counts_of_a_removed_task_are_added_once() {
         let totals = SharedTotals::default();
         let (mut history, mut other) = (History::default(), History::default());
         record(&mut history, 1, 1, &panicked());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_counted_by_kind() {
+    fn events_are_counted_by_kind() {
         let mut history = History::default();
         let error = crate::run::TaskError::from_display("no");
         record(&mut history, 1, 3, &Failure::from_error(&error).into());

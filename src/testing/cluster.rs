@@ -125,7 +125,7 @@ impl Cluster {
 /// Does to processes what happens to them. Each method panics if there is no such process.
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 impl Cluster {
-    /// Kills a process, as `kill -9` does: it does nothing any more, and its session stays until the lease ends. What it
+    /// Kills a process, as `kill -9` does: it does nothing any more, and its session stays until the lease ends. Work that it
     /// held is dropped with the cluster.
     ///
     /// To stop it in order, write `cluster[0].shutdown()`.

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_instant_is_refused_with_what_is_one() {
+    fn a_wrong_instant_is_refused_with_a_right_one() {
         check_fault("2026-03-27T09:00", "does not say in which zone\nhelp: write a local time");
         check_fault("tomorrow", "`tomorrow` is no instant\nhelp: write a local time with its zone");
         check_fault("2026-03-27T09:00]", "is no instant");

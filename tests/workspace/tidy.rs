@@ -1,4 +1,4 @@
-//! Sizes of files.
+//! Sizes of files, and the wording of comments.
 
 use std::fs;
 
@@ -36,6 +36,31 @@ fn the_readme_is_one_page() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
     let words = fs::read_to_string(path).expect("a readable file").split_whitespace().count();
     assert!(words <= README_WORDS_MAX, "README.md has {words} words; move some to docs/");
+}
+
+/// Comments name their subject first: `CONTRIBUTING.md`, "Prose".
+#[test]
+fn comments_begin_with_their_subject() {
+    let sources = sources::of("");
+    assert!(sources.len() > 300, "only {} files were looked at", sources.len());
+    let faults: Vec<String> = sources.iter().flat_map(riddles).collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// The comments of a file that begin a sentence with a question word, or hide their subject.
+fn riddles(source: &Source) -> Vec<String> {
+    let text = fs::read_to_string(&source.file).expect("a readable file");
+    let lines = text.lines().enumerate().filter_map(|(number, line)| {
+        let comment = line.trim_start().strip_prefix("//")?;
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        let begins = |sentence: &str| {
+            ["What ", "Whether ", "How "].into_iter().any(|word| sentence.starts_with(word))
+        };
+        let is_riddle = comment.split(". ").any(begins)
+            || ["is said", "is told", "are told", "of which"].iter().any(|it| comment.contains(it));
+        is_riddle.then(|| format!("{}:{}: {comment}", source.path, number + 1))
+    });
+    lines.collect()
 }
 
 fn faults_of(source: &Source) -> Vec<String> {

@@ -83,7 +83,7 @@ json! {
         kind: String,
         title: String,
         status: u16,
-        /// What to change.
+        /// The change that cures it.
         detail: String,
     }
 }

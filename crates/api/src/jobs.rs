@@ -115,7 +115,7 @@ json! {
         running: u64,
         parked: u64,
     } optional {
-        /// How long the job has waited that has been due for longest.
+        /// The age of the oldest due job.
         oldest_ms: f64,
     }
 

@@ -109,7 +109,7 @@ json! {
         refused: u64,
     }
 
-    /// How long the runs of a task took.
+    /// The time that the runs of a task took.
     struct Durations {
         /// The number of runs that were measured.
         runs: u64,

@@ -1,4 +1,6 @@
-//! What the browser tests look at: `ci/browser.sh` runs it. The first argument is the scene, the second the address.
+//! The program of the browser tests, run by `ci/browser.sh`.
+//!
+//! The first argument is the scene, the second the address.
 //!
 //! It prints `ready <link>`. Then it reads commands: `stop` stops the server, `start` starts it again at the same address,
 //! `mend` lets jobs succeed that failed, and the end of the input ends the program.

@@ -1,6 +1,6 @@
 //! The endpoints of Spring Boot's actuator, in its shapes: the index, `scheduledtasks`, `health`.
 //!
-//! The shape is that of Boot 4, so that strict clients decode it: four arrays, absent values left out, nothing added. Disabled
+//! The shape is Boot 4's, so that strict clients decode it: four arrays, absent values left out, nothing added. Disabled
 //! tasks are left out. One-time tasks, which Spring does not show, are in `custom`.
 
 use std::time::Duration;

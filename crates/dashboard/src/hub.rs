@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_in_number_and_in_bytes() {
+    fn the_records_are_bounded_in_number_and_in_bytes() {
         let many = log(1_100, 1);
         assert_eq!(many.updates.len(), UPDATES_MAX);
         assert!(missed(&many, "a-1-100").is_some() && missed(&many, "a-1-99").is_none());

@@ -25,7 +25,7 @@
 //!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
 //!    header. There are no cookies. At most ten wrong tokens per minute and address.
 //! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.
-//! 5. What changes something is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
+//! 5. A change is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
 //!    another site. No GET changes anything, and there are no CORS headers.
 //! 6. The policy of the page allows its own script and style, and requests to its own server, and nothing else.
 //! 7. `/metrics` and health are public on a loopback address, and otherwise need a token, or
@@ -34,7 +34,7 @@
 //! # The API
 //!
 //! Below `/api/v1`, in JSON. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
-//! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). What is absent is left out. Later versions may
+//! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
 //! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
 //!
 //! | request | answer |

@@ -1,7 +1,7 @@
 //! Which days match: plain arithmetic on the Gregorian calendar.
 //!
-//! A day is named by its distance from 1970-01-01. Whether it matches depends only on its month,
-//! the length of that month and the weekday of the month's first day: 28 cases, all of which occur,
+//! A day is named by its distance from 1970-01-01. Its match depends only on its month,
+//! the length of that month and the weekday of the month's first day: 28 cases, which all occur,
 //! so a table of them decides every question exactly and for every year.
 
 /// The shortest length of a month, and the first row of the table.

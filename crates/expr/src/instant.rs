@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_proposed() {
+    fn a_missing_field_is_proposed() {
         let instead = Some("2027-01-01T00:00:00Z");
         check_fault("2027-01-01", "`2027-01-01` has no time of day", instead);
         let text = "2027-01-01T00:00:00";

@@ -197,7 +197,7 @@ fn a_task_of_every_second_is_reported_twice_a_minute_and_its_first_failure_at_on
 }
 
 #[test]
-fn what_is_held_back_is_sent_when_the_scheduler_has_stopped() {
+fn pings_held_back_are_sent_when_the_scheduler_has_stopped() {
     let server = Server::answering("200 OK");
     let url = format!("{}/uuid", server.url);
     let world = world(|builder| builder.all(Healthchecks::check(url)));
@@ -208,7 +208,7 @@ fn what_is_held_back_is_sent_when_the_scheduler_has_stopped() {
 }
 
 #[test]
-fn what_is_not_taken_is_tried_again_and_then_told_without_the_address() {
+fn a_refused_ping_is_retried_and_then_reported_without_the_address() {
     let server = Server::answering("503 Service Unavailable");
     let url = format!("{}/secret", server.url);
     let world = world(|builder| builder.all(Healthchecks::check(url)));
@@ -230,7 +230,7 @@ fn what_is_not_taken_is_tried_again_and_then_told_without_the_address() {
 }
 
 #[test]
-fn what_is_not_taken_at_the_end_is_counted_and_told() {
+fn refused_pings_at_the_end_are_counted_and_reported() {
     let server = Server::answering("503 Service Unavailable");
     let url = format!("{}/uuid", server.url);
     let world = world(|builder| builder.all(Healthchecks::check(url)));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_checked_is_read_from_urls_and_words() {
+    fn options_are_read_from_urls_and_words() {
         let url =
             "postgres://shop@db/shop?sslmode=verify-full&connect_timeout=3&sslrootcert=/etc/ca.pem";
         let words = "host=db user=shop sslmode=verify-ca dbname=shop connect_timeout=3 sslrootcert=/etc/ca.pem";

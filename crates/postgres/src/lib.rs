@@ -19,7 +19,7 @@
 //!
 //! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
 //! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; where that
-//! is why it suffices, the function says so. What two processes must not both do, a unique index forbids.
+//! is why it suffices, the function says so. A unique index forbids the actions that two processes must not both do.
 //!
 //! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
 //! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.

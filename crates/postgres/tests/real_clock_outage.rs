@@ -30,7 +30,7 @@ fn send(store: &Postgres, number: u128) -> Result<(), StoreError> {
 }
 
 #[test]
-fn what_was_accepted_survives_a_crash_of_the_server_and_calls_succeed_again() {
+fn accepted_jobs_survive_a_crash_of_the_server_and_calls_succeed_again() {
     // A server of its own, which keeps what was committed when it is ended at once.
     if server().is_none() {
         return;

@@ -1,7 +1,7 @@
 //! The tables and their migrations.
 //!
-//! Migrations are numbered. Those that are missing are executed in one transaction under the lock of the file, so that of
-//! several processes that start at once one makes the tables. `min_reader` is the oldest version of this list that
+//! Migrations are numbered. Those that are missing are executed in one transaction under the lock of the file: if
+//! several processes start at once, one makes the tables. `min_reader` is the oldest version of this list that
 //! understands the tables: an older program changes nothing, while one in between works on.
 
 use rusqlite::{Connection, OptionalExtension as _};
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_made_and_nothing_twice() {
+    fn missing_tables_are_made_and_none_twice() {
         let db = Connection::open_in_memory().unwrap();
         let (one, two) = (MIGRATIONS, [MIGRATIONS, &[SECOND]].concat());
         assert_eq!(versions_of(&db), None);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_brings_older_tables_to_this_version() {
+    fn the_printed_statements_bring_older_tables_to_this_version() {
         let db = Connection::open_in_memory().unwrap();
         let (one, two) = (MIGRATIONS, [MIGRATIONS, &[SECOND]].concat());
         let tables = &Tables::DEFAULT;

@@ -1,7 +1,7 @@
 //! Which file systems a database may be on.
 //!
 //! SQLite's write-ahead log needs shared memory and locks that all processes see at once. Network file systems have neither,
-//! and 9p (drives of Windows under WSL) has no locks at all. What is reached through FUSE cannot be told apart, and is
+//! and 9p (drives of Windows under WSL) has no locks at all. File systems behind FUSE cannot be distinguished: they are
 //! taken as local.
 
 use std::path::Path;

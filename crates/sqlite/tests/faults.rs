@@ -301,7 +301,7 @@ fn a_newer_schema_is_refused_without_a_change() {
 }
 
 #[test]
-fn what_cannot_be_a_store_is_refused_with_the_reason() {
+fn a_file_that_is_no_store_is_refused_with_the_reason() {
     let folder = Folder::new();
     for path in [":memory:", "", "file::memory:?cache=shared"] {
         let refused = Sqlite::open(path).unwrap_err();

@@ -84,7 +84,7 @@ fn write(store: &Sqlite) {
 }
 
 #[test]
-fn what_was_accepted_is_there_after_a_kill() {
+fn accepted_jobs_are_there_after_a_kill() {
     for round in 0..10 {
         let folder = Folder::new();
         let mut child = start("write", &folder.file(), 0);

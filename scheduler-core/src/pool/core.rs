@@ -242,7 +242,7 @@ impl Core {
         Action::Leave
     }
 
-    /// When the queue is to be looked at, and when after that. What is due at the end of time needs no look.
+    /// When the queue is to be looked at, and when after that. An entry due at the end of time needs no look.
     fn looks(&self, now: Now) -> [Tick; 2] {
         let [first, second] = self.queue.first_two().map(|due| match Tick::from_nanos(due) {
             Tick::MAX => Tick::MAX,

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_sooner_wakes_one_without_a_time_and_what_is_due_later_none() {
+    fn an_earlier_entry_wakes_a_sleeper_without_a_time_and_a_later_one_wakes_none() {
         let mut sleepers = Sleepers::default();
         park(&mut sleepers, 1, 50, 60);
         park(&mut sleepers, 2, 50, 60);

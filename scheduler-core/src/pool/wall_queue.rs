@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_ahead_of_a_clock_that_was_set_back_is_given_back() {
+    fn entries_ahead_of_a_clock_that_was_set_back_are_given_back() {
         let mut wall_queue = wall_queue(&[10, 100]);
         assert!(wall_queue.take_if_set_back(at(1, 50)).is_empty());
         assert!(wall_queue.take_if_set_back(at(2, 51)).is_empty());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_the_clock_was_ahead_is_given_back_too() {
+    fn entries_added_while_the_clock_was_ahead_are_given_back_too() {
         let mut wall_queue = wall_queue(&[100]);
         assert!(wall_queue.take_if_set_back(at(1, 1)).is_empty());
         wall_queue.note_offset(Some(at(1, 90).wall.offset(at(1, 90).tick)));

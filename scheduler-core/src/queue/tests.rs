@@ -124,7 +124,7 @@ fn entries_at_one_instant_leave_in_the_order_of_submission() {
 }
 
 #[test]
-fn what_is_never_due_is_never_taken() {
+fn an_entry_that_is_never_due_is_never_taken() {
     let mut pair = Pair::default();
     pair.push(NEVER);
     pair.push(NEVER - 1);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overdue_is_reached_by_a_clock_that_stands_at_the_end_of_time() {
+    fn an_overdue_entry_is_reached_by_a_clock_at_the_end_of_time() {
         let end = Now { tick: Tick::from_nanos(1), wall: WallTime::MAX };
         assert!(Due::Wall(now().wall).not_overtaking(end).is_reached(end));
         assert!(!Due::Wall(WallTime::MAX).not_overtaking(end).is_reached(end));

@@ -90,8 +90,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// - No wait of its workers is shorter, but for those of up to a twentieth, which
     ///   [`wait`](Self::wait) should spin.
     /// - The worker that looks at the queue first is given so much time to run what is due before the
-    ///   next one looks. What is due while it is at a long task starts later by up to that; so does what a task
-    ///   submits.
+    ///   next one looks. A task that becomes due while it runs a long one starts later by up to that; so does a task
+    ///   that a run submits.
     /// - A worker that finds only a task that has come within this time leaves it to the others for so long, if they
     ///   have taken what it was to come for, or are at brief tasks.
     ///

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_range_becomes_its_end() {
+    fn a_time_beyond_the_range_becomes_its_end() {
         assert_eq!(WallTime::from(DateTime::<Utc>::MIN_UTC), WallTime::MIN);
         assert_eq!(WallTime::from(DateTime::<Utc>::MAX_UTC), WallTime::MAX);
         assert_eq!(WallTime::MAX + Duration::MAX, WallTime::MAX);

@@ -246,7 +246,7 @@ impl ZoneChange {
 /// The years whose rules go on for ever.
 ///
 /// From 2088 on no zone has anything but yearly rules, such as "the last Sunday of October",
-/// between March and December. What such a rule means depends only on the weekday with which March
+/// between March and December. The meaning of such a rule depends only on the weekday with which March
 /// begins, and these twelve years have all seven. Tests hold both against the data.
 struct RuleYears;
 

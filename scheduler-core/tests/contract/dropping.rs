@@ -221,7 +221,7 @@ fn a_pool_does_not_terminate_before_the_bodies_are_dropped_that_its_shutdown_can
     assert!(stage.pool.is_terminated() && stage.workers.numbers().is_empty());
 }
 
-/// A callback of one task may wait for another that the same shutdown cancels; a destructor is told that it cannot.
+/// A callback of one task may wait for another that the same shutdown cancels; a destructor gets the error that it cannot.
 #[test]
 fn tasks_that_one_shutdown_cancels_do_not_wait_for_each_other() {
     struct Waits(Arc<OnceLock<TaskHandle<()>>>, Journal<String>);
@@ -244,7 +244,7 @@ fn tasks_that_one_shutdown_cancels_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn what_a_task_shared_is_the_callers_alone_after_the_wait() {
+fn a_value_shared_with_a_task_is_the_callers_alone_after_the_wait() {
     for _ in 0..200 {
         let pool = ScheduledThreadPool::new(1);
         let shared = Arc::new(());

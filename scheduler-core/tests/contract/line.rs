@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use scheduler_core::Clock;
 
 #[test]
-fn what_the_wall_clock_showed_before_comes_before() {
+fn an_earlier_wall_clock_time_comes_before() {
     let (stage, ran) = (ManualPool::new(1), Journal::new());
     let wedge = wedge(&stage.pool);
     stage.pool.schedule(ms(5), ran.noting("tick")).unwrap();
@@ -31,14 +31,14 @@ fn check_order(stage: &ManualPool, blocker: Blocker) {
 }
 
 #[test]
-fn what_comes_last_and_is_due_before_comes_before() {
+fn an_entry_due_before_comes_before() {
     let (stage, blocker) = (ManualPool::new(1), Blocker::new());
     stage.pool.execute(blocker.body()).unwrap();
     check_order(&stage, blocker);
 }
 
 #[test]
-fn what_comes_last_and_is_due_before_comes_before_when_a_run_recurs() {
+fn an_entry_due_before_comes_before_when_a_run_recurs() {
     let (stage, blocker) = (ManualPool::new(1), Blocker::new());
     stage.pool.schedule_at_fixed_rate(ms(0), HOUR, blocker.body()).unwrap();
     check_order(&stage, blocker);

@@ -12,7 +12,7 @@ use crate::timers::{arm, probe_with};
 use chrono::TimeDelta;
 use scheduler_core::{Due, Fired, Now, ScheduledThreadPool};
 
-/// Two workers at rest, and a timer that is told that the clock was set back.
+/// Two workers at rest, and a timer that is notified when the clock is set back.
 fn told_of_the_clock(tell: impl Fn(&ManualPool) + Send + Sync + 'static) -> ManualPool {
     let stage = ManualPool::new(2);
     assert_eq!(stage.pool.prestart_all(), 2);

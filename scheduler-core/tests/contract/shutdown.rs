@@ -532,7 +532,7 @@ fn no_handle_is_pending_when_the_pool_has_terminated() {
     pool.prestart();
     let handles: Vec<_> =
         (0..20).map(|_| pool.schedule_at_fixed_rate(HOUR, HOUR, || ()).unwrap()).collect();
-    // The first to be told is told while the others wait for their turn, and the worker leaves.
+    // The first is notified while the others wait for their turn, and the worker leaves.
     let (seen, witness, others) = (Journal::new(), pool.clone(), handles.clone());
     let noted = seen.clone();
     handles[0].on_done(move |_| {

@@ -31,7 +31,7 @@ fn step(stage: &VirtualPool) -> Stepped {
 }
 
 #[test]
-fn what_is_due_within_the_slack_shares_one_wake_up_and_keeps_its_order() {
+fn tasks_due_within_the_slack_share_one_wake_up_and_keep_their_order() {
     let stage = pool_of_one(ms(3));
     let ran = Journal::new();
     for due in [7, 5, 6, 9] {

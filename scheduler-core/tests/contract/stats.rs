@@ -140,7 +140,7 @@ fn ec_k4_a_task_of_another_pool_is_in_no_queue_of_this_one() {
     assert!(one.remove(&there).is_none() && other.is_queued(&there));
 }
 
-/// Adds and cancels tasks until it is told to stop, and says how many it has added.
+/// Adds and cancels tasks until it is asked to stop, and returns the number of those that it has added.
 fn churn(pool: &ScheduledThreadPool, seed: u64, is_over: &Arc<AtomicBool>) -> Pending<u64> {
     let (pool, is_over) = (pool.clone(), Arc::clone(is_over));
     Pending::start(move || {

@@ -76,7 +76,7 @@ fn ec_g2_a_hundred_panics_cost_no_thread() {
     }
     eventually("all are counted", || pool.stats().completed == 100);
     assert_eq!(started.len(), 1);
-    // Unlike the JDK's, the hook is told the outcome.
+    // Unlike the JDK's, the hook gets the outcome.
     let expected = (0..100).map(|n| Err(Failure::from_panic(&format!("number {n}"))));
     assert_eq!(outcomes.entries(), expected.collect::<Vec<_>>());
     assert_eq!(pool.stats().pool_size, 1);

@@ -65,7 +65,7 @@ fn cancelled_in_a_run() {
     assert_eq!(dropped.get(), usize::from(is_cancelled), "a value that nobody gets is dropped");
 }
 
-/// A future that is polled with one waker and then with another is told through the second.
+/// A future that is polled with one waker and then with another is woken through the second.
 fn polled() {
     let pool = pool(1);
     let mut future = pool.submit(|| 7).unwrap().into_future();

@@ -34,7 +34,7 @@
 //! | I7 | all counters are those of the model, and each submission has its worker |
 //! | I8 | what is due is taken by a worker that is free, and a worker waits for what is next, for no longer than the pool's slack; who is idle for too long leaves |
 //! | I9 | a body is dropped once, as soon as its task has ended; the pool terminates exactly if nothing is left |
-//! | I10 | a timer fires once for the time that it is armed for; it is told that the clock was set back, and that it was dropped |
+//! | I10 | a timer fires once for the time that it is armed for; it is notified that the clock was set back, and that it was dropped |
 //! | I11 | a final state stays; the run state goes forward |
 //! | I12 | the queue keeps nothing but what waits, and cancelled tasks only if it was told to |
 //! | I13 | events and callbacks come once each, and say the same |

@@ -11,11 +11,11 @@ pub(crate) enum Plant {
     LosingPool,
     /// A body runs twice in one run.
     DoubleBody,
-    /// The pool is told a delay that is a nanosecond too long.
+    /// The pool gets a delay that is a nanosecond too long.
     LateSubmit,
     /// A cancellation always claims to have won.
     LyingCancel,
-    /// The pool is told a period that is a nanosecond too long.
+    /// The pool gets a period that is a nanosecond too long.
     DriftingGrid,
     /// A wake-up is lost.
     DeafWorker,
@@ -31,6 +31,6 @@ pub(crate) enum Plant {
     HoardingQueue,
     /// An event is lost.
     DeafListener,
-    /// The pool is told a slack that is a nanosecond too long.
+    /// The pool gets a slack that is a nanosecond too long.
     LazyPool,
 }

@@ -20,7 +20,7 @@ pub(crate) enum Told {
 pub(crate) type OnSetBack = Box<dyn Fn(&Arc<Timer<Probe>>, Now) + Send + Sync>;
 pub(crate) type OnFire = Box<dyn Fn(&Arc<Timer<Probe>>, &Run) -> Fired + Send + Sync>;
 
-/// Notes what it is told.
+/// Notes its calls.
 pub(crate) struct Probe {
     pub(crate) told: Journal<Told>,
     pub(crate) on_fire: OnFire,

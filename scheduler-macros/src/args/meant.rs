@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_where_a_job_is_made_is_no_option_of_its_function() {
+    fn options_of_one_job_are_no_options_of_its_function() {
         let said = |word: &str, form| unknown(word, form, &options(form, None), None);
         for word in ["unique", "unique_for", "key", "debounce"] {
             assert!(said(word, Form::Job).contains("`….job(…).key(\"…\")`"), "{word}");

@@ -116,7 +116,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
     quote!(#private::sync_call(move |#run| { #decoded #settle }))
 }
 
-/// Begins the future of an async function. What it borrows goes into the future, which is checked at
+/// Begins the future of an async function. Its borrowed arguments go into the future, which is checked at
 /// the function's name.
 fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;

@@ -226,7 +226,7 @@ fn a_block_keeps_everything_but_its_annotations() {
 }
 
 #[test]
-fn what_a_method_stands_under_its_entries_stand_under() {
+fn entries_get_the_conditions_of_their_method() {
     let item = "impl Struct { #[cfg(a)] #[cfg_attr(b, scheduled(fixed_rate = \"1s\"), inline)] \
                 #[cfg_attr(c, cfg(d))] #[cfg_attr(e, cfg_attr(f, scheduled(fixed_rate = \"2s\")))] \
                 fn f(&self) {} }";

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_setting_takes_keeps_its_line() {
+    fn an_unused_setting_keeps_its_line() {
         check("\u{FEFF}[a]\r\nb = 1\r\n", &["s.toml:2 a|b=1"]);
         check(
             "[scheduler]\na = 1.5\nb = [1]\nc = 1979-05-27T00:00:00Z\n[scheduler.d]\ne = ['x', 'y']\n[f]\n",

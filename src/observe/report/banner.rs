@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_tasks_some_have_a_row_and_the_others_are_counted() {
+    fn very_many_tasks_have_some_rows_and_a_count_of_the_others() {
         let tasks: Vec<TaskLine> = (0..2).map(|n| task(&format!("t{n}"), None)).collect();
         let all = |count| Banner { count, ..banner(&tasks, &[pool("default", 1)]) }.to_string();
         let text = all(100_000);

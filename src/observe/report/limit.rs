@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rare_is_shown_in_full() {
+    fn rare_messages_are_shown_in_full() {
         let mut limit = Limit::new(2, 1);
         let shown: Vec<String> = (0..5).map(|day| show(&mut limit, day * 86_400)).collect();
         assert_eq!(shown, ["full"; 5]);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_anew_is_not_summed_up_with_what_was_over() {
+    fn a_new_burst_is_not_summed_up_with_an_old_one() {
         let mut limit = Limit::new(1, 1);
         let shown: Vec<String> =
             [0, 10, 20, 79, 139, 200].map(|second| show(&mut limit, second)).into();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_reports_is_not_summed_up() {
+    fn messages_of_the_caller_are_not_summed_up() {
         let mut limit = Limit::new(1, 1);
         let shown = [0, 10, 20].map(|second| show(&mut limit, second));
         assert_eq!(shown, ["last", "-", "-"]);

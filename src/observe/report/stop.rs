@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_stop_is_named_and_many_are_counted() {
+    fn runs_that_did_not_stop_are_named_and_many_are_counted() {
         let many: Vec<_> = (0..12).map(|number| running(&format!("t{number}"), number)).collect();
         let text = not_stopped(&many, LIMIT).to_string();
         let head = "ERROR not stopped within 30s: 12 running tasks (`t11`, 11ms; `t10`, 10ms; ";
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_named() {
+    fn runs_that_are_cut_off_are_named() {
         let text = cancelled(&[running("poll", 1_500)], LIMIT).to_string();
         let head =
             "WARN  did not finish within 30s and was cancelled: 1 running task (`poll`, 1.5s)\n";

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_removals_one_wins_and_a_stop_names_the_task_once() {
+    fn one_of_two_removals_wins_and_a_stop_names_the_task_once() {
         let scheduler = scheduler();
         let tasks = scheduler.tasks();
         let ((begin, begun), (finish, finished)) = (mpsc::channel(), mpsc::channel());

@@ -1,6 +1,6 @@
 //! Wall-clock intervals whose fire times are decided.
 //!
-//! A look at the clocks says how much time has passed since the last one. What the wall clock shows beyond that is a jump,
+//! A look at the clocks says how much time has passed since the last one. A difference of the wall clock beyond that is a jump,
 //! and only as much as has passed counts as fired, on either side of it.
 
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl FiredIntervals {
         }
     }
 
-    /// Marks a fire time that a custom trigger gave. What lies between it and the one before is decided too, unless the clock
+    /// Marks a fire time that a custom trigger gave. The times between it and the one before are decided too, unless the clock
     /// has jumped.
     pub(super) fn mark_trigger_time(&mut self, fire_time: WallTime, now: Tick) {
         let passed = now.since(std::mem::replace(&mut self.marked_at, now)) + TOLERANCE;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_jump_only_what_has_passed_has_fired_on_either_side() {
+    fn a_jump_fires_only_the_times_that_have_passed() {
         let mut fired = FiredIntervals::default();
         fired.advance(now(0, 100), now(10, 1_000));
         let has_fired = |second| fired.end_of_interval_at(at(second)).is_some();

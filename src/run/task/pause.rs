@@ -26,7 +26,7 @@ impl ActivePause {
     /// Returns the reading of both clocks at the end of the pause; `None` while it goes on, as it did at the last look.
     ///
     /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
-    /// that the monotonic clock allows. What came in a pause is never replayed.
+    /// that the monotonic clock allows. Fire times in a pause are never replayed.
     pub(super) fn over_at(&self, last: Now, now: Now) -> Option<Now> {
         let until = self.until().filter(|_| self.end().is_reached(now))?;
         // One that is over when it begins is a pause nevertheless.

@@ -30,7 +30,7 @@ fn d1_each_tick_runs_once_in_three_processes() {
 /// A figure, not a limit: the machine decides how soon a process gets a processor.
 #[test]
 #[ignore = "a measurement: `ci/durable.sh ticks`"]
-fn how_soon_ticks_start_in_four_processes() {
+fn ticks_start_soon_in_four_processes() {
     let Some(lab) = Lab::new(NODE) else { return };
     let seconds = std::env::var("TEST_TICK_SECONDS").ok();
     let seconds = seconds.map_or(60, |text| text.parse().expect("a number of seconds"));

@@ -2,7 +2,7 @@
 //!
 //! Names, keys, identities and times are from small sets, so that a few hundred steps meet each other in most ways that there
 //! are: the same identity twice, a key that another job has, a fence of before, a session that has died, a request that
-//! comes too late. What a request has to name to have an effect — a fence, a cursor, a mark — is read from the model.
+//! comes too late. A fence, a cursor or a mark that a request has to name is read from the model.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -46,7 +46,7 @@ macro_rules! store_conformance {
             an_abandoned_job_does_not_run_again
             a_poll_shows_the_leases_of_the_others
             the_label_of_a_session_is_kept_without_nul
-            what_one_process_does_another_one_sees
+            a_change_by_one_process_is_seen_by_another
             r3_the_same_job_sent_twice_is_accepted_once
             a_request_is_accepted_as_a_whole
             a_key_is_had_by_one_unfinished_job_of_a_task

@@ -57,7 +57,7 @@ pub(crate) enum Answer {
 }
 
 impl Operation {
-    /// Asks a store. What only the test can do has no answer.
+    /// Asks a store. An operation of the test alone has no answer.
     pub(crate) fn ask(&self, store: &dyn Store) -> Answer {
         match self {
             Self::SetNow(_) | Self::Reopen => Answer::None,

@@ -205,7 +205,7 @@ pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
 }
 
 /// The changes by one process are seen by another, and by one that starts later.
-pub fn what_one_process_does_another_one_sees<T: TestStore>() {
+pub fn a_change_by_one_process_is_seen_by_another<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let job = given.job_of(1, "a");
     let second = given.test.second();

@@ -159,7 +159,7 @@ impl Line {
                     .to_owned(),
             ),
             Days::Either => notes.push(
-                "cron runs this on either of its two day fields, while here both must match: it takes two expressions, of which the second leaves out the days of the first"
+                "cron runs this on either of its two day fields, while here both must match: it takes two expressions; the second leaves out the days of the first"
                     .to_owned(),
             ),
         }

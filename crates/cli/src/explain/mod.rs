@@ -23,7 +23,7 @@ const SHOWN: usize = 10;
 pub(crate) struct ExplainArgs {
     /// The expression, in quotes: "0 0 9 * * MON-FRI"
     expression: String,
-    /// The time zone; by default that of SCHEDULER_ZONE, of TZ, or of the system
+    /// The time zone; by default from SCHEDULER_ZONE, from TZ, or the system's
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
     /// Whose expression it is

@@ -23,7 +23,7 @@ pub(crate) struct LintArgs {
     /// The expressions, each in quotes
     #[arg(required_unless_present = "running", value_name = "EXPRESSION")]
     expressions: Vec<String>,
-    /// The time zone; by default that of SCHEDULER_ZONE, of TZ, or of the system
+    /// The time zone; by default from SCHEDULER_ZONE, from TZ, or the system's
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
     /// Look at the tasks of a running program, in place of expressions

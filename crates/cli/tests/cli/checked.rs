@@ -121,7 +121,7 @@ fn a_program_whose_tasks_are_all_there_passes_also_if_its_start_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_said() {
+fn a_program_that_cannot_be_checked_is_named() {
     let program = "echo 'cannot start: 1 fault was found' >&2; exit 1";
     let workspace = Workspace::new("faulty", program);
     let answer = workspace.check(&["check"]);

@@ -24,7 +24,7 @@ fn field(min: u32, max: u32) -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whether a field has a number, by the words of `crontab(5)`.
+/// Returns true if a field has a number, by the words of `crontab(5)`.
 fn matches(field: &str, number: u32, (min, max): (u32, u32)) -> bool {
     field.split(',').any(|item| {
         let (range, step) = item.split_once('/').unwrap_or((item, "1"));
@@ -74,7 +74,7 @@ impl Days {
         Self { days: all(2, 1, 31), months: all(3, 1, 12), weekdays: all(4, 0, 7), has_star }
     }
 
-    /// Whether cron runs the line on a day.
+    /// Returns true if cron runs the line on a day.
     fn has(&self, (month, day, weekday): (u32, u32, u32)) -> bool {
         let is_day = self.days[day as usize];
         let is_weekday = self.weekdays[weekday as usize] || weekday == 0 && self.weekdays[7];

@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_nearly_right_has_an_answer(text in nearly()) {
+    fn nearly_right_input_has_an_answer(text in nearly()) {
         check(&text)?;
     }
 

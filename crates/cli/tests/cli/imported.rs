@@ -141,7 +141,7 @@ mod shop {
         };
         assert_eq!(of(1), ["Fri 2026-02-13 00:00+00:00", "Fri 2026-03-13 00:00+00:00"]);
         assert_eq!(of(2).len(), 4, "{:?}", of(2));
-        // What falls into the gap runs right after it.
+        // A time in the gap runs right after it.
         let night = schedule_of(report).between("2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z");
         assert_eq!(night.local(), ["Sun 2026-03-29 03:00+02:00", "Mon 2026-03-30 02:30+02:00"]);
     }

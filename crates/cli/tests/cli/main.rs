@@ -24,7 +24,7 @@ struct Typed<'a> {
     variables: HashMap<&'a str, String>,
 }
 
-/// What came of it.
+/// The result of a command.
 struct Answered {
     code: u8,
     output: String,

@@ -1,4 +1,4 @@
-//! What the commands of `said.txt` answer, to the letter. `SAID=overwrite` writes it anew.
+//! The answers of the commands in `said.txt`. `SAID=overwrite` renews them.
 
 use std::fs;
 

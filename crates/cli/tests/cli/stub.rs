@@ -30,7 +30,7 @@ impl Stub {
         Self { url, asked }
     }
 
-    /// What was asked: method, path, token and body.
+    /// The requests: method, path, token and body.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("no panic").clone()
     }

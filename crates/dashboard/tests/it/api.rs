@@ -1,4 +1,4 @@
-//! What the API answers.
+//! The answers of the API.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

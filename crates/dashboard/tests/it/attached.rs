@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use scheduler::{Schedule, Scheduler};
 use scheduler_dashboard::Dashboard;
 
-/// What is told at level `ERROR` of a dashboard at this address, and how many tasks run all the same.
+/// The messages at level `ERROR` about a dashboard at this address, and the number of tasks that run all the same.
 fn errors_of(dashboard: Dashboard, address: String) -> (Vec<String>, usize) {
     let (says, said) = channel();
     let builder = Scheduler::builder().tasks(scheduler::tasks![]).environment([("PATH", "")]);

@@ -12,7 +12,7 @@ use scheduler_store::{
     Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
 };
 
-/// What the store does with those who ask for something that people look at.
+/// The answer of the store to requests that the page makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     Answers,

@@ -1,4 +1,4 @@
-//! Whether critical tasks are late.
+//! The health check: critical tasks that are late.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;

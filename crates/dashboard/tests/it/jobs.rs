@@ -471,7 +471,7 @@ fn a_store_that_is_away_takes_its_own_sections_away_and_no_others() {
 }
 
 #[test]
-fn what_the_store_says_comes_live_also_that_a_pause_is_over() {
+fn changes_in_the_store_come_live_also_the_end_of_a_pause() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
     let mut stream = Stream::open(&served);

@@ -1,4 +1,4 @@
-//! How much the listener keeps.
+//! The memory of the listener.
 
 use std::sync::Arc;
 

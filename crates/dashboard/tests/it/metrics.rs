@@ -165,7 +165,7 @@ fn texts(value: &serde_json::Value, key: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn what_grafana_and_the_alerts_ask_for_exists() {
+fn the_metrics_of_grafana_and_the_alerts_exist() {
     let failing = Schedule::fixed_rate("1ms").tags(["critical"]).max_runs(3);
     let served = with_store(&dashboard(), &Moody::new(), |builder| {
         builder.task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {})

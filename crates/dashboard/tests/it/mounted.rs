@@ -150,7 +150,7 @@ async fn nobody_gets_in_where_nobody_was_let_in() {
     scheduler.shutdown_async().await.unwrap();
 }
 
-/// `serve` blocks for a moment, but builds no runtime inside that of the program.
+/// `serve` blocks for a moment, but builds no runtime inside the program's.
 #[tokio::test]
 async fn it_is_served_from_inside_a_runtime_too() {
     let scheduler = builder().spawn().unwrap();

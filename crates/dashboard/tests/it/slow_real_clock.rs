@@ -37,7 +37,7 @@ impl Crowd {
     }
 }
 
-/// Whether the other side has closed it; a stream has something to read.
+/// Returns true if the other side has closed it; a stream has something to read.
 fn is_closed(mut socket: &TcpStream) -> bool {
     socket.set_nonblocking(true).expect("a socket");
     match socket.read(&mut [0; 1]) {

@@ -1,4 +1,4 @@
-//! A scheduler with a dashboard, and a client that sends exactly what it is told.
+//! A scheduler with a dashboard, and a client that sends exact bytes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

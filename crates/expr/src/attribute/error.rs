@@ -68,7 +68,7 @@ impl AttributeError {
         self.0.attribute
     }
 
-    /// What to write instead.
+    /// The text to write instead.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_ref().map(Wording::as_str)

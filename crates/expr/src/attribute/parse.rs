@@ -165,8 +165,8 @@ impl Attribute {
             .with_help(help)
     }
 
-    /// What to write in place of a number without a unit, which may be meant in seconds or, as Spring has
-    /// it, in milliseconds.
+    /// Returns the help for a number without a unit, which may be meant in seconds or, as in Spring, in
+    /// milliseconds.
     fn with_unit(self, number: &str, millis: &str) -> Wording {
         let seconds = in_seconds(number).filter(|text| self.parse_duration(text, None).is_ok());
         let help = match seconds {

@@ -62,7 +62,7 @@ fn a_cron_expression_has_a_fire_time_or_is_off() {
 }
 
 #[test]
-fn what_a_task_can_do_without_is_switched_off_by_a_dash() {
+fn optional_attributes_are_switched_off_by_a_dash() {
     let can_be = |attribute: &Attribute| attribute.is_off("-");
     let found: Vec<Attribute> = Attribute::ALL.iter().copied().filter(can_be).collect();
     assert!(found.contains(&Attribute::Timeout) && !found.contains(&Attribute::FixedRate));

@@ -32,7 +32,7 @@ pub(super) fn field_text(cron: &CronExpression, field: CronField) -> String {
     items.join(",")
 }
 
-/// The step `n` of which `*/n` means these values.
+/// The step `n` if `*/n` means these values.
 fn step_from_start(field: CronField, values: &[u8]) -> Option<u32> {
     let (first, second) = (u32::from(*values.first()?), u32::from(*values.get(1)?));
     let step = second - first;

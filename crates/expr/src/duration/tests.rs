@@ -170,7 +170,7 @@ fn a_fraction_is_written_in_smaller_units() {
 }
 
 #[test]
-fn what_is_meant_is_nothing_that_cannot_be_read() {
+fn the_proposed_text_can_be_read() {
     for text in ["9223372036854775808 s", "9223372036854775807 d", "1000000000000000 w", "5d 5 w"] {
         assert_eq!(intended_period(text), None, "{text}");
     }
@@ -184,7 +184,7 @@ fn what_is_meant_is_nothing_that_cannot_be_read() {
 }
 
 #[test]
-fn what_would_be_refused_as_it_is_meant_is_refused_for_that() {
+fn a_text_that_is_refused_as_meant_is_refused_for_that() {
     for text in ["0", "-5", "0 s", "-1h30", "0.0s"] {
         let error = parse_period(text, None).unwrap_err();
         assert_eq!(error.to_string(), format!("`{text}` must be longer than zero"));

@@ -71,7 +71,7 @@ impl Template {
         plain(&self.parts).is_some()
     }
 
-    /// What the text comes to when its key is not set, if that is certain: the text is exactly
+    /// Returns the default of the text, if that is certain: the text is exactly
     /// `${key:default}`, and the default has no placeholder or is again of this form.
     ///
     /// ```

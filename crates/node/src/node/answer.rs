@@ -253,7 +253,7 @@ impl Node {
         let waits_until = (!self.due.is_empty()).then_some(self.deadlines.fire);
         self.due.clear();
         if self.has_follow_up.len() > FOLLOWED {
-            // Schedules come and go. What follows the jobs of one that is not known is asked for.
+            // Schedules come and go. The follow-ups of an unknown one are asked for.
             self.has_follow_up.clear();
         }
         for each in due {

@@ -16,7 +16,7 @@ impl Node {
         }
     }
 
-    /// The session has ended for ever. What has not begun is given back, and runs are asked to stop.
+    /// The session has ended for ever. Jobs that have not begun are given back, and runs are asked to stop.
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);

@@ -1,8 +1,8 @@
 //! Searches the calendar for the next matching local time, without zones.
 //!
-//! The only file that knows the `cron` crate. What the crate is given is not the user's text but a
+//! The only file that knows the `cron` crate. The crate gets not the user's text but a
 //! normalised one, with every number listed and weekdays counted its way, and wall-clock times
-//! dressed as UTC, so that its own treatment of zones never runs. What it does not know is added
+//! dressed as UTC, so that its own treatment of zones never runs. Features that it lacks are added
 //! here: the days of `L`, `W` and `#`, and years before 1970 and from 2100 on. Those are searched in
 //! a year of the same shape, with the same leap day and the same weekdays.
 

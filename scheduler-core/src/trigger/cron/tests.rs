@@ -115,7 +115,7 @@ fn a_change_touches_only_the_hour_that_it_takes_or_repeats() {
 }
 
 #[test]
-fn what_is_far_away_is_found_on_either_side_of_a_change() {
+fn far_fire_times_are_found_on_either_side_of_a_change() {
     let from = "2026-01-01T00:00:00Z";
     check(&trigger("0 30 1 29 3 *", "Europe/Berlin"), from, &["2026-03-29T01:30:00+01:00"]);
     check(&trigger("0 30 3 29 3 *", "Europe/Berlin"), from, &["2026-03-29T03:30:00+02:00"]);
@@ -141,7 +141,7 @@ fn a_skipped_day_has_no_fire_times() {
 }
 
 #[test]
-fn what_matches_only_in_gaps_falls_silent() {
+fn a_rule_that_matches_only_in_gaps_falls_silent() {
     let never = trigger("0 30 2 ? 3 SUNL", "Europe/Berlin");
     for from in [
         "1995-12-30T00:00:00Z",
@@ -172,7 +172,7 @@ fn what_matches_only_in_gaps_falls_silent() {
 }
 
 #[test]
-fn what_matches_in_many_gaps_fires_when_it_matches_elsewhere() {
+fn a_rule_that_matches_in_many_gaps_fires_when_it_matches_elsewhere() {
     // A 29th of March that is a Sunday is a change; so the next is a leap day, four gaps later.
     check(
         &trigger("0 30 2 29 2,3 SUN", "Europe/Berlin"),

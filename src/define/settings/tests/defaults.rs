@@ -78,7 +78,7 @@ fn a_task_that_is_added_later_has_the_defaults_too() {
 }
 
 #[test]
-fn what_is_wrong_with_a_default_is_said_once() {
+fn a_wrong_default_is_reported_once() {
     toml("[scheduler.defaults]\ntimeout = \"0s\"\n").check_fault(
         "scheduler.toml:2: `scheduler.defaults`: invalid `timeout`: `0s` must be longer than zero\n\
          help: for no limit, write `timeout = \"-\"`",

@@ -54,7 +54,7 @@ fn tables_that_are_almost_called_scheduler_are_warned_of_once() {
 }
 
 #[test]
-fn what_a_placeholder_asks_for_is_the_programs_own() {
+fn placeholders_read_the_keys_of_the_program() {
     let text = "zone = \"UTC\"\n[tasks.report]\ncron = \"@daily\"\nevery = \"1s\"\n\
                 [pool]\nmax-size = 3\n[Scheduler]\nzone = \"UTC\"\n[scheduler]\nzone = \"${zone}\"\n\
                 [scheduler.tasks]\nreport.cron = \"${tasks.report.cron}\"\n\

@@ -169,7 +169,7 @@ INFO  task `poll` succeeded for the first time, in 12ms; further successes are n
 }
 
 #[test]
-fn of_a_task_that_fails_every_other_time_a_recovery_is_printed_once_a_minute() {
+fn a_task_that_fails_every_other_time_recovers_once_a_minute() {
     let console = Console::new("poll");
     console.finish(1, Outcome::Success, 0, 0);
     console.printed();

@@ -127,7 +127,7 @@ fn a_clock_that_is_far_ahead_for_a_moment_silences_no_task() {
 }
 
 #[test]
-fn what_was_skipped_while_time_passed_does_not_come_again_when_the_clock_is_set_back() {
+fn skipped_fire_times_do_not_come_again_when_the_clock_is_set_back() {
     for misfire in [Misfire::RunOnce, Misfire::Skip] {
         let mut stage = Stage::new();
         let _control = stage.task(cron("0 * * * * *"), policy(Overlap::Skip, misfire), |_| ok(0));
@@ -187,7 +187,7 @@ impl Trigger for EveryTen {
 }
 
 #[test]
-fn what_a_pause_skipped_does_not_come_again_when_the_clock_is_set_back() {
+fn fire_times_that_a_pause_skipped_do_not_come_again_when_the_clock_is_set_back() {
     let mut stage = Stage::new();
     let policy = Policy { overlap: Overlap::QueueOne, ..Policy::default() };
     let long = |run: &Run| ok(if run.number() == 1 { 15_000 } else { 0 });
@@ -206,7 +206,7 @@ fn what_a_pause_skipped_does_not_come_again_when_the_clock_is_set_back() {
 }
 
 #[test]
-fn what_a_trigger_gave_late_does_not_come_again_when_the_clock_is_set_back() {
+fn a_late_time_of_a_trigger_does_not_come_again_when_the_clock_is_set_back() {
     for overlap in [Overlap::Skip, Overlap::QueueOne] {
         let mut stage = Stage::new();
         let policy = policy(overlap, Misfire::RunOnce);

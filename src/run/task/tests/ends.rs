@@ -49,7 +49,7 @@ fn a_fixed_delay_ends_with_the_run_whose_next_one_would_be_after_until() {
 }
 
 #[test]
-fn what_is_missed_up_to_until_is_counted_and_nothing_after_it() {
+fn fire_times_missed_before_until_are_counted_and_none_after_it() {
     let play = |misfire, expected: &str| {
         let mut stage = Stage::new();
         let policy = Policy { misfire, ..until(4) };
@@ -92,7 +92,7 @@ fn manual_runs_do_not_count_for_max_runs() {
 }
 
 #[test]
-fn what_waits_behind_the_last_run_is_dropped_and_not_counted() {
+fn fire_times_behind_the_last_run_are_dropped_and_not_counted() {
     let mut stage = Stage::new();
     let policy = Policy { misfire: Misfire::CatchUp, ..max_runs(3) };
     let control = stage.task(rate(1_000), policy, |_| ok(0));
@@ -193,7 +193,7 @@ fn a_task_at_an_instant_that_has_passed_runs_at_once() {
 }
 
 #[test]
-fn what_was_skipped_until_the_end_counts() {
+fn fire_times_skipped_until_the_end_count() {
     let policy = Policy { on_error: OnError::Stop, ..Policy::default() };
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), policy, |_| fails(30_500));

@@ -161,7 +161,7 @@ fn a_run_knows_its_job() {
 }
 
 #[test]
-fn what_a_run_asks_for_is_told_and_nothing_is_tried_again_here() {
+fn a_job_ends_as_its_run_asks_and_is_not_tried_again_here() {
     let snooze = JobErrorKind::Snooze(s(60));
     for (kind, expected) in [
         (None, failed("no luck")),

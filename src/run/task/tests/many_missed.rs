@@ -49,7 +49,7 @@ fn the_skip_of_very_many_that_overlap_reaches_to_the_latest_that_is_skipped() {
 }
 
 #[test]
-fn what_has_run_does_not_run_again_behind_very_many_others() {
+fn a_fire_time_that_has_run_does_not_run_again_behind_very_many_others() {
     let after = [
         (Misfire::RunOnce, "misfire 719940 x10001 | start 720220 (720000) | start 720240"),
         (Misfire::Skip, "misfire 720000 x10002 | start 720240"),
@@ -167,7 +167,7 @@ fn answers_after_a_long_run_start_late_one_after_the_other() {
 }
 
 #[test]
-fn what_a_trigger_gives_from_a_pause_is_not_replayed() {
+fn times_of_a_trigger_in_a_pause_are_not_replayed() {
     for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
         let mut stage = Stage::new();
         let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));

@@ -290,7 +290,7 @@ fn the_wait_between_two_attempts_can_be_paused_and_cancelled() {
 }
 
 #[test]
-fn what_is_shown_as_next_is_what_starts() {
+fn the_next_start_is_the_one_that_is_shown() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(1_500));
     let next = |seconds_expected: f64| {

@@ -17,7 +17,7 @@ fn manual_takes(takes: u64) -> impl Fn(&Run) -> Goes + Send + Sync + 'static {
 }
 
 #[test]
-fn what_a_pause_skipped_is_not_replayed_when_it_ends_during_a_manual_run() {
+fn fire_times_of_a_pause_are_not_replayed_when_it_ends_during_a_manual_run() {
     for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::new();
@@ -64,7 +64,7 @@ fn a_delay_that_a_pause_skipped_begins_anew_when_it_ends_during_a_manual_run() {
 }
 
 #[test]
-fn what_was_to_follow_a_run_when_a_pause_ends_during_it_is_skipped() {
+fn a_follow_up_is_skipped_when_a_pause_ends_during_its_run() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
         let long = |run: &Run| ok(if run.number() == 1 { 5_500 } else { 0 });
@@ -251,7 +251,7 @@ fn a_pause_that_replaces_one_whose_time_is_over_begins_anew() {
 }
 
 #[test]
-fn what_comes_during_a_manual_run_is_not_taken_for_missed() {
+fn fire_times_during_a_manual_run_are_not_missed() {
     let play = |rule: crate::run::task::Rule, how, expected: &str| {
         let mut stage = Stage::new();
         let control = stage.task(rule, overlap(how), manual_takes(1_200));
@@ -294,7 +294,7 @@ fn a_pause_that_ends_at_once_is_reported_before_its_end() {
 }
 
 #[test]
-fn what_waits_for_a_worker_is_skipped_when_a_pause_begins() {
+fn a_fire_time_that_waits_for_a_worker_is_skipped_when_a_pause_begins() {
     for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::with_workers(1);
@@ -332,7 +332,7 @@ fn a_pause_that_ends_by_its_time_while_no_worker_is_free_skips_what_came_in_it()
 }
 
 #[test]
-fn what_follows_a_run_is_skipped_when_the_run_or_the_pause_ends() {
+fn a_follow_up_is_skipped_when_the_run_or_the_pause_ends() {
     let play = |resumed_at, expected: &str| {
         let mut stage = Stage::new();
         let long = |run: &Run| ok(if run.number() == 1 { 2_500 } else { 0 });

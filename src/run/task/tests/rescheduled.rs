@@ -32,7 +32,7 @@ fn first_takes(takes_ms: u64) -> impl Fn(&Run) -> Goes + Send + Sync {
 }
 
 #[test]
-fn what_came_during_a_run_before_the_call_is_reported() {
+fn fire_times_during_a_run_before_the_call_are_reported() {
     let play = |how, expected: &str| {
         let mut stage = Stage::new();
         let control = stage.task(rate(1_000), overlap(how), first_takes(5_500));
@@ -52,7 +52,7 @@ fn what_came_during_a_run_before_the_call_is_reported() {
 }
 
 #[test]
-fn what_found_no_thread_before_the_call_is_reported() {
+fn fire_times_without_a_thread_before_the_call_are_reported() {
     for misfire in [Misfire::RunOnce, Misfire::Skip, Misfire::CatchUp] {
         for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
             let mut stage = Stage::with_workers(1);
@@ -113,7 +113,7 @@ fn a_fire_time_whose_jitter_is_not_over_is_reported() {
 }
 
 #[test]
-fn what_came_in_a_pause_is_reported_as_paused() {
+fn fire_times_in_a_pause_are_reported_as_paused() {
     for how in [Overlap::Skip, Overlap::QueueOne, Overlap::Allow] {
         let mut stage = Stage::new();
         let control = stage.task(rate(1_000), overlap(how), |_| ok(0));
@@ -139,7 +139,7 @@ fn heard_of(happens: impl FnOnce(&mut Stage, &Control)) -> String {
 }
 
 #[test]
-fn what_followed_a_run_when_its_pause_ended_is_reported_as_paused() {
+fn a_follow_up_of_a_run_whose_pause_ends_is_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
         control.pause(&Pause::new()).unwrap();
@@ -169,7 +169,7 @@ fn each_of_two_new_rules_during_a_run_is_in_force_at_once() {
 }
 
 #[test]
-fn what_came_in_a_pause_that_ends_just_before_the_call_is_reported_as_paused() {
+fn fire_times_in_a_pause_that_ends_just_before_the_call_are_reported_as_paused() {
     let heard = heard_of(|stage, control| {
         stage.until(1_500);
         control.pause(&Pause::new()).unwrap();
@@ -196,7 +196,7 @@ fn a_pause_whose_time_is_over_has_ended_before_the_call() {
 }
 
 #[test]
-fn what_a_trigger_gave_during_a_manual_run_overlaps_that_also_in_a_pause() {
+fn a_time_of_a_trigger_overlaps_a_manual_run_also_in_a_pause() {
     for fires_at in [2_000, 2_500] {
         let mut stage = Stage::new();
         let trigger = Arc::new(At(start() + ms(fires_at), AtomicU64::new(0)));
@@ -284,7 +284,7 @@ fn the_same_expression_in_a_pause_or_during_a_run_keeps_what_has_fired() {
 }
 
 #[test]
-fn what_a_rule_would_come_to_is_what_it_comes_to() {
+fn a_preview_of_a_rule_shows_its_fire_times() {
     let rules = [rate(10_000), delay(10_000), cron("*/7 * * * * *"), once(5_000)];
     for (number, rule) in rules.into_iter().enumerate() {
         for max in [None, std::num::NonZeroU64::new(3)] {

@@ -108,7 +108,7 @@ fn in_a_pause_with_an_end_what_starts_behind_it_is_shown() {
 }
 
 #[test]
-fn what_a_later_one_overtakes_by_its_jitter_is_shown_if_it_starts() {
+fn a_start_that_is_overtaken_by_jitter_is_shown() {
     for (misfire, (jitter, rule)) in
         [Misfire::Skip, Misfire::RunOnce, Misfire::CatchUp].into_iter().flat_map(|misfire| {
             [(900, rate(1_000)), (5_000, cron("* * * * * *"))].map(|rule| (misfire, rule))
@@ -162,7 +162,7 @@ fn a_pause_that_was_over_when_it_began_is_none() {
 }
 
 #[test]
-fn what_a_trigger_gives_behind_a_pause_is_not_known_and_not_asked() {
+fn a_trigger_is_not_asked_for_times_behind_a_pause() {
     let mut stage = Stage::new();
     let trigger = Arc::new(Seconds::default());
     let rule = Rule::Custom(Arc::clone(&trigger) as _);
@@ -178,7 +178,7 @@ fn what_a_trigger_gives_behind_a_pause_is_not_known_and_not_asked() {
 }
 
 #[test]
-fn what_overlap_skips_during_a_manual_run_is_not_shown() {
+fn fire_times_that_overlap_a_manual_run_are_not_shown() {
     for rule in [rate(1_000), cron("* * * * * *")] {
         let mut stage = Stage::new();
         let control = stage.task(rule.clone(), Policy::default(), manual_takes(1_500));

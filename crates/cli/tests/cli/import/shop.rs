@@ -25,7 +25,7 @@ fn curl() -> std::io::Result<()> {
 }
 
 /// Line 10: `0 0 13 * 5 unlucky`
-// cron runs this on either of its two day fields, while here both must match: it takes two expressions, of which the second leaves out the days of the first
+// cron runs this on either of its two day fields, while here both must match: it takes two expressions; the second leaves out the days of the first
 #[scheduled(cron = "0 0 0 13 * *")]
 #[scheduled(cron = "0 0 0 1-12,14-31 * FRI")]
 fn unlucky() -> std::io::Result<()> {

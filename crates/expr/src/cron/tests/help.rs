@@ -158,7 +158,7 @@ fn a_month_that_ends_in_l_is_no_special() {
 }
 
 #[test]
-fn what_is_too_long_for_a_special_is_no_number() {
+fn a_number_too_long_for_a_special_is_refused() {
     let reason = |count| {
         let text = format!("0 0 {} * * *", "L".repeat(count));
         reason_of(&CronExpression::parse(&text).unwrap_err())
@@ -168,7 +168,7 @@ fn what_is_too_long_for_a_special_is_no_number() {
 }
 
 #[test]
-fn what_is_no_number_leads_to_what_others_mean_by_it() {
+fn a_word_for_a_number_gets_the_help_for_its_dialect() {
     check("H 0 0 * * *", "`H` is Jenkins' hash; write a number");
     check("0 0 *5 * * *", "`*` stands alone or before a step, as in `*/5`");
     check("0 0 -5 * * *", "write the number without a sign");

@@ -182,7 +182,7 @@ fn check_seen(what: &str, shown: fn(&mut TaskSnapshot)) {
 }
 
 #[test]
-fn what_is_shown_and_does_not_come_is_found() {
+fn a_shown_start_that_does_not_come_is_found() {
     check_seen("the end of a pause as the next start", |shown| {
         shown.next = shown.paused_until.or(shown.next);
     });

@@ -83,11 +83,11 @@ fn compare(default: u64, clocks: Clocks) {
 }
 
 #[test]
-fn what_is_planned_is_what_the_documentation_says() {
+fn plans_are_those_of_the_documentation() {
     compare(2_000, Clocks::GoOn);
 }
 
 #[test]
-fn what_is_planned_is_what_the_documentation_says_where_clocks_are_set() {
+fn plans_are_those_of_the_documentation_where_clocks_are_set() {
     compare(1_000, Clocks::AreSet);
 }
