@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use postgres::Transaction;
 use scheduler_store::{
@@ -23,7 +23,7 @@ use crate::finish::{FINISH, Finisher};
 use crate::fire::{FIRE, fire, schedule_sql};
 use crate::job::{self, Batch, ENQUEUE, held};
 use crate::options::{Options, Wakeup};
-use crate::poll::read_poll;
+use crate::poll::{PollRows, Walk, read_poll};
 use crate::schedule;
 use crate::schedules::change_locked;
 use crate::session::{Run, Session};
@@ -57,6 +57,7 @@ struct Shared {
     finisher: Arc<Finisher>,
     /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
     claim_limit: AtomicU32,
+    walk: Mutex<Walk>,
     /// Damaged rows that were reported.
     reported: Mutex<HashSet<String>>,
 }
@@ -97,6 +98,7 @@ impl Postgres {
                 next_caller,
                 finisher,
                 claim_limit,
+                walk: Mutex::default(),
                 reported,
             }),
         }
@@ -104,6 +106,10 @@ impl Postgres {
 
     fn sql(&self, template: &str) -> String {
         self.shared.options.schema.sql(template)
+    }
+
+    fn walk(&self) -> MutexGuard<'_, Walk> {
+        self.shared.walk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn schema_of(&self) -> &Schema {
@@ -283,7 +289,8 @@ impl Store for Postgres {
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        let sql = self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+        let sql =
+            self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
         let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
@@ -300,6 +307,7 @@ impl Store for Postgres {
         // ORDERING: relaxed; it is a hint.
         let claim_limit = self.shared.claim_limit.load(Ordering::Relaxed);
         let limit = limit.min(claim_limit);
+        let (lines, may_walk) = self.walk().next(&tasks, queues.as_deref());
         let answer = self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
@@ -312,16 +320,22 @@ impl Store for Postgres {
                 (&At(not_after), Type::TIMESTAMPTZ),
                 (&is_relaxed, Type::BOOL),
                 (&with_leases, Type::BOOL),
+                (&lines, Type::TEXT),
+                (&may_walk, Type::BOOL),
             ];
             read_poll(&connection.rows(&sql, params)?)
         });
         let next_limit = match &answer {
             Ok(_) => claim_limit.saturating_mul(2),
             Err(StoreError::Refused(_)) => claim_limit,
-            Err(_) => (limit / 2).max(1),
+            Err(_) => {
+                self.walk().failed();
+                (limit / 2).max(1)
+            }
         };
         self.shared.claim_limit.store(next_limit, Ordering::Relaxed);
-        let (mut polled, due) = answer?;
+        let PollRows { mut polled, due, lines } = answer?;
+        self.walk().answered(lines);
         // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
             (polled.due, polled.damaged) = self.due(due)?;

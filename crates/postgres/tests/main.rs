@@ -15,4 +15,5 @@ mod plans;
 mod races;
 mod real_clock_outage;
 mod refused;
+mod snapshots;
 mod support;

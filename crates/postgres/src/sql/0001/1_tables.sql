@@ -117,7 +117,11 @@ create table {s}.key (
   primary key (task, key)
 );
 
-create type {s}.line as (queue text, task text, priority smallint, kind smallint);
+-- A line has no ready job that is due before `from_at`.
+create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz);
+
+-- The lines that a poll leaves for the next one, and until when they stand for a walk over the index.
+create type {s}.walk as (lines {s}.line[], until timestamptz);
 
 -- Jobs that are done or cancelled: a row for those that one statement has ended, column by column. An array of one element holds
 -- for all jobs of the row. Every identity of a row lies between `least_id` and `greatest_id`.

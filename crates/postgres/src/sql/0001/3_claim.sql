@@ -3,16 +3,41 @@
 -- The lines that have jobs, of these tasks and queues. Each step of the loop finds the first job after a line.
 create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.line language sql stable as $$
   with recursive l as (
-    (select j.queue, j.task, j.priority, j.kind from {s}.job j where j.state = 'ready'
-     order by j.queue, j.task, j.priority, j.kind limit 1)
+    (select j.queue, j.task, j.priority, j.kind, j.run_at from {s}.job j where j.state = 'ready'
+     order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1)
     union all
     select n.* from l cross join lateral (
-      select j.queue, j.task, j.priority, j.kind from {s}.job j
+      select j.queue, j.task, j.priority, j.kind, j.run_at from {s}.job j
       where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
-      order by j.queue, j.task, j.priority, j.kind limit 1) n)
-  select l.queue, l.task, l.priority, l.kind from l
+      order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1) n)
+  select l.queue, l.task, l.priority, l.kind, l.run_at from l
   where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues))
 $$;
+
+-- Those of known lines that have jobs. An older snapshot makes each walk over the index meet the entries of all jobs that have
+-- left it since; these begin where the last poll found the first job.
+create function {s}.lines_since(p_now timestamptz, p_lines {s}.line[]) returns setof {s}.line language plpgsql volatile as $$
+begin
+  return query
+  select l.queue, l.task, l.priority, l.kind, x.run_at
+  from unnest(p_lines) l cross join lateral (
+    select j.run_at from {s}.job j
+    where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
+      and j.run_at >= least(l.from_at, p_now - '1 second'::interval)
+    order by j.run_at limit 1) x;
+end $$;
+
+-- The lines for the next poll: those that were found, and those that were known. One that was found later may have got a job
+-- by a transaction that began a moment ago.
+create function {s}.lines_left(p_now timestamptz, p_known {s}.line[], p_found {s}.line[]) returns {s}.line[]
+language plpgsql volatile as $$
+begin
+  return array(
+    select row(k.queue, k.task, k.priority, k.kind, least(min(k.from_at), p_now - '1 second'::interval))::{s}.line
+    from (select f.* from unnest(p_found) f
+      union all select k.queue, k.task, k.priority, k.kind, p_now from unnest(p_known) k) k
+    group by k.queue, k.task, k.priority, k.kind);
+end $$;
 
 -- The number of jobs that a poll may take of each of several lines, as `Poll::choose` of the library counts them. It
 -- locks nothing.
@@ -24,11 +49,11 @@ begin
     with due as (
       select l.n as line, l.task, l.priority, l.kind, l.room, x.run_at, x.id
       from (select l.*, p_sizes[l.n] as size, p_rooms[l.n] as room
-        from unnest(p_lines) with ordinality l(queue, task, priority, kind, n)) l
+        from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n)) l
       cross join lateral (
         select j.run_at, j.id from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and j.run_at <= p_now
+          and j.run_at >= l.from_at and j.run_at <= p_now
         order by j.run_at, j.id limit l.size) x),
     by_kind as (
       select d.*, count(*) filter (where d.kind in (1, 3)) over o as abandoned, count(*) filter (where d.kind >= 2) over o as lost
@@ -54,10 +79,10 @@ returns setof {s}.job language plpgsql volatile as $$
 declare
   v_rooms bigint[] := array(
     select p_rooms[array_position(p_tasks, l.task)]
-    from unnest(p_lines) with ordinality l(queue, task, priority, kind, n) order by l.n);
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n) order by l.n);
   v_sizes bigint[] := array(
     select least(p_limit, v_rooms[l.n], case when l.kind in (1, 3) then p_abandon end, case when l.kind >= 2 then p_lost end)
-    from unnest(p_lines) with ordinality l(queue, task, priority, kind, n) order by l.n);
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n) order by l.n);
 begin
   if cardinality(p_lines) > 1 then
     v_sizes := {s}.shares(p_now, p_lines, v_sizes, v_rooms, p_limit, p_abandon, p_lost);
@@ -66,12 +91,12 @@ begin
   with chosen as materialized (
     select y.*, sum(y.bytes) over (order by y.priority desc, y.run_at, y.id) as total
     from (
-      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, n)
+      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n)
       cross join lateral (
         select j.id, j.priority, j.run_at, octet_length(j.payload) as bytes, case when j.is_key_until_start then j.key end as key
         from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and j.run_at <= p_now
+          and j.run_at >= l.from_at and j.run_at <= p_now
         order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
   fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
@@ -100,15 +125,17 @@ end $$;
 
 create function {s}.poll(
   p_session uuid, p_tasks text[], p_rooms bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
-  p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean)
+  p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean, p_walk text default null, p_may_walk boolean default true)
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
-  cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], {job_types})
+  cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text, {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
   v_schedule text;
   v_lines {s}.line[];
+  v_walk {s}.walk := p_walk::{s}.walk;
+  v_read bigint;
 begin
   now := {s}.in_time(p_not_after);
   is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
@@ -126,12 +153,23 @@ begin
       end if;
     end loop;
     if p_queues is distinct from '{}' then
-      v_lines := array(select l from {s}.lines(p_tasks, p_queues) l);
+      if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
+        v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
+      else
+        v_read := pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass);
+        v_lines := array(select l from {s}.lines(p_tasks, p_queues) l);
+        v_read := pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass) - v_read;
+        -- A walk that meets many entries of jobs that are gone takes a small part of the time.
+        v_walk.until := case when v_read > {walk_cheap} then
+          poll.now + least(v_read * '10 microseconds'::interval, '1 minute'::interval) end;
+      end if;
+      v_walk.lines := {s}.lines_left(poll.now, v_walk.lines, v_lines);
+      walk := case when v_walk.until is not null or cardinality(v_walk.lines) <= 100 then v_walk::text end;
     end if;
     if p_limit > 0 and cardinality(v_lines) > 0 then
       return query
       select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
-        null::bigint[], null::uuid[], null::bigint[], null::boolean[], {job_columns}
+        null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text, {job_columns}
       from {s}.claim(p_session, poll.now, v_lines, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
       if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_lines) l where l.kind in (1, 3))) then

@@ -1,0 +1,172 @@
+//! Polls while another transaction holds an old snapshot.
+
+use std::time::Duration;
+
+use scheduler_postgres::postgres::Client;
+use scheduler_store::{
+    End, Enqueue, Finish, JobId, NewJob, SessionId, Store, StoreTime, StoredJob, When,
+};
+use store_conformance::TestStore;
+
+use crate::support::{END, SECOND, TestPostgres, client, id, open, poll_of, server, uuid};
+
+/// More entries than each poll may read.
+const GONE: u128 = 6_000;
+/// The clock at the begin.
+const START: StoreTime = StoreTime::from_micros(946_720_800_000_000);
+
+/// A store in which so many jobs have run since the snapshot of the client.
+struct Held {
+    postgres: TestPostgres,
+    snapshot: Client,
+    session: SessionId,
+}
+
+impl Held {
+    fn new() -> Option<Self> {
+        let server = server()?;
+        let (postgres, mut snapshot) = (TestPostgres::new(server), client(server));
+        postgres.set_now(START);
+        let begin = "begin isolation level repeatable read; select count(*) from pg_class";
+        snapshot.batch_execute(begin).expect("a snapshot");
+        let session = open(postgres.store(), 1);
+        let held = Self { postgres, snapshot, session };
+        let jobs = (1_000..1_000 + GONE).map(|number| NewJob::new(id(number), "a"));
+        for batch in jobs.collect::<Vec<_>>().chunks(1_000) {
+            held.enqueue(batch.to_vec());
+        }
+        while let claimed @ [_, ..] = &*held.claim(500) {
+            let end = |job: &StoredJob| Finish { session, held: job.held(), end: End::Done };
+            held.store().finish(&claimed.iter().map(end).collect::<Vec<_>>()).expect("ends");
+        }
+        Some(held)
+    }
+
+    fn store(&self) -> &dyn Store {
+        self.postgres.store()
+    }
+
+    fn schema(&self) -> String {
+        match &self.postgres {
+            TestPostgres::Real { store, .. } => store.schema().to_owned(),
+            TestPostgres::Skipped(_) => unreachable!("there is a server"),
+        }
+    }
+
+    fn enqueue(&self, jobs: Vec<NewJob>) {
+        self.store().enqueue(&Enqueue { jobs, not_after: END }).expect("they are accepted");
+    }
+
+    fn claim(&self, limit: u32) -> Vec<StoredJob> {
+        self.store().poll(&poll_of(self.session, "a", limit)).expect("a poll").jobs
+    }
+
+    fn claimed(&self) -> Vec<JobId> {
+        self.claim(500).iter().map(|job| job.id).collect()
+    }
+
+    fn at(&self, after: Duration) {
+        self.postgres.set_now(START.after(after));
+    }
+
+    /// The number of entries of the index of ready jobs that were read so far.
+    fn read(&mut self) -> i64 {
+        let sql = format!(
+            "select idx_tup_read from pg_stat_user_indexes where schemaname = '{}' and indexrelname = 'job_ready'",
+            self.schema()
+        );
+        // A connection reports its counters with a request that comes a second after the last report.
+        self.snapshot.batch_execute("select pg_sleep(1.2)").expect("a second");
+        assert_eq!(self.claimed(), []);
+        let mut client = client(server().expect("a server"));
+        client.query_one(&sql, &[]).expect("the counter").get(0)
+    }
+}
+
+#[test]
+fn jobs_that_are_gone_are_not_walked_by_each_poll() {
+    let Some(mut held) = Held::new() else { return };
+    held.at(SECOND * 10);
+    assert_eq!(held.claimed(), []);
+    let before = held.read();
+    for _ in 0..50 {
+        assert_eq!(held.claimed(), []);
+    }
+    let read = held.read() - before;
+    assert!(read < 100, "50 idle polls read {read} entries");
+    held.snapshot.batch_execute("commit").expect("an end");
+}
+
+#[test]
+fn a_job_that_is_enqueued_is_claimed_by_the_next_poll() {
+    let Some(held) = Held::new() else { return };
+    for number in 1..=3 {
+        held.at(Duration::from_millis(100) * u32::try_from(number).expect("small"));
+        held.enqueue(vec![
+            NewJob::new(id(number), "a"),
+            NewJob { when: When::After(SECOND * 60), ..NewJob::new(id(10 + number), "a") },
+        ]);
+        assert_eq!(held.claimed(), [id(number)]);
+    }
+}
+
+#[test]
+fn a_retry_is_claimed_by_the_next_poll() {
+    let Some(held) = Held::new() else { return };
+    held.enqueue(vec![NewJob::new(id(1), "a")]);
+    let [job] = &*held.claim(500) else { panic!("one job") };
+    let park = End::Park { error: "no".to_owned() };
+    let park = Finish { session: held.session, held: job.held(), end: park };
+    held.store().finish(&[park]).expect("an answer");
+    held.at(Duration::from_millis(100));
+    assert_eq!(held.claimed(), []);
+    held.store().command(&scheduler_store::Command::Retry { job: id(1) }, END).expect("an answer");
+    assert_eq!(held.claimed(), [id(1)]);
+}
+
+/// The entry of the job lies before those that most polls look at.
+#[test]
+fn a_job_of_a_transaction_that_ends_late_is_claimed_by_the_next_whole_walk() {
+    let Some(held) = Held::new() else { return };
+    let mut late = client(server().expect("a server"));
+    let enqueue = format!("begin; select {}.enqueue('a', id => {})", held.schema(), uuid(1));
+    late.batch_execute(&enqueue).expect("a request that is not committed");
+    held.at(SECOND * 30);
+    held.enqueue(vec![NewJob::new(id(2), "a")]);
+    assert_eq!(held.claimed(), [id(2)]);
+    late.batch_execute("commit").expect("a commit");
+    assert_eq!(held.claimed(), [], "this poll walks the index");
+    held.at(SECOND * 31);
+    assert_eq!(held.claimed(), [id(1)]);
+}
+
+#[test]
+fn a_job_of_a_new_queue_is_claimed_by_the_next_whole_walk() {
+    let Some(held) = Held::new() else { return };
+    held.enqueue(vec![NewJob { queue: "new".to_owned(), ..NewJob::new(id(1), "a") }]);
+    assert_eq!(held.claimed(), [], "this poll walks the index");
+    held.at(SECOND);
+    assert_eq!(held.claimed(), [id(1)]);
+}
+
+/// Other tasks have other lines.
+#[test]
+fn the_lines_of_one_task_do_not_stand_for_those_of_another() {
+    let Some(held) = Held::new() else { return };
+    held.enqueue(vec![NewJob::new(id(1), "b")]);
+    let polled = held.store().poll(&poll_of(held.session, "b", 500)).expect("a poll");
+    assert_eq!(polled.jobs.len(), 1);
+}
+
+/// As after a change to another server.
+#[test]
+fn a_clock_that_goes_back_hides_no_job() {
+    let Some(held) = Held::new() else { return };
+    for (back, number) in [(SECOND * 10, 1), (SECOND * 3_600, 2)] {
+        assert_eq!(held.claimed(), []);
+        held.postgres.set_now(START.before(back));
+        held.enqueue(vec![NewJob::new(id(number), "a")]);
+        assert_eq!(held.claimed(), [id(number)]);
+        held.at(SECOND);
+    }
+}
