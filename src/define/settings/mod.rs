@@ -71,7 +71,7 @@ pub(crate) use text::{is_bare, visible, word};
 
 use file::Layer;
 use file::{ARRAY, Content, Line};
-use key::{SEPARATOR, fold, tails};
+use key::{SEPARATOR, tails};
 use merge::{AttributeValues, RawAttributes};
 use names::Names;
 use parsed::Spec;

@@ -4,6 +4,7 @@
 //! to no other task: `report`, `jobs::report`. A full name wins over a tail, and an exact spelling
 //! over one that differs in `-` and `_`. It serves the settings at the start and the running scheduler.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use scheduler_expr::nearest;
 
-use super::{SEPARATOR, Variables, either, fold, tails, word};
+use super::{SEPARATOR, Variables, either, tails, word};
 
 /// The most names that are shown.
 const SHOWN_MAX: usize = 5;
@@ -31,12 +32,15 @@ pub(crate) enum NotFound {
 /// The names of tasks, each with a number that its owner has for it.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    numbers: BTreeMap<Arc<str>, usize>,
-    /// The full names by the last parts of their paths, with `-` and `_` made the same.
-    by_last_part: BTreeMap<String, Vec<Arc<str>>>,
+    numbers: BTreeMap<ByEnd, usize>,
     /// The tasks that the variables name.
     pub(super) variables: Variables,
 }
+
+/// A name in the order of its characters from the last to the first, `-` and `_` being the same: the names with a common
+/// tail stand together.
+#[derive(Debug, PartialEq, Eq)]
+struct ByEnd(Arc<str>);
 
 /// A name, and its number.
 type Named<'a> = (&'a Arc<str>, usize);
@@ -49,33 +53,23 @@ impl Names {
 
     /// Adds a name. Returns true if it was new.
     pub(crate) fn insert(&mut self, name: &Arc<str>, number: usize) -> bool {
-        let is_new = !self.numbers.contains_key(name);
-        if is_new {
-            self.numbers.insert(Arc::clone(name), number);
-            // Most last parts belong to one task, and there may be very many.
-            let names =
-                self.by_last_part.entry(last_part(name)).or_insert_with(|| Vec::with_capacity(1));
-            names.push(Arc::clone(name));
-            self.variables.insert(name, number);
-        }
-        is_new
+        let Entry::Vacant(entry) = self.numbers.entry(ByEnd(Arc::clone(name))) else {
+            return false;
+        };
+        entry.insert(number);
+        self.variables.insert(name, number);
+        true
     }
 
     pub(crate) fn remove(&mut self, name: &Arc<str>) {
-        if let Some(number) = self.numbers.remove(name) {
-            if let Entry::Occupied(mut names) = self.by_last_part.entry(last_part(name)) {
-                names.get_mut().retain(|known| known != name);
-                if names.get().is_empty() {
-                    names.remove();
-                }
-            }
+        if let Some(number) = self.numbers.remove(&ByEnd(Arc::clone(name))) {
             self.variables.remove(name, number);
         }
     }
 
     /// The number of a full name in exactly this spelling.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
-        self.numbers.get(name).copied()
+        self.numbers.get(&ByEnd(name.into())).copied()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -85,26 +79,36 @@ impl Names {
     /// The full names of all tasks, in the order of their numbers.
     pub(super) fn in_order(&self) -> impl ExactSizeIterator<Item = &str> {
         let mut names: Vec<(usize, &str)> =
-            self.numbers.iter().map(|(name, number)| (*number, &**name)).collect();
+            self.numbers.iter().map(|(name, number)| (*number, &*name.0)).collect();
         names.sort_unstable();
         names.into_iter().map(|(_, name)| name)
     }
 
     /// The tasks that have this name, at most `limit`.
-    fn meant(&self, name: &str, limit: usize) -> Vec<Named<'_>> {
-        if let Some((full, number)) = self.numbers.get_key_value(name) {
-            return vec![(full, *number)];
-        }
-        let matches: [&dyn Fn(&str) -> bool; 3] =
-            [&|full| is_tail(full, name, str::eq), &|full| eq_folded(full, name), &|full| {
-                is_tail(full, name, eq_folded)
-            }];
-        let candidates = self.by_last_part.get(&last_part(name)).map_or(&[][..], Vec::as_slice);
-        let all = |is_meant: &&dyn Fn(&str) -> bool| -> Vec<Named<'_>> {
-            let names = candidates.iter().filter(|full| is_meant(full));
-            names.map(|full| (full, self.numbers[full])).take(limit).collect()
-        };
-        matches.iter().map(all).find(|meant| !meant.is_empty()).unwrap_or_default()
+    fn meant<'a>(&'a self, name: &str, limit: usize) -> Vec<Named<'a>> {
+        let tail = format!("{SEPARATOR}{name}");
+        let is_exact = |named: &Named<'_>| named.0.ends_with(name);
+        // A name comes before those that end with it.
+        let full = || self.ending(name).take_while(|(full, _)| full.len() == name.len());
+        let tails = || self.ending(&tail);
+        let ways: [&dyn Fn() -> Vec<Named<'a>>; 4] = [
+            &|| full().filter(is_exact).take(limit).collect(),
+            &|| tails().filter(is_exact).take(limit).collect(),
+            &|| full().take(limit).collect(),
+            &|| tails().take(limit).collect(),
+        ];
+        ways.iter().map(|way| way()).find(|meant| !meant.is_empty()).unwrap_or_default()
+    }
+
+    /// The names that end like this, `-` and `_` being the same.
+    fn ending<'a>(&'a self, end: &str) -> impl Iterator<Item = Named<'a>> {
+        // The first of all names that differ in `-` and `_` only.
+        let first = ByEnd(end.replace('_', "-").into());
+        let names = self.numbers.range(first..).map(|(name, number)| (&name.0, *number));
+        names.take_while(|(name, _)| {
+            name.len() >= end.len()
+                && bytes_from_end(name).zip(bytes_from_end(end)).all(|(a, b)| a == b)
+        })
     }
 
     /// Returns true if a task has this name.
@@ -172,22 +176,20 @@ impl<'a> FromIterator<&'a str> for Names {
     }
 }
 
-/// The last part of a path, with `-` and `_` made the same.
-fn last_part(path: &str) -> String {
-    fold(path.rsplit(SEPARATOR).next().unwrap_or(path))
+impl Ord for ByEnd {
+    fn cmp(&self, other: &Self) -> Ordering {
+        bytes_from_end(&self.0).cmp(bytes_from_end(&other.0)).then_with(|| self.0.cmp(&other.0))
+    }
 }
 
-/// Returns true if the path of a task ends with these parts.
-fn is_tail(full: &str, tail: &str, is_equal: fn(&str, &str) -> bool) -> bool {
-    let start = full.len().checked_sub(tail.len());
-    let split = start.and_then(|start| full.split_at_checked(start));
-    split.is_some_and(|(path, end)| path.ends_with(SEPARATOR) && is_equal(end, tail))
+impl PartialOrd for ByEnd {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
-/// Compares two names, `-` and `_` being the same.
-fn eq_folded(one: &str, other: &str) -> bool {
-    let folded = |byte: u8| if byte == b'-' { b'_' } else { byte };
-    one.len() == other.len() && one.bytes().map(folded).eq(other.bytes().map(folded))
+fn bytes_from_end(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().rev().map(|byte| if byte == b'-' { b'_' } else { byte })
 }
 
 impl fmt::Display for NotFound {
@@ -214,6 +216,7 @@ impl fmt::Display for NotFound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::define::settings::key::fold;
 
     const TASKS: [&str; 6] = [
         "shop::jobs::report",
