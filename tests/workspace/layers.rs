@@ -185,7 +185,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
         "crates/cli/src",
         &[
             "error", "context", "changes", "dialect", "times", "explain", "client", "check",
-            "lint", "crontab", "args", "bin",
+            "shell", "lint", "crontab", "args", "bin",
         ],
     ),
 ];

@@ -11,6 +11,34 @@ json! {
         after: String,
     }
 
+    /// The jobs that are meant: the query of `GET /jobs` and `GET /jobs:errors`, and a part of the body of a change.
+    #[serde(deny_unknown_fields)]
+    struct JobFilter {
+    } optional {
+        state: String,
+        task: String,
+        queue: String,
+        key: String,
+        schedule: String,
+        /// A part of the error; `*` stands for any text.
+        error: String,
+        /// The job before the first one.
+        after: String,
+        /// The greatest number of jobs, only of `GET /jobs`.
+        limit: u64,
+    }
+
+    /// The body of `POST /jobs:retry`, `/jobs:cancel` and `/jobs:delete`: which jobs.
+    #[serde(deny_unknown_fields)]
+    struct JobsRequest {
+        /// Counts, and changes nothing.
+        dry_run: bool,
+    } optional {
+        ids: Vec<String>,
+        /// All jobs that match. It needs a state.
+        matching: JobFilter,
+    }
+
     /// `GET /jobs:errors`, the most frequent first.
     struct JobErrors {
         now: String,

@@ -44,11 +44,12 @@ mod tasks;
 
 pub use info::{Action, Actions, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor};
 pub use jobs::{
-    ChangedJobs, Depth, GoneNode, Job, JobError, JobErrors, Jobs, Node, NodeJob, Nodes, Payload,
-    Queue, QueueTask, Queues,
+    ChangedJobs, Depth, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs, JobsRequest, Node,
+    NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
 };
 pub use runs::{FailedAttempt, Run, RunError, Runs};
 pub use tasks::{
     Changed, ClockChange, Counters, Durations, FireTime, LastRun, NextTimes, Pause, PauseRequest,
-    Preview, Recent, Schedule, Skipped, SkippedTicks, Task, TaskTimeline, Tasks, Tick, Timeline,
+    Preview, Recent, RuleRequest, Schedule, Skipped, SkippedTicks, Task, TaskTimeline, Tasks, Tick,
+    Timeline,
 };

@@ -189,6 +189,21 @@ json! {
         all: bool,
     }
 
+    /// The query of `GET /tasks/{name}/preview` and the body of `POST /tasks/{name}/reschedule`: one rule.
+    #[serde(deny_unknown_fields)]
+    struct RuleRequest {
+    } optional {
+        cron: String,
+        /// Of a cron expression; without it, the zone that the task has.
+        zone: String,
+        fixed_rate: String,
+        fixed_delay: String,
+        initial_delay: String,
+        at: String,
+        /// The rule of the code again, of a durable task.
+        reset: bool,
+    }
+
     /// The answer to a request about several tasks: the number of those that changed.
     struct Changed {
         changed: u64,

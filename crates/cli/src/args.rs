@@ -1,12 +1,25 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{check, client, context::Context, crontab, error::CliError, explain, lint};
+use crate::{check, client, context::Context, crontab, error::CliError, explain, lint, shell};
+
+/// The end of the help.
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  Success
+  1  The answer is no: an invalid expression, a finding under --deny, a refused request
+  2  Not carried out: a misspelt command, an unreadable file, a program that does not answer
+
+Environment:
+  SCHEDULER_URL       The address of the dashboard of a running program
+  SCHEDULER_TOKEN     The token for it
+  SCHEDULER_ZONE, TZ  The time zone, without --zone
+  NO_COLOR            No colours; a file or a pipe never has any";
 
 /// Cron expressions in words, crontabs as `#[scheduled]` functions, and the tasks of a running program
 #[derive(Debug, Parser)]
-#[command(name = "scheduler", version, disable_help_subcommand = true)]
+#[command(name = "scheduler", version, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -49,6 +62,13 @@ enum Command {
     },
     #[command(flatten)]
     Client(client::Command),
+    /// Write a script that completes commands in a shell
+    Completions { shell: clap_complete::Shell },
+    /// Write the manual page of a command, or that of all
+    Man {
+        /// The words of the command, such as `jobs retry`
+        command: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +92,8 @@ impl Args {
                 return crontab::import(args, ctx);
             }
             Command::Client(command) => client::run(command, ctx)?,
+            Command::Completions { shell } => shell::completions(Self::command(), *shell, ctx)?,
+            Command::Man { command } => shell::man(Self::command(), command, ctx)?,
         }
         Ok(crate::error::OK)
     }

@@ -10,6 +10,9 @@ use scheduler_expr::ParseError;
 
 use crate::error::CliError;
 
+/// The greatest length of an answer to a question.
+const ANSWER_BYTES_MAX: usize = 100;
+
 /// The clock, the streams and the environment of a command.
 ///
 /// A program that offers the commands itself, or a test, sets the streams and the clock:
@@ -28,6 +31,7 @@ use crate::error::CliError;
 ///         output: &mut output,
 ///         errors: &mut errors,
 ///         variable: &|_| None,
+///         terminal: None,
 ///     },
 /// );
 /// assert_eq!(code, 0);
@@ -45,6 +49,25 @@ pub struct Context<'a> {
     pub errors: &'a mut dyn Write,
     /// The environment: the value of a variable, if it is set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The terminal that shows the answers; none if they go to a file or a pipe.
+    pub terminal: Option<Terminal>,
+}
+
+/// A terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// The number of characters in a line.
+    pub columns: usize,
+}
+
+impl Terminal {
+    /// The terminal on the standard output of this process.
+    #[must_use]
+    pub fn of_output() -> Option<Self> {
+        let stdout = io::stdout();
+        let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(&stdout)?;
+        Some(Self { columns: columns.into() })
+    }
 }
 
 impl Context<'_> {
@@ -57,11 +80,44 @@ impl Context<'_> {
         writeln!(self.output, "{line}").map_err(|error| unwritten(&error))
     }
 
+    /// Returns the look of tables: colours only in a terminal that shows them, and if nobody has set `NO_COLOR`.
+    pub(crate) fn look(&self) -> Look {
+        let is_set = |name| (self.variable)(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = (self.variable)("TERM").is_some_and(|value| value == "dumb");
+        Look {
+            columns: self.terminal.map(|terminal| terminal.columns),
+            has_colours: self.terminal.is_some() && !is_set("NO_COLOR") && !is_dumb,
+        }
+    }
+
+    /// Asks the person who typed the command. Only `y` and `yes` are a yes.
+    pub(crate) fn is_sure(&mut self, question: &str) -> Result<bool, CliError> {
+        let asked = write!(self.errors, "{question} [y/N] ").and_then(|()| self.errors.flush());
+        asked.map_err(|error| unwritten(&error))?;
+        let (mut answer, mut byte) = (Vec::new(), [0]);
+        while answer.len() < ANSWER_BYTES_MAX
+            && matches!(self.input.read(&mut byte), Ok(1))
+            && byte != *b"\n"
+        {
+            answer.extend(byte);
+        }
+        let answer = answer.trim_ascii().to_ascii_lowercase();
+        Ok(answer == b"y" || answer == b"yes")
+    }
+
     /// Writes a part of the answer.
     pub(crate) fn write(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush());
         written.map_err(|error| unwritten(&error))
     }
+}
+
+/// The look of tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// The greatest number of characters in a line, if there is one.
+    pub(crate) columns: Option<usize>,
+    pub(crate) has_colours: bool,
 }
 
 /// A reader that has gone, as `head` does, is no fault of the command.

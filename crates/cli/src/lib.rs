@@ -14,8 +14,11 @@
 //! | `lint` | expressions that mean something else than people think |
 //! | `import crontab` | the lines of a crontab as `#[scheduled]` functions |
 //! | `check` | whether a program would start, and which tasks are not in it |
-//! | `list`, `show`, `run`, `pause`, `resume`, `watch` | the tasks of a running program, through its JSON API |
+//! | `list`, `show`, `watch` | the tasks of a running program, through its JSON API |
+//! | `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` | change tasks of a running program |
+//! | `actions` | what was changed by hand |
 //! | `jobs` | the durable jobs of a running program, its queues and its nodes |
+//! | `completions`, `man` | for the shell, and for `man` |
 //!
 //! The exit code is 0 if all went well, 1 if the answer is no, and 2 if the command could not be carried out.
 //
@@ -32,6 +35,7 @@ mod dialect;
 mod error;
 mod explain;
 mod lint;
+mod shell;
 mod times;
 
 use std::ffi::OsString;
@@ -40,7 +44,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use scheduler_core::SystemClock;
 
-pub use context::Context;
+pub use context::{Context, Terminal};
 
 /// Runs a command line, whose first word is the name of the program, and returns the exit code.
 ///
@@ -60,6 +64,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
         output: &mut stdout.lock(),
         errors: &mut stderr.lock(),
         variable: &|name| std::env::var(name).ok(),
+        terminal: Terminal::of_output(),
     };
     run_in(args, &mut ctx).into()
 }

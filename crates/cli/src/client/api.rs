@@ -143,6 +143,10 @@ impl Api {
             self.base,
             plain(&error.to_string())
         ));
+        // The first bytes of a plain answer are no record of TLS.
+        if self.base.starts_with("https://") && error.to_string().contains("InvalidContentType") {
+            return fault.help("it seems to speak HTTP without TLS: write http://");
+        }
         fault.help("is the program running, with a dashboard? --url or SCHEDULER_URL say where")
     }
 

@@ -1,20 +1,22 @@
 //! Durable jobs, queues and nodes: `jobs`.
 
-use std::num::NonZeroUsize;
+use std::num::NonZeroU64;
 
 use clap::Subcommand;
-use scheduler_api::{Depth, Job, NodeJob, Nodes, Queues};
-use serde::de::DeserializeOwned;
+use scheduler_api::{Depth, Job, JobError, JobErrors, Node, NodeJob, Nodes, Queues};
 use serde_json::{Value, json};
 
-use super::api::{Api, ServerArgs, escaped, plain};
-use super::table;
+use super::api::{Api, escaped, plain};
+use super::bulk::{self, ChangeArgs};
+use super::common::{ClientArgs, ask, query};
+use super::filter::FilterArgs;
+use super::table::{self, Cell, Tone};
 use super::tasks::{text, took};
-use crate::context::Context;
+use crate::context::{Context, Look};
 use crate::error::CliError;
 
 /// The number of jobs that the program gives at once.
-const PAGE_MAX: usize = 500;
+const PAGE_MAX: u64 = 500;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -29,51 +31,39 @@ pub(crate) struct JobsArgs {
 enum Command {
     /// List jobs, the oldest first; the same as without a word
     List(ListArgs),
+    /// Count jobs by task and error, the most frequent first
+    Errors(ErrorsArgs),
     /// Show a job: its error, its payload, its attempts and times
     Show(JobArgs),
     /// Make jobs due at once that are parked, wait or have ended
-    Retry(ManyJobsArgs),
+    Retry(ChangeArgs),
     /// Cancel jobs; those that run are asked to stop
-    Cancel(ManyJobsArgs),
+    Cancel(ChangeArgs),
     /// Delete jobs that are not running
-    Delete(ManyJobsArgs),
+    Delete(ChangeArgs),
     /// List queues: how many jobs wait, run and are parked
-    Queues(CommonArgs),
+    Queues(ClientArgs),
     /// List the processes that use the store, and the jobs that they have
-    Nodes(CommonArgs),
+    Nodes(ClientArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct ListArgs {
-    /// Of this state: ready, running, done, parked or cancelled
-    #[arg(long, value_name = "STATE")]
-    state: Option<String>,
-    /// Of this task
-    #[arg(long, value_name = "NAME")]
-    task: Option<String>,
-    /// In this queue
-    #[arg(long, value_name = "NAME")]
-    queue: Option<String>,
-    /// With this key
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
-    /// Made by this schedule
-    #[arg(long, value_name = "NAME")]
-    schedule: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// The greatest number of jobs
     #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
-    count: NonZeroUsize,
+    count: NonZeroU64,
     #[command(flatten)]
-    all: CommonArgs,
+    client: ClientArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct CommonArgs {
+struct ErrorsArgs {
     #[command(flatten)]
-    server: ServerArgs,
-    /// Answer in JSON
-    #[arg(long)]
-    json: bool,
+    filter: FilterArgs,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -82,72 +72,44 @@ struct JobArgs {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    all: CommonArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct ManyJobsArgs {
-    /// The identities of the jobs
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-    #[command(flatten)]
-    all: CommonArgs,
+    client: ClientArgs,
 }
 
 pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match &args.command {
         None => list(&args.list, ctx),
         Some(Command::List(args)) => list(args, ctx),
-        Some(Command::Show(JobArgs { id, all })) => {
-            ask(&format!("/jobs/{}", escaped(id)), all, one, ctx)
+        Some(Command::Errors(ErrorsArgs { filter, client })) => {
+            ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
         }
-        Some(Command::Retry(args)) => act(args, "retry", ctx),
-        Some(Command::Cancel(args)) => act(args, "cancel", ctx),
-        Some(Command::Delete(args)) => act(args, "delete", ctx),
-        Some(Command::Queues(all)) => ask("/queues", all, queues, ctx),
-        Some(Command::Nodes(all)) => ask("/nodes", all, nodes, ctx),
+        Some(Command::Show(JobArgs { id, client })) => {
+            ask(&format!("/jobs/{}", escaped(id)), client, one, ctx)
+        }
+        Some(Command::Retry(args)) => bulk::act(args, "retry", ctx),
+        Some(Command::Cancel(args)) => bulk::act(args, "cancel", ctx),
+        Some(Command::Delete(args)) => bulk::act(args, "delete", ctx),
+        Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
+        Some(Command::Nodes(client)) => ask("/nodes", client, nodes, ctx),
     }
-}
-
-fn ask<T: DeserializeOwned>(
-    path: &str,
-    all: &CommonArgs,
-    show: fn(&T) -> String,
-    ctx: &mut Context<'_>,
-) -> Result<(), CliError> {
-    let api = Api::new(&all.server, ctx)?;
-    if all.json { ctx.say(api.get::<Value>(path)?) } else { ctx.write(&show(&api.get(path)?)) }
 }
 
 /// Page by page, as many as are wanted.
 fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
-    let api = Api::new(&args.all.server, ctx)?;
-    let conditions = [
-        ("state", &args.state),
-        ("task", &args.task),
-        ("queue", &args.queue),
-        ("key", &args.key),
-        ("schedule", &args.schedule),
-    ];
-    let mut query = String::new();
-    for (name, text) in conditions {
-        if let Some(text) = text {
-            query.push_str(&format!("&{name}={}", escaped(text)));
-        }
-    }
-    let count = args.count.get();
+    let api = Api::new(&args.client.server, ctx)?;
+    let (count, mut filter) = (args.count.get(), args.filter.filter());
     let (mut jobs, mut has_more) = (Vec::new(), true);
-    while has_more && jobs.len() < count {
-        let limit = (count - jobs.len()).min(PAGE_MAX);
-        let last = jobs.last().and_then(|job: &Value| job["id"].as_str()).map(escaped);
-        let after = last.map(|id| format!("&after={id}")).unwrap_or_default();
-        let mut page: Value = api.get(&format!("/jobs?limit={limit}{query}{after}"))?;
+    while has_more && (jobs.len() as u64) < count {
+        filter.limit = Some((count - jobs.len() as u64).min(PAGE_MAX));
+        let mut page: Value = api.get(&format!("/jobs?{}", query(&filter)))?;
         let jobs_of_page = page["jobs"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        // A program that says there is more, and gives nothing, is not asked for ever.
-        has_more = page["hasMore"] == true && !jobs_of_page.is_empty();
+        let last = jobs_of_page.last().and_then(|job| job["id"].as_str());
+        let after = page["after"].as_str().or(last).map(str::to_owned);
+        // A program that says there is more, and gives nothing new, is not asked for ever.
+        has_more = page["hasMore"] == true && after.is_some() && after != filter.after;
+        filter.after = after;
         jobs.extend(jobs_of_page);
     }
-    if args.all.json {
+    if args.client.json {
         return ctx.say(json!({ "jobs": jobs, "hasMore": has_more }));
     }
     if jobs.is_empty() {
@@ -156,19 +118,41 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let row = |job: Value| api.typed(job).map(|job| row(&job));
     let rows = jobs.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
-    ctx.write(&table::of(&head, &rows))?;
+    let look = ctx.look();
+    ctx.write(&table::of(&head, &rows, look))?;
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
-fn row(job: &Job) -> Vec<String> {
+fn errors(answer: &JobErrors, look: Look) -> String {
+    if answer.errors.is_empty() {
+        return "no job has an error\n".to_owned();
+    }
+    let at = |at: &Option<String>| Cell::from(text(at));
+    let row = |error: &JobError| {
+        let task = Cell::from(plain(&error.task));
+        let message = Cell::new(plain(&error.error), Tone::Bad);
+        vec![error.count.to_string().into(), task, message, at(&error.first_at), at(&error.last_at)]
+    };
+    let rows: Vec<Vec<Cell>> = answer.errors.iter().map(row).collect();
+    let table = table::of(&["JOBS", "TASK", "ERROR", "FIRST", "LAST"], &rows, look);
+    let rest = if answer.is_partial { "\nthere are more jobs than were counted\n" } else { "" };
+    format!("{table}{rest}")
+}
+
+fn row(job: &Job) -> Vec<Cell> {
+    let tone = match &*job.state {
+        "parked" => Tone::Bad,
+        "running" => Tone::Busy,
+        _ => Tone::Plain,
+    };
     vec![
-        plain(&job.id),
-        plain(&job.task),
-        plain(&job.state),
-        plain(&job.queue),
-        when(job),
-        format!("{} of {}", job.attempt, job.max_attempts),
-        text(&job.error),
+        plain(&job.id).into(),
+        plain(&job.task).into(),
+        Cell::new(plain(&job.state), tone),
+        plain(&job.queue).into(),
+        when(job).into(),
+        format!("{} of {}", job.attempt, job.max_attempts).into(),
+        text(&job.error).into(),
     ]
 }
 
@@ -182,7 +166,7 @@ fn when(job: &Job) -> String {
     format!("{word} {}", text(at))
 }
 
-fn one(job: &Job) -> String {
+fn one(job: &Job, _: Look) -> String {
     let mut lines = vec![plain(&job.id), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
@@ -222,28 +206,7 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
     }
 }
 
-/// Asks for a change of each job, and says how it is then. The first refusal ends it.
-fn act(args: &ManyJobsArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
-    let api = Api::new(&args.all.server, ctx)?;
-    for id in &args.ids {
-        let answer: Value = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
-        if args.all.json {
-            ctx.say(answer)?;
-            continue;
-        }
-        let job: Job = api.typed(answer)?;
-        let done = match action {
-            "retry" => "is due now",
-            "delete" => "is deleted",
-            _ if job.state == "running" => "is asked to stop",
-            _ => "is cancelled",
-        };
-        ctx.say(format!("{} of {} {done}", plain(&job.id), plain(&job.task)))?;
-    }
-    Ok(())
-}
-
-fn queues(answer: &Queues) -> String {
+fn queues(answer: &Queues, look: Look) -> String {
     let mut rows = Vec::new();
     for queue in &answer.queues {
         rows.push(depth(plain(&queue.queue), &queue.depth));
@@ -253,17 +216,19 @@ fn queues(answer: &Queues) -> String {
     if rows.is_empty() {
         return "no job waits, runs or is parked\n".to_owned();
     }
-    table::of(&["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"], &rows)
+    table::of(&["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"], &rows, look)
 }
 
-fn depth(name: String, depth: &Depth) -> Vec<String> {
+fn depth(name: String, depth: &Depth) -> Vec<Cell> {
     let oldest = depth.oldest_ms.map_or_else(|| "-".to_owned(), took);
-    let counts =
-        [depth.due, depth.later, depth.running, depth.parked].map(|count| count.to_string());
-    [name].into_iter().chain(counts).chain([oldest]).collect()
+    let parked = if depth.parked > 0 { Tone::Bad } else { Tone::Plain };
+    let counts = [depth.due, depth.later, depth.running].map(|count| count.to_string());
+    let parked = Cell::new(depth.parked.to_string(), parked);
+    let counts = counts.into_iter().map(Cell::from).chain([parked]);
+    [name.into()].into_iter().chain(counts).chain([oldest.into()]).collect()
 }
 
-fn nodes(answer: &Nodes) -> String {
+fn nodes(answer: &Nodes, look: Look) -> String {
     let jobs = |jobs: &[NodeJob]| match jobs {
         [] => "-".to_owned(),
         jobs => {
@@ -271,25 +236,28 @@ fn nodes(answer: &Nodes) -> String {
             jobs.collect::<Vec<_>>().join(", ")
         }
     };
-    let nodes = answer.nodes.iter();
-    let mut rows: Vec<Vec<String>> = nodes
-        .map(|node| {
-            let lease = if node.has_run_out { "has run out" } else { "holds" };
-            vec![
-                plain(&node.label),
-                plain(&node.build),
-                plain(&node.opened_at_local),
-                lease.to_owned(),
-                jobs(&node.jobs),
-            ]
-        })
-        .collect();
+    let row = |node: &Node| {
+        let lease = match node.has_run_out {
+            true => Cell::new("has run out", Tone::Bad),
+            false => Cell::from("holds".to_owned()),
+        };
+        let [label, build] = [&node.label, &node.build].map(|text| Cell::from(plain(text)));
+        vec![label, build, plain(&node.opened_at_local).into(), lease, jobs(&node.jobs).into()]
+    };
+    let mut rows: Vec<Vec<Cell>> = answer.nodes.iter().map(row).collect();
+    let ended = |name: String, since: String, jobs: String| {
+        let lease = Cell::new("ended", Tone::Bad);
+        vec![name.into(), Cell::default(), since.into(), lease, jobs.into()]
+    };
     if !answer.orphans.is_empty() {
-        let gone = ["(gone)", "", "", "ended"].map(str::to_owned);
-        rows.push(gone.into_iter().chain([jobs(&answer.orphans)]).collect());
+        rows.push(ended("(gone)".to_owned(), String::new(), jobs(&answer.orphans)));
     }
+    rows.extend(answer.gone.iter().map(|node| {
+        let name = plain(node.label.as_deref().unwrap_or(&node.session));
+        ended(name, format!("lost {}", plain(&node.at_local)), String::new())
+    }));
     if rows.is_empty() {
         return "no process uses the store\n".to_owned();
     }
-    table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows)
+    table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows, look)
 }

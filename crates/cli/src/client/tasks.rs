@@ -1,39 +1,122 @@
 //! Tasks as people read them.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{FireTime, Run, Task, Tasks};
 
 use super::api::plain;
-use super::table;
+use super::table::{self, Cell, Tone};
+use crate::context::Look;
 use crate::times::{ahead, length};
 
+/// A lateness below this is no problem; of a durable task, three times as much.
+const LATE: TimeDelta = TimeDelta::seconds(5);
+
+/// The number of late tasks that a list explains.
+const EXPLAINED: usize = 3;
+
 /// All tasks, those that need a look first.
-pub(super) fn list(answer: &Tasks) -> String {
+pub(super) fn list(answer: &Tasks, look: Look) -> String {
     let now = answer.now.parse().ok();
     let mut tasks: Vec<&Task> = answer.tasks.iter().collect();
     tasks.sort_by_key(|task| {
-        let (is_well, rests) = (task.streak == 0, task.running == 0);
-        (is_well, rests, instant(&task.next).unwrap_or(DateTime::<Utc>::MAX_UTC))
+        (rank(task, now), instant(&task.next).unwrap_or(DateTime::<Utc>::MAX_UTC))
     });
     let row = |task: &&Task| {
-        vec![plain(&task.name), state(task, now), next(task, now), last(task, now), schedule(task)]
+        let next =
+            Cell::new(next(task, now), if task.is_paused { Tone::Faint } else { Tone::Plain });
+        vec![
+            plain(&task.name).into(),
+            state(task, now),
+            next,
+            last(task, now),
+            schedule(task).into(),
+        ]
     };
-    let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
-    let counts = counts(&answer.tasks);
-    format!("{}\n{counts}\n", table::of(&["TASK", "STATE", "NEXT", "LAST", "SCHEDULE"], &rows))
+    let rows: Vec<Vec<Cell>> = tasks.iter().map(row).collect();
+    let table = table::of(&["TASK", "STATE", "NEXT", "LAST", "SCHEDULE"], &rows, look);
+    format!("{table}\n{}\n{}", counts(&answer.tasks, now), waits(&answer.tasks, now))
 }
 
-fn counts(tasks: &[Task]) -> String {
-    let count = |test: fn(&&Task) -> bool| tasks.iter().filter(test).count();
-    let running = count(|task| task.running > 0);
-    let paused = count(|task| task.is_paused);
-    let failing = count(|task| task.streak > 0);
+/// The place of a task in a list: first critical ones with a problem, then others with one, then those that run.
+fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
+    let is_critical = task.tags.iter().any(|tag| tag == "critical");
+    match Problem::of(task, now) {
+        Some(_) => u8::from(!is_critical),
+        None if task.running > 0 => 2,
+        None => 3,
+    }
+}
+
+/// The trouble of a task, as the dashboard names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem {
+    /// A run in progress holds up its own schedule, and takes much longer than others did.
+    Hung,
+    /// A run waits for a thread.
+    Late(TimeDelta),
+    Failing,
+}
+
+impl Problem {
+    fn of(task: &Task, now: Option<DateTime<Utc>>) -> Option<Self> {
+        let age = |at: &Option<String>| Some(now? - instant(at)?);
+        let late = if task.is_durable == Some(true) { LATE * 3 } else { LATE };
+        let longest = task.recent.took_ms.iter().copied().fold(0.0, f64::max);
+        if age(&task.stuck_since).is_some_and(|stuck| stuck > late) {
+            let took = age(&task.running_since).unwrap_or_default();
+            if took.num_milliseconds() as f64 > 2.0 * longest {
+                return Some(Self::Hung);
+            }
+        }
+        match age(&task.late_since).filter(|waited| *waited > late && task.running == 0) {
+            Some(waited) => Some(Self::Late(waited)),
+            None => (task.streak > 0).then_some(Self::Failing),
+        }
+    }
+}
+
+fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
+    let count = |test: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| test(task)).count();
     let noun = if tasks.len() == 1 { "task" } else { "tasks" };
-    format!("{} {noun}, {running} running, {paused} paused, {failing} failing", tasks.len())
+    let running = count(&|task| task.running > 0);
+    let paused = count(&|task| task.is_paused);
+    let failing = count(&|task| task.streak > 0);
+    let mut text =
+        format!("{} {noun}, {running} running, {paused} paused, {failing} failing", tasks.len());
+    let late = count(&|task| matches!(Problem::of(task, now), Some(Problem::Late(_))));
+    let hung = count(&|task| Problem::of(task, now) == Some(Problem::Hung));
+    for (count, word) in [(late, "late"), (hung, "hung")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
+}
+
+/// A line for each of the first late tasks: the run that has held a thread of their pool for longest.
+fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
+    let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
+    let line = |task: &Task| {
+        let Some(Problem::Late(waited)) = Problem::of(task, now) else { return None };
+        let others = tasks.iter().filter(|other| other.pool == task.pool);
+        let holder =
+            others.filter_map(|other| Some((held(other)?, other))).min_by_key(|(at, _)| *at);
+        let by = holder.map(|(since, holder)| {
+            let since = age(now.unwrap_or(since) - since);
+            format!(", held by {} for {since}", plain(&holder.name))
+        });
+        let (name, pool, by) = (plain(&task.name), plain(&task.pool), by.unwrap_or_default());
+        Some(format!("{name} has waited {} for a thread of pool {pool}{by}\n", age(waited)))
+    };
+    tasks.iter().filter_map(line).take(EXPLAINED).collect()
+}
+
+fn age(length_of_time: TimeDelta) -> String {
+    length(length_of_time.num_seconds().max(0).unsigned_abs())
 }
 
 /// One task with its next fire times and its last runs.
-pub(super) fn one(task: &Task, runs: &[Run]) -> String {
+pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> String {
     let mut lines = vec![plain(&task.name), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
@@ -45,10 +128,16 @@ pub(super) fn one(task: &Task, runs: &[Run]) -> String {
         row("cron", plain(expression));
         row("zone", plain(&task.zone));
     }
-    row("state", state(task, None));
+    row("state", state(task, Some(now)).shown(look));
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
     row("until", text(&pause.until_local));
+    row("failing", since(&task.failing_since, now));
+    row(
+        "at first",
+        task.failing_since.as_ref().map(|_| text(&task.first_failure)).unwrap_or_default(),
+    );
+    row("succeeded", since(&task.last_success, now));
     row("function", text(&task.function));
     row("source", text(&task.source));
     row("pool", plain(&task.pool));
@@ -76,7 +165,7 @@ pub(super) fn one(task: &Task, runs: &[Run]) -> String {
     lines.join("\n") + "\n"
 }
 
-fn upcoming(time: &FireTime) -> String {
+pub(super) fn upcoming(time: &FireTime) -> String {
     let remark = time.clock_change.as_ref().map(|change| {
         let way = if change.is_forward { "forward" } else { "back" };
         let (before, after) = (plain(&change.offset_before), plain(&change.offset_after));
@@ -96,6 +185,12 @@ fn run(run: &Run) -> String {
     line.trim_end().to_owned()
 }
 
+/// An instant, and how long ago it was.
+fn since(at: &Option<String>, now: DateTime<Utc>) -> String {
+    let ago = instant(at).map(|at| format!("{}, {} ago", plain(&at.to_string()), age(now - at)));
+    ago.unwrap_or_default()
+}
+
 /// The effect of a command on a task.
 pub(super) fn sentence(row: &Task, action: &str) -> String {
     let name = plain(&row.name);
@@ -106,11 +201,16 @@ pub(super) fn sentence(row: &Task, action: &str) -> String {
             let until = until.map(|until| format!(" until {}", plain(until))).unwrap_or_default();
             format!("{name}: paused{until}; to let it go on: scheduler resume {name}")
         }
-        _ => {
-            let next = row.next_local.as_deref().map(|next| format!("; next {}", plain(next)));
-            format!("{name}: goes on{}", next.unwrap_or_default())
-        }
+        "cancel" => format!("{name}: its run is asked to stop"),
+        "enable" => format!("{name}: enabled{}", next_run(row)),
+        "reschedule" => format!("{name}: {}{}", schedule(row), next_run(row)),
+        _ => format!("{name}: goes on{}", next_run(row)),
     }
+}
+
+fn next_run(row: &Task) -> String {
+    let next = row.next_local.as_deref().map(|next| format!("; next {}", plain(next)));
+    next.unwrap_or_default()
 }
 
 /// A text that may be absent.
@@ -126,24 +226,37 @@ fn schedule(task: &Task) -> String {
     plain(task.words.as_deref().unwrap_or(&task.rule))
 }
 
-/// The state of a task, and for how long it has run.
-fn state(task: &Task, now: Option<DateTime<Utc>>) -> String {
-    let since = || {
-        let seconds = (now? - instant(&task.running_since)?).num_seconds();
-        Some(length(seconds.max(0).unsigned_abs()))
-    };
-    let mut state = match task.running {
-        0 => plain(&task.state),
-        count => {
-            let count = if count == 1 { String::new() } else { format!(" {count} times") };
-            let since = since().map(|since| format!(", {since}")).unwrap_or_default();
-            format!("running{count}{since}")
-        }
-    };
-    if task.is_paused {
-        state = if task.running > 0 { format!("{state}, paused") } else { "paused".to_owned() };
+/// The state of a task: its problem first, and for how long it has run.
+fn state(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
+    let problem = Problem::of(task, now);
+    let mut words = Vec::new();
+    if let Some(Problem::Late(waited)) = problem {
+        words.push(format!("late {}", age(waited)));
     }
-    if task.streak > 0 { format!("{state}, failed {}×", task.streak) } else { state }
+    let since = now.zip(instant(&task.running_since)).map(|(now, at)| age(now - at));
+    let word = if problem == Some(Problem::Hung) { "hung" } else { "running" };
+    match (task.running, since) {
+        (0, _) if words.is_empty() && !task.is_paused => words.push(plain(&task.state)),
+        (0, _) => {}
+        (1, since) => words.extend([word.to_owned()].into_iter().chain(since)),
+        (count, since) => words.extend([format!("{word} {count} times")].into_iter().chain(since)),
+    }
+    if task.is_paused {
+        let pause = task.pause.clone().unwrap_or_default();
+        let by = pause.by.map(|by| format!(" by {}", plain(&by))).unwrap_or_default();
+        let why = pause.reason.map(|why| format!(": {}", plain(&why))).unwrap_or_default();
+        words.push(format!("paused{by}{why}"));
+    }
+    if task.streak > 0 {
+        words.push(format!("failed {}×", task.streak));
+    }
+    let tone = match problem {
+        Some(_) => Tone::Bad,
+        None if task.is_paused => Tone::Paused,
+        None if task.running > 0 => Tone::Busy,
+        None => Tone::Plain,
+    };
+    Cell::new(words.join(", "), tone)
 }
 
 /// The time of the next run; never one that has passed.
@@ -152,24 +265,30 @@ fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
         let (now, at) = (now?, instant(at)?);
         Some(match at <= now {
             true => "now".to_owned(),
-            false => format!("{} ({})", text(local), ahead(now, at)),
+            false => format!("{}, {}", ahead(now, at), text(local)),
         })
     };
-    if task.is_paused {
-        let would = shown(&task.would_run_at, &task.would_run_at_local);
-        return would.map(|at| format!("if resumed, {at}")).unwrap_or_default();
+    if !task.is_paused {
+        return shown(&task.next, &task.next_local).unwrap_or_else(|| "-".to_owned());
     }
-    shown(&task.next, &task.next_local).unwrap_or_else(|| "-".to_owned())
+    let end = task.pause.clone().unwrap_or_default();
+    match shown(&end.until, &end.until_local) {
+        Some(end) => format!("resumes {end}"),
+        None => "when resumed".to_owned(),
+    }
 }
 
-/// The outcome of the last run, and its age.
-fn last(task: &Task, now: Option<DateTime<Utc>>) -> String {
-    let Some(last) = &task.last else { return "never ran".to_owned() };
-    let ago = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok()).map(|(now, at)| {
-        format!(", {} ago", length((now - at).num_seconds().max(0).unsigned_abs()))
-    });
+/// The age of the last run, and its outcome.
+fn last(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
+    let Some(last) = &task.last else { return Cell::new("never ran", Tone::Faint) };
+    let at = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok());
+    let ago = at.map(|(now, at)| format!(" {} ago", age(now - at))).unwrap_or_default();
     let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));
-    format!("{}{}{}", plain(&last.outcome), message.unwrap_or_default(), ago.unwrap_or_default())
+    let tone = match &*last.outcome {
+        "error" | "panic" | "timeout" | "lost" => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Cell::new(format!("{}{ago}{}", plain(&last.outcome), message.unwrap_or_default()), tone)
 }
 
 /// A number of milliseconds, in the unit that suits it.

@@ -71,6 +71,15 @@ pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
     read.collect()
 }
 
+/// Returns true if a command begins with `root`, as in a system's crontab.
+pub(super) fn name_root(lines: &[Numbered]) -> bool {
+    let is_root = |entry: &Entry| match entry {
+        Entry::Command { command, .. } => command.text.split_whitespace().next() == Some("root"),
+        _ => false,
+    };
+    lines.iter().any(|line| is_root(&line.entry))
+}
+
 fn entry(text: &str, is_of_system: bool) -> Entry {
     if text.is_empty() {
         return Entry::Blank;

@@ -12,11 +12,15 @@ fn the_code_is_that_of_the_file() {
     let mut typed = Typed::new(&["import", "crontab"]);
     typed.input = CRONTAB;
     let answer = typed.answer();
-    if std::env::var_os("SAID").is_some_and(|value| value == "overwrite") {
+    if std::env::var_os("TEST_ANSWERS").is_some_and(|value| value == "overwrite") {
         fs::write(CODE, &answer.output).expect("a writable file");
     }
     let expected = fs::read_to_string(CODE).expect("a readable file");
-    assert!(answer.output == expected, "to take this over: SAID=overwrite\n{}", answer.output);
+    assert!(
+        answer.output == expected,
+        "to take this over: TEST_ANSWERS=overwrite\n{}",
+        answer.output
+    );
     assert_eq!(answer.errors, "not translated, and left as comments: lines 23, 24, 25, 26\n");
     assert_eq!(answer.code, 1);
 }
@@ -99,6 +103,15 @@ fn a_percent_sign_begins_the_input_where_cron_lets_it() {
         let (code, errors, _) = import(&format!("0 5 * * * {command}\n"), &[]);
         assert!(code.contains(shell), "{command}: {code}{errors}");
     }
+}
+
+#[test]
+fn a_crontab_of_a_system_is_suspected_by_its_users() {
+    let note = "note: commands begin with `root`: for a crontab that names users, write --system\n";
+    let crontab = "0 3 * * * root /usr/sbin/tidy\n";
+    assert_eq!(import(crontab, &[]).1, note);
+    assert_eq!(import(crontab, &["--system"]).1, "");
+    assert_eq!(import("0 3 * * * /usr/sbin/tidy root\n", &[]).1, "");
 }
 
 #[test]

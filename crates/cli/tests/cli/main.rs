@@ -1,20 +1,21 @@
 //! The command line as people and programs see it.
 
+// The file has texts of errors of the system.
+#[cfg(unix)]
+mod answers;
 mod asked;
+mod changed;
 mod checked;
 mod dialects;
 mod hostile;
 mod imported;
 mod recorded;
-// The file has texts of errors of the system.
-#[cfg(unix)]
-mod said;
 mod stub;
 mod zones;
 
 use std::collections::HashMap;
 
-use scheduler_cli::{Context, run_in};
+use scheduler_cli::{Context, Terminal, run_in};
 use scheduler_core::ManualClock;
 
 /// A command and what it reads.
@@ -22,6 +23,8 @@ struct Typed<'a> {
     args: Vec<&'a str>,
     input: &'a [u8],
     variables: HashMap<&'a str, String>,
+    /// The width of the terminal, if there is one.
+    columns: Option<usize>,
 }
 
 /// The result of a command.
@@ -34,7 +37,7 @@ struct Answered {
 impl<'a> Typed<'a> {
     fn new(args: &[&'a str]) -> Self {
         let args = ["scheduler"].into_iter().chain(args.iter().copied()).collect();
-        Self { args, input: b"", variables: HashMap::new() }
+        Self { args, input: b"", variables: HashMap::new(), columns: None }
     }
 
     /// Carries it out, on Friday, 2026-03-27, at 12:04 in Berlin.
@@ -49,6 +52,7 @@ impl<'a> Typed<'a> {
                 output: &mut output,
                 errors: &mut errors,
                 variable: &|name| self.variables.get(name).cloned(),
+                terminal: self.columns.map(|columns| Terminal { columns }),
             },
         );
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");

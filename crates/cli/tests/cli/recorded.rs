@@ -60,10 +60,10 @@ fn check(dialect: &str) {
         }
     }
     assert!(faults.is_empty(), "{}\n{} of them", faults.join("\n"), faults.len());
-    if std::env::var_os("SAID").is_some_and(|value| value == "overwrite") {
+    if std::env::var_os("TEST_ANSWERS").is_some_and(|value| value == "overwrite") {
         fs::write(&path, &said).expect("a writable file");
     }
-    assert!(said == record, "to take this over: SAID=overwrite\n{said}");
+    assert!(said == record, "to take this over: TEST_ANSWERS=overwrite\n{said}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, TaskControl};
-use scheduler_api::{Changed, PauseRequest, Preview, Task};
+use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
 use serde::Deserialize;
 
 use super::api::{Accepted, Answer};
@@ -104,11 +104,11 @@ pub(crate) async fn pause(
 pub(crate) async fn preview(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Query(written): Query<Written>,
+    Query(rule): Query<RuleRequest>,
 ) -> Answer<Preview> {
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
-    let (_, preview) = written.of_task(&app, &control, PREVIEWED)?;
+    let (_, preview) = Written(rule).of_task(&app, &control, PREVIEWED)?;
     Ok(Json(preview))
 }
 
@@ -119,9 +119,9 @@ pub(crate) async fn reschedule(
     by: Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Task> {
-    let written: Written = read(&body)?;
+    let rule: RuleRequest = read(&body)?;
     let control = app.tasks.get(&name)?;
-    if written.is_reset() {
+    if rule.reset == Some(true) {
         if !control.is_durable() {
             let detail = "the rule of the code is kept for durable tasks only; a restart brings it back, too";
             return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -129,7 +129,7 @@ pub(crate) async fn reschedule(
         return done(app, name, by, Act::Reset).await;
     }
     app.look_at_schedules().await;
-    let (schedule, _) = written.of_task(&app, &control, 0)?;
+    let (schedule, _) = Written(rule).of_task(&app, &control, 0)?;
     done(app, name, by, Act::Reschedule(schedule)).await
 }
 

@@ -7,29 +7,17 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
-use scheduler_api::ChangedJobs;
-use serde::Deserialize;
+use scheduler_api::{ChangedJobs, JobsRequest};
 
 use super::api::Answer;
 use super::guard::Caller;
-use super::search::{Search, SearchQuery, id};
+use super::search::{Search, id};
 use crate::app::{App, What};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
-
-/// Which jobs are meant.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Body {
-    ids: Option<Vec<String>>,
-    matching: Option<SearchQuery>,
-    /// Counts, and changes nothing.
-    #[serde(default)]
-    dry_run: bool,
-}
 
 /// A change of jobs.
 #[derive(Clone, Copy)]
@@ -67,24 +55,29 @@ pub(super) async fn many(
     act: Act,
 ) -> Answer<ChangedJobs> {
     let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
-    let body: Body = serde_json::from_slice(&body).map_err(wrong)?;
+    let request: JobsRequest = serde_json::from_slice(&body).map_err(wrong)?;
     let by = By { app: Arc::clone(&app), caller, act };
-    match (body.ids, body.matching) {
+    match (request.ids, request.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
-            let is_dry = body.dry_run;
+            let is_dry = request.dry_run;
             let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
             Ok(Json(ChangedJobs { count, after: None }))
         }
         (Some(_), None) => {
             Err(Problem::bad_request(format!("`ids` are more than {IDS_MAX}; say what `matching`")))
         }
-        (None, Some(query)) => {
-            let search = query.search()?;
+        (None, Some(filter)) => {
+            if filter.limit.is_some() {
+                return Err(Problem::bad_request(
+                    "`limit` is for the list: all that match are changed",
+                ));
+            }
+            let search = Search::of(filter)?;
             if search.filter.state.is_none() {
                 return Err(Problem::bad_request("`matching` needs a `state`"));
             }
-            let is_dry = body.dry_run;
+            let is_dry = request.dry_run;
             let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
             let after = done.after.map(|id| id.to_string());
             Ok(Json(ChangedJobs { count: done.count, after }))

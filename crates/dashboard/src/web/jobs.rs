@@ -12,7 +12,7 @@ use scheduler_api::{Job, Nodes, Queues};
 use super::api::{Accepted, Answer};
 use super::bulk::Act;
 use super::guard::Caller;
-use super::search::{SearchQuery, id};
+use super::search::{Search, id};
 use crate::app::{App, What};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
@@ -26,10 +26,11 @@ const RUNNING_MAX: u32 = 1_000;
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
 pub(crate) async fn jobs(
     State(app): State<Arc<App>>,
-    Query(query): Query<SearchQuery>,
+    Query(filter): Query<scheduler_api::JobFilter>,
 ) -> Answer<scheduler_api::Jobs> {
-    let limit = query.limit.unwrap_or(50).clamp(1, JOBS_MAX);
-    let (search, asking) = (query.search()?, Arc::clone(&app));
+    let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
+    let limit = limit.clamp(1, JOBS_MAX);
+    let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let (jobs, after) = app.store()?.ask(ask).await?;
     let jobs = jobs.iter().map(|job| view::job(&app, job)).collect();

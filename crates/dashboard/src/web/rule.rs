@@ -1,8 +1,7 @@
 //! The rule that a visitor has written.
 
 use scheduler::{Schedule, TaskControl, Zone};
-use scheduler_api::Preview;
-use serde::Deserialize;
+use scheduler_api::{Preview, RuleRequest};
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -11,26 +10,11 @@ use crate::view;
 /// The greatest length of a text of a rule.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// A rule, as the query of a preview and the body of a change have it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Written {
-    cron: Option<String>,
-    zone: Option<String>,
-    fixed_rate: Option<String>,
-    fixed_delay: Option<String>,
-    initial_delay: Option<String>,
-    at: Option<String>,
-    /// The rule of the code again.
-    #[serde(default)]
-    reset: bool,
-}
+/// A rule that a visitor has written.
+#[derive(Clone, Debug)]
+pub(crate) struct Written(pub(super) RuleRequest);
 
 impl Written {
-    pub(super) fn is_reset(&self) -> bool {
-        self.reset
-    }
-
     /// The schedule for a task, and what it would be with its next fire times. Without a zone it has the present one of the
     /// task.
     ///
@@ -49,13 +33,14 @@ impl Written {
     }
 
     fn schedule(self, app: &App, task: &TaskControl) -> Result<(Zone, Schedule), Problem> {
+        let Self(rule) = self;
         let texts = [
-            &self.cron,
-            &self.zone,
-            &self.fixed_rate,
-            &self.fixed_delay,
-            &self.initial_delay,
-            &self.at,
+            &rule.cron,
+            &rule.zone,
+            &rule.fixed_rate,
+            &rule.fixed_delay,
+            &rule.initial_delay,
+            &rule.at,
         ];
         for text in texts.into_iter().flatten() {
             // A placeholder would show a visitor the settings of the program.
@@ -68,9 +53,9 @@ impl Written {
         }
         let present = view::row(app, &task.snapshot()).zone;
         let zone = present.parse().unwrap_or(Zone::UTC);
-        let mut schedule = match (self.cron, self.fixed_rate, self.fixed_delay, self.at) {
+        let mut schedule = match (rule.cron, rule.fixed_rate, rule.fixed_delay, rule.at) {
             (Some(cron), None, None, None) => {
-                let zone = self.zone.filter(|zone| !zone.is_empty());
+                let zone = rule.zone.filter(|zone| !zone.is_empty());
                 Schedule::cron(cron).zone(zone.unwrap_or(present))
             }
             (None, Some(period), None, None) => Schedule::fixed_rate(period),
@@ -81,7 +66,7 @@ impl Written {
                 return Err(Problem::bad_request(detail));
             }
         };
-        if let Some(delay) = self.initial_delay {
+        if let Some(delay) = rule.initial_delay {
             schedule = schedule.initial_delay(delay);
         }
         Ok((zone, schedule))

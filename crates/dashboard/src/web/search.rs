@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use scheduler::store::{JobFilter, JobId, JobState, StoreTime, StoredJob, utc};
+use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob, utc};
 use scheduler::{Jobs, JobsError};
-use scheduler_api::{JobError, JobErrors};
-use serde::Deserialize;
+use scheduler_api::{JobError, JobErrors, JobFilter};
 use tokio::time::Instant;
 
 use super::api::Answer;
@@ -25,46 +24,10 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// The number of errors that are shown.
 const ERRORS_MAX: usize = 50;
 
-/// Which jobs are wanted, as visitors write it.
-#[derive(Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SearchQuery {
-    state: Option<String>,
-    queue: Option<String>,
-    task: Option<String>,
-    key: Option<String>,
-    schedule: Option<String>,
-    error: Option<String>,
-    after: Option<String>,
-    pub(super) limit: Option<usize>,
-}
-
 /// Which jobs are wanted. The store knows nothing of a part of an error.
 pub(crate) struct Search {
-    pub(super) filter: JobFilter,
+    pub(super) filter: store::JobFilter,
     pub(super) error: Option<String>,
-}
-
-impl SearchQuery {
-    pub(super) fn search(self) -> Result<Search, Problem> {
-        let unknown = |word: &str| {
-            let words: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
-            Problem::bad_request(format!("{word:?} is no state; there are {}", words.join(", ")))
-        };
-        let text = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let state = text(self.state);
-        let filter = JobFilter {
-            task: text(self.task),
-            queue: text(self.queue),
-            state: state
-                .map(|word| view::state_of(&word).ok_or_else(|| unknown(&word)))
-                .transpose()?,
-            key: text(self.key),
-            schedule: text(self.schedule),
-            after: text(self.after).as_deref().map(id).transpose()?,
-        };
-        Ok(Search { filter, error: text(self.error) })
-    }
 }
 
 pub(super) fn id(text: &str) -> Result<JobId, Problem> {
@@ -73,6 +36,28 @@ pub(super) fn id(text: &str) -> Result<JobId, Problem> {
 }
 
 impl Search {
+    /// Reads what a visitor has written.
+    pub(super) fn of(filter: JobFilter) -> Result<Self, Problem> {
+        let unknown = |word: &str| {
+            let words: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
+            Problem::bad_request(format!("{word:?} is no state; there are {}", words.join(", ")))
+        };
+        let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let state = text(filter.state);
+        let error = text(filter.error);
+        let filter = store::JobFilter {
+            task: text(filter.task),
+            queue: text(filter.queue),
+            state: state
+                .map(|word| view::state_of(&word).ok_or_else(|| unknown(&word)))
+                .transpose()?,
+            key: text(filter.key),
+            schedule: text(filter.schedule),
+            after: text(filter.after).as_deref().map(id).transpose()?,
+        };
+        Ok(Self { filter, error })
+    }
+
     /// Returns at most so many jobs that match, and after which one to go on, if there may be more.
     pub(super) fn page(
         &self,
@@ -156,9 +141,9 @@ impl Search {
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.
 pub(crate) async fn errors(
     State(app): State<Arc<App>>,
-    Query(query): Query<SearchQuery>,
+    Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
-    let search = query.search()?;
+    let search = Search::of(filter)?;
     let asking = Arc::clone(&app);
     let ask = move |jobs: &Jobs| {
         let mut groups = BTreeMap::<(String, String), Group>::new();

@@ -1,30 +1,30 @@
-//! The answers of the commands in `said.txt`. `SAID=overwrite` renews them.
+//! The answers of the commands in `answers.txt`. `TEST_ANSWERS=overwrite` renews them.
 
 use std::fs;
 
 use crate::Typed;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/said.txt");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/answers.txt");
 
 #[test]
 fn answers_are_those_of_the_file() {
     let expected = fs::read_to_string(FILE).expect("a readable file");
-    let mut said = String::new();
+    let mut answers = String::new();
     for line in expected.lines().filter(|line| line.starts_with("$ ") || line.starts_with("# ")) {
         match line.strip_prefix("$ scheduler ") {
             Some(command) => {
                 let answer = Typed::new(&words(command)).answer();
-                said.push_str(&format!("{line}\n{}", indented(&answer.output, "  ")));
-                said.push_str(&indented(&answer.errors, "! "));
-                said.push_str(&format!("= {}\n\n", answer.code));
+                answers.push_str(&format!("{line}\n{}", indented(&answer.output, "  ")));
+                answers.push_str(&indented(&answer.errors, "! "));
+                answers.push_str(&format!("= {}\n\n", answer.code));
             }
-            None => said.push_str(&format!("{line}\n\n")),
+            None => answers.push_str(&format!("{line}\n\n")),
         }
     }
-    if std::env::var_os("SAID").is_some_and(|value| value == "overwrite") {
-        fs::write(FILE, &said).expect("a writable file");
+    if std::env::var_os("TEST_ANSWERS").is_some_and(|value| value == "overwrite") {
+        fs::write(FILE, &answers).expect("a writable file");
     }
-    assert!(said == expected, "to take this over: SAID=overwrite\n{said}");
+    assert!(answers == expected, "to take this over: TEST_ANSWERS=overwrite\n{answers}");
 }
 
 fn indented(text: &str, with: &str) -> String {

@@ -1,0 +1,45 @@
+//! The list of what was changed by hand: `actions`.
+
+use scheduler_api::{Action, Actions};
+
+use super::api::{escaped, plain};
+use super::common::{ClientArgs, ask};
+use super::table::{self, Cell};
+use super::tasks::text;
+use crate::context::{Context, Look};
+use crate::error::CliError;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ActionsArgs {
+    /// Only those on this task
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+pub(super) fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let path = match &args.task {
+        Some(task) => format!("/actions?task={}", escaped(task)),
+        None => "/actions".to_owned(),
+    };
+    ask(&path, &args.client, shown, ctx)
+}
+
+fn shown(answer: &Actions, look: Look) -> String {
+    if answer.actions.is_empty() {
+        return "nothing was changed by hand since the start of the program\n".to_owned();
+    }
+    let rows: Vec<Vec<Cell>> = answer.actions.iter().map(row).collect();
+    table::of(&["AT", "WHO", "ACTION", "ON", "NOTE", "FROM"], &rows, look)
+}
+
+fn row(action: &Action) -> Vec<Cell> {
+    let on = match &action.job {
+        Some(job) => format!("{} of {}", plain(job), plain(&action.task)),
+        None => plain(&action.task),
+    };
+    let at = plain(&action.at);
+    let cells = [at, plain(&action.who), plain(&action.action), on, text(&action.note)];
+    cells.into_iter().chain([text(&action.from)]).map(Cell::from).collect()
+}

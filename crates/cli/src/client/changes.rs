@@ -1,0 +1,180 @@
+//! Changes of tasks: `run`, `pause`, `resume`, `cancel`, `enable` and `reschedule`.
+
+use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
+use serde_json::Value;
+
+use super::api::{Api, escaped, plain};
+use super::common::{ClientArgs, TaskArgs, ask, length, query};
+use super::tasks;
+use crate::context::{self, Context};
+use crate::error::CliError;
+use crate::times;
+
+/// The tasks that are meant: one, those with a tag, or all.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichArgs {
+    /// The task, in full or by an unambiguous end of its name
+    name: Option<String>,
+    /// All tasks with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// All tasks
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// Why, for others to read
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// When the pause ends by itself: `2026-03-27T14:00`, `2026-03-27T13:00:00Z`
+    #[arg(long, value_name = "INSTANT", conflicts_with = "length")]
+    until: Option<String>,
+    /// The length of the pause: `1h`, `30m`
+    #[arg(long = "for", id = "length", value_name = "LENGTH")]
+    length: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RescheduleArgs {
+    #[command(flatten)]
+    task: TaskArgs,
+    #[command(flatten)]
+    rule: RuleArgs,
+    /// The time zone of the cron expression; by default the one that the task has
+    #[arg(long, value_name = "NAME", requires = "cron")]
+    zone: Option<String>,
+    /// The wait before the first run of a rate or a delay
+    #[arg(long, value_name = "LENGTH")]
+    initial_delay: Option<String>,
+    /// Show the rule and its next fire times, and change nothing
+    #[arg(long, conflicts_with = "reset")]
+    dry_run: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct RuleArgs {
+    /// A cron expression, in quotes: "0 0 9 * * MON-FRI"
+    #[arg(long, value_name = "EXPRESSION")]
+    cron: Option<String>,
+    /// A period: `30s`
+    #[arg(long, value_name = "LENGTH")]
+    fixed_rate: Option<String>,
+    /// A delay after the end of each run: `5m`
+    #[arg(long, value_name = "LENGTH")]
+    fixed_delay: Option<String>,
+    /// One instant: `2026-03-27T13:00:00Z`
+    #[arg(long, value_name = "INSTANT")]
+    at: Option<String>,
+    /// The rule of the code again, of a durable task
+    #[arg(long)]
+    reset: bool,
+}
+
+pub(super) fn pause(args: &PauseArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let until = args.until.as_deref().map(|until| end_of_pause(until, ctx)).transpose()?;
+    let for_ms = args.length.as_deref().map(millis).transpose()?;
+    let request =
+        PauseRequest { reason: args.reason.clone(), until, for_ms, ..PauseRequest::default() };
+    on_tasks(&args.which, &args.client, "pause", request, ctx)
+}
+
+pub(super) fn resume(args: &ResumeArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    on_tasks(&args.which, &args.client, "resume", PauseRequest::default(), ctx)
+}
+
+fn on_tasks(
+    which: &WhichArgs,
+    client: &ClientArgs,
+    action: &str,
+    request: PauseRequest,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    if let Some(name) = &which.name {
+        return post(name, client, action, &request, ctx);
+    }
+    let all = which.all.then_some(true);
+    let request = PauseRequest { tag: which.tag.clone(), all, ..request };
+    let api = Api::new(&client.server, ctx)?;
+    let answer: Value = api.post(&format!("/tasks:{action}"), &request)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let Changed { changed } = api.typed(answer)?;
+    let noun = if changed == 1 { "task" } else { "tasks" };
+    ctx.say(match action {
+        "pause" => format!("{changed} {noun} paused"),
+        _ => format!("{changed} {noun} resumed"),
+    })
+}
+
+/// Asks for a change of a task, and says how it is then.
+pub(super) fn act(args: &TaskArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    post(&args.name, &args.client, action, &serde_json::json!({}), ctx)
+}
+
+fn post(
+    name: &str,
+    client: &ClientArgs,
+    action: &str,
+    body: &impl serde::Serialize,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let api = Api::new(&client.server, ctx)?;
+    let answer: Value = api.post(&format!("/tasks/{}/{action}", escaped(name)), body)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let row: Task = api.typed(answer)?;
+    ctx.say(tasks::sentence(&row, action))
+}
+
+pub(super) fn reschedule(args: &RescheduleArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let RuleArgs { cron, fixed_rate, fixed_delay, at, reset } = args.rule.clone();
+    let (zone, initial_delay) = (args.zone.clone(), args.initial_delay.clone());
+    let reset = reset.then_some(true);
+    let rule = RuleRequest { cron, zone, fixed_rate, fixed_delay, initial_delay, at, reset };
+    let TaskArgs { name, client } = &args.task;
+    if !args.dry_run {
+        return post(name, client, "reschedule", &rule, ctx);
+    }
+    let path = format!("/tasks/{}/preview?{}", escaped(name), query(&rule));
+    ask::<Preview>(&path, client, preview, ctx)
+}
+
+fn preview(preview: &Preview, _: context::Look) -> String {
+    let name = plain(&preview.task);
+    let mut lines = vec![format!("{name} would run: {}", plain(&preview.rule))];
+    lines.extend(preview.times.iter().map(|time| format!("  {}", tasks::upcoming(time))));
+    lines.join("\n") + "\n"
+}
+
+/// The instant at which a pause ends, as the API has it.
+fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
+    let zone = context::zone(None, ctx)?.zone;
+    let until = times::instant(until, zone, ctx.now())?;
+    if until <= ctx.now() {
+        let what = format!("the pause would end at {until}, which is past");
+        return Err(CliError::unable(what).help("write a later instant, or --for 1h"));
+    }
+    Ok(times::rfc3339(until, scheduler_core::trigger::Zone::UTC))
+}
+
+fn millis(text: &str) -> Result<u64, CliError> {
+    Ok(u64::try_from(length(text)?.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,290 @@
+//! The commands that change tasks and jobs, and the form of their answers.
+
+use serde_json::{Value, json};
+
+use crate::stub::Stub;
+use crate::{Answered, Typed};
+
+fn ask(stub: &Stub, args: &[&str]) -> Answered {
+    asked_with(stub, args, b"")
+}
+
+fn asked_with(stub: &Stub, args: &[&str], input: &[u8]) -> Answered {
+    let mut typed = Typed::new(args);
+    typed.input = input;
+    typed.variables.insert("SCHEDULER_URL", stub.url.clone());
+    typed.answer()
+}
+
+fn task(name: &str) -> Value {
+    json!({ "name": name, "rule": "every 1m", "state": "waiting", "nextLocal": "Fri 2026-03-27 12:05 +00:00" })
+}
+
+/// The requests of a kind, without the words before the body.
+fn bodies(stub: &Stub, request: &str) -> Vec<Value> {
+    let asked = stub.asked();
+    let bodies = asked.iter().filter_map(|line| line.strip_prefix(request));
+    bodies.map(|body| serde_json::from_str(body.trim()).expect("JSON")).collect()
+}
+
+#[test]
+fn a_run_is_cancelled_and_a_task_enabled() {
+    let stub = Stub::of(vec![
+        ("POST /api/v1/tasks/report/cancel", 202, task("report").to_string()),
+        ("POST /api/v1/tasks/report/enable", 202, task("report").to_string()),
+    ]);
+    assert_eq!(ask(&stub, &["cancel", "report"]).output, "report: its run is asked to stop\n");
+    let enabled = "report: enabled; next Fri 2026-03-27 12:05 +00:00\n";
+    assert_eq!(ask(&stub, &["enable", "report"]).output, enabled);
+    let json = ask(&stub, &["cancel", "report", "--json"]).output;
+    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON"), task("report"));
+}
+
+#[test]
+fn tasks_with_a_tag_or_all_are_paused_and_resumed() {
+    let stub = Stub::of(vec![
+        ("POST /api/v1/tasks:pause", 200, json!({ "changed": 2 }).to_string()),
+        ("POST /api/v1/tasks:resume", 200, json!({ "changed": 1 }).to_string()),
+    ]);
+    let pause = ["pause", "--tag", "mail", "--reason", "outage", "--for", "1h"];
+    assert_eq!(ask(&stub, &pause).output, "2 tasks paused\n");
+    assert_eq!(ask(&stub, &["resume", "--all"]).output, "1 task resumed\n");
+    assert_eq!(ask(&stub, &["resume", "--tag", "mail", "--json"]).output, "{\"changed\":1}\n");
+    let paused = json!({ "tag": "mail", "reason": "outage", "forMs": 3_600_000 });
+    assert_eq!(bodies(&stub, "POST /api/v1/tasks:pause"), [paused]);
+    let resumed = [json!({ "all": true }), json!({ "tag": "mail" })];
+    assert_eq!(bodies(&stub, "POST /api/v1/tasks:resume"), resumed);
+
+    assert_eq!(ask(&stub, &["pause"]).code, 2, "which tasks is not clear");
+    assert_eq!(ask(&stub, &["pause", "report", "--all"]).code, 2);
+    let faulty = ask(&stub, &["pause", "report", "--for", "banana"]).errors;
+    assert!(faulty.starts_with("error: `banana` is no length of time"), "{faulty}");
+}
+
+#[test]
+fn a_task_gets_another_rule_or_shows_what_it_would_be() {
+    let preview = json!({
+        "task": "report", "rule": "0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin",
+        "times": [{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00" }],
+    });
+    let path = "GET /api/v1/tasks/report/preview?cron=0%200%209%20%2A%20%2A%20MON-FRI&zone=Europe%2FBerlin";
+    let stub = Stub::of(vec![
+        (path, 200, preview.to_string()),
+        ("POST /api/v1/tasks/report/reschedule", 202, task("report").to_string()),
+    ]);
+    let cron = ["reschedule", "report", "--cron", "0 0 9 * * MON-FRI", "--zone", "Europe/Berlin"];
+    let shown = ask(&stub, &[&cron[..], &["--dry-run"]].concat());
+    let expected = "\
+report would run: 0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin
+  Mon 2026-03-30 09:00 +02:00
+";
+    assert_eq!((&*shown.output, &*shown.errors), (expected, ""));
+    assert!(bodies(&stub, "POST /api/v1/tasks/report/reschedule").is_empty(), "nothing changed");
+
+    let done = "report: every 1m; next Fri 2026-03-27 12:05 +00:00\n";
+    assert_eq!(ask(&stub, &cron).output, done);
+    ask(&stub, &["reschedule", "report", "--fixed-rate", "1m", "--initial-delay", "5s"]);
+    ask(&stub, &["reschedule", "report", "--reset"]);
+    let rules = [
+        json!({ "cron": "0 0 9 * * MON-FRI", "zone": "Europe/Berlin" }),
+        json!({ "fixedRate": "1m", "initialDelay": "5s" }),
+        json!({ "reset": true }),
+    ];
+    assert_eq!(bodies(&stub, "POST /api/v1/tasks/report/reschedule"), rules);
+    assert_eq!(ask(&stub, &["reschedule", "report"]).code, 2, "no rule");
+    assert_eq!(ask(&stub, &["reschedule", "report", "--at", "now", "--cron", "x"]).code, 2);
+}
+
+#[test]
+fn actions_are_listed() {
+    let actions = json!({ "actions": [
+        { "at": "2026-03-27T11:00:00Z", "who": "ops", "action": "pause", "task": "report", "note": "outage", "from": "10.0.0.7" },
+        { "at": "2026-03-27T10:59:00Z", "who": "ops", "action": "retry", "task": "mail", "job": "17" },
+    ] });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/actions", 200, actions.to_string()),
+        ("GET /api/v1/actions?task=shop%3A%3Amail", 200, json!({ "actions": [] }).to_string()),
+    ]);
+    let expected = "\
+AT                     WHO   ACTION   ON           NOTE     FROM
+2026-03-27T11:00:00Z   ops   pause    report       outage   10.0.0.7
+2026-03-27T10:59:00Z   ops   retry    17 of mail
+";
+    assert_eq!(ask(&stub, &["actions"]).output, expected);
+    let none = ask(&stub, &["actions", "--task", "shop::mail"]).output;
+    assert_eq!(none, "nothing was changed by hand since the start of the program\n");
+}
+
+const PARKED: [&str; 8] =
+    ["jobs", "retry", "--task", "mail", "--error", "mailbox * full", "--state", "parked"];
+
+/// A program with 146 parked jobs that match, which it retries in two parts.
+fn with_parked() -> Stub {
+    let count = |count: u64| json!({ "count": count }).to_string();
+    let part = json!({ "count": 100, "after": "j100" }).to_string();
+    Stub::of(vec![
+        ("POST /api/v1/jobs:retry", 200, count(146)),
+        ("POST /api/v1/jobs:retry", 200, part),
+        ("POST /api/v1/jobs:retry", 200, count(46)),
+    ])
+}
+
+#[test]
+fn all_jobs_that_match_are_counted_and_changed_after_a_question() {
+    let matching = json!({ "state": "parked", "task": "mail", "error": "mailbox * full" });
+    let stub = with_parked();
+    let refused = asked_with(&stub, &PARKED, b"n\n");
+    let question =
+        "retry 146 jobs with state \"parked\", task \"mail\", error \"mailbox * full\"? [y/N] ";
+    let help = "error: nothing was changed\n  help: answer `y`, or write --yes\n";
+    assert_eq!(refused.errors, format!("{question}{help}"));
+    assert_eq!((&*refused.output, refused.code), ("", 1));
+    let dry = json!({ "matching": matching, "dryRun": true });
+    assert_eq!(bodies(&stub, "POST /api/v1/jobs:retry"), std::slice::from_ref(&dry));
+
+    let stub = with_parked();
+    let answer = asked_with(&stub, &PARKED, b"Yes\n");
+    assert_eq!((&*answer.output, answer.code), ("146 jobs due now\n", 0));
+    let mut rest = json!({ "matching": matching, "dryRun": false });
+    let first = rest.clone();
+    rest["matching"]["after"] = "j100".into();
+    assert_eq!(bodies(&stub, "POST /api/v1/jobs:retry"), [dry, first, rest], "to the last one");
+}
+
+#[test]
+fn a_dry_run_counts_and_a_script_is_not_asked() {
+    let stub = with_parked();
+    let dry = ask(&stub, &[&PARKED[..], &["--dry-run"]].concat());
+    assert_eq!((&*dry.output, &*dry.errors, dry.code), ("146 jobs match\n", "", 0));
+    assert_eq!(bodies(&stub, "POST /api/v1/jobs:retry").len(), 1);
+
+    let count = |count: u64| json!({ "count": count }).to_string();
+    let stub = Stub::of(vec![
+        ("POST /api/v1/jobs:delete", 200, count(1)),
+        ("POST /api/v1/jobs:cancel", 200, count(0)),
+    ]);
+    let done = ask(&stub, &["jobs", "delete", "--state", "done", "--yes"]);
+    assert_eq!((&*done.output, &*done.errors), ("1 job deleted\n", ""));
+    assert_eq!(bodies(&stub, "POST /api/v1/jobs:delete")[0]["dryRun"], false);
+    let none = ask(&stub, &["jobs", "cancel", "--state", "ready", "--queue", "q"]);
+    assert_eq!((&*none.output, &*none.errors), ("0 jobs match\n", ""), "no question about nothing");
+    let json = ask(&stub, &["jobs", "delete", "--state", "done", "--yes", "--json"]).output;
+    assert_eq!(json, "{\"count\":1}\n");
+
+    assert_eq!(ask(&stub, &["jobs", "delete", "--task", "mail"]).code, 2, "in which state");
+    assert_eq!(ask(&stub, &["jobs", "delete", "17", "--state", "done"]).code, 2, "which jobs");
+    assert_eq!(ask(&stub, &["jobs", "delete", "17", "--dry-run"]).code, 2);
+}
+
+#[test]
+fn jobs_are_counted_by_error() {
+    let errors = json!({ "isPartial": false, "errors": [
+        { "task": "image", "error": "cannot decode image *", "count": 100, "firstAt": "2026-03-27T10:00:00Z", "lastAt": "2026-03-27T11:00:00Z" },
+    ] });
+    let stub = Stub::of(vec![("GET /api/v1/jobs:errors?state=parked", 200, errors.to_string())]);
+    let expected = "\
+JOBS   TASK    ERROR                   FIRST                  LAST
+100    image   cannot decode image *   2026-03-27T10:00:00Z   2026-03-27T11:00:00Z
+";
+    assert_eq!(ask(&stub, &["jobs", "errors", "--state", "parked"]).output, expected);
+}
+
+/// A pool with a run that never ends, a task that it starves, and one that fails.
+fn outage() -> Stub {
+    let rows = json!({ "now": "2026-03-27T11:04:00Z", "tasks": [
+        { "name": "a_well_task", "rule": "every 1m", "state": "waiting", "pool": "default" },
+        { "name": "failing", "rule": "every 1m", "state": "waiting", "pool": "default", "streak": 7,
+          "last": { "outcome": "error", "endedAt": "2026-03-27T11:03:00Z", "message": "connection refused by the host after three attempts" } },
+        { "name": "hung", "rule": "every 30s", "state": "running", "pool": "reports", "running": 1,
+          "runningSince": "2026-03-27T10:08:00Z", "stuckSince": "2026-03-27T10:08:30Z", "recent": { "tookMs": [20.0] } },
+        { "name": "starved", "rule": "every 20s", "state": "waiting", "pool": "reports",
+          "lateSince": "2026-03-27T10:09:00Z", "next": "2026-03-27T11:04:00Z", "tags": ["critical"] },
+        { "name": "slow", "rule": "every 30s", "state": "running", "pool": "default", "running": 1,
+          "runningSince": "2026-03-27T11:03:00Z", "stuckSince": "2026-03-27T11:03:30Z", "recent": { "tookMs": [50_000.0] } },
+    ] });
+    Stub::of(vec![("GET /api/v1/tasks", 200, rows.to_string())])
+}
+
+#[test]
+fn a_list_names_hung_and_late_tasks_and_who_holds_the_threads() {
+    let expected = "\
+TASK          STATE                NEXT   LAST                                                               SCHEDULE
+starved       late 55m             now    never ran                                                          every 20s
+failing       waiting, failed 7×   -      error 1m ago: connection refused by the host after three attempts   every 1m
+hung          hung, 56m            -      never ran                                                          every 30s
+slow          running, 1m          -      never ran                                                          every 30s
+a_well_task   waiting              -      never ran                                                          every 1m
+
+5 tasks, 2 running, 0 paused, 1 failing, 1 late, 1 hung
+starved has waited 55m for a thread of pool reports, held by hung for 56m
+";
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let answer = ask(&outage(), &["list"]);
+    assert_eq!(squeezed(&answer.output), squeezed(expected), "{}", answer.output);
+}
+
+#[test]
+fn a_table_fits_the_terminal() {
+    let stub = outage();
+    for columns in [60, 80, 120] {
+        let mut typed = Typed::new(&["list"]);
+        typed.variables.insert("SCHEDULER_URL", stub.url.clone());
+        typed.variables.insert("NO_COLOR", "1".to_owned());
+        typed.columns = Some(columns);
+        let output = typed.answer().output;
+        let table: Vec<&str> = output.lines().take(6).collect();
+        assert!(table.iter().all(|line| line.chars().count() <= columns), "{output}");
+        assert!(table.iter().any(|line| line.starts_with("a_well_task ")), "{output}");
+        assert_eq!(output.contains('…'), columns < 120, "{output}");
+    }
+}
+
+#[test]
+fn a_terminal_has_colours_unless_somebody_does_not_want_them() {
+    let stub = outage();
+    let with = |columns: Option<usize>, variables: &[(&'static str, &str)]| {
+        let mut typed = Typed::new(&["list"]);
+        typed.variables.insert("SCHEDULER_URL", stub.url.clone());
+        typed.variables.extend(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        typed.columns = columns;
+        typed.answer().output
+    };
+    let shown = with(Some(200), &[("NO_COLOR", "")]);
+    assert!(shown.contains("\u{1b}[1m\u{1b}[31mlate 55m\u{1b}[0m"), "{shown:?}");
+    for plain in [
+        with(None, &[]),
+        with(Some(200), &[("NO_COLOR", "1")]),
+        with(Some(200), &[("TERM", "dumb")]),
+    ] {
+        assert!(plain.contains("late 55m") && !plain.contains('\u{1b}'), "{plain:?}");
+    }
+}
+
+#[test]
+fn a_watch_into_a_pipe_moves_no_cursor_and_has_json() {
+    let stub = outage();
+    let watched = ask(&stub, &["watch", "--count", "1"]).output;
+    assert!(watched.contains("late 55m") && !watched.contains('\u{1b}'), "{watched:?}");
+    let lines = ask(&stub, &["watch", "--count", "1", "--json"]).output;
+    let answer: Value = serde_json::from_str(&lines).expect("one answer in one line");
+    assert_eq!(answer["tasks"][3]["name"], "starved");
+}
+
+#[test]
+fn shells_complete_the_commands_and_man_shows_them() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Typed::new(&["completions", shell]).answer();
+        assert_eq!(script.code, 0);
+        for word in ["reschedule", "dry-run", "completions"] {
+            assert!(script.output.contains(word), "{shell} does not know {word}");
+        }
+    }
+    let page = Typed::new(&["man"]).answer().output;
+    assert!(page.contains(".TH scheduler 1") && page.contains("Exit codes:"), "{page}");
+
+    assert!(page.contains("scheduler\\-jobs(1)"), "it names the others: {page}");
+    let page = Typed::new(&["man", "jobs", "retry"]).answer().output;
+    assert!(page.contains("scheduler jobs retry") && page.contains("\\-\\-dry\\-run"), "{page}");
+    let none = Typed::new(&["man", "jobs", "burn"]).answer();
+    assert!(none.code == 2 && none.errors.contains("`jobs burn`"), "{}", none.errors);
+}
