@@ -4,16 +4,16 @@
 //! |---|---|
 //! | [`tutorial`] | those who write their first task |
 //! | [`from_spring`], [`from_celery`], [`from_sidekiq`], [`from_cron`] | those who know another scheduler |
-//! | [`policies`] | those who want to know what happens when things do not go as planned |
+//! | [`policies`], [`policy_cases`] | those who want to know what happens when things do not go as planned |
 //! | [`settings`] | those who change schedules without a build |
-//! | [`production`], [`kubernetes`], [`incidents`] | those who run a program |
-//! | [`durable`] | those whose jobs have to survive a restart, or are shared by processes |
+//! | [`production`], [`process`], [`kubernetes`], [`observe`], [`incidents`] | those who run a program |
+//! | [`durable`], [`durable_details`] | those whose jobs have to survive a restart, or are shared by processes |
 //! | [`cluster`] | those who run several processes on a store |
 //! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
-//! | [`stability`] | those who update: what may change, and where it runs |
+//! | [`upgrades`], [`stability`] | those who deploy and update: what may change, and where it runs |
 //!
 //! A further one, on tests of schedules, is the module `testing`, which comes with the feature of that
-//! name. The same texts are files in the folder `docs` of the repository, whose links lead to files; the
+//! name; [`simulations`] goes on from there. The same texts are files in the folder `docs` of the repository, whose links lead to files; the
 //! links that stand here before each text lead to the documentation instead, because the first wins.
 
 /// Where a link leads to a file that is no page of the documentation.
@@ -49,13 +49,13 @@ pub mod from_spring {}
 /// [cli]: https://docs.rs/scheduler-cli
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [durable]: crate::guide::durable#postgresql
-/// [production]: crate::guide::production#events
+/// [production]: crate::guide::observe#events
 /// [testing]: ../../testing/index.html
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-celery.md"))]
 pub mod from_celery {}
 
 /// [dashboard]: https://docs.rs/scheduler-dashboard
-/// [production]: crate::guide::production#events
+/// [production]: crate::guide::observe#events
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [transactional]: crate::guide::durable#transactional-enqueue
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
@@ -63,12 +63,12 @@ pub mod from_sidekiq {}
 
 /// [cli]: https://docs.rs/scheduler-cli
 /// [durable]: crate::guide::durable
-/// [production]: crate::guide::production#metrics
+/// [production]: crate::guide::observe#metrics
 #[doc = include_str!("../docs/from-cron.md")]
 pub mod from_cron {}
 
 /// [dashboard]: https://docs.rs/scheduler-dashboard
-/// [deploys]: crate::guide::durable#deploys
+/// [deploys]: crate::guide::upgrades
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
 #[doc = include_str!("../docs/kubernetes.md")]
@@ -80,21 +80,61 @@ pub mod kubernetes {}
 #[doc = include_str!("../docs/incidents.md")]
 pub mod incidents {}
 
-/// [durable]: crate::guide::durable#policies-across-a-restart
+/// [cases]: crate::guide::policy_cases
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [durable]: crate::guide::durable
+/// [stored]: crate::guide::durable_details#policies-across-a-restart
 #[doc = include_str!("../docs/policies.md")]
 pub mod policies {}
 
+/// [durable]: crate::guide::durable_details#policies-across-a-restart
+/// [policies]: crate::guide::policies
+#[doc = include_str!("../docs/reference/policies.md")]
+pub mod policy_cases {}
+
 /// [testing]: ../../testing/index.html#3-is-everything-there
+#[doc = in_repository!("attributes", "docs/reference/attributes.md")]
+#[doc = in_repository!("keys", "docs/reference/settings.md")]
 #[doc = include_str!("../docs/settings.md")]
 pub mod settings {}
 
-/// [metrics]: https://docs.rs/scheduler-dashboard
+/// [claim]: crate::guide::process#a-claim-without-a-store
+/// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [dry-run]: crate::guide::settings#the-dry-run
-/// [builder]: crate::Builder::messages
-/// [seed]: crate::Builder::seed
 /// [durable]: crate::guide::durable
+/// [kubernetes]: crate::guide::kubernetes
+/// [observe]: crate::guide::observe
+/// [process]: crate::guide::process
+/// [testing]: ../../testing/index.html#3-is-everything-there
 #[doc = include_str!("../docs/production.md")]
 pub mod production {}
+
+/// [builder]: crate::Builder::messages
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+#[doc = in_repository!("events", "docs/reference/events.md")]
+#[doc = in_repository!("metrics", "docs/reference/metrics.md")]
+#[doc = include_str!("../docs/observe.md")]
+pub mod observe {}
+
+/// [durable]: crate::guide::durable
+/// [seed]: crate::Builder::seed
+#[doc = in_repository!("exit", "docs/reference/exit-codes.md")]
+#[doc = include_str!("../docs/reference/process.md")]
+pub mod process {}
+
+/// [testing]: ../../testing/index.html
+#[cfg_attr(feature = "testing", doc = include_str!("../docs/simulations.md"))]
+pub mod simulations {}
+
+/// [cli]: https://docs.rs/scheduler-cli
+/// [payloads]: macro@crate::job#payloads
+/// [role]: crate::guide::cluster#the-role-of-the-program
+/// [stability]: crate::guide::stability
+/// [stop]: crate::guide::production#the-limit-of-the-stop
+/// [testing]: ../../testing/index.html#3-is-everything-there
+#[doc = in_repository!("changelog", "CHANGELOG.md")]
+#[cfg_attr(feature = "durable", doc = include_str!("../docs/upgrades.md"))]
+pub mod upgrades {}
 
 /// [durable]: crate::guide::durable
 /// [policies]: crate::guide::policies
@@ -108,15 +148,23 @@ pub mod how_it_works {}
 /// [cli]: https://docs.rs/scheduler-cli
 /// [cluster]: crate::guide::cluster
 /// [dashboard]: https://docs.rs/scheduler-dashboard
-/// [features]: crate#features
+/// [details]: crate::guide::durable_details
 /// [job]: macro@crate::job
-/// [policies]: crate::guide::policies
 /// [testing]: ../../testing/index.html#durable-tasks
-#[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
+/// [upgrades]: crate::guide::upgrades
 #[doc = in_repository!("rules", "docs/durable-rules.md")]
+#[doc = in_repository!("settings", "docs/reference/settings.md")]
+#[doc = in_repository!("sql", "docs/reference/sql.md")]
 // Its programs need a store.
 #[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/durable.md"))]
 pub mod durable {}
+
+/// [durable]: crate::guide::durable
+/// [policies]: crate::guide::policies
+#[doc = in_repository!("events", "docs/reference/events.md")]
+#[doc = in_repository!("metrics", "docs/reference/metrics.md")]
+#[doc = include_str!("../docs/reference/durable.md")]
+pub mod durable_details {}
 
 /// [durable]: crate::guide::durable
 #[doc = in_repository!("performance", "docs/performance.md")]

@@ -68,7 +68,9 @@ mod sync;
 /// [schedule_of]: crate::testing::schedule_of
 /// [Sim]: crate::testing::Sim
 /// [check_wiring]: crate::testing::check_wiring
+/// [cluster]: crate::guide::simulations#a-cluster
 /// [plan]: crate::testing::plan
+/// [simulations]: crate::guide::simulations
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing;
 mod unwind;

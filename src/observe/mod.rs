@@ -8,40 +8,10 @@
 //!
 //! # The events
 //!
-//! Every event has `at` and, except those of pools and of the scheduler, `task` (the facts of the task). The in-place
-//! listeners and the reporter get each one. The queue of the program's listeners holds 1,024 events; when it is full,
-//! `first` kinds are dropped when three quarters are taken, `late` ones when fifteen sixteenths are, `last` ones only
-//! when all is. A stop waits for the listeners, but only for a second, and then drops the rest. `Lost` has the number of
-//! dropped events. Names and units are as in the feature `serde`: durations are seconds as floating-point numbers,
-//! instants are RFC 3339 in UTC.
-//!
-//! | event | fields | when | dropped |
-//! |---|---|---|---|
-//! | `run_started` | `run`, `late_seconds` | before each attempt | first |
-//! | `attempt_failed` | `run`, `failure`, `next_attempt_in_seconds` | an attempt failed, and another follows | first |
-//! | `stop_requested` | `run`, `reason`, `blocked_seconds` | a run is asked to stop | first |
-//! | `run_finished` | `run`, `outcome`, `took_seconds`, `next`, `streak` | after the last attempt | failures late, others first |
-//! | `skipped` | `reason`, `first`, `last`, `count`, `at_least`, `blocked_seconds` | fire times got no run | first |
-//! | `task_added` | `is_disabled`, `next` | at the start, or later | late |
-//! | `task_ended` | `state` | a task will not run again | late |
-//! | `paused` | `reason`, `until`, `next` | `pause` | late |
-//! | `resumed` | `next` | `resume`, or the end of a pause | late |
-//! | `rescheduled` | `rule`, `next` | `reschedule`; `task` has the new facts | late |
-//! | `enabled` | `next` | `enable` | late |
-//! | `trigger_failed` | `failure`, `asked_again_in_seconds` | a custom trigger has no valid answer | late |
-//! | `starved` | `pool`, `late_seconds`, `busy`, `longest` | a run started late: all threads were busy | first |
-//! | `wait_starved` | `pool`, `awaited` | a run waits for a task that finds no thread | first |
-//! | `worker_refused` | `pool`, `reason` | no thread could be started | first |
-//! | `drop_panicked` | `failure` | a destructor of a task panicked | late |
-//! | `hook_failed` | `hook`, `failure` | a hook or a listener panicked, or a hook failed | late |
-//! | `store` | `what`, which has a `kind` | sessions, lost and parked jobs, schedules, the store itself | late |
-//! | `scheduler_started` | `tasks` | once | last |
-//! | `scheduler_stopping` | – | once | last |
-//! | `scheduler_stopped` | `took_seconds`, `unfinished` | once | last |
-//! | `lost` | `count` | in place of dropped events | – |
-//!
-//! A `run` has `number`, `attempt`, `cause`, `fire_time`, `due` and `started_at`. An `outcome` is a `failure`, or `kind`
-//! and, if it is `refused`, `reason`. A `failure` has `kind`, `message`, `causes` and `place`.
+//! `docs/reference/events.md` lists them with their fields. The in-place listeners and the reporter get each one. The queue
+//! of the program's listeners holds 1,024 events. Events have a [`Priority`]: when three quarters of the queue are taken, it
+//! drops those that go first, such as runs; at fifteen sixteenths, failures and what happens to a task; when it is full, all.
+//! A stop waits for the listeners, but only for a second, and then drops the rest. `Lost` has the number of dropped events.
 //!
 //! # Logs
 //!

@@ -8,6 +8,7 @@ mod features;
 mod imports;
 mod layers;
 mod paths;
+mod reference;
 mod security;
 mod sources;
 mod targets;

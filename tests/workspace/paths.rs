@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::layers;
+use crate::sources::root;
 
 const DOCUMENTS: [&str; 10] = [
     "README.md",
@@ -82,10 +83,6 @@ fn every_anchor_in_a_document_leads_to_a_heading() {
     }
     assert!(count > 20, "only {count} anchors were found");
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-}
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 fn documents() -> Vec<PathBuf> {

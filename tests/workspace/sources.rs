@@ -12,9 +12,14 @@ pub(crate) struct Source {
     pub(crate) inside: PathBuf,
 }
 
+/// The folder of the workspace.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
 /// All Rust files below a folder of the workspace, or of all of it: `""`.
 pub(crate) fn of(folder: &str) -> Vec<Source> {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let root = root();
     let folder = root.join(folder);
     let sources = rust_files(&folder).into_iter().map(|file| Source {
         path: slashed(file.strip_prefix(root).expect("below the root")),

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::sources::root;
+
 const BYTES_MAX: u64 = 1_000_000;
 
 /// The entries of the root, without packages: folders with a `Cargo.toml`.
@@ -87,10 +89,6 @@ fn every_kept_case_of_a_property_has_its_source() {
         let source = Path::new(krate).join("src").join(case).with_extension("rs");
         assert!(root().join(&source).exists(), "{path} is replayed by no {}", source.display());
     }
-}
-
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// All files that git tracks, from the root; none where this is no checkout of git.

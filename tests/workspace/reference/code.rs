@@ -1,0 +1,116 @@
+//! Readers of the tables in the sources.
+
+use std::fs;
+
+use syn::{Attribute, Expr, File, Item, ItemEnum, Lit, Meta};
+
+use crate::sources;
+
+pub(super) fn text(path: &str) -> String {
+    fs::read_to_string(sources::root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+pub(super) fn parsed(path: &str) -> File {
+    syn::parse_file(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A row of `settings! { … }`: its key and a value to paste.
+pub(super) struct Setting {
+    pub(super) key: String,
+    pub(super) example: String,
+}
+
+/// The settings of the table of this name.
+pub(super) fn settings(path: &str, table: &str) -> Vec<Setting> {
+    let text = text(path);
+    let (_, rest) = text.split_once(&format!("    {table} {{\n")).expect("the table");
+    let (rows, _) = rest.split_once("    }\n").expect("its end");
+    let rows = rows.split(';').filter_map(|row| row.split_once("=> "));
+    let setting = |(row, _): (&str, &str)| {
+        let (row, example) = row.trim_end().rsplit_once(", \"").expect("an example");
+        let key = row.rsplit_once(", ").expect("a key").1;
+        let unquoted = |text: &str| text.trim_matches('"').to_owned();
+        let key = if key.starts_with('"') { unquoted(key) } else { constant(&text, key) };
+        Setting { key, example: unquoted(example) }
+    };
+    rows.map(setting).collect()
+}
+
+/// The text of `const NAME: &str = "…"`.
+fn constant(text: &str, name: &str) -> String {
+    let (_, rest) = text.split_once(&format!("const {name}: &str = \"")).expect("the constant");
+    rest.split('"').next().expect("its text").to_owned()
+}
+
+/// The names of variables between quotes.
+pub(super) fn variables(path: &str) -> Vec<String> {
+    let text = text(path);
+    let names = text.split('"').skip(1).step_by(2).filter(|name| name.starts_with("SCHEDULER_"));
+    names.map(str::to_owned).collect()
+}
+
+/// A variant of an enum that serializes.
+pub(super) struct Variant {
+    pub(super) name: String,
+    pub(super) fields: Vec<String>,
+    pub(super) doc: String,
+}
+
+/// The variants of an enum, with the names that they have as JSON.
+pub(super) fn variants(path: &str, name: &str) -> Vec<Variant> {
+    let variant = |variant: &syn::Variant| Variant {
+        name: snake(&variant.ident.to_string()),
+        fields: variant.fields.iter().map(serial_name).collect(),
+        doc: doc(&variant.attrs),
+    };
+    enumeration(parsed(path), name).variants.iter().map(variant).collect()
+}
+
+fn enumeration(file: File, name: &str) -> ItemEnum {
+    let items = file.items.into_iter();
+    let found =
+        items.filter_map(|item| if let Item::Enum(item) = item { Some(item) } else { None });
+    found.into_iter().find(|item| item.ident == name).expect("the enum")
+}
+
+fn snake(name: &str) -> String {
+    let letter = |(index, letter): (usize, char)| match letter.is_uppercase() {
+        true if index > 0 => format!("_{}", letter.to_lowercase()),
+        _ => letter.to_lowercase().to_string(),
+    };
+    name.chars().enumerate().map(letter).collect()
+}
+
+/// The name of a field, or the one by which `serde` renames it.
+fn serial_name(field: &syn::Field) -> String {
+    let renamed = field.attrs.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::List(list) => Some(list.tokens.to_string()),
+        _ => None,
+    });
+    let mut renamed = renamed.filter_map(|tokens| {
+        let (_, rest) = tokens.split_once("rename = \"")?;
+        Some(rest.split('"').next()?.to_owned())
+    });
+    let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    renamed.next().unwrap_or(name)
+}
+
+/// The documentation of an item, in one line.
+pub(super) fn doc(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => literal(&pair.value),
+        _ => None,
+    });
+    lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// The text of a literal.
+pub(super) fn literal(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
