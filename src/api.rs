@@ -31,8 +31,8 @@ fn exported(source: &'static str) -> BTreeSet<&'static str> {
 fn every_exported_type_implements_the_common_traits() {
     data::<crate::State<String>>();
     let errors = names!(error: AddError ControlError StartError StopError Stopped);
-    let data = names!(data: Attribute Calendar Cause Counters DryRun DstGap DstOverlap Event EventKind Failure GateContext
-        Location Longest ManualClock Misfire OnError Outcome Overlap PanicPlace Pause Pool PoolSnapshot Preview RuleKind Run RunInfo RunRecord
+    let data = names!(data: Attribute Calendar Cause Counters DryRun DstGap DstOverlap Event EventKind Failure GateContext JobInfo
+        Location Longest ManualClock Misfire OnError Outcome Overlap PanicPlace ParkedJob Pause Pool PoolSnapshot Preview RuleKind Run RunInfo RunRecord
         Schedule Shutdown SkipReason StopReason StoreEvent Tagged TaskControl TaskFacts TaskList TaskSnapshot TaskState Tasks
         TriggerContext Until Zone);
     let unique = names!(unique: ManualRun Scheduler SystemClock);

@@ -91,8 +91,8 @@ pub use define::schedule::{IntoDuration, IntoInstant, Schedule};
 pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Unsent};
 pub use error::{AddError, StartError, StopError};
 pub use observe::{
-    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, PoolSnapshot,
-    RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
+    Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, ParkedJob,
+    PoolSnapshot, RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
 };
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
@@ -105,7 +105,7 @@ pub use run::task::{
     Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
     Permit, Until,
 };
-pub use run::{Cause, Pause, Run, RunInfo, Shutdown, Stopped};
+pub use run::{Cause, JobInfo, Pause, Run, RunInfo, Shutdown, Stopped};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
 pub use scheduler_expr::{Attribute, DstGap, DstOverlap, Misfire, OnError, Overlap};

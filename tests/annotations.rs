@@ -26,6 +26,7 @@ mod into_log_late;
 mod into_tracing;
 mod into_tracing_scoped;
 mod job_aliases;
+mod job_identity;
 mod listening;
 #[path = "fixtures/logger.rs"]
 mod logger;

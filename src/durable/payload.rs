@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::observe::catch;
-use crate::run::{JobErrorKind, Run, TaskError};
+use crate::run::{JobErrorKind, Run, TaskError, UNDECODABLE_LIMIT};
 
 /// A value that can be the payload of a job. There is nothing to implement but `serde`'s traits.
 ///
@@ -77,8 +77,27 @@ pub(crate) fn decoded<T: Payload>(
         own if own == version => String::new(),
         other => format!(" of version {other} as version {version}"),
     };
-    let error = TaskError::from_display(&format!("its payload cannot be decoded{which}: {why}"));
+    let cure = cure(stored.version, version, upgrade.is_some());
+    let (time, limit) = (claimed.job().undecoded + 1, UNDECODABLE_LIMIT);
+    let error = TaskError::from_display(&format!(
+        "its payload cannot be decoded{which}: {why}; this is time {time} of {limit}, a minute apart, and no attempt; \
+         then it is parked; help: {cure}"
+    ));
     Err(error.of_kind(JobErrorKind::Undecodable))
+}
+
+fn cure(stored: u32, own: u32, has_upgrade: bool) -> String {
+    match (stored, own) {
+        (stored, own) if stored > own => {
+            format!("deploy the build with version {stored} of the payload everywhere")
+        }
+        (stored, own) if stored == own => format!(
+            "a type that has changed needs `version = {}` and `upgrade = …` in `#[job]`",
+            own.saturating_add(1)
+        ),
+        _ if has_upgrade => "mend the function of `upgrade = …` in `#[job]`".to_owned(),
+        _ => format!("`upgrade = …` in `#[job]` makes version {own} of version {stored}"),
+    }
 }
 
 fn upgraded<T>(bytes: &[u8], upgrade: Upgrade<T>) -> Result<T, String> {

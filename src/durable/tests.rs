@@ -260,8 +260,8 @@ fn a_payload_comes_back_and_unknown_fields_are_passed_over() {
 fn a_payload_of_a_newer_version_is_left_to_a_newer_build() {
     let text = r#"{"to":["ada"]}"#;
     let why = undecodable(decoded::<Mail>(&run(2, text), 1, None));
-    let told =
-        "its payload cannot be decoded of version 2 as version 1: a newer build has written it";
+    let told = "its payload cannot be decoded of version 2 as version 1: a newer build has written it; this is time 1 of 5, \
+         a minute apart, and no attempt; then it is parked; help: deploy the build with version 2 of the payload everywhere";
     assert_eq!(why, told);
     assert_eq!(undecodable(decoded::<Mail>(&run(2, text), 1, Some(from_v1))), told);
 }
@@ -272,7 +272,12 @@ fn a_payload_of_an_older_version_is_upgraded() {
     assert_eq!(decoded::<Mail>(&run(1, old), 2, Some(from_v1)), Ok(mail("ada")));
     assert_eq!(decoded::<Mail>(&run(2, new), 2, Some(from_v1)), Ok(mail("ada")));
     let why = undecodable(decoded::<Mail>(&run(1, "{}"), 2, Some(from_v1)));
-    assert_eq!(why, "its payload cannot be decoded of version 1 as version 2: no receiver");
+    assert!(why.starts_with(
+        "its payload cannot be decoded of version 1 as version 2: no receiver; this is time 1 of 5"
+    ));
+    assert!(why.ends_with("help: mend the function of `upgrade = …` in `#[job]`"), "{why}");
+    let why = undecodable(decoded::<Mail>(&run(1, "{}"), 2, None));
+    assert!(why.ends_with("help: `upgrade = …` in `#[job]` makes version 2 of version 1"), "{why}");
     let why = undecodable(decoded::<Mail>(&run(2, old), 2, Some(from_v1)));
     assert!(why.contains("cannot be decoded: invalid type"), "{why}");
 }
@@ -282,7 +287,12 @@ fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
     let why = undecodable(decoded::<Mail>(&run(1, "{"), 1, None));
     assert!(why.starts_with("its payload cannot be decoded: EOF"), "{why}");
     let why = undecodable(decoded::<Bomb>(&run(1, "{}"), 1, None));
-    assert_eq!(why, "its payload cannot be decoded: it panicked: tick tock");
+    assert!(
+        why.starts_with("its payload cannot be decoded: it panicked: tick tock; this is"),
+        "{why}"
+    );
+    let help = "help: a type that has changed needs `version = 2` and `upgrade = …` in `#[job]`";
+    assert!(why.ends_with(help), "{why}");
     let alone = decoded::<Mail>(&Run::detached("mail"), 1, None).expect_err("no job");
     assert_eq!(alone.job_error_kind(), None);
 }

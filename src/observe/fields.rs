@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::{Event, EventKind, Failure, Outcome};
+use super::{Event, EventKind, Failure, Outcome, StoreEvent};
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,11 @@ impl Fields {
             fields.text("scheduler.run.cause", run.cause.name());
             fields.time("scheduler.run.fire_time", Some(run.fire_time));
             fields.seconds("scheduler.run.lateness", run.lateness());
+            if let Some(job) = &run.job {
+                fields.job(&job.id, job.key.as_deref(), Some(&job.queue));
+                fields.number("scheduler.job.attempt", run.attempt.into());
+                fields.number("scheduler.job.max_attempts", run.max_attempts.into());
+            }
         }
         fields.of_kind(&event.kind);
         fields
@@ -66,8 +71,33 @@ impl Fields {
             | EventKind::Resumed { next }
             | EventKind::Rescheduled { next, .. }
             | EventKind::Enabled { next } => self.time("next", *next),
+            EventKind::Store { what } => self.of_store(what),
             _ => {}
         }
+    }
+
+    fn of_store(&mut self, what: &StoreEvent) {
+        match what {
+            StoreEvent::JobParked { job } => {
+                self.job(&job.id, job.key.as_deref(), Some(&job.queue));
+                self.number("scheduler.job.attempt", job.attempts.into());
+                self.text("error", &job.error);
+            }
+            StoreEvent::JobLost { job, key, queue, attempt, .. } => {
+                self.job(job, key.as_deref(), Some(queue));
+                self.number("scheduler.job.attempt", (*attempt).into());
+            }
+            StoreEvent::FinishRefused { job } | StoreEvent::ClaimReturned { job } => {
+                self.job(job, None, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn job(&mut self, id: &str, key: Option<&str>, queue: Option<&str>) {
+        self.text("scheduler.job.id", id);
+        key.iter().for_each(|key| self.text("scheduler.job.key", key));
+        queue.iter().for_each(|queue| self.text("scheduler.job.queue", queue));
     }
 
     fn failure(&mut self, failure: &Failure) {

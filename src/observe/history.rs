@@ -95,7 +95,7 @@ impl History {
             fire_time: run.fire_time(),
             started_at: began.to_utc(),
             took,
-            attempts: run.attempts(),
+            attempts: run.attempt(),
             outcome: outcome.clone(),
             notes: run.take_notes(),
         };
@@ -109,6 +109,11 @@ impl History {
             totals.add(Totals { runs: 1, failures, ..Totals::default() });
         }
         Recorded { streak: past.streak, is_news }
+    }
+
+    /// Counts a failed attempt of a durable job, which is tried again here or elsewhere.
+    pub(crate) fn record_attempt_of_job(&mut self) {
+        self.0.get_or_insert_default().counters.attempts += 1;
     }
 
     /// Counts fire times that got no run; `at_least` if there may be more.
@@ -186,8 +191,10 @@ mod tests {
         let began = WallTime::from_nanos(0) + Duration::from_secs(number);
         let at = began.to_utc();
         let (cause, fire_time, due, started_at) = (Cause::Schedule, at, at, at);
-        let info = RunInfo { number, attempt, cause, fire_time, due, started_at };
-        let run = Run::of(info, sample::facts("task"));
+        let (max_attempts, job) = (5, None);
+        let info =
+            RunInfo { number, attempt, max_attempts, cause, fire_time, due, started_at, job };
+        let run = Run::of(&info, sample::facts("task"));
         run.note(format!("note {number}"));
         history.record(&run, began, Duration::from_secs(5), outcome)
     }

@@ -90,6 +90,8 @@ fn write_event(level: Level, text: &str, fields: &Fields) {
         "scheduler.task.name" "scheduler.task.kind" "scheduler.task.schedule"
         "scheduler.run.number" "scheduler.run.attempt" "scheduler.run.cause"
         "scheduler.run.fire_time" "scheduler.run.lateness"
+        "scheduler.job.id" "scheduler.job.key" "scheduler.job.queue"
+        "scheduler.job.attempt" "scheduler.job.max_attempts"
         "scheduler.skip.reason" "scheduler.skip.count"
         "code.function.name" "error.type" "exception.type" "exception.message"
     }

@@ -17,7 +17,8 @@
 //!
 //! With `tracing` or `log`, a message about an event has its fields: `event`, `task`, `run`, `attempt`, `outcome`,
 //! `error`, `duration` and `next`, and the names that follow OpenTelemetry, such as `scheduler.run.lateness`,
-//! `code.function.name`, `error.type` and `exception.message` (`fields.rs`). A failed attempt is logged inside its span.
+//! `code.function.name`, `error.type` and `exception.message` (`fields.rs`). A message about a durable job has
+//! `scheduler.job.id`, `.key`, `.queue`, `.attempt` and `.max_attempts`, as far as they are known. A failed attempt is logged inside its span.
 
 mod bus;
 mod contain;
@@ -31,6 +32,7 @@ mod listener;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod parked;
 mod pool_events;
 mod queue;
 mod record;
@@ -54,6 +56,7 @@ pub use event::{Event, EventKind, Longest, StopReason};
 pub(crate) use failure::UNBLOCK;
 pub use failure::{Failure, Outcome, PanicPlace};
 pub use listener::Listener;
+pub use parked::ParkedJob;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub use store_event::StoreEvent;
 

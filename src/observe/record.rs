@@ -152,7 +152,7 @@ pub struct RunRecord {
     /// Its duration, with the waits between attempts.
     #[cfg_attr(feature = "serde", serde(rename = "took_seconds", serialize_with = "seconds"))]
     pub took: Duration,
-    /// The number of attempts.
+    /// The number of attempts; of a durable job, over all processes.
     pub attempts: u32,
     /// Its outcome.
     pub outcome: Outcome,
@@ -179,7 +179,7 @@ pub struct RunRecord {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 #[non_exhaustive]
 pub struct Counters {
-    /// Finished runs.
+    /// Finished runs. Attempts of a durable job that is tried again are none.
     pub runs: u64,
     /// Runs that succeeded.
     pub successes: u64,
@@ -195,7 +195,7 @@ pub struct Counters {
     pub snoozed: u64,
     /// Runs of durable jobs that this process had lost before they were over.
     pub lost: u64,
-    /// Attempts of all finished runs.
+    /// Attempts of all finished runs, and of durable jobs that are tried again.
     pub attempts: u64,
     /// Fire times skipped because a run was in progress.
     pub skipped_overlap: u64,

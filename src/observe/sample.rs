@@ -31,7 +31,9 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
 
 pub(crate) fn run(task: &str, number: u64, attempt: u32) -> Run {
     let (cause, fire_time, due, started_at) = (Cause::Schedule, at(0), at(0), at(0));
-    Run::of(RunInfo { number, attempt, cause, fire_time, due, started_at }, facts(task))
+    let (max_attempts, job) = (5, None);
+    let info = RunInfo { number, attempt, max_attempts, cause, fire_time, due, started_at, job };
+    Run::of(&info, facts(task))
 }
 
 pub(crate) fn info(number: u64, attempt: u32) -> RunInfo {

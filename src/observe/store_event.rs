@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::SkipReason;
 use super::format::{duration, plural};
+use super::{ParkedJob, SkipReason};
 
 /// An event between this process and the store of durable jobs.
 ///
@@ -51,6 +51,10 @@ pub enum StoreEvent {
         job: Arc<str>,
         /// Its task.
         task: Arc<str>,
+        /// Its key, if it has one.
+        key: Option<Arc<str>>,
+        /// The queue in which it waited.
+        queue: Arc<str>,
         /// Which attempt was lost.
         attempt: u32,
         /// True if it was parked and does not run again by itself.
@@ -59,8 +63,9 @@ pub enum StoreEvent {
     /// A job was given up, and is kept with its last error until it is retried by hand.
     #[non_exhaustive]
     JobParked {
-        /// The job.
-        job: Arc<str>,
+        /// The job, with its error.
+        #[cfg_attr(feature = "serde", serde(flatten))]
+        job: Arc<ParkedJob>,
     },
     /// A run has ended whose job was another process's already: its outcome is not stored.
     #[non_exhaustive]
@@ -192,14 +197,14 @@ impl fmt::Display for StoreEvent {
                 let sessions = plural(sessions.len() as u64, "session");
                 write!(f, "took over from {sessions} whose process died")
             }
-            Self::JobLost { job, task, attempt, is_parked } => {
+            Self::JobLost { job, task, attempt, is_parked, .. } => {
                 let then = if *is_parked { "it is parked" } else { "it runs again" };
                 write!(
                     f,
                     "job {job} of task `{task}` lost its process in attempt {attempt}; {then}"
                 )
             }
-            Self::JobParked { job } => write!(f, "job {job} is parked until it is retried by hand"),
+            Self::JobParked { job } => write!(f, "{job}"),
             Self::FinishRefused { job } => {
                 write!(f, "the outcome of job {job} is not stored: the job was lost meanwhile")
             }

@@ -7,7 +7,7 @@ use scheduler_core::trigger::Zone;
 
 use super::format::{duration, instant, on_one_line, plural};
 use super::{Event, EventKind, Failure, Outcome, StopReason, StoreEvent};
-use crate::run::Cause;
+use crate::run::{Cause, RunInfo};
 
 /// One line without the time, such as ``task `tick`: run 3 succeeded after 12ms; next …``. Times are in the zone of the
 /// task; control characters are escaped.
@@ -103,6 +103,10 @@ fn of_hook(hook: &str, failure: &Failure) -> String {
 
 /// The text of a store event, without the name of the task.
 fn of_store(what: &StoreEvent, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
+    if let StoreEvent::JobLost { job, attempt, is_parked, .. } = what {
+        let then = if *is_parked { "it is parked" } else { "it runs again" };
+        return format!("job {job} lost its process in attempt {attempt}; {then}");
+    }
     let StoreEvent::ScheduleRegistered { is_changed, is_paused, next, .. } = what else {
         return what.to_string();
     };
@@ -116,6 +120,12 @@ fn full(failure: &Failure) -> String {
     failure.to_string() + &failure.causes_after("; caused by: ")
 }
 
+/// `run 3`, with its job if it has one.
+fn name(run: &RunInfo) -> String {
+    let job = run.job.as_ref().map_or_else(String::new, |job| format!(" of {job}"));
+    format!("run {}{job}", run.number)
+}
+
 /// The text of the kinds that are about a run.
 fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) -> String {
     match kind {
@@ -127,14 +137,11 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
             let by_hand = if run.cause == Cause::Manual { " by hand" } else { "" };
             let late =
                 if late.is_zero() { String::new() } else { format!(", {} late", duration(*late)) };
-            format!("run {} started{attempt}{by_hand}{late}", run.number)
+            format!("{} started{attempt}{by_hand}{late}", name(run))
         }
         EventKind::AttemptFailed { run, failure, next_attempt_in } => {
-            let (number, attempt, wait) = (run.number, run.attempt, duration(*next_attempt_in));
-            format!(
-                "run {number} attempt {attempt} failed: {}; the next one in {wait}",
-                full(failure)
-            )
+            let (attempt, wait) = (run.attempt_text(), duration(*next_attempt_in));
+            format!("run {} {attempt} failed: {}; next in {wait}", run.number, full(failure))
         }
         EventKind::StopRequested { run, reason, .. } => {
             let reason = match reason {
@@ -143,7 +150,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                 StopReason::Shutdown => "the scheduler stops",
                 StopReason::Lost => "its job was lost",
             };
-            format!("run {} is asked to stop: {reason}", run.number)
+            format!("{} is asked to stop: {reason}", name(run))
         }
         EventKind::RunFinished { run, outcome, took, next, streak } => {
             let took =
@@ -159,7 +166,7 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
                     format!("failed{took}: {}{streak}", full(failure))
                 }
             };
-            format!("run {} {what}{}", run.number, after(next))
+            format!("{} {what}{}", name(run), after(next))
         }
         _ => kind.name().to_owned(),
     }

@@ -4,12 +4,14 @@ use std::cell::Cell;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tracing::dispatcher::{self, WeakDispatch};
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
 
-use super::{Event, EventKind, Failure, TaskFacts, catch};
+use super::{Event, EventKind, Failure, TaskFacts, catch, duration};
 use crate::run::{Run, RunInfo};
 
 /// The span of one attempt: a trace of its own, with the names of OpenTelemetry.
@@ -45,12 +47,15 @@ impl Span {
         }
     }
 
-    /// Marks the attempt as failed, and logs that inside the span.
-    pub(crate) fn fail(&self, failure: &Failure) {
+    /// Marks the attempt as failed, and logs that inside the span, with the wait before the next attempt.
+    pub(crate) fn fail(&self, failure: &Failure, next_attempt_in: Option<Duration>) {
         let Self { span, run, facts } = self;
         if !span.is_disabled() {
-            IN_SPAN.set(Some((Arc::as_ptr(facts).cast(), *run)));
+            IN_SPAN.set(Some(Logged::of(facts, run)));
         }
+        let wait = next_attempt_in.map(duration);
+        let next = wait.map_or_else(String::new, |wait| format!("; next in {wait}"));
+        let job = run.job.as_deref();
         let log = || {
             span.record("otel.status_code", "ERROR");
             span.record("error.type", failure.kind());
@@ -66,8 +71,13 @@ impl Span {
                 exception.message = failure.message(),
                 code.function.name = facts.function.as_deref(),
                 thread.name = std::thread::current().name(),
-                "attempt {} failed: {failure}",
-                run.attempt,
+                scheduler.job.id = job.map(|job| &*job.id),
+                scheduler.job.key = job.and_then(|job| job.key.as_deref()),
+                scheduler.job.queue = job.map(|job| &*job.queue),
+                scheduler.job.attempt = job.map(|_| run.attempt),
+                scheduler.job.max_attempts = job.map(|_| run.max_attempts),
+                "{} failed: {failure}{next}",
+                run.attempt_text(),
             );
         };
         drop(catch(log));
@@ -82,7 +92,7 @@ impl Drop for Span {
 }
 
 fn open(run: &RunInfo, facts: &TaskFacts) -> tracing::Span {
-    let name = &*facts.name;
+    let (name, job) = (&*facts.name, run.job.as_deref());
     tracing::info_span!(
         target: "scheduler",
         parent: None,
@@ -100,21 +110,49 @@ fn open(run: &RunInfo, facts: &TaskFacts) -> tracing::Span {
         scheduler.run.cause = run.cause.name(),
         scheduler.run.fire_time = format_args!("{:?}", run.fire_time),
         scheduler.run.lateness = run.lateness().as_secs_f64(),
+        scheduler.job.id = job.map(|job| &*job.id),
+        scheduler.job.key = job.and_then(|job| job.key.as_deref()),
+        scheduler.job.queue = job.map(|job| &*job.queue),
+        scheduler.job.attempt = job.map(|_| run.attempt),
+        scheduler.job.max_attempts = job.map(|_| run.max_attempts),
         error.type = Empty,
     )
 }
 
 thread_local! {
     /// The latest failed attempt of this thread that was logged inside its span.
-    static IN_SPAN: Cell<Option<(*const (), RunInfo)>> = const { Cell::new(None) };
+    static IN_SPAN: Cell<Option<Logged>> = const { Cell::new(None) };
+}
+
+/// Which attempt was logged inside its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Logged {
+    task: *const (),
+    number: u64,
+    attempt: u32,
+    started_at: DateTime<Utc>,
+}
+
+impl Logged {
+    fn of(task: &Arc<TaskFacts>, run: &RunInfo) -> Self {
+        let (task, started_at) = (Arc::as_ptr(task).cast(), run.started_at);
+        Self { task, number: run.number, attempt: run.attempt, started_at }
+    }
 }
 
 /// Returns true if the failed attempt that this event reports was logged inside its span, on this thread.
 pub(crate) fn was_logged_in_span(event: &Event) -> bool {
-    let (EventKind::AttemptFailed { run, .. }, Some(task)) = (&event.kind, &event.task) else {
-        return false;
+    let run = match &event.kind {
+        EventKind::AttemptFailed { run, .. } => run,
+        // The message about the job follows when it is parked.
+        EventKind::RunFinished { run, outcome, .. }
+            if run.job.is_some() && outcome.is_failure() =>
+        {
+            run
+        }
+        _ => return false,
     };
-    IN_SPAN.get() == Some((Arc::as_ptr(task).cast(), *run))
+    event.task.as_ref().is_some_and(|task| IN_SPAN.get() == Some(Logged::of(task, run)))
 }
 
 /// The subscriber of the thread that starts a scheduler, which may be that thread's alone.
@@ -214,7 +252,7 @@ mod tests {
             span.in_scope(|| {
                 Log::Tracing.write(Level::Warn, "inside", &observe::Fields::default());
             });
-            span.fail(&sample::error("no"));
+            span.fail(&sample::error("no"), Some(Duration::from_secs(10)));
         };
         tracing::subscriber::with_default(notes.clone(), || {
             // Another test may have run first, on a thread without a subscriber, and `tracing` caches that.
@@ -236,7 +274,7 @@ event WARN message=inside
 exit
 record otel.status_code=\"ERROR\"
 record error.type=\"error\"
-event WARN message=attempt 2 failed: no task=\"tick\" run=3 attempt=2 error=\"no\" error.type=\"error\" \
+event WARN message=attempt 2 of 5 failed: no; next in 10s task=\"tick\" run=3 attempt=2 error=\"no\" error.type=\"error\" \
 exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::jobs::work\" thread.name={thread:?}
 "
         );

@@ -18,6 +18,7 @@ pub(crate) struct Attempt {
     pub(crate) task: Arc<TaskFacts>,
     pub(crate) number: u64,
     pub(crate) attempt: u32,
+    pub(crate) max_attempts: u32,
     pub(crate) cause: Cause,
     pub(crate) fire_time: WallTime,
     /// The fire time plus jitter, or the end of the wait after the attempt before.
@@ -55,6 +56,7 @@ impl Attempt {
             task,
             number: 1,
             attempt: 1,
+            max_attempts: 1,
             cause: Cause::Manual,
             fire_time: zero,
             due: zero,
@@ -68,10 +70,11 @@ impl Attempt {
     }
 
     #[cfg(test)]
-    pub(super) fn of(info: super::info::RunInfo, task: Arc<TaskFacts>) -> Self {
+    pub(super) fn of(info: &super::info::RunInfo, task: Arc<TaskFacts>) -> Self {
         Self {
             number: info.number,
             attempt: info.attempt,
+            max_attempts: info.max_attempts,
             cause: info.cause,
             fire_time: info.fire_time.into(),
             due: info.due.into(),

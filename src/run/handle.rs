@@ -57,6 +57,12 @@ impl Run {
         self.attempt.attempt
     }
 
+    /// After how many attempts the run fails, or its durable job is parked; the first included.
+    #[must_use]
+    pub fn max_attempts(&self) -> u32 {
+        self.attempt.max_attempts
+    }
+
     /// Why the run happens.
     #[must_use]
     pub fn cause(&self) -> Cause {
@@ -172,7 +178,7 @@ impl Run {
 
     /// A run that takes place nowhere.
     #[cfg(test)]
-    pub(crate) fn of(info: RunInfo, task: Arc<TaskFacts>) -> Self {
+    pub(crate) fn of(info: &RunInfo, task: Arc<TaskFacts>) -> Self {
         Self { attempt: Arc::new(Attempt::of(info, task)) }
     }
 
@@ -189,10 +195,12 @@ impl Run {
         RunInfo {
             number: attempt.number,
             attempt: attempt.attempt,
+            max_attempts: attempt.max_attempts,
             cause: attempt.cause,
             fire_time,
             due: if attempt.due == attempt.fire_time { fire_time } else { attempt.due.to_utc() },
             started_at: attempt.started_at.to_utc(),
+            job: attempt.claimed.as_ref().map(|claimed| claimed.info()),
         }
     }
 

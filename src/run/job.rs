@@ -7,7 +7,7 @@
 use std::convert::{Infallible as End, Infallible as StoredJob};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use scheduler_core::WallTime;
@@ -15,6 +15,7 @@ use scheduler_core::WallTime;
 use scheduler_store::{End, OnLost, StoreTime, StoredJob};
 
 use super::cause::Cause;
+use super::info::JobInfo;
 use super::stop::StopCause;
 use super::task_error::JobErrorKind;
 use crate::sync::Mutex;
@@ -28,13 +29,18 @@ pub(crate) type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
 /// Asks the node whether the run may begin: its lease is valid, and the job was not given back (R20).
 pub(crate) type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
 
+/// The number of times that a payload may be undecodable before its job is parked.
+#[cfg(feature = "durable")]
+pub(crate) const UNDECODABLE_LIMIT: u32 = 5;
+
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 /// A claimed job and its run. See the [module](self).
 pub(crate) struct ClaimedJob {
-    job: StoredJob,
+    job: Arc<StoredJob>,
+    info: OnceLock<Arc<JobInfo>>,
     pub(crate) cause: Cause,
     /// The number of the attempt, over all processes.
     pub(crate) attempt: u32,
@@ -56,6 +62,27 @@ impl ClaimedJob {
     /// The job as it was claimed.
     pub(crate) fn job(&self) -> &StoredJob {
         &self.job
+    }
+
+    /// Its identity as a number.
+    pub(crate) fn number(&self) -> u128 {
+        #[cfg(feature = "durable")]
+        return self.job.id.as_uuid().as_u128();
+        #[cfg(not(feature = "durable"))]
+        match *self.job {}
+    }
+
+    /// After how many attempts it is parked.
+    pub(crate) fn max_attempts(&self) -> u32 {
+        #[cfg(feature = "durable")]
+        return self.job.max_attempts;
+        #[cfg(not(feature = "durable"))]
+        match *self.job {}
+    }
+
+    /// Its identity as plain data.
+    pub(crate) fn info(&self) -> Arc<JobInfo> {
+        Arc::clone(self.info.get_or_init(|| info_of(&self.job)))
     }
 
     /// Begins a job that waits, if the node lets it. One whose lease is over never begins.
@@ -110,13 +137,15 @@ impl ClaimedJob {
 impl ClaimedJob {
     /// A job that waits. `on_end` is called exactly once, also if the job never starts.
     pub(crate) fn new(
-        job: StoredJob,
+        job: impl Into<Arc<StoredJob>>,
         retry_after: Duration,
         may_begin: MayBegin,
         on_end: OnJobEnd,
-    ) -> std::sync::Arc<Self> {
+    ) -> Arc<Self> {
+        let job = job.into();
         let tick = job.origin.as_ref().and_then(|origin| origin.tick);
-        std::sync::Arc::new(Self {
+        Arc::new(Self {
+            info: OnceLock::new(),
             cause: match &job.origin {
                 None => Cause::Job,
                 Some(_) if tick.is_some() => Cause::Schedule,
@@ -203,6 +232,17 @@ impl fmt::Debug for ClaimedJob {
             .field("state", &self.state)
             .finish_non_exhaustive()
     }
+}
+
+#[cfg(feature = "durable")]
+fn info_of(job: &StoredJob) -> Arc<JobInfo> {
+    let (id, key, queue) = (job.id.to_string(), job.key.as_deref(), &*job.queue);
+    Arc::new(JobInfo { id: id.into(), key: key.map(Arc::from), queue: queue.into() })
+}
+
+#[cfg(not(feature = "durable"))]
+fn info_of(job: &StoredJob) -> Arc<JobInfo> {
+    match *job {}
 }
 
 /// An instant of a store's clock.

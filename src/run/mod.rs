@@ -34,10 +34,10 @@ mod wait;
 pub(crate) use attempt::{Attempt, Execution};
 pub use cause::{BoxFuture, Cause, TaskResult};
 pub use handle::Run;
-pub use info::RunInfo;
+pub use info::{JobInfo, RunInfo};
 pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
-pub(crate) use job::instant;
+pub(crate) use job::{UNDECODABLE_LIMIT, instant};
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
 pub(crate) use notes::shortened;

@@ -63,13 +63,32 @@ fn of_runs() -> [EventKind; 5] {
     let (at, next) = (instant(0), Some(instant(60)));
     let (cause, late) = (Cause::Schedule, Duration::from_millis(250));
     let started_at = at + late;
-    let run = RunInfo { number: 3, attempt: 1, cause, fire_time: at, due: at, started_at };
+    let run = RunInfo {
+        number: 3,
+        attempt: 1,
+        max_attempts: 5,
+        cause,
+        fire_time: at,
+        due: at,
+        started_at,
+        job: None,
+    };
     let took = Duration::from_millis(12);
     [
-        EventKind::RunStarted { run, late },
-        EventKind::AttemptFailed { run, failure: failure(), next_attempt_in: late * 4 },
-        EventKind::StopRequested { run, reason: StopReason::Timeout, blocked: None },
-        EventKind::RunFinished { run, outcome: failure().into(), took, next, streak: 2 },
+        EventKind::RunStarted { run: run.clone(), late },
+        EventKind::AttemptFailed {
+            run: run.clone(),
+            failure: failure(),
+            next_attempt_in: late * 4,
+        },
+        EventKind::StopRequested { run: run.clone(), reason: StopReason::Timeout, blocked: None },
+        EventKind::RunFinished {
+            run: run.clone(),
+            outcome: failure().into(),
+            took,
+            next,
+            streak: 2,
+        },
         EventKind::RunFinished { run, outcome: Outcome::Success, took, next, streak: 0 },
     ]
 }

@@ -28,8 +28,8 @@ pub(crate) struct Claim {
     pub(crate) task: Arc<str>,
     /// The pool whose thread its run holds.
     pub(crate) pool: Option<usize>,
-    /// The schedule that made it.
-    pub(crate) schedule: Option<String>,
+    /// The job as it was claimed.
+    pub(crate) job: Arc<StoredJob>,
     pub(crate) claimed: Tick,
     /// When its run began.
     pub(crate) begun: Option<Tick>,
@@ -44,7 +44,7 @@ const PREFETCH: Duration = Duration::from_millis(75);
 impl Claims {
     pub(crate) fn take(
         &mut self,
-        job: &StoredJob,
+        job: &Arc<StoredJob>,
         task: &TaskConfig,
         session: SessionId,
         now: Tick,
@@ -53,7 +53,7 @@ impl Claims {
             session,
             task: Arc::clone(&task.task),
             pool: task.pool,
-            schedule: job.origin.as_ref().map(|origin| origin.schedule.clone()),
+            job: Arc::clone(job),
             claimed: now,
             begun: None,
             was_lost: job.lost > 0,

@@ -1,10 +1,11 @@
 //! The inputs and the effects of a node.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Damage, End, Held, JobId, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
-    StoredJob, StoredSchedule,
+    Damage, End, Held, Refusal, Registration, SessionId, Skips, StoreError, StoreTime, StoredJob,
+    StoredSchedule,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -56,7 +57,7 @@ pub enum Effect {
         deadline: Tick,
     },
     /// Run a job on the next free worker, if [`Node::begin`](crate::Node::begin) then allows it.
-    Start(Box<StoredJob>),
+    Start(Arc<StoredJob>),
     /// Forget a job that was to start: it may not begin any more.
     Withdraw(Held),
     /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
@@ -101,11 +102,8 @@ pub enum NodeEvent {
         /// The job.
         held: Held,
     },
-    /// A job was parked.
-    Parked {
-        /// The job.
-        job: JobId,
-    },
+    /// The end of a run has parked a job. This is the job as it is now.
+    Parked(Box<StoredJob>),
     /// A claim was given back that this process did not know of, since its answer was lost.
     GivenBack {
         /// The job.

@@ -104,8 +104,26 @@ impl StoredJob {
         }
     }
 
+    /// The wait before the next attempt of a running job whose claim ends so; none if it does not run again by itself.
+    #[must_use]
+    pub fn wait_after(&self, end: &End) -> Option<Duration> {
+        match *end {
+            End::Failed { after, .. } if self.attempt < self.max_attempts => Some(after),
+            End::Snooze { after } => Some(after),
+            End::Undecodable { after, limit, .. } if self.undecoded + 1 < limit => Some(after),
+            End::Lost { after, max_lost }
+                if self.on_lost == OnLost::Rerun && self.lost + 1 < max_lost =>
+            {
+                Some(after)
+            }
+            End::GiveBack => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
+
     /// Ends the claim of a running job.
     pub fn end(&mut self, end: &End, now: StoreTime) {
+        let wait = self.wait_after(end);
         let was_no_attempt =
             matches!(end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
         if was_no_attempt {
@@ -127,18 +145,6 @@ impl StoredJob {
             End::GiveBack | End::Lost { .. } => {}
             _ => self.undecoded = 0,
         }
-        let wait = match *end {
-            End::Failed { after, .. } if self.attempt < self.max_attempts => Some(after),
-            End::Snooze { after } => Some(after),
-            End::Undecodable { after, limit, .. } if self.undecoded < limit => Some(after),
-            End::Lost { after, max_lost }
-                if self.on_lost == OnLost::Rerun && self.lost < max_lost =>
-            {
-                Some(after)
-            }
-            End::GiveBack => Some(Duration::ZERO),
-            _ => None,
-        };
         self.state = match (end, wait) {
             (End::Done, _) => JobState::Done,
             (End::Cancelled, _) => JobState::Cancelled,

@@ -206,7 +206,7 @@ impl Shell {
                 Effect::Ask { channel, request, what, deadline } => {
                     self.outgoing(channel).send(request, what, deadline);
                 }
-                Effect::Start(job) => self.start(*job),
+                Effect::Start(job) => self.start(job),
                 Effect::Withdraw(held) => {
                     if let Some(claimed) = self.take_run(held).as_ref().and_then(Weak::upgrade) {
                         claimed.withdraw();
@@ -238,7 +238,7 @@ impl Shell {
     }
 
     /// Starts a claimed job as a run of its task.
-    fn start(&self, job: StoredJob) {
+    fn start(&self, job: Arc<StoredJob>) {
         let held = job.held();
         let Some(task) = self.tasks.get(&*job.task) else {
             // The node claims only jobs of tasks that it was given.
@@ -248,7 +248,7 @@ impl Shell {
         task.control.start_job(&self.new_run(job));
     }
 
-    pub(super) fn new_run(&self, job: StoredJob) -> Arc<ClaimedJob> {
+    pub(super) fn new_run(&self, job: Arc<StoredJob>) -> Arc<ClaimedJob> {
         let held = job.held();
         let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
         let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
-use scheduler_store::{JobState, Registration, Skips, StoreTime, StoredSchedule};
+use scheduler_store::{JobState, Registration, Skips, StoreTime, StoredJob, StoredSchedule};
 
 use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
-use crate::observe::{Bus, Event, EventKind, SkipReason, StoreEvent};
+use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
 use crate::run::instant;
 
 /// Reports what happens to sessions, schedules and jobs.
@@ -45,13 +45,8 @@ impl Reports {
             NodeEvent::TookOver { sessions } => {
                 StoreEvent::TookOver { sessions: sessions.iter().map(text).collect() }
             }
-            NodeEvent::JobLost(job) => StoreEvent::JobLost {
-                job: text(&job.id),
-                task: job.task.as_str().into(),
-                attempt: job.attempt,
-                is_parked: job.state == JobState::Parked,
-            },
-            NodeEvent::Parked { job } => StoreEvent::JobParked { job: text(&job) },
+            NodeEvent::JobLost(job) => return self.lost(&job, tasks),
+            NodeEvent::Parked(job) => return self.parked(&job, tasks),
             NodeEvent::FinishRefused { held } => StoreEvent::FinishRefused { job: text(&held.job) },
             NodeEvent::GivenBack { held } => StoreEvent::ClaimReturned { job: text(&held.job) },
             NodeEvent::Registered { schedule, outcome: Registration::Older } => {
@@ -83,6 +78,39 @@ impl Reports {
         self.bus.emit(Event::global(self.clock.wall(), kind));
     }
 
+    /// Emits an event about a task, or about none if this process does not have it.
+    fn emit_of(&self, task: &str, what: StoreEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
+        let kind = EventKind::Store { what };
+        match tasks.get(task) {
+            Some(task) => {
+                self.bus.emit(Event::of(self.clock.wall(), &task.control.facts(), kind));
+            }
+            None => self.emit(kind),
+        }
+    }
+
+    fn parked(&self, job: &StoredJob, tasks: &BTreeMap<Arc<str>, JobTask>) {
+        let what = StoreEvent::JobParked { job: Arc::new(ParkedJob::of(job)) };
+        self.emit_of(&job.task, what, tasks);
+    }
+
+    /// Reports a job whose process died, which may have parked it.
+    fn lost(&self, job: &StoredJob, tasks: &BTreeMap<Arc<str>, JobTask>) {
+        let is_parked = job.state == JobState::Parked;
+        let what = StoreEvent::JobLost {
+            job: text(&job.id),
+            task: job.task.as_str().into(),
+            key: job.key.as_deref().map(Arc::from),
+            queue: job.queue.as_str().into(),
+            attempt: job.attempt,
+            is_parked,
+        };
+        self.emit_of(&job.task, what, tasks);
+        if is_parked {
+            self.parked(job, tasks);
+        }
+    }
+
     fn registered(
         &self,
         schedule: &StoredSchedule,
@@ -92,21 +120,9 @@ impl Reports {
         let name = &*schedule.definition.name;
         let is_paused = self.jobs.is_paused(schedule);
         let next = self.jobs.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
-        let kind = EventKind::Store {
-            what: StoreEvent::ScheduleRegistered {
-                schedule: name.into(),
-                is_changed,
-                is_paused,
-                next,
-            },
-        };
-        match tasks.get(name) {
-            Some(task) => {
-                let event = Event::of(self.clock.wall(), &task.control.facts(), kind);
-                self.bus.emit(event);
-            }
-            None => self.emit(kind),
-        }
+        let schedule = name.into();
+        let what = StoreEvent::ScheduleRegistered { schedule, is_changed, is_paused, next };
+        self.emit_of(name, what, tasks);
     }
 
     fn skipped(

@@ -177,7 +177,8 @@ fn r20_a_process_whose_calls_all_hang_loses_its_lease_and_has_few_threads() {
 fn the_run_of_a_job_that_its_task_drops_has_an_end() {
     let stage = Stage::new(true);
     let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "sweep");
-    let run = stage.shell.new_run(StoredJob::new(&new, StoreTime::default(), StoreTime::default()));
+    let job = StoredJob::new(&new, StoreTime::default(), StoreTime::default());
+    let run = stage.shell.new_run(job.into());
     assert_eq!(stage.shell.runs().len(), 1);
     drop(run);
     assert_eq!(stage.shell.runs().len(), 0, "its end was told");

@@ -17,6 +17,7 @@ use metrics::{
 
 use self::running::Running;
 use super::{Event, EventKind, Listener, Outcome, StoreEvent, TaskFacts};
+use crate::run::RunInfo;
 
 /// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
@@ -40,8 +41,8 @@ impl Listener for Meter {
         let task = &facts.name;
         match &event.kind {
             EventKind::TaskAdded { next, .. } => self.added(facts, *next, event.at),
-            // A further attempt is no further run.
-            EventKind::RunStarted { run, late } if run.attempt == 1 => self.started(task, *late),
+            EventKind::RunStarted { run, late } => self.started(task, run, *late),
+            EventKind::AttemptFailed { run, .. } if run.job.is_some() => self.ended_attempt(task),
             EventKind::RunFinished { .. } => self.finished(facts, event),
             EventKind::Skipped { reason, count, .. } => {
                 let reason = reason.name();
@@ -77,10 +78,22 @@ impl Meter {
         set(LAST_SUCCESS, name, seconds(at));
     }
 
-    fn started(&self, task: &Arc<str>, late: Duration) {
+    /// A further attempt is no further run. That of a job may take place in another process, and so is in progress by itself.
+    fn started(&self, task: &Arc<str>, run: &RunInfo, late: Duration) {
+        if run.attempt > 1 && run.job.is_none() {
+            return;
+        }
         self.running.begin(task);
         self.show_running(task);
+        if run.attempt > 1 {
+            return;
+        }
         histogram!(LATENESS, "task" => Arc::clone(task)).record(late.as_secs_f64());
+    }
+
+    fn ended_attempt(&self, task: &Arc<str>) {
+        self.running.end(task);
+        self.show_running(task);
     }
 
     fn finished(&self, facts: &TaskFacts, event: &Event) {
@@ -88,8 +101,7 @@ impl Meter {
             return;
         };
         let task = &facts.name;
-        self.running.end(task);
-        self.show_running(task);
+        self.ended_attempt(task);
         counter!(RUNS, "task" => Arc::clone(task), "outcome" => outcome.name()).increment(1);
         histogram!(DURATION, "task" => Arc::clone(task)).record(took.as_secs_f64());
         set(STREAK, task, *streak as f64);

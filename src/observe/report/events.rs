@@ -84,7 +84,8 @@ fn in_full(event: &Event) -> u32 {
         EventKind::Paused { .. }
         | EventKind::Resumed { .. }
         | EventKind::Rescheduled { .. }
-        | EventKind::RunFinished { .. } => NEWS_IN_FULL,
+        | EventKind::RunFinished { .. }
+        | EventKind::Store { what: StoreEvent::JobParked { .. } } => NEWS_IN_FULL,
         _ => 1,
     }
 }
@@ -120,7 +121,11 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }
-        EventKind::Store { what } => Message::about(event, level_of(what)?),
+        EventKind::Store { what } => {
+            let message = Message::about(event, level_of(what)?);
+            let StoreEvent::JobParked { job } = what else { return Some(message) };
+            message.note(format!("it is kept until it is retried: scheduler jobs retry {}", job.id))
+        }
         EventKind::Starved { .. } => starved(event)?,
         EventKind::WorkerRefused { .. } => Message::about(event, Level::Warn)
             .note("the pool continues with its threads, and tries again with the next task"),

@@ -148,8 +148,10 @@ impl<'a> Failed<'a> {
         Some(Self { event, task: event.task_name()?, failure })
     }
 
+    /// Returns true if a run has failed. The last attempt of a job is one like the others: the job is reported when the store
+    /// has parked it.
     fn is_run(&self) -> bool {
-        matches!(self.event.kind, EventKind::RunFinished { .. })
+        matches!(&self.event.kind, EventKind::RunFinished { run, .. } if run.job.is_none())
     }
 
     /// Without digits, so that `order 17 not found` and `order 18 not found` are the same error.
@@ -167,7 +169,10 @@ impl<'a> Failed<'a> {
         let how = match &self.event.kind {
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
                 let wait = duration(*next_attempt_in);
-                format!("in attempt {}, the next is in {wait}", run.attempt)
+                format!("in {}, next in {wait}", run.attempt_text())
+            }
+            EventKind::RunFinished { run, .. } if run.job.is_some() => {
+                format!("in {}", run.attempt_text())
             }
             EventKind::RunFinished { run, took, .. } => {
                 let attempts = match run.attempt {

@@ -15,6 +15,8 @@ mod context;
 mod durable;
 mod fallbacks;
 mod launch;
+#[cfg(feature = "durable")]
+mod on_parked;
 mod pools;
 mod prepare;
 mod repeated_signal;

@@ -11,13 +11,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use scheduler_core::{Fired, Task, Timer};
 
 use super::effects::Effect;
 use super::gate::{GateContext, Permits, Verdict};
 use super::inner::Phase;
-use super::jobs::{apply_job_error, interrupt};
+use super::jobs::{apply_job_error, interrupt, next_attempt_of_job};
 use super::locked_task::LockedTask;
 use super::runs::StartedAttempt;
 use super::scheduled_task::ScheduledTask;
@@ -71,7 +72,7 @@ fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {
     let span = span_of(&run);
     run.enter(|run| {
         if let Err(failure) = flatten(run, catch_in(span.as_ref(), || call(run))) {
-            fail(task, run, span.as_ref(), failure);
+            fail(task, run, span.as_ref(), &failure);
         }
     });
 }
@@ -107,15 +108,24 @@ fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure
 
 /// Stores the failure of an attempt until it ends.
 #[cold]
-fn fail(task: &ScheduledTask, run: &Run, span: Option<&Span>, failure: Failure) {
+fn fail(task: &ScheduledTask, run: &Run, span: Option<&Span>, failure: &Failure) {
+    let next_attempt_in = keep_failure(task, run, failure);
     #[cfg(feature = "tracing")]
-    span.iter().for_each(|span| span.fail(&failure));
+    span.iter().for_each(|span| span.fail(failure, next_attempt_in));
     #[cfg(not(feature = "tracing"))]
-    let _ = span;
+    let _ = (span, next_attempt_in);
+}
+
+/// Returns the wait before the next attempt, if the run is not stopped before.
+fn keep_failure(task: &ScheduledTask, run: &Run, failure: &Failure) -> Option<Duration> {
     let mut state = task.lock();
-    if let Some(index) = state.find(run) {
-        state.active[index].failure = Some(Box::new(failure));
+    let index = state.find(run)?;
+    state.active[index].failure = Some(Box::new(failure.clone()));
+    if run.stop_cause().is_some() {
+        return None;
     }
+    let of_job = || next_attempt_of_job(run, &failure.clone().into());
+    state.next_attempt_in(index).or_else(of_job)
 }
 
 /// Asks sync gates; returns true if the run may start.
@@ -261,7 +271,7 @@ impl Work {
     fn end(&mut self, result: Result<(), Failure>) {
         self.drop_future();
         if let Err(failure) = result {
-            fail(&self.task, &self.run, self.span.as_ref(), failure);
+            fail(&self.task, &self.run, self.span.as_ref(), &failure);
         }
     }
 

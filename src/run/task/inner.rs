@@ -6,6 +6,8 @@ use std::time::Duration;
 use scheduler_core::{Due, Now, Tick};
 
 use super::gate::Permits;
+use super::jitter::JitterKind;
+use super::job_numbers::JobNumbers;
 use super::planner::{Planner, Start};
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::inject::Call;
@@ -29,6 +31,8 @@ pub(super) struct TaskInner {
     pub(super) active: Vec<Box<ActiveRun>>,
     /// The number of runs that have started.
     pub(super) runs: u64,
+    /// Those of jobs between their attempts.
+    pub(super) numbers: JobNumbers,
     /// The end of the task, now or with the runs in progress; or that it is disabled.
     pub(super) end: Option<TaskState>,
     pub(super) is_end_reported: bool,
@@ -112,6 +116,7 @@ impl TaskInner {
             planner,
             active: Vec::new(),
             runs: 0,
+            numbers: JobNumbers::default(),
             end: None,
             is_end_reported: false,
             trigger_failure: None,
@@ -160,6 +165,18 @@ impl TaskInner {
             .chain(self.longest_poll.as_deref().copied())
             .filter(|poll| poll.from + poll.took >= from);
         polls.map(|poll| poll.took).filter(|took| *took >= LATE).max()
+    }
+
+    /// The wait before the next attempt in this process of a run whose attempt has failed; none if that was the last.
+    pub(super) fn next_attempt_in(&self, index: usize) -> Option<Duration> {
+        let (active, retry) = (&self.active[index], self.planner.policy().retry);
+        let (number, attempt) = (active.run.number(), active.run.attempt());
+        if attempt > retry.max || active.is_cancelled || self.end.is_some() {
+            return None;
+        }
+        let longest = retry.longest_wait_after(attempt);
+        let kind = JitterKind::Retry(number, attempt);
+        Some(self.planner.jitter_source().part_of(longest, kind))
     }
 
     pub(super) fn find(&self, run: &Run) -> Option<usize> {

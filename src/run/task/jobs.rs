@@ -1,6 +1,7 @@
 //! The runs of claimed jobs, which a node starts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "durable")]
 use super::effects::Effect;
@@ -56,6 +57,15 @@ pub(super) fn outcome_of_success(run: &Run) -> Outcome {
     }
 }
 
+/// The wait before the next attempt of the job that has run, if it failed and the store has it tried again.
+pub(super) fn next_attempt_of_job(run: &Run, outcome: &Outcome) -> Option<Duration> {
+    let job = run.claimed().filter(|_| outcome.is_failure())?;
+    #[cfg(feature = "durable")]
+    return job.job().wait_after(&claims::end_of(job, outcome));
+    #[cfg(not(feature = "durable"))]
+    match *job.job() {}
+}
+
 /// Takes note that the pool has dropped a run, if it runs a job.
 pub(super) fn interrupt(run: &Run) {
     if let Some(job) = run.claimed() {
@@ -75,13 +85,10 @@ mod claims {
     use crate::run::task::control::Control;
     use crate::run::task::locked_task::LockedTask;
     use crate::run::task::rule::Rule;
-    use crate::run::{ClaimedJob, JobErrorKind, Run, StopCause};
+    use crate::run::{ClaimedJob, JobErrorKind, Run, StopCause, UNDECODABLE_LIMIT};
 
     /// The wait of a job whose payload this process cannot decode: another build may come that can.
     const UNDECODABLE_WAIT: Duration = Duration::from_secs(60);
-
-    /// The number of such waits after which it is parked.
-    const UNDECODABLE_LIMIT: u32 = 5;
 
     /// The wait of a job that a gate has refused.
     const REFUSED_WAIT: Duration = Duration::from_secs(10);

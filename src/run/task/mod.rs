@@ -12,7 +12,7 @@
 //! | layer | files | knows | never |
 //! |---|---|---|---|
 //! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request` | fire times, policies | a clock, a lock, user code |
-//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs` | the lock, the timer, runs, events | decides about fire times |
+//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs`, `job_numbers` | the lock, the timer, runs, events | decides about fire times |
 //! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions that a task answers | starts a run by itself |
 //!
 //! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
@@ -32,6 +32,7 @@ mod fired_intervals;
 mod gate;
 mod inner;
 mod jitter;
+mod job_numbers;
 mod jobs;
 mod lazy_box;
 mod locked_task;

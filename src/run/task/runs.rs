@@ -1,14 +1,14 @@
 //! The runs of a task: start, next attempt, end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use scheduler_core::{Due, Tick};
 
 use super::effects::Effect;
 use super::gate::GATE_LIMIT;
 use super::inner::{ActiveRun, Phase};
-use super::jitter::JitterKind;
-use super::jobs::{interrupt, outcome_of_success};
+use super::jobs::{interrupt, next_attempt_of_job, outcome_of_success};
 use super::locked_task::LockedTask;
 use super::planner::Start;
 use super::request::RunRequest;
@@ -32,6 +32,8 @@ pub(super) struct StartedAttempt {
 pub(super) struct FinishedRun {
     active: Box<ActiveRun>,
     outcome: Outcome,
+    /// The wait before the next attempt of a durable job, which is another run.
+    next_attempt_in: Option<Duration>,
 }
 
 impl LockedTask<'_> {
@@ -118,12 +120,17 @@ impl LockedTask<'_> {
         let (now, cause) = (self.now, start.cause);
         let (phase, deadline, execution) = self.open(false, engine);
         let state = &mut *self.state;
-        state.runs += 1;
         let job = start.request.as_ref().and_then(RunRequest::job);
+        let number = job.and_then(|job| state.numbers.take(job)).unwrap_or_else(|| {
+            state.runs += 1;
+            state.runs
+        });
+        let retries = state.planner.policy().retry.max;
         let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
         let run = Run::begin(Attempt {
-            number: state.runs,
+            number,
             attempt: job.map_or(1, |job| job.attempt),
+            max_attempts: job.map_or(retries.saturating_add(1), |job| job.max_attempts()),
             cause: job.map_or(cause, |job| job.cause),
             fire_time: match job {
                 Some(job) => job.fire_time,
@@ -177,11 +184,16 @@ impl LockedTask<'_> {
     fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> StartedAttempt {
         let (phase, deadline, execution) = self.open(self.state.active[index].is_admitted, engine);
         let facts = Arc::clone(&self.state.facts);
+        let retries = self.state.planner.policy().retry.max;
         let active = &mut self.state.active[index];
         let last = &active.run;
         let run = Run::begin(Attempt {
             number: last.number(),
             attempt: last.attempt() + u32::from(active.has_attempted),
+            max_attempts: match last.claimed() {
+                Some(_) => last.max_attempts(),
+                None => retries.saturating_add(1),
+            },
             cause: last.cause(),
             fire_time: last.planned_for(),
             due: match active.phase {
@@ -249,16 +261,13 @@ impl LockedTask<'_> {
             return self.finish_run(index, outcome);
         }
         let outcome = self.outcome_of(index);
-        let active = &self.state.active[index];
-        let may_go_on = active.run.attempt() <= self.state.planner.policy().retry.max
-            && !active.is_cancelled
-            && self.state.end.is_none();
-        match outcome.failure().filter(|_| may_go_on).cloned() {
-            Some(failure) => {
-                self.wait_for_next(index, failure);
+        match (outcome.failure(), self.state.next_attempt_in(index)) {
+            (Some(failure), Some(wait)) => {
+                let failure = failure.clone();
+                self.wait_for_next(index, failure, wait);
                 self
             }
-            None => self.finish_run(index, outcome),
+            _ => self.finish_run(index, outcome),
         }
     }
 
@@ -284,14 +293,9 @@ impl LockedTask<'_> {
     }
 
     #[cold]
-    fn wait_for_next(&mut self, index: usize, failure: Failure) {
+    fn wait_for_next(&mut self, index: usize, failure: Failure, next_attempt_in: Duration) {
         let now = self.now.tick;
-        let state = &mut *self.state;
-        let (planner, active) = (&state.planner, &mut state.active[index]);
-        let (number, attempt) = (active.run.number(), active.run.attempt());
-        let longest = planner.policy().retry.longest_wait_after(attempt);
-        let next_attempt_in =
-            planner.jitter_source().part_of(longest, JitterKind::Retry(number, attempt));
+        let active = &mut self.state.active[index];
         active.phase = Phase::Wait(now + next_attempt_in);
         active.deadline = None;
         active.failure = Some(Box::new(failure.clone()));
@@ -332,17 +336,21 @@ impl LockedTask<'_> {
         if self.state.planner.has_news() {
             self.report_news();
         }
-        FinishedRun { active, outcome }
+        let next_attempt_in = next_attempt_of_job(&active.run, &outcome);
+        FinishedRun { active, outcome, next_attempt_in }
     }
 
     /// Records a run that is over, and reports it if anything listens.
-    fn record_run(&mut self, FinishedRun { mut active, outcome }: FinishedRun) {
-        let took = self.now.tick.since(active.began.tick);
-        let recorded = self.state.history.record(&active.run, active.began.wall, took, &outcome);
-        if recorded.is_news || self.task.env.bus.is_heard() {
-            let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
-            let outcome = outcome.clone();
-            self.report(EventKind::RunFinished { run, outcome, took, next, streak });
+    fn record_run(&mut self, finished: FinishedRun) {
+        let FinishedRun { mut active, outcome, next_attempt_in } = finished;
+        match (outcome.failure(), next_attempt_in) {
+            (Some(failure), Some(wait)) => {
+                self.state.history.record_attempt_of_job();
+                self.state.numbers.keep(&active.run);
+                let (run, failure) = (active.run.info(), failure.clone());
+                self.report(EventKind::AttemptFailed { run, failure, next_attempt_in: wait });
+            }
+            _ => self.record_outcome(&active, &outcome),
         }
         self.end_job(&active.run, &outcome);
         if !self.state.watchers.is_empty() {
@@ -360,12 +368,25 @@ impl LockedTask<'_> {
         self.effects.push(Effect::DropRun(active.run));
     }
 
+    fn record_outcome(&mut self, active: &ActiveRun, outcome: &Outcome) {
+        let took = self.now.tick.since(active.began.tick);
+        let recorded = self.state.history.record(&active.run, active.began.wall, took, outcome);
+        if recorded.is_news || self.task.env.bus.is_heard() {
+            let (run, next, streak) = (active.run.info(), self.next_start(), recorded.streak);
+            let outcome = outcome.clone();
+            self.report(EventKind::RunFinished { run, outcome, took, next, streak });
+        }
+    }
+
     /// A gate has refused a run: its fire time is skipped.
     #[cold]
     fn refused_by_gate(mut self, index: usize, reason: &str) -> Self {
         let mut active = self.state.active.remove(index);
         let now = self.now;
-        if self.state.runs == active.run.number() {
+        if active.run.claimed().is_some() && active.run.attempt() > 1 {
+            // The job comes again, and its number may not be the last one.
+            self.state.numbers.keep(&active.run);
+        } else if self.state.runs == active.run.number() {
             self.state.runs -= 1;
         }
         if self.state.end.is_none() {

@@ -214,7 +214,7 @@ impl Node {
         // Stable: what must begin at once comes first, the rest in the store's order.
         jobs.sort_by_key(|job| job.on_lost != OnLost::Abandon);
         for job in jobs {
-            self.claimed(poll.session, Box::new(job), now, effects);
+            self.claimed(poll.session, job, now, effects);
         }
         let wait = self.rng.about(self.config.poll_every);
         self.deadlines.poll = if self.is_nudged { now } else { now.after(wait) };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{End, Finish, Finished, Held, JobState, SessionId, StoredJob};
+use scheduler_store::{End, Finish, Finished, Held, JobState, Origin, SessionId, StoredJob};
 
 use super::state::Node;
 use crate::clock::with_drift_margin;
@@ -20,7 +20,7 @@ impl Node {
     pub(super) fn claimed(
         &mut self,
         session: SessionId,
-        job: Box<StoredJob>,
+        job: StoredJob,
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
@@ -32,16 +32,17 @@ impl Node {
             self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
             return;
         };
+        let job = Arc::new(job);
         self.claims.take(&job, task, session, now);
         self.deadlines.stale = self.deadlines.stale.min(now.after(self.config.lease / 2));
         effects.push(Effect::Start(job));
     }
 
     pub(super) fn run_ended(&mut self, held: Held, end: End, now: Tick) {
-        let Some(job) = self.claims.remove(held, now) else { return };
+        let Some(claim) = self.claims.remove(held, now) else { return };
         // A schedule that this process has not seen may have something due after its job.
-        let follows = |schedule: &String| *self.has_follow_up.get(schedule).unwrap_or(&true);
-        self.is_followed |= job.schedule.as_ref().is_some_and(follows);
+        let follows = |origin: &Origin| *self.has_follow_up.get(&origin.schedule).unwrap_or(&true);
+        self.is_followed |= claim.job.origin.as_ref().is_some_and(follows);
         // As for a job that another process takes over (R14).
         let end = match end {
             End::Lost { .. } => {
@@ -51,7 +52,10 @@ impl Node {
             }
             end => end,
         };
-        self.finishes.push(Finish { session: job.session, held, end });
+        if may_park(&end) {
+            self.failing.insert((held.job, held.fence), claim.job);
+        }
+        self.finishes.push(Finish { session: claim.session, held, end });
     }
 
     /// A job was cancelled.
@@ -83,39 +87,46 @@ impl Node {
         }
         for (finish, outcome) in finishes.iter().zip(finished) {
             let held = finish.held;
+            if *outcome == Finished::Locked {
+                self.locked.push(finish.clone());
+                continue;
+            }
+            let failing = self.failing.remove(&(held.job, held.fence));
             match outcome {
+                Finished::Stored(JobState::Parked) | Finished::AlreadyMine(JobState::Parked) => {
+                    let parked = failing.map(|job| self.parked(&job, &finish.end, now));
+                    effects.extend(parked.map(|job| Effect::Event(NodeEvent::Parked(job))));
+                }
                 Finished::Stored(state) | Finished::AlreadyMine(state) => {
-                    self.is_stored(finish, *state, now, effects);
+                    self.poll_for_next(finish, *state, now);
                 }
                 Finished::Lost if finish.end == End::GiveBack => {}
                 Finished::Lost => {
                     effects.push(Effect::Event(NodeEvent::FinishRefused { held }));
                 }
-                Finished::Locked => self.locked.push(finish.clone()),
+                Finished::Locked => {}
             }
         }
     }
 
-    fn is_stored(
-        &mut self,
-        finish: &Finish,
-        state: JobState,
-        now: Tick,
-        effects: &mut Vec<Effect>,
-    ) {
-        match (state, &finish.end) {
-            (JobState::Parked, _) => {
-                let job = finish.held.job;
-                effects.push(Effect::Event(NodeEvent::Parked { job }));
-            }
-            (
-                JobState::Ready,
-                End::Failed { after, .. }
-                | End::Snooze { after }
-                | End::Lost { after, .. }
-                | End::Undecodable { after, .. },
-            ) => self.deadlines.poll = self.deadlines.poll.min(now.after(*after)),
-            _ => {}
+    /// The job that this end has parked, as it is now.
+    fn parked(&self, job: &StoredJob, end: &End, now: Tick) -> Box<StoredJob> {
+        let mut job = Box::new(job.clone());
+        job.end(end, self.clock.earliest(now).unwrap_or_default());
+        job
+    }
+
+    /// A job that is ready again is claimed when it is due.
+    fn poll_for_next(&mut self, finish: &Finish, state: JobState, now: Tick) {
+        if let (
+            JobState::Ready,
+            End::Failed { after, .. }
+            | End::Snooze { after }
+            | End::Lost { after, .. }
+            | End::Undecodable { after, .. },
+        ) = (state, &finish.end)
+        {
+            self.deadlines.poll = self.deadlines.poll.min(now.after(*after));
         }
     }
 
@@ -171,4 +182,12 @@ impl Node {
             }
         };
     }
+}
+
+/// Returns true if a store may park a job that ends so.
+fn may_park(end: &End) -> bool {
+    matches!(
+        end,
+        End::Failed { .. } | End::Park { .. } | End::Undecodable { .. } | End::Lost { .. }
+    )
 }

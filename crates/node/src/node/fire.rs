@@ -170,7 +170,7 @@ impl Node {
             match fired {
                 Fired::Moved(job) => {
                     match (job, &fire.job) {
-                        (Some(job), _) => self.claimed(fire.session, job, now, effects),
+                        (Some(job), _) => self.claimed(fire.session, *job, now, effects),
                         // It was not claimed: there is no free worker, or jitter puts it off.
                         (None, Some(made)) => {
                             self.may_have_more |= made.run_at <= fire.cursor;

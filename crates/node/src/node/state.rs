@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler_store::{DueSchedule, Finish, SessionId, StoreTime};
+use scheduler_store::{DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob};
 
 use crate::backoff::StoreBackoff;
 use crate::claims::Claims;
@@ -39,6 +39,8 @@ pub struct Node {
     pub(super) finishes: Vec<Finish>,
     /// Those of them whose jobs another transaction has locked. They are sent again a little later.
     pub(super) locked: Vec<Finish>,
+    /// The jobs of those ends that may park them.
+    pub(super) failing: BTreeMap<(JobId, Fence), Arc<StoredJob>>,
     /// A claim whose answer is unknown may be executed until then (R1).
     pub(super) uncertain_until: Option<StoreTime>,
     /// Schedules that have something to decide.
@@ -145,6 +147,7 @@ impl Node {
             claims: Claims::default(),
             finishes: Vec::new(),
             locked: Vec::new(),
+            failing: BTreeMap::new(),
             uncertain_until: None,
             due: Vec::new(),
             has_follow_up: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! The effect of each event.
 
-use scheduler_store::{Command, End, Held, Store, StoreTime};
+use scheduler_store::{Command, End, Held, Store, StoreTime, StoredJob};
 
 use crate::body::Body;
 use crate::pool::{Running, key};
@@ -148,7 +148,7 @@ impl World {
                 }
             }
             Effect::Start(job) => {
-                self.processes[process].pool.queue.push_back((*job, self.now));
+                self.processes[process].pool.queue.push_back((StoredJob::clone(&job), self.now));
             }
             Effect::Withdraw(held) => {
                 let queue = &mut self.processes[process].pool.queue;

@@ -170,7 +170,7 @@ impl Small {
                     let begins =
                         self.nodes[node].as_mut().is_some_and(|it| it.begin(job.held(), tick));
                     if begins {
-                        self.begins(node, *job);
+                        self.begins(node, StoredJob::clone(&job));
                     }
                 }
                 _ => {}

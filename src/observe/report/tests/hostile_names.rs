@@ -53,7 +53,7 @@ fn every_event(name: &str) -> Vec<EventKind> {
     );
     let overlap = SkipReason::Overlap;
     vec![
-        EventKind::AttemptFailed { run, failure: failure(), next_attempt_in },
+        EventKind::AttemptFailed { run: run.clone(), failure: failure(), next_attempt_in },
         EventKind::StopRequested { run, reason: StopReason::Timeout, blocked: None },
         EventKind::Skipped {
             reason: overlap,

@@ -223,7 +223,7 @@ fn attempts_that_will_be_followed_by_another_are_warnings() {
     console.emit(EventKind::AttemptFailed { run: info(1, 2), failure, next_attempt_in });
     console.prints(
         "
-WARN  task `fetch` failed in attempt 2, the next is in 1.4s: connection refused
+WARN  task `fetch` failed in attempt 2 of 5, next in 1.4s: connection refused
       at src/jobs.rs:7",
     );
 }

@@ -152,7 +152,7 @@ impl Shell {
                     self.sent.push((self.now, what.clone()));
                     self.asked.push((self.now.after(self.latency), channel, request, what));
                 }
-                Effect::Start(job) => self.queue.push(*job),
+                Effect::Start(job) => self.queue.push(StoredJob::clone(&job)),
                 Effect::Withdraw(held) => self.queue.retain(|job| job.held() != held),
                 Effect::Event(event) => self.events.push(event),
                 Effect::Stopped => self.is_stopped = true,

@@ -230,7 +230,7 @@ fn runs_that_are_early_or_overlap_are_found() {
 #[test]
 fn bugs_that_are_planted_are_found() {
     fn third(event: &Event) -> bool {
-        matches!(event.kind, EventKind::RunStarted { run, .. } | EventKind::RunFinished { run, .. }
+        matches!(&event.kind, EventKind::RunStarted { run, .. } | EventKind::RunFinished { run, .. }
             if run.number == 3)
     }
     fn start(event: &Event) -> bool {
