@@ -8,6 +8,7 @@
 //! | [`settings`] | those who change schedules without a build |
 //! | [`production`], [`process`], [`kubernetes`], [`observe`], [`incidents`] | those who run a program |
 //! | [`durable`], [`durable_details`] | those whose jobs have to survive a restart, or are shared by processes |
+//! | [`outbox`] | those whose jobs belong to a transaction of their own |
 //! | [`cluster`] | those who run several processes on a store |
 //! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
 //! | [`upgrades`], [`stability`] | those who deploy and update: what may change, and where it runs |
@@ -33,7 +34,7 @@ macro_rules! in_repository {
 /// [server]: crate::guide::production#beside-a-server
 /// [settings]: crate::guide::settings
 /// [testing]: ../../testing/index.html
-/// [transactional]: crate::guide::durable#transactional-enqueue
+/// [transactional]: crate::guide::outbox
 #[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/tutorial.md"))]
 pub mod tutorial {}
 
@@ -57,7 +58,7 @@ pub mod from_celery {}
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [production]: crate::guide::observe#events
 /// [testing]: ../../testing/index.html#durable-tasks
-/// [transactional]: crate::guide::durable#transactional-enqueue
+/// [transactional]: crate::guide::outbox
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
 pub mod from_sidekiq {}
 
@@ -150,11 +151,11 @@ pub mod how_it_works {}
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [details]: crate::guide::durable_details
 /// [job]: macro@crate::job
+/// [outbox]: crate::guide::outbox
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [upgrades]: crate::guide::upgrades
 #[doc = in_repository!("rules", "docs/durable-rules.md")]
 #[doc = in_repository!("settings", "docs/reference/settings.md")]
-#[doc = in_repository!("sql", "docs/reference/sql.md")]
 // Its programs need a store.
 #[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/durable.md"))]
 pub mod durable {}
@@ -166,8 +167,20 @@ pub mod durable {}
 #[doc = include_str!("../docs/reference/durable.md")]
 pub mod durable_details {}
 
+/// [key]: crate::guide::durable#jobs
+/// [settings]: crate::guide::settings
+#[doc = in_repository!("example", "examples/outbox_axum.rs")]
+#[doc = in_repository!("sql", "docs/reference/sql.md")]
+// Its programs need both stores.
+#[cfg_attr(
+    all(feature = "postgres", feature = "sqlite-system"),
+    doc = include_str!("../docs/outbox.md")
+)]
+pub mod outbox {}
+
 /// [durable]: crate::guide::durable
 #[doc = in_repository!("performance", "docs/performance.md")]
+#[doc = in_repository!("sql", "docs/reference/sql.md")]
 #[doc = include_str!("../docs/cluster.md")]
 pub mod cluster {}
 

@@ -6,21 +6,21 @@
 
 use chrono::{DateTime, Utc};
 
+pub use crate::durable::{EnqueueIn, EnqueueInAsync};
 pub use scheduler_store::{
-    DEFAULT_QUEUE, Definition, Depth, EnqueueIn, Enqueued, Fence, JobFilter, JobId, JobState,
-    Model, Next, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule, SessionId, SessionInfo,
-    Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule, TickJob, Timing, Uuid,
+    DEFAULT_QUEUE, Definition, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,
+    Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule,
+    SessionId, SessionInfo, Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
+    TickJob, Timing, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
-pub use scheduler_postgres::{ConnectError, InTransaction, Postgres, Wakeup, postgres};
+pub use scheduler_postgres::{ConnectError, Postgres, Wakeup, postgres, tokio_postgres};
 // The feature `sqlite` is this one and a SQLite built from source.
 #[cfg(feature = "sqlite-system")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
-pub use scheduler_sqlite::{
-    InTransaction as InSqliteTransaction, OpenError, Sqlite, Synchronous, rusqlite,
-};
+pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, rusqlite};
 
 /// An instant of a store's clock.
 ///

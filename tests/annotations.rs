@@ -30,6 +30,8 @@ mod job_identity;
 mod listening;
 #[path = "fixtures/logger.rs"]
 mod logger;
+#[cfg(feature = "sqlite")]
+mod outbox;
 mod own_process;
 mod panics;
 mod simulated_cluster;

@@ -4,13 +4,14 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
-    self, EnqueueIn, Enqueued, JobFilter, JobState, Model, StoreError, StoreTime, Timing,
+    self, EnqueueIn, Enqueued, JobFilter, JobState, Model, NewJob, Store, StoreError, StoreTime,
+    Timing,
 };
 use scheduler::{
     Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Pause, Priority, Schedule, Scheduler,
@@ -131,7 +132,7 @@ fn a_job_is_stored_as_code_annotation_and_settings_say() -> Checked {
     let (_scheduler, jobs, _) = started(&[("tasks.send-invoice.queue", "post")])?;
     let job = send_invoice::job(17);
     let id = job.id();
-    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted);
+    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted(id));
     let stored = jobs.get(id)?.expect("it was accepted");
     assert_eq!((&*stored.task, &*stored.queue), ("send-invoice", "post"));
     assert_eq!((stored.priority, stored.max_attempts), (Priority::Low, 5));
@@ -170,8 +171,8 @@ fn a_job_is_accepted_once_and_a_key_keeps_others_out() -> Checked {
     let (_scheduler, jobs, _) = started(&[])?;
     let first = send_invoice::job(1).key("inv-1");
     let id = first.id();
-    assert_eq!(jobs.enqueue(first.clone())?, Enqueued::Accepted);
-    assert_eq!(jobs.enqueue(first)?, Enqueued::Accepted);
+    assert_eq!(jobs.enqueue(first.clone())?, Enqueued::Accepted(id));
+    assert_eq!(jobs.enqueue(first)?, Enqueued::Accepted(id));
     assert_eq!(jobs.enqueue(send_invoice::job(2).key("inv-1"))?, Enqueued::Kept(id));
     let replaces = send_invoice::job(3).replace().key("inv-1");
     assert_eq!(jobs.enqueue(replaces)?, Enqueued::Replaced(id));
@@ -189,7 +190,7 @@ fn a_job_is_due_when_the_code_says() -> Checked {
     let at: DateTime<Utc> = "2099-01-01T00:00:00Z".parse()?;
     let (one, other) = (sweep::job().at(at), sweep::job().after(Duration::from_secs(3_600)));
     let ids = [one.id(), other.id()];
-    assert_eq!(jobs.enqueue_all(vec![one, other])?, [Enqueued::Accepted; 2]);
+    assert_eq!(jobs.enqueue_all(vec![one, other])?, ids.map(Enqueued::Accepted));
     assert_eq!(store::utc(jobs.get(ids[0])?.expect("it is there").run_at), at);
     let later = jobs.get(ids[1])?.expect("it is there");
     assert_eq!(later.run_at.since(later.created_at), Duration::from_secs(3_600));
@@ -286,15 +287,15 @@ fn a_stopped_scheduler_still_enqueues() -> Checked {
 }
 
 /// A transaction of the caller, which is rolled back unless it is committed.
-struct Transaction(Vec<scheduler_store::NewJob>, bool);
+struct Transaction(Vec<NewJob>, bool);
 
 impl EnqueueIn for Transaction {
-    fn enqueue(&mut self, jobs: &[scheduler_store::NewJob]) -> Result<Vec<Enqueued>, StoreError> {
+    fn enqueue(&mut self, _: &dyn Store, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
         if self.1 {
             return Err(StoreError::Unavailable("the connection is closed".to_owned()));
         }
         self.0.extend(jobs.iter().cloned());
-        Ok(vec![Enqueued::Accepted; jobs.len()])
+        Ok(jobs.iter().map(|job| Enqueued::Accepted(job.id)).collect())
     }
 }
 
@@ -302,7 +303,9 @@ impl EnqueueIn for Transaction {
 fn a_job_is_enqueued_in_a_transaction_of_the_caller() -> Checked {
     let (_scheduler, jobs, _) = started(&[])?;
     let mut transaction = Transaction(Vec::new(), false);
-    assert_eq!(jobs.enqueue_in(&mut transaction, sweep::job())?, Enqueued::Accepted);
+    let job = sweep::job();
+    let id = job.id();
+    assert_eq!(jobs.enqueue_in(&mut transaction, job)?, Enqueued::Accepted(id));
     assert_eq!(transaction.0[0].task, "sweep");
     transaction.1 = true;
     let job = sweep::job();
@@ -313,30 +316,55 @@ fn a_job_is_enqueued_in_a_transaction_of_the_caller() -> Checked {
     Ok(())
 }
 
-#[test]
-fn async_code_enqueues_on_another_thread() -> Checked {
-    struct Wake(AtomicBool);
-    impl std::task::Wake for Wake {
+/// Waits for a future on this thread, with no runtime.
+fn wait_for<R>(future: impl Future<Output = R>) -> R {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
-            self.0.store(true, SeqCst);
+            self.0.unpark();
         }
     }
-    let (_scheduler, jobs, _) = started(&[])?;
-    let wake = Arc::new(Wake(AtomicBool::new(true)));
-    let (waker, mut future) =
-        (Arc::clone(&wake).into(), Box::pin(jobs.enqueue_async(sweep::job())));
-    let answer = loop {
-        if wake.0.swap(false, SeqCst)
-            && let std::task::Poll::Ready(answer) =
-                future.as_mut().poll(&mut std::task::Context::from_waker(&waker))
-        {
-            break answer;
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut future = std::pin::pin!(future);
+    loop {
+        let polled = future.as_mut().poll(&mut std::task::Context::from_waker(&waker));
+        match polled {
+            std::task::Poll::Ready(answer) => return answer,
+            std::task::Poll::Pending => std::thread::park(),
         }
-        std::thread::yield_now();
-    };
-    assert_eq!(answer?, Enqueued::Accepted);
-    assert_eq!(jobs.list(&JobFilter::default(), 10)?.len(), 1);
-    Ok(())
+    }
+}
+
+#[test]
+fn async_code_has_a_twin_of_each_call() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    wait_for(async {
+        let job = sweep::job();
+        let id = job.id();
+        assert_eq!(jobs.enqueue_async(job).await?, Enqueued::Accepted(id));
+        let answers = jobs.enqueue_all_async(vec![sweep::job(), send_invoice::job(1)]).await?;
+        assert_eq!(answers.len(), 2);
+        assert_eq!(jobs.enqueue_all_async(Vec::new()).await?, []);
+        let refused = jobs.enqueue_async(sweep::job().key("")).await.expect_err("no key is empty");
+        assert_eq!(refused.unsent().jobs.len(), 1);
+        let filter = JobFilter { task: Some("sweep".to_owned()), ..JobFilter::default() };
+        assert_eq!(jobs.list_async(&filter, 10).await?, jobs.list(&filter, 10)?);
+        let due = |depths: Vec<store::Depth>| depths.iter().map(|it| it.due).sum::<u64>();
+        assert_eq!((due(jobs.depths_async().await?), due(jobs.depths()?)), (3, 3));
+        assert_eq!(jobs.sessions_async().await?.len(), jobs.sessions()?.len());
+        jobs.cancel_async(id).await?;
+        assert_eq!(jobs.get_async(id).await?.expect("it is kept").state, JobState::Cancelled);
+        assert_eq!(jobs.wait_async(id, Duration::ZERO).await?.state, JobState::Cancelled);
+        assert!(jobs.cancel_async(id).await.expect_err("it has ended").state().is_some());
+        jobs.retry_async(id).await?;
+        assert_eq!(jobs.cancel_all_async(&filter).await?, 2);
+        assert_eq!(jobs.retry_all_async(&filter).await?, 2);
+        jobs.delete_async(id).await?;
+        assert_eq!(jobs.delete_all_async(&filter).await?, 1);
+        let gone = jobs.wait_async(id, Duration::ZERO).await.expect_err("it is deleted");
+        assert!(gone.is_not_found());
+        Ok(())
+    })
 }
 
 fn faults(error: &StartError) -> String {
@@ -544,7 +572,7 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
     ahead.store(5, SeqCst);
     let job = sweep::job();
     let id = job.id();
-    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted);
+    assert_eq!(jobs.enqueue(job)?, Enqueued::Accepted(id));
     ahead.store(10, SeqCst);
     jobs.cancel(id)?;
     ahead.store(15, SeqCst);

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use scheduler::store::{JobFilter, JobId, JobState};
+use scheduler::store::{JobFilter, JobId, JobState, Uuid};
 use scheduler::testing::*;
 use scheduler::{JobError, Jobs, Priority, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
@@ -253,4 +253,36 @@ fn very_many_missed_ticks_are_told_as_at_least_so_many() {
         "{warning}"
     );
     assert!(sim.snapshot("every-second").counters.skipped_at_least);
+}
+
+#[test]
+fn a_wait_ends_with_the_job_or_at_its_limit() {
+    let mut sim = Sim::at("2026-01-01T00:10:00Z").with_store().task(sweep);
+    let jobs = sim.jobs();
+    let (failing, late) = (sweep::job(), sweep::job().after(hours(2)));
+    let ids = [failing.id(), late.id()];
+    sim.fail_next("sweep", "no network");
+    jobs.enqueue_all(vec![failing, late]).expect("they are stored");
+    let ended = jobs.wait(ids[0], hours(1)).expect("an answer");
+    assert_eq!((ended.state, ended.attempt), (JobState::Done, 2));
+    let waited = sim.now().instant();
+    let since_end = waited - scheduler::store::utc(ended.finished_at.expect("it has ended"));
+    assert!(since_end.num_milliseconds() <= 1_000, "it asks each second at least: {since_end}");
+    let unfinished = jobs.wait(ids[1], minutes(1)).expect("an answer");
+    assert_eq!(unfinished.state, JobState::Ready);
+    assert_eq!((sim.now().instant() - waited).num_seconds(), 60);
+    let unknown = jobs.wait(sweep::job().id(), hours(1)).expect_err("there is none");
+    assert!(unknown.is_not_found());
+}
+
+#[test]
+fn a_job_with_an_identity_of_the_program_runs_once() {
+    let mut sim = Sim::at("2026-01-01T00:10:00Z").with_store().task(sweep);
+    let (jobs, id) = (sim.jobs(), Uuid::from_u128(17));
+    let once = || jobs.enqueue(sweep::job().with_id(id)).expect("it is stored").id().as_uuid();
+    assert_eq!((once(), once()), (id, id));
+    assert_eq!(sim.drain_jobs(hours(1)).len(), 1);
+    assert_eq!(once(), id, "it has ended, and is the same job");
+    assert_eq!(sim.drain_jobs(hours(1)), []);
+    assert_eq!(sim.outcomes("sweep").len(), 1);
 }

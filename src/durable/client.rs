@@ -2,7 +2,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
@@ -10,7 +9,7 @@ use scheduler_store::{
     Enqueue, Enqueued, NewJob, Refusal, Renew, SessionId, Store, StoreError, StoreTime, Uuid,
 };
 
-use crate::observe::catch;
+use super::helper::Helper;
 use crate::run::one_shot::OneShot;
 use crate::sync::Mutex;
 
@@ -30,14 +29,18 @@ struct Inner {
     /// The store's clock less the time since boot, in microseconds.
     ahead: AtomicI64,
     nudge: OnceLock<Nudge>,
+    /// Asks for async code.
+    helper: Helper,
+    is_inline: bool,
 }
 
 impl Client {
     /// A store whose clock is not known yet: it is taken for the wall clock.
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
         let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
         let ahead = AtomicI64::new(ahead_of(wall, clock.boot_time()));
-        Self(Arc::new(Inner { store, clock, ahead, nudge: OnceLock::new() }))
+        let (nudge, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
+        Self(Arc::new(Inner { store, clock, ahead, nudge, helper, is_inline: is_simulated }))
     }
 
     /// The store itself, for the node.
@@ -50,24 +53,39 @@ impl Client {
         ask(&*self.0.store)
     }
 
-    /// Calls the store on a thread of its own, so that a thread of a runtime does not wait. `None` if no thread can be
-    /// started, or the store panics.
+    /// As [`call_async_at`](Self::call_async_at), at once.
     pub(crate) async fn call_async<R: Send + 'static>(
         &self,
         ask: impl FnOnce(&Self) -> R + Send + 'static,
     ) -> Option<R> {
-        let (answer, client) = (OneShot::<Slot<R>>::new(), self.clone());
-        let given = answer.clone();
-        let thread = thread::Builder::new().name("scheduler-enqueue".to_owned());
-        let spawned = thread.spawn(move || {
-            let answer = catch(|| ask(&client)).ok();
-            given.set(Arc::new(Mutex::new(answer)));
-        });
-        if spawned.is_err() {
-            return None;
+        self.call_async_at(self.0.clock.now(), ask).await
+    }
+
+    /// Calls the store at an instant on the thread for async code, so that a thread of a runtime does not wait. `None` if that
+    /// thread cannot be started, or the store panics.
+    pub(super) async fn call_async_at<R: Send + 'static>(
+        &self,
+        at: Tick,
+        ask: impl FnOnce(&Self) -> R + Send + 'static,
+    ) -> Option<R> {
+        if self.0.is_inline {
+            return Some(ask(self));
         }
+        let (answer, client) = (OneShot::<Slot<R>>::new(), self.clone());
+        let mut unanswered = Unanswered(Some(answer.clone()));
+        self.0.helper.execute(at, move || unanswered.answer(ask(&client)));
         let slot = answer.await;
         slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns true in a simulation, in which no thread but its own asks.
+    pub(super) fn is_inline(&self) -> bool {
+        self.0.is_inline
+    }
+
+    /// The clock of this process, with which waits are counted.
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.0.clock
     }
 
     /// The store's clock now, as far as that is known.
@@ -137,6 +155,25 @@ impl Client {
 
 /// An answer, to be taken once.
 type Slot<R> = Arc<Mutex<Option<R>>>;
+
+/// Answers that there is no answer if it is dropped before there was one.
+struct Unanswered<R>(Option<OneShot<Slot<R>>>);
+
+impl<R> Unanswered<R> {
+    fn answer(&mut self, answer: R) {
+        if let Some(shot) = self.0.take() {
+            shot.set(Arc::new(Mutex::new(Some(answer))));
+        }
+    }
+}
+
+impl<R> Drop for Unanswered<R> {
+    fn drop(&mut self) {
+        if let Some(shot) = self.0.take() {
+            shot.set(Arc::new(Mutex::new(None)));
+        }
+    }
+}
 
 fn ahead_of(store: StoreTime, at: Tick) -> i64 {
     store.as_micros().saturating_sub(micros(at))

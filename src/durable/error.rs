@@ -104,6 +104,10 @@ impl JobsError {
         Self(Kind::Refused(reason))
     }
 
+    pub(super) fn not_found() -> Self {
+        Self(Kind::NotFound)
+    }
+
     pub(crate) fn no_store() -> Self {
         let why = "the scheduler has no store\n\
                    help: give it one: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";

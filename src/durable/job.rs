@@ -96,6 +96,19 @@ impl Job {
         self.new.id
     }
 
+    /// Gives it an identity of yours, in place of the new one that it has from the start: such as the key of the request that
+    /// makes it. A store accepts one job of an identity, also after that has ended, for as long as it
+    /// [keeps](crate::NodeOptions::keep_done) it.
+    ///
+    /// A UUID of version 7 is found fastest, since it says when it was made.
+    #[doc(alias = "idempotency_key")]
+    #[doc(alias = "unique_for")]
+    pub fn with_id(mut self, id: impl Into<JobId>) -> Self {
+        self.new.id = id.into();
+        self.sent = Sent(Arc::new(AtomicBool::new(true)));
+        self
+    }
+
     /// The name of the task that runs it.
     #[must_use]
     pub fn task_name(&self) -> &str {

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use scheduler_core::time::EventCount;
+use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, Depth, EnqueueIn, Enqueued, JobAction, JobFilter, JobId, NewJob,
-    SessionInfo, StoreError, StoredJob,
+    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, SessionInfo,
+    StoreError, StoredJob, Uuid,
 };
 
 use super::client::Client;
@@ -24,7 +27,8 @@ use crate::run::task::TaskSpec;
 /// [`Scheduler::jobs`](crate::Scheduler::jobs) returns it, and a task or a job takes it as `Jobs` or `&Jobs`. Clones are the
 /// same. It works until the program ends, also when the scheduler has stopped.
 ///
-/// All but [`enqueue_async`](Self::enqueue_async) call the store on the calling thread, and return when it has answered.
+/// A call asks the store on the calling thread, and returns when it has answered. Each has a twin for async code, such as
+/// [`get_async`](Self::get_async).
 ///
 /// ```rust,standalone_crate
 /// use scheduler::store::Model;
@@ -119,37 +123,6 @@ impl Jobs {
         self.accepted(jobs, self.inner.client.enqueue(new))
     }
 
-    /// As [`enqueue`](Self::enqueue), on a thread of its own: for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`enqueue`](Self::enqueue).
-    pub async fn enqueue_async(&self, job: Job) -> Result<Enqueued, EnqueueError> {
-        let (jobs, new) = self.checked(vec![job])?;
-        let answer = self.inner.client.call_async(move |client| client.enqueue(new)).await;
-        let no_answer = || StoreError::Unavailable("no thread could ask it".to_owned());
-        let answers = self.accepted(jobs, answer.unwrap_or_else(|| Err(no_answer())))?;
-        Ok(sole(&answers))
-    }
-
-    /// Enqueues a job in a transaction of yours: it is there if and when that is committed. A process that waits finds it
-    /// when it next asks the store.
-    ///
-    /// # Errors
-    ///
-    /// As [`enqueue`](Self::enqueue). The transaction should then be rolled back.
-    pub fn enqueue_in(
-        &self,
-        transaction: &mut impl EnqueueIn,
-        job: Job,
-    ) -> Result<Enqueued, EnqueueError> {
-        let (jobs, new) = self.checked(vec![job])?;
-        match transaction.enqueue(&new) {
-            Ok(answers) => Ok(sole(&answers)),
-            Err(error) => Err(EnqueueError::of(jobs, &error)),
-        }
-    }
-
     /// A job by its identity. One that has ended is there until its retention is over.
     ///
     /// # Errors
@@ -157,6 +130,39 @@ impl Jobs {
     /// The store did not answer.
     pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, JobsError> {
         Ok(self.inner.client.call(|store| store.job(id))?)
+    }
+
+    /// Waits until a job has ended, in whichever process it runs, or the limit is over. Returns the job as it is then: its state
+    /// says whether it has ended.
+    ///
+    /// It asks the store after 10 ms, and then after growing waits of a second at most. A store that is away is asked again.
+    ///
+    /// ```no_run
+    /// use scheduler::{Job, Jobs};
+    /// use std::time::Duration;
+    ///
+    /// fn export(jobs: &Jobs, job: Job) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let id = jobs.enqueue(job)?.id();
+    ///     let job = jobs.wait(id, Duration::from_secs(30))?;
+    ///     println!("it is {}", job.state.word());
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such job; or the store did not answer when the limit was over.
+    pub fn wait(&self, id: JobId, limit: Duration) -> Result<StoredJob, JobsError> {
+        let client = &self.inner.client;
+        let (gate, mut asking) = (Arc::new(EventCount::new()), Asking::new(client, limit));
+        loop {
+            while client.clock().now() < asking.at() {
+                client.clock().wait(&gate, gate.epoch(), Some(asking.at()));
+            }
+            if let Some(end) = asking.end(self.get(id)) {
+                return end;
+            }
+        }
     }
 
     /// Jobs by identity, at most so many. The next page is that [after](JobFilter::after) the last one.
@@ -292,7 +298,10 @@ impl Jobs {
     }
 
     /// The jobs, and what is sent of them.
-    fn checked(&self, mut jobs: Vec<Job>) -> Result<(Vec<Job>, Vec<NewJob>), EnqueueError> {
+    pub(super) fn checked(
+        &self,
+        mut jobs: Vec<Job>,
+    ) -> Result<(Vec<Job>, Vec<NewJob>), EnqueueError> {
         jobs.iter_mut().for_each(|job| self.complete(job));
         let new = |job: &Job| job.to_new().map_err(|why| format!("`{}`: {why}", job.task_name()));
         let new: Result<Vec<NewJob>, String> = jobs.iter().map(new).collect();
@@ -302,7 +311,7 @@ impl Jobs {
         }
     }
 
-    fn accepted(
+    pub(super) fn accepted(
         &self,
         jobs: Vec<Job>,
         answer: Result<Vec<Enqueued>, StoreError>,
@@ -317,9 +326,45 @@ impl Jobs {
     }
 }
 
+/// When a store is asked for a job that somebody waits for.
+pub(super) struct Asking<'a> {
+    clock: &'a dyn Clock,
+    at: Tick,
+    pause: Duration,
+    until: Tick,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(client: &'a Client, limit: Duration) -> Self {
+        let (clock, pause) = (client.clock(), Duration::from_millis(10));
+        let now = clock.now();
+        Self { clock, at: now, pause, until: now + limit }
+    }
+
+    /// The next time.
+    pub(super) fn at(&self) -> Tick {
+        self.at
+    }
+
+    /// The end of the wait after an answer; none if the store is to be asked again.
+    pub(super) fn end(
+        &mut self,
+        answer: Result<Option<StoredJob>, JobsError>,
+    ) -> Option<Result<StoredJob, JobsError>> {
+        let is_over = self.clock.now() >= self.until;
+        self.at = (self.clock.now() + self.pause).min(self.until);
+        self.pause = (self.pause * 2).min(Duration::from_secs(1));
+        match answer {
+            Ok(Some(job)) => (is_over || !job.state.is_unfinished()).then_some(Ok(job)),
+            Ok(None) => Some(Err(JobsError::not_found())),
+            Err(error) => (is_over || !error.is_unavailable()).then_some(Err(error)),
+        }
+    }
+}
+
 /// The only answer. A store gives one for each job.
-fn sole(answers: &[Enqueued]) -> Enqueued {
-    answers.first().copied().unwrap_or(Enqueued::Accepted)
+pub(super) fn sole(answers: &[Enqueued]) -> Enqueued {
+    answers.first().copied().unwrap_or(Enqueued::Accepted(JobId::from_uuid(Uuid::nil())))
 }
 
 impl Extract for Jobs {

@@ -8,8 +8,8 @@
 //! | files | what |
 //! |---|---|
 //! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
-//! | `client` | the one way to the store, with an estimate of its clock |
-//! | `jobs`, `schedules`, `error` | the handle: enqueue, ask, control |
+//! | `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
+//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
 //! | `parts` | the parts of a node |
 //!
@@ -22,12 +22,15 @@
 
 mod client;
 mod error;
+mod helper;
 mod identities;
 mod job;
 mod jobs;
+mod jobs_async;
 mod node;
 mod node_options;
 mod options;
+mod outbox;
 mod parts;
 mod payload;
 mod rule;
@@ -46,6 +49,7 @@ pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use node::{Node, NodeSetup, Simulated};
 pub use node_options::NodeOptions;
+pub use outbox::{EnqueueIn, EnqueueInAsync};
 pub(crate) use parts::{DurableSchedule, JobTask, NodeParts};
 pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};

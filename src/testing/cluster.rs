@@ -85,7 +85,7 @@ impl Sim {
         let world = World::new(start.instant());
         let store = world.new_store();
         let clock: Arc<dyn Clock> = Arc::<World>::clone(&world);
-        let jobs = Jobs::new(Client::new(Arc::new(store.connect()), clock));
+        let jobs = Jobs::new(Client::new(Arc::new(store.connect()), clock, true));
         let (program, former) = (Box::new(program), Vec::new());
         let mut cluster =
             Cluster { program, start, world, store, jobs, processes: Vec::new(), former };

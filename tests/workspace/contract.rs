@@ -48,8 +48,9 @@ fn test_names(text: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     text.lines().filter_map(move |line| {
         let line = line.trim_start();
-        is_test |= line == "#[test]";
-        let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
+        is_test |= line == "#[test]" || line == "#[tokio::test]";
+        let function = line.strip_prefix("async ").unwrap_or(line);
+        let name = function.strip_prefix("fn ")?.split(['(', '<']).next()?;
         std::mem::take(&mut is_test).then_some(name)
     })
 }

@@ -206,12 +206,12 @@ impl Batch {
             (&At(not_after), Type::TIMESTAMPTZ),
             (&nudge, Type::BOOL),
         ];
-        for row in client.rows(sql, &params)? {
+        for (row, id) in client.rows(sql, &params)?.iter().zip(&self.ids) {
             let other: Option<Uuid> = row.try_get(1)?;
             answers.push(match (row.try_get(0)?, other.map(JobId::from_uuid)) {
                 ("kept", Some(other)) => Enqueued::Kept(other),
                 ("replaced", Some(other)) => Enqueued::Replaced(other),
-                _ => Enqueued::Accepted,
+                _ => Enqueued::Accepted(JobId::from_uuid(*id)),
             });
         }
         Ok(())

@@ -60,4 +60,4 @@ pub use error::ConnectError;
 pub use options::Wakeup;
 pub use postgres;
 pub use store::Postgres;
-pub use transaction::InTransaction;
+pub use tokio_postgres;

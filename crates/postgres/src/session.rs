@@ -257,10 +257,3 @@ impl Run for Tx<'_> {
         self.query_typed(sql, params)
     }
 }
-
-/// A transaction of the caller.
-impl Run for postgres::Transaction<'_> {
-    fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        self.query_typed(sql, params)
-    }
-}

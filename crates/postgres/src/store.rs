@@ -5,13 +5,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use postgres::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, Open, Opened, Poll,
-    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo,
-    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros, reap_wait,
-    storable,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, NewJob, Open, Opened,
+    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId,
+    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros,
+    reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -28,7 +27,6 @@ use crate::schedule;
 use crate::schedules::change_locked;
 use crate::session::{Run, Session};
 use crate::sql::Schema;
-use crate::transaction::InTransaction;
 use crate::value::{At, Params, count};
 use crate::watch::Listener;
 
@@ -69,13 +67,8 @@ impl Postgres {
         self.shared.options.schema.name()
     }
 
-    /// A transaction of the caller, in which jobs can be enqueued: they exist if and when it is committed.
-    pub fn in_transaction<'a, 't>(
-        &self,
-        transaction: &'a mut Transaction<'t>,
-    ) -> InTransaction<'a, 't> {
-        let nudge = self.shared.options.wakeup == Wakeup::Notify;
-        InTransaction::new(transaction, self.sql(ENQUEUE), nudge)
+    pub(crate) fn is_notifying(&self) -> bool {
+        self.shared.options.wakeup == Wakeup::Notify
     }
 
     pub(crate) fn new(options: Options) -> Self {
@@ -104,7 +97,7 @@ impl Postgres {
         }
     }
 
-    fn sql(&self, template: &str) -> String {
+    pub(crate) fn sql(&self, template: &str) -> String {
         self.shared.options.schema.sql(template)
     }
 
@@ -419,7 +412,7 @@ impl Store for Postgres {
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
         let sql = self.sql(ENQUEUE);
-        let nudge = self.shared.options.wakeup == Wakeup::Notify;
+        let nudge = self.is_notifying();
         let mut batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
         let mut is_first = true;
@@ -440,6 +433,12 @@ impl Store for Postgres {
             }
             Ok(answers)
         })
+    }
+
+    fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
+        let nudge = self.is_notifying();
+        let sql = format!("select id, outcome from {{s}}.enqueue_json($1, nudge => {nudge})");
+        Ok((self.sql(&sql), statement_json(jobs)?))
     }
 
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {

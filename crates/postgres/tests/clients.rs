@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use scheduler_postgres::{InTransaction, Wakeup};
-use scheduler_store::{EnqueueIn, Enqueued, JobFilter, JobState, NewJob, Priority, Store, When};
+use scheduler_postgres::Wakeup;
+use scheduler_postgres::postgres::{Client, Row};
+use scheduler_store::{
+    End, Enqueue, Enqueued, Finish, Held, JobFilter, JobState, Key, KeyUntil, NewJob, OnConflict,
+    OnLost, Payload, Priority, Store, StoreTime, When,
+};
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
 
@@ -72,11 +76,13 @@ fn an_asynchronous_client_enqueues_and_the_store_is_called_inside_its_runtime() 
         transaction.rollback().await.expect("it is undone");
         let transaction = client.transaction().await.expect("a transaction");
         transaction.execute(&enqueue_sql, &[]).await.expect("it is enqueued");
+        let answers = store.enqueue_in_async(&transaction, &[NewJob::new(id(4), "send")]).await;
+        assert_eq!(answers, Ok(vec![Enqueued::Accepted(id(4))]));
         // On a thread of a runtime, where the library `postgres` itself panics.
         assert!(store.jobs(&JobFilter::default(), 10).expect("jobs").is_empty());
         transaction.commit().await.expect("it is there");
-        assert_eq!(store.jobs(&JobFilter::default(), 10).expect("jobs").len(), 1);
-        assert_eq!(enqueue(&store, vec![NewJob::new(id(5), "send")]), [Enqueued::Accepted]);
+        assert_eq!(store.jobs(&JobFilter::default(), 10).expect("jobs").len(), 2);
+        assert_eq!(enqueue(&store, vec![NewJob::new(id(5), "send")]), [Enqueued::Accepted(id(5))]);
         drop(client);
         connection.await.expect("no panic").expect("no error");
     });
@@ -90,10 +96,11 @@ fn a_transaction_of_the_caller_decides_whether_there_is_a_job() {
     let mut client = client(server);
     for (number, is_committed) in [(1, false), (2, true)] {
         let mut transaction = client.transaction().expect("a transaction");
-        let mut inside: InTransaction<'_, '_> = store.in_transaction(&mut transaction);
         let twice = [NewJob::new(id(number), "a"), NewJob::new(id(number), "a")];
-        assert_eq!(inside.enqueue(&twice), Ok(vec![Enqueued::Accepted; 2]));
-        assert!(inside.enqueue(&[NewJob::new(id(9), "a\0")]).is_err(), "refused before it is sent");
+        let accepted = Ok(vec![Enqueued::Accepted(id(number)); 2]);
+        assert_eq!(store.enqueue_in(&mut transaction, &twice), accepted);
+        let refused = store.enqueue_in(&mut transaction, &[NewJob::new(id(9), "a\0")]);
+        assert!(refused.is_err(), "refused before it is sent");
         assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs, []);
         match is_committed {
             true => transaction.commit().expect("a commit"),
@@ -102,6 +109,85 @@ fn a_transaction_of_the_caller_decides_whether_there_is_a_job() {
         let polled = store.poll(&poll_of(me, "a", 10)).expect("a poll");
         assert_eq!(polled.jobs.len(), usize::from(is_committed));
     }
+}
+
+/// Executes the statement as any client would, and returns what it answers.
+fn execute(client: &mut Client, (sql, json): &(String, String)) -> Vec<Enqueued> {
+    let rows = client.query(sql, &[json]).expect("it is executed");
+    let answer = |row: &Row| Enqueued::from_row(row.get("id"), row.get("outcome"));
+    rows.iter().map(|row| answer(row).expect("a row of the statement")).collect()
+}
+
+#[test]
+fn the_statement_stores_what_the_store_itself_does() {
+    let Some(server) = server() else { return };
+    let (own, other) = (builder(server).connect(), builder(server).connect());
+    let (own, other) = (own.expect("a store"), other.expect("a store"));
+    let bytes = br#"{"text":"it's \"\u0000\"","big":18446744073709551615}"#.to_vec();
+    let (until, on_conflict) = (KeyUntil::Start, OnConflict::Keep);
+    let new = [
+        NewJob::new(id(1), "plain"),
+        NewJob {
+            payload: Payload { version: 3, bytes },
+            queue: "mail".to_owned(),
+            priority: Priority::Urgent,
+            when: When::At(StoreTime::from_micros(-1_700_000_000_123_456)),
+            key: Some(Key { text: "k".to_owned(), until, on_conflict }),
+            max_attempts: u32::MAX,
+            on_lost: OnLost::Abandon,
+            ..NewJob::new(id(2), "full")
+        },
+        NewJob { when: When::After(Duration::MAX), ..NewJob::new(id(3), "late") },
+        NewJob { when: When::At(StoreTime::MAX), ..NewJob::new(id(4), "last") },
+    ];
+    let accepted = [1, 2, 3, 4].map(|number| Enqueued::Accepted(id(number)));
+    own.enqueue(&Enqueue { jobs: new.to_vec(), not_after: StoreTime::MAX }).expect("an answer");
+    assert_eq!(
+        execute(&mut client(server), &other.statement(&new).expect("a statement")),
+        accepted
+    );
+    let stored = |store: &dyn Store| store.jobs(&JobFilter::default(), 10).expect("jobs");
+    let (mut by_store, by_statement) = (stored(&own), stored(&other));
+    for (job, other) in by_store.iter_mut().zip(&by_statement) {
+        if job.run_at == job.created_at {
+            job.run_at = other.run_at;
+        }
+        job.created_at = other.created_at;
+    }
+    assert_eq!(by_statement, by_store);
+    assert_eq!(execute(&mut client(server), &other.statement(&[]).expect("a statement")), []);
+}
+
+#[test]
+fn r3_the_statement_knows_identities_and_keys() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let mut client = client(server);
+    let keyed = |number, on_conflict| {
+        let key = Some(Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict });
+        NewJob { key, ..NewJob::new(id(number), "a") }
+    };
+    let new = [
+        keyed(1, OnConflict::Keep),
+        keyed(2, OnConflict::Keep),
+        keyed(3, OnConflict::Replace),
+        keyed(1, OnConflict::Keep),
+        NewJob::new(id(4), "a"),
+    ];
+    let statement = store.statement(&new).expect("a statement");
+    let (accepted, kept) = (Enqueued::Accepted(id(1)), Enqueued::Kept(id(1)));
+    let replaced = Enqueued::Replaced(id(1));
+    let expected = [accepted, kept, replaced, accepted, Enqueued::Accepted(id(4))];
+    assert_eq!(execute(&mut client, &statement), expected);
+    assert_eq!(store.jobs(&JobFilter::default(), 10).expect("jobs").len(), 2);
+    let me = open(&store, 1);
+    let job = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0);
+    let held = Held { job: job.id, fence: job.fence };
+    store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
+    let resent = NewJob { is_resent: true, ..NewJob::new(job.id, "a") };
+    let statement = store.statement(&[resent]).expect("a statement");
+    assert_eq!(execute(&mut client, &statement), [Enqueued::Accepted(job.id)]);
+    assert_eq!(store.job(job.id).expect("an answer").expect("a job").state, JobState::Done);
 }
 
 #[test]
@@ -118,7 +204,7 @@ fn a_notification_comes_with_the_commit_and_only_if_something_is_due() {
     assert_eq!(watch.wait(QUIET), Ok(false), "nothing is due");
     let mut client = client(server);
     let mut transaction = client.transaction().expect("a transaction");
-    store.in_transaction(&mut transaction).enqueue(&[NewJob::new(id(3), "a")]).expect("accepted");
+    store.enqueue_in(&mut transaction, &[NewJob::new(id(3), "a")]).expect("accepted");
     assert_eq!(watch.wait(QUIET), Ok(false), "nothing is committed");
     transaction.commit().expect("a commit");
     assert_eq!(watch.wait(WAIT), Ok(true));

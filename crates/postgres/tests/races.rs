@@ -351,7 +351,7 @@ fn the_same_job_sent_twice_at_once_is_accepted_once() {
     let mut race = race(server);
     race.begin("select {s}.enqueue('a', id => '00000000-0000-0000-0000-000000000001')");
     let answers = race.against(|store| enqueue(&store, vec![NewJob::new(id(1), "a")]));
-    assert_eq!(answers, [scheduler_store::Enqueued::Accepted]);
+    assert_eq!(answers, [scheduler_store::Enqueued::Accepted(id(1))]);
     let jobs = race.store.jobs(&scheduler_store::JobFilter::default(), 10).expect("jobs");
     assert_eq!(jobs.len(), 1);
 }

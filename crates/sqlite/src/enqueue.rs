@@ -18,12 +18,12 @@ impl Tx<'_> {
             When::At(at) => at,
         };
         if new.is_resent && self.find_done(new.id)?.is_some() {
-            return Ok(Enqueued::Accepted);
+            return Ok(Enqueued::Accepted(new.id));
         }
         if let Some(key) = &new.key {
             // The identity comes before the key (R3).
             if self.has(new.id)? {
-                return Ok(Enqueued::Accepted);
+                return Ok(Enqueued::Accepted(new.id));
             }
             if let Some(other) = self.with_key(&new.task, &key.text)? {
                 let is_replaced = key.on_conflict == OnConflict::Replace
@@ -46,6 +46,6 @@ impl Tx<'_> {
             }
         }
         self.insert(&self.row_of(new, run_at))?;
-        Ok(Enqueued::Accepted)
+        Ok(Enqueued::Accepted(new.id))
     }
 }

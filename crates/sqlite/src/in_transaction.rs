@@ -1,59 +1,27 @@
 //! Jobs that are enqueued in a transaction of the program.
 
-use std::fmt;
-use std::sync::Arc;
+use rusqlite::Transaction;
+use scheduler_store::{Enqueued, NewJob, Refusal, StoreError};
 
-use rusqlite::{Connection, Transaction};
-use scheduler_store::{EnqueueIn, Enqueued, NewJob, Refusal, StoreError};
-
-use crate::clock::{Clock, SystemClock};
 use crate::error::{is_busy, unavailable};
-use crate::tables::Tables;
+use crate::schema::{self, MIGRATIONS};
+use crate::store::Sqlite;
 use crate::tx::Tx;
 
-/// A transaction of the program on the file of a store: jobs that are enqueued in it exist if and when it is committed.
-///
-/// Of a transaction that began as [`Deferred`](rusqlite::TransactionBehavior::Deferred) and has read, SQLite may refuse the
-/// first write while another connection writes; begin it as `Immediate`.
-pub struct InTransaction<'a> {
-    db: &'a Connection,
-    tables: Tables,
-    clock: Arc<dyn Clock>,
-}
-
-impl fmt::Debug for InTransaction<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InTransaction").finish_non_exhaustive()
-    }
-}
-
-impl<'a> InTransaction<'a> {
-    /// A transaction on a file whose tables have the default prefix. [`Sqlite::in_transaction`](crate::Sqlite::in_transaction) knows others.
-    #[must_use]
-    pub fn new(transaction: &'a Transaction<'_>) -> Self {
-        Self::with(transaction, Tables::DEFAULT, Arc::new(SystemClock))
-    }
-
-    pub(crate) fn with(
-        transaction: &'a Transaction<'_>,
-        tables: Tables,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { db: transaction, tables, clock }
-    }
-
-    fn insert(&self, jobs: &[NewJob]) -> rusqlite::Result<Result<Vec<Enqueued>, Refusal>> {
-        let tx = Tx::new(self.db, &self.tables, self.clock.now(), "", self.clock.since_boot())?;
-        match tx.refusal() {
-            Some(refusal) => Ok(Err(refusal)),
-            None => tx.enqueue(jobs).map(Ok),
-        }
-    }
-}
-
-impl EnqueueIn for InTransaction<'_> {
-    /// All or none, whatever becomes of the transaction.
-    fn enqueue(&mut self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
+impl Sqlite {
+    /// Enqueues jobs, all or none, in a transaction of the program on the same file: they exist if and when it is committed.
+    ///
+    /// Of a transaction that began as [`Deferred`](rusqlite::TransactionBehavior::Deferred) and has read, SQLite may refuse the
+    /// first write while another connection writes; begin it as `Immediate`.
+    ///
+    /// # Errors
+    ///
+    /// SQLite has failed, or a text or payload cannot be stored. Nothing of the jobs is in the transaction then.
+    pub fn enqueue_in(
+        &self,
+        transaction: &Transaction<'_>,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Enqueued>, StoreError> {
         jobs.iter().try_for_each(NewJob::check)?;
         let failed = |error: rusqlite::Error| {
             match is_busy(&error) {
@@ -64,20 +32,85 @@ impl EnqueueIn for InTransaction<'_> {
             false => unavailable(&error),
         }
         };
-        self.db.execute_batch("SAVEPOINT scheduler_enqueue").map_err(failed)?;
-        match self.insert(jobs) {
+        transaction.execute_batch("SAVEPOINT scheduler_enqueue").map_err(failed)?;
+        match self.insert_in(transaction, jobs) {
             Ok(answers) => {
-                self.db.execute_batch("RELEASE scheduler_enqueue").map_err(failed)?;
+                transaction.execute_batch("RELEASE scheduler_enqueue").map_err(failed)?;
                 Ok(answers?)
             }
             Err(error) => {
                 // After a full disk SQLite may have rolled all of it back already: then there is nothing to undo.
-                if !self.db.is_autocommit() {
+                if !transaction.is_autocommit() {
                     let undo = "ROLLBACK TO scheduler_enqueue; RELEASE scheduler_enqueue";
-                    self.db.execute_batch(undo).map_err(failed)?;
+                    transaction.execute_batch(undo).map_err(failed)?;
                 }
                 Err(failed(error))
             }
         }
     }
+
+    fn insert_in(
+        &self,
+        transaction: &Transaction<'_>,
+        jobs: &[NewJob],
+    ) -> rusqlite::Result<Result<Vec<Enqueued>, Refusal>> {
+        let (tables, clock) = (self.tables(), self.clock());
+        let tx = Tx::new(transaction, tables, clock.now(), "", clock.since_boot())?;
+        match tx.refusal() {
+            Some(refusal) => Ok(Err(refusal)),
+            None => tx.enqueue(jobs).map(Ok),
+        }
+    }
+
+    /// The statement for clients other than `rusqlite`, which enqueues the jobs of a JSON array. It returns a row for each job
+    /// that it has written.
+    pub(crate) fn enqueue_sql(&self) -> String {
+        let own = schema::own_version(MIGRATIONS);
+        self.tables().sql(ENQUEUE).replace("OWN_VERSION", &own.to_string())
+    }
 }
+
+/// The identity of a job as text.
+macro_rules! uuid_text {
+    ($blob:literal) => {
+        concat!(
+            "lower(substr(hex(",
+            $blob,
+            "), 1, 8) || '-' || substr(hex(",
+            $blob,
+            "), 9, 4) || '-' || substr(hex(",
+            $blob,
+            "), 13, 4) || '-' || substr(hex(",
+            $blob,
+            "), 17, 4) || '-' || substr(hex(",
+            $blob,
+            "), 21))"
+        )
+    };
+}
+
+/// One statement that does the same as [`Tx::enqueue`]. Tables that this version does not understand have no identity for a new job, which is an
+/// error. A finished job is one whose identity stands among those of a row of `done`. INVARIANT: the encoding of these has identities as they are.
+const ENQUEUE: &str = concat!(
+    "WITH job AS (SELECT CASE WHEN (SELECT min_reader FROM scheduler_meta) <= OWN_VERSION THEN unhex(j.value ->> 'id', '-') END AS id, \
+       j.value AS it, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now FROM json_each(?1) AS j) \
+     INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, state, run_at, attempt, \
+       lost, undecoded, max_attempts, on_lost, fence, missed, is_exclusive, is_cancel_requested, created_at) \
+     SELECT id, it ->> 'task', it ->> 'version', CAST(coalesce(it ->> 'payload', '') AS BLOB), it ->> 'queue', it ->> 'priority', \
+       it ->> 'key', CASE WHEN it ->> 'until_start' THEN 'start' ELSE 'end' END, 'ready', \
+       coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), 0, 0, 0, it ->> 'max_attempts', \
+       CASE WHEN it ->> 'abandon' THEN 'abandon' ELSE 'rerun' END, 0, 0, 0, 0, now \
+     FROM job WHERE NOT EXISTS (SELECT 1 FROM scheduler_job AS old WHERE old.id = job.id) \
+       AND NOT (it ->> 'resent' AND EXISTS (SELECT 1 FROM scheduler_done \
+         WHERE least_id <= job.id AND greatest_id >= job.id AND instr(jobs, job.id) > 0)) \
+     ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
+       payload_version = excluded.payload_version, payload = excluded.payload, priority = excluded.priority, \
+       run_at = excluded.run_at, attempt = 0, undecoded = 0, error = NULL \
+     WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
+       WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
+     ON CONFLICT (id) DO NOTHING \
+     RETURNING ",
+    uuid_text!("id"),
+    " AS id, CASE WHEN EXISTS (SELECT 1 FROM json_each(?1) AS j WHERE unhex(j.value ->> 'id', '-') = scheduler_job.id) \
+       THEN 'accepted' ELSE 'replaced' END AS outcome"
+);

@@ -55,6 +55,5 @@ mod watch;
 
 pub use clock::Clock;
 pub use error::OpenError;
-pub use in_transaction::InTransaction;
 pub use rusqlite;
 pub use store::{Builder, Sqlite, Synchronous};

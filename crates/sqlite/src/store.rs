@@ -4,18 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::Transaction;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
     Finish, Finished, Fire, Fired, Held, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled,
     Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
-    StoreError, StoreTime, StoredJob, StoredSchedule, Watch,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Watch, statement_json,
 };
 
 use crate::clock::{Clock, SystemClock};
 use crate::connection::{Settings, Shared};
 use crate::error::{OpenError, check_version};
-use crate::in_transaction::InTransaction;
 use crate::schema::{self, MIGRATIONS};
 use crate::tables::Tables;
 use crate::volume;
@@ -46,9 +44,9 @@ pub enum Synchronous {
 /// # let folder = std::env::temp_dir().join(format!("scheduler-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
 /// let store = Sqlite::open(folder.join("jobs.db"))?;
-/// let job = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "send");
-/// let request = Enqueue { jobs: vec![job], not_after: StoreTime::MAX };
-/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
+/// let id = JobId::from_uuid(Uuid::from_u128(1));
+/// let request = Enqueue { jobs: vec![NewJob::new(id, "send")], not_after: StoreTime::MAX };
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted(id)]);
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -101,11 +99,12 @@ impl Sqlite {
         schema::printed(&Tables::DEFAULT, MIGRATIONS, i64::from(from))
     }
 
-    /// A transaction of the program on the same file, in which jobs can be enqueued.
-    #[must_use]
-    pub fn in_transaction<'a>(&self, transaction: &'a Transaction<'_>) -> InTransaction<'a> {
-        let settings = &self.shared.settings;
-        InTransaction::with(transaction, settings.tables.clone(), Arc::clone(&settings.clock))
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.shared.settings.tables
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.shared.settings.clock
     }
 }
 
@@ -229,6 +228,10 @@ impl Store for Sqlite {
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(NewJob::check)?;
         self.shared.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))
+    }
+
+    fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
+        Ok((self.enqueue_sql(), statement_json(jobs)?))
     }
 
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {

@@ -169,7 +169,7 @@ fn fill(store: &Sqlite, make_room: impl FnOnce()) {
     };
     let refused = (0..10_000).find_map(|number| match store.enqueue(&job(number)) {
         Ok(answers) => {
-            assert_eq!(answers, [Enqueued::Accepted]);
+            assert_eq!(answers, [Enqueued::Accepted(id(number))]);
             accepted.push(id(number));
             None
         }
@@ -180,7 +180,7 @@ fn fill(store: &Sqlite, make_room: impl FnOnce()) {
     assert!(reason.contains("full") || reason.contains("I/O"), "{reason}");
     assert!(store.enqueue(&job(refused)).is_err());
     make_room();
-    assert_eq!(store.enqueue(&job(refused)).unwrap(), [Enqueued::Accepted]);
+    assert_eq!(store.enqueue(&job(refused)).unwrap(), [Enqueued::Accepted(id(refused))]);
     accepted.push(id(refused));
     let all = store.jobs(&JobFilter::default(), u32::MAX).unwrap();
     assert_eq!(all.iter().map(|job| job.id).collect::<Vec<_>>(), accepted);
@@ -246,7 +246,7 @@ fn a_file_that_is_locked_is_waited_for_until_the_request_expires() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| store.enqueue(&jobs(0..1, "a")));
         db.execute_batch("COMMIT").unwrap();
-        assert_eq!(waiting.join().unwrap(), Ok(vec![Enqueued::Accepted]));
+        assert_eq!(waiting.join().unwrap(), Ok(vec![Enqueued::Accepted(id(0))]));
     });
 }
 
@@ -297,7 +297,7 @@ fn a_newer_schema_is_refused_without_a_change() {
     // A version in between that understands the tables works on.
     raw(&folder).execute("UPDATE scheduler_meta SET version = 9, min_reader = 1", []).unwrap();
     let store = Sqlite::open(folder.file()).unwrap();
-    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted]);
+    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted(id(0))]);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn printed_migrations_make_the_same_tables() {
     Sqlite::open(made.file()).unwrap();
     assert_eq!(schema(&raw(&printed)), schema(&raw(&made)));
     let store = Sqlite::open(printed.file()).unwrap();
-    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted]);
+    assert_eq!(store.enqueue(&jobs(0..1, "a")).unwrap(), [Enqueued::Accepted(id(0))]);
 }
 
 /// A deploy that cleans its folder, and the restore of a backup.

@@ -1,11 +1,13 @@
 //! Jobs enqueued in a transaction of the program.
 
+use std::time::Duration;
+
 use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
+use scheduler_sqlite::Sqlite;
 use scheduler_sqlite::rusqlite::{Connection, TransactionBehavior};
-use scheduler_sqlite::{InTransaction, Sqlite};
 use scheduler_store::{
-    EnqueueIn as _, Enqueued, JobFilter, Key, KeyUntil, NewJob, OnConflict, Refusal, Store,
-    StoreError,
+    End, Enqueue, Enqueued, Finish, Held, JobFilter, Key, KeyUntil, NewJob, OnConflict, OnLost,
+    Payload, Priority, Refusal, Store, StoreError, StoreTime, When,
 };
 use store_conformance::TestStore as _;
 
@@ -23,8 +25,8 @@ fn jobs_exist_if_and_when_the_transaction_is_committed() {
     for is_committed in [false, true] {
         let tx = db.transaction().unwrap();
         tx.execute("INSERT INTO invoice VALUES (17)", []).unwrap();
-        let answers = store.in_transaction(&tx).enqueue(&jobs(1..3, "a").jobs).unwrap();
-        assert_eq!(answers, [Enqueued::Accepted, Enqueued::Accepted]);
+        let answers = store.enqueue_in(&tx, &jobs(1..3, "a").jobs).unwrap();
+        assert_eq!(answers, [Enqueued::Accepted(id(1)), Enqueued::Accepted(id(2))]);
         assert_eq!(count(&store), 0);
         if is_committed {
             tx.commit().unwrap();
@@ -40,6 +42,7 @@ fn jobs_exist_if_and_when_the_transaction_is_committed() {
 fn r3_identities_keys_and_checks_are_those_of_the_store() {
     let test = TestSqlite::fresh();
     test.store().enqueue(&jobs(1..2, "a")).unwrap();
+    let store = Sqlite::open(test.folder.file()).unwrap();
     let mut db = Connection::open(test.folder.file()).unwrap();
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let with_key = |number| {
@@ -47,12 +50,11 @@ fn r3_identities_keys_and_checks_are_those_of_the_store() {
         let key = Some(Key { text: "k".to_owned(), until, on_conflict });
         NewJob { key, ..NewJob::new(id(number), "a") }
     };
-    let mut transaction = InTransaction::new(&tx);
-    let answers =
-        transaction.enqueue(&[NewJob::new(id(1), "a"), with_key(2), with_key(3), with_key(2)]);
-    let (accepted, kept) = (Enqueued::Accepted, Enqueued::Kept(id(2)));
-    assert_eq!(answers.unwrap(), [accepted, accepted, kept, accepted]);
-    let bad = transaction.enqueue(&[NewJob::new(id(9), "a"), NewJob::new(id(10), "a\0")]);
+    let new = [NewJob::new(id(1), "a"), with_key(2), with_key(3), with_key(2)];
+    let accepted = |number| Enqueued::Accepted(id(number));
+    let expected = [accepted(1), accepted(2), Enqueued::Kept(id(2)), accepted(2)];
+    assert_eq!(store.enqueue_in(&tx, &new).unwrap(), expected);
+    let bad = store.enqueue_in(&tx, &[NewJob::new(id(9), "a"), NewJob::new(id(10), "a\0")]);
     assert!(matches!(bad, Err(StoreError::Refused(Refusal::Unstorable { .. }))));
     tx.commit().unwrap();
     assert_eq!(count(test.store()), 2);
@@ -66,10 +68,10 @@ fn jobs_of_a_request_that_failed_are_not_kept_by_the_transaction() {
     db.execute_batch("CREATE TRIGGER no BEFORE INSERT ON scheduler_job WHEN new.task = 'bad' BEGIN SELECT raise(ABORT, 'no'); END")
         .unwrap();
     let tx = db.transaction().unwrap();
-    let mut transaction = store.in_transaction(&tx);
-    let failed = transaction.enqueue(&[NewJob::new(id(1), "a"), NewJob::new(id(2), "bad")]);
+    let failed = store.enqueue_in(&tx, &[NewJob::new(id(1), "a"), NewJob::new(id(2), "bad")]);
     assert!(matches!(failed, Err(StoreError::Unavailable(_))));
-    assert_eq!(transaction.enqueue(&[NewJob::new(id(3), "a")]).unwrap(), [Enqueued::Accepted]);
+    let answers = store.enqueue_in(&tx, &[NewJob::new(id(3), "a")]);
+    assert_eq!(answers.unwrap(), [Enqueued::Accepted(id(3))]);
     tx.commit().unwrap();
     assert_eq!(count(&store), 1);
 }
@@ -80,21 +82,108 @@ fn a_prefix_and_a_lock_are_told_of() {
     let store = Sqlite::builder(folder.file()).table_prefix("billing_").open().unwrap();
     let mut db = Connection::open(folder.file()).unwrap();
     let tx = db.transaction().unwrap();
-    assert!(
-        InTransaction::new(&tx).enqueue(&jobs(1..2, "a").jobs).is_err(),
-        "no tables of the default prefix"
-    );
-    assert!(store.in_transaction(&tx).enqueue(&jobs(1..2, "a").jobs).is_ok());
+    assert!(store.enqueue_in(&tx, &jobs(1..2, "a").jobs).is_ok());
     tx.commit().unwrap();
     assert_eq!(count(&store), 1);
     let mut other = Connection::open(folder.file()).unwrap();
     other.busy_timeout(std::time::Duration::ZERO).unwrap();
     let held = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let tx = other.transaction().unwrap();
-    let answer = store.in_transaction(&tx).enqueue(&jobs(2..3, "a").jobs);
+    let answer = store.enqueue_in(&tx, &jobs(2..3, "a").jobs);
     assert!(
         matches!(&answer, Err(StoreError::Unavailable(text)) if text.contains("Immediate")),
         "{answer:?}"
     );
     drop((tx, held));
+}
+
+/// Executes the statement as any client would, and returns what it answers.
+fn execute(db: &Connection, (sql, json): &(String, String)) -> Vec<Enqueued> {
+    let mut statement = db.prepare(sql).unwrap();
+    assert_eq!(statement.parameter_count(), 1);
+    let rows = statement.query_map([json], |row| {
+        Ok(Enqueued::from_row(&row.get::<_, String>("id")?, &row.get::<_, String>("outcome")?))
+    });
+    rows.unwrap().map(|row| row.unwrap().expect("a row of the statement")).collect()
+}
+
+#[test]
+fn the_statement_stores_what_the_store_itself_does() {
+    let [own, other] = [Folder::new(), Folder::new()];
+    let open = |folder: &Folder| Sqlite::builder(folder.file()).table_prefix("x_").open().unwrap();
+    let (own, by_statement) = (open(&own), (open(&other), Connection::open(other.file()).unwrap()));
+    let payload = Payload {
+        version: 3,
+        bytes: br#"{"text":"it's \"\u0000\"","big":18446744073709551615}"#.to_vec(),
+    };
+    let (until, on_conflict) = (KeyUntil::Start, OnConflict::Keep);
+    let at = StoreTime::from_micros(1_700_000_000_123_456);
+    let new = [
+        NewJob::new(id(1), "plain"),
+        NewJob {
+            payload,
+            queue: "mail".to_owned(),
+            priority: Priority::Urgent,
+            when: When::At(at),
+            key: Some(Key { text: "k".to_owned(), until, on_conflict }),
+            max_attempts: u32::MAX,
+            on_lost: OnLost::Abandon,
+            ..NewJob::new(id(2), "full")
+        },
+        NewJob { when: When::After(Duration::MAX), ..NewJob::new(id(3), "late") },
+    ];
+    own.enqueue(&Enqueue { jobs: new.to_vec(), not_after: StoreTime::MAX }).unwrap();
+    let (store, db) = by_statement;
+    assert_eq!(
+        execute(&db, &store.statement(&new).unwrap()),
+        [1, 2, 3].map(|it| Enqueued::Accepted(id(it)))
+    );
+    let stored = |store: &Sqlite| store.jobs(&JobFilter::default(), 10).unwrap();
+    let (mut by_store, by_statement) = (stored(&own), stored(&store));
+    for (job, other) in by_store.iter_mut().zip(&by_statement) {
+        let ahead = other.created_at.since(job.created_at);
+        assert!(
+            ahead < Duration::from_secs(60),
+            "the clock of SQLite is that of the system: {ahead:?}"
+        );
+        if job.run_at == job.created_at {
+            job.run_at = other.run_at;
+        }
+        job.created_at = other.created_at;
+    }
+    assert_eq!(by_statement, by_store);
+}
+
+#[test]
+fn r3_the_statement_knows_identities_and_keys() {
+    let folder = Folder::new();
+    let store = Sqlite::open(folder.file()).unwrap();
+    let db = Connection::open(folder.file()).unwrap();
+    let session = open(&store, 1);
+    let keyed = |number, on_conflict| {
+        let key = Some(Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict });
+        let payload = Payload { version: 1, bytes: number_text(number) };
+        NewJob { key, payload, ..NewJob::new(id(number), "a") }
+    };
+    let send = |new: NewJob| execute(&db, &store.statement(&[new]).unwrap());
+    assert_eq!(send(keyed(1, OnConflict::Keep)), [Enqueued::Accepted(id(1))]);
+    assert_eq!(send(keyed(1, OnConflict::Keep)), [], "the identity is there");
+    assert_eq!(send(keyed(2, OnConflict::Keep)), [], "the key is taken");
+    assert_eq!(send(keyed(3, OnConflict::Replace)), [Enqueued::Replaced(id(1))]);
+    let job = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
+    assert_eq!((job.id, job.payload.bytes), (id(1), number_text(3)));
+    assert_eq!(send(keyed(4, OnConflict::Replace)), [], "it runs");
+    let held = Held { job: job.id, fence: job.fence };
+    store.finish(&[Finish { session, held, end: End::Done }]).unwrap();
+    let resent = NewJob { is_resent: true, ..keyed(1, OnConflict::Keep) };
+    assert_eq!(send(resent), [], "it has ended");
+    assert_eq!(count(&store), 1);
+    // A newer version has changed the tables.
+    db.execute("UPDATE scheduler_meta SET version = 9, min_reader = 9", []).unwrap();
+    let (sql, json) = store.statement(&[NewJob::new(id(5), "a")]).unwrap();
+    assert!(db.prepare(&sql).unwrap().query_row([json], |_| Ok(())).is_err());
+}
+
+fn number_text(number: u128) -> Vec<u8> {
+    number.to_string().into_bytes()
 }

@@ -168,7 +168,7 @@ fn fail(store: &Sqlite) {
     };
     println!("\nfailed {number} {reason}");
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    assert_eq!(store.enqueue(&request(number)).unwrap(), [Enqueued::Accepted]);
+    assert_eq!(store.enqueue(&request(number)).unwrap(), [Enqueued::Accepted(id(number))]);
     let all = store.jobs(&JobFilter::default(), u32::MAX).unwrap();
     assert_eq!(all.len() as u128, number + 1);
 }

@@ -32,6 +32,8 @@ pub enum Refusal {
     TooLate,
     /// A newer version of this library has changed the tables, and this version does not understand them.
     NewerSchema(String),
+    /// The store cannot do that, whatever its state is.
+    Unsupported(String),
 }
 
 impl fmt::Display for StoreError {
@@ -50,7 +52,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::Unstorable { field, reason } => write!(f, "{field}: {reason}"),
             Self::TooLate => f.write_str("the request reached the store too late"),
-            Self::NewerSchema(reason) => f.write_str(reason),
+            Self::NewerSchema(reason) | Self::Unsupported(reason) => f.write_str(reason),
         }
     }
 }

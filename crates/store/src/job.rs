@@ -110,11 +110,33 @@ impl NewJob {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
     /// The store keeps it: now, or since it was sent before with the same identity.
-    Accepted,
-    /// Another unfinished job has its key, and stays as it is.
+    Accepted(JobId),
+    /// This other, unfinished job has its key, and stays as it is.
     Kept(JobId),
-    /// Another job that waits has its key, and now has its payload, priority and due time.
+    /// This other job, which waits, has its key, and now has its payload, priority and due time.
     Replaced(JobId),
+}
+
+impl Enqueued {
+    /// The job that the store keeps: the one that was enqueued, or the one that has its key.
+    #[must_use]
+    pub const fn id(self) -> JobId {
+        match self {
+            Self::Accepted(id) | Self::Kept(id) | Self::Replaced(id) => id,
+        }
+    }
+
+    /// Reads a row that the statement of [`Store::statement`](crate::Store::statement) returns. None if it is another row.
+    #[must_use]
+    pub fn from_row(id: &str, outcome: &str) -> Option<Self> {
+        let id = id.parse().ok()?;
+        match outcome {
+            "accepted" => Some(Self::Accepted(id)),
+            "kept" => Some(Self::Kept(id)),
+            "replaced" => Some(Self::Replaced(id)),
+            _ => None,
+        }
+    }
 }
 
 /// The state of a job.

@@ -38,6 +38,7 @@ mod job;
 mod model;
 mod request;
 mod schedule;
+mod statement;
 mod store;
 mod text;
 mod time;
@@ -62,7 +63,8 @@ pub use schedule::{
     Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob,
     Timing,
 };
-pub use store::{EnqueueIn, Store, Watch};
+pub use statement::statement_json;
+pub use store::{Store, Watch};
 pub use text::{TEXT_MAX, storable};
 pub use time::{StoreTime, micros};
 pub use uuid::Uuid;

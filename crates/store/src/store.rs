@@ -1,11 +1,12 @@
 //! The contract of a store.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::StoreError;
+use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, StoredJob};
+use crate::job::{Enqueued, Held, NewJob, StoredJob};
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
@@ -22,7 +23,7 @@ use crate::time::StoreTime;
 ///
 /// The conformance suite holds a store against this contract, and [`Model`](crate::Model) is the
 /// contract as a program: any sequence of calls has the same answers on each store.
-pub trait Store: Send + Sync + fmt::Debug + 'static {
+pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The name of the store for people, without passwords.
     fn describe(&self) -> String;
 
@@ -96,6 +97,18 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// As [`open`](Self::open); or a text or payload cannot be stored, and no job is accepted.
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError>;
 
+    /// A statement of SQL that enqueues jobs, and its only parameter, which is a text: for a transaction of any client of the
+    /// database. It returns rows with the texts `id` and `outcome`, which [`Enqueued::from_row`] reads.
+    ///
+    /// # Errors
+    ///
+    /// A text or payload cannot be stored, or the store is no database.
+    fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
+        let _ = jobs;
+        let why = format!("{} is no database that others write to", self.describe());
+        Err(Refusal::Unsupported(why).into())
+    }
+
     /// Executes a command.
     ///
     /// # Errors
@@ -166,14 +179,4 @@ pub trait Watch: Send {
     ///
     /// The store does not answer.
     fn wait(&mut self, limit: Duration) -> Result<bool, StoreError>;
-}
-
-/// A transaction of the caller, in which jobs can be enqueued: they exist if and when it is committed.
-pub trait EnqueueIn {
-    /// Enqueues jobs in this transaction.
-    ///
-    /// # Errors
-    ///
-    /// The store does not answer, or a text or payload cannot be stored.
-    fn enqueue(&mut self, jobs: &[crate::NewJob]) -> Result<Vec<Enqueued>, StoreError>;
 }

@@ -65,7 +65,7 @@ impl Stage {
         let store: Arc<dyn Store> = Arc::new(model);
         let rules = Arc::new(TextRules::new(&[], BTreeMap::new()));
         let now = Tick::from_nanos(shared.boot_time().as_nanos());
-        let client = Client::new(Arc::clone(&store), Arc::clone(&shared));
+        let client = Client::new(Arc::clone(&store), Arc::clone(&shared), false);
         let shell = Shell::new(Parts {
             store,
             client: client.clone(),

@@ -56,7 +56,8 @@ impl Durable {
         clock: &Arc<dyn Clock>,
         states: &mut States,
     ) -> Option<Self> {
-        let client = Client::new(builder.store.clone()?, Arc::clone(clock));
+        let client =
+            Client::new(builder.store.clone()?, Arc::clone(clock), builder.simulation.is_some());
         let jobs = Jobs::new(client.clone());
         states.insert_own(jobs.clone());
         let options = builder.node.clone();

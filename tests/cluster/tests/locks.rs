@@ -57,13 +57,18 @@ fn enqueue(store: &dyn Store, jobs: Vec<NewJob>) -> Vec<Enqueued> {
     store.enqueue(&Enqueue { jobs, not_after: END }).expect("the store accepts them")
 }
 
+fn is_accepted(answer: &Enqueued) -> bool {
+    matches!(answer, Enqueued::Accepted(_))
+}
+
 #[test]
 fn f_lk2_names_that_look_alike_are_different() {
     let Some(lab) = Lab::new(NODE) else { return };
     let store = lab.open();
     let names = look_alikes();
     let answers = enqueue(&*store, names.iter().map(|name| keyed(name)).collect());
-    assert_eq!(answers, vec![Enqueued::Accepted; names.len()], "each is a key of its own");
+    assert_eq!(answers.len(), names.len());
+    assert!(answers.iter().all(is_accepted), "each is a key of its own");
     let again = enqueue(&*store, names.iter().map(|name| keyed(name)).collect());
     assert!(again.iter().all(|answer| matches!(answer, Enqueued::Kept(_))), "{again:?}");
     for name in &names {
@@ -105,7 +110,7 @@ fn f_lk2_many_names_are_different() {
     for first in (0..count).step_by(1_000) {
         let jobs = (first..first + 1_000).map(|number| keyed(&format!("key-{number}")));
         let answers = enqueue(&*store, jobs.collect());
-        assert!(answers.iter().all(|answer| *answer == Enqueued::Accepted), "from {first}");
+        assert!(answers.iter().all(is_accepted), "from {first}");
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use cluster::{Lab, Outcome, Process, Run, eventually, is_full, pass, runs};
 use scheduler::store::Postgres;
 use scheduler::{Scheduler, job};
-use scheduler_sqlite::InTransaction;
+use scheduler_sqlite::Sqlite;
 use scheduler_sqlite::rusqlite::{Connection, Transaction, TransactionBehavior};
-use scheduler_store::{Command, EnqueueIn, JobId, JobState, NewJob, Payload, Uuid};
+use scheduler_store::{Command, JobId, JobState, NewJob, Payload, Uuid};
 
 use crate::NODE;
 use crate::support::{LIMIT, await_opened};
@@ -67,19 +67,19 @@ fn d8_a_job_in_a_transaction_of_the_caller_through_the_facade() {
     let (mut client, schema) = lab.client();
     let url = lab.url();
     let store = Postgres::builder(&url).schema(schema).connect().expect("a store");
-    let scheduler = Scheduler::builder().store(store.clone());
+    let scheduler = Scheduler::builder().store(store);
     let scheduler = scheduler.set("scheduler.tasks.work.enabled", "false").spawn();
     let scheduler = scheduler.expect("it starts");
     let jobs = scheduler.jobs().expect("there is a store");
     let mut transaction = client.transaction().expect("a transaction");
     let rolled_back = work::job(BTreeMap::new());
     let gone = rolled_back.id();
-    jobs.enqueue_in(&mut store.in_transaction(&mut transaction), rolled_back).expect("accepted");
+    jobs.enqueue_in(&mut transaction, rolled_back).expect("accepted");
     transaction.rollback().expect("it is rolled back");
     let mut transaction = client.transaction().expect("a transaction");
     let committed = work::job(BTreeMap::new());
     let id = committed.id();
-    jobs.enqueue_in(&mut store.in_transaction(&mut transaction), committed).expect("accepted");
+    jobs.enqueue_in(&mut transaction, committed).expect("accepted");
     pass(Duration::from_secs(1));
     assert!(jobs.get(id).expect("an answer").is_none() && process.runs().is_empty());
     transaction.commit().expect("it is committed");
@@ -96,16 +96,17 @@ fn d8_a_job_in_a_transaction_of_the_caller_exists_once_that_is_committed() {
     let new = |number| NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "work");
     let payload = Payload { version: 1, bytes: b"{}".to_vec() };
     let mut connection = lab.connection();
+    let store = Sqlite::open(lab.store().trim_start_matches("sqlite:")).expect("a store");
     eventually(LIMIT, "the process has opened a session", || {
         process.notes("session_opened").first().cloned()
     });
     let rolled_back = immediate(&mut connection);
     let job = NewJob { payload: payload.clone(), ..new(1) };
-    InTransaction::new(&rolled_back).enqueue(&[job]).expect("it is accepted");
+    store.enqueue_in(&rolled_back, &[job]).expect("it is accepted");
     rolled_back.rollback().expect("it is rolled back");
     let committed = immediate(&mut connection);
     let job = NewJob { payload, ..new(2) };
-    InTransaction::new(&committed).enqueue(std::slice::from_ref(&job)).expect("it is accepted");
+    store.enqueue_in(&committed, std::slice::from_ref(&job)).expect("it is accepted");
     pass(Duration::from_secs(1));
     assert!(process.runs().is_empty(), "nothing runs before the commit");
     committed.commit().expect("it is committed");

@@ -17,7 +17,7 @@ pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
     given.enqueue(with_key(1, "a", OnConflict::Keep));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
-    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
     let retry = Command::Retry { job: job(1) };
     assert_eq!(given.command(&retry), Commanded::Conflict(job(2)));
     assert_eq!(given.state(job(1)), JobState::Parked);

@@ -16,12 +16,12 @@ use scheduler_store::{Refusal, StoreError};
 pub fn r3_the_same_job_sent_twice_is_accepted_once<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let new = with_key(1, "a", OnConflict::Replace);
-    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
-    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
+    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted(job(1)));
+    assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted(job(1)));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
     let resent = NewJob { is_resent: true, ..new };
-    assert_eq!(given.enqueue(resent), Enqueued::Accepted);
+    assert_eq!(given.enqueue(resent), Enqueued::Accepted(job(1)));
     assert_eq!(given.state(job(1)), JobState::Done);
     assert_eq!(given.ask().jobs(&JobFilter::default(), 10).unwrap().len(), 1);
 }
@@ -69,11 +69,11 @@ pub fn a_key_is_had_by_one_unfinished_job_of_a_task<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     given.enqueue(with_key(1, "a", OnConflict::Keep));
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
-    assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted(job(3)));
     let claimed = given.claim(id, "a");
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
     given.finish(id, claimed.held(), End::Done);
-    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
     assert_eq!(given.ask().job(job(2)).unwrap().map(|job| job.state), Some(JobState::Ready));
 }
 
@@ -123,7 +123,7 @@ pub fn a_key_until_the_start_is_free_once_the_job_runs<T: TestStore>() {
     given.enqueue(new);
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
     assert_eq!(given.claim(id, "a").key, None);
-    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
 }
 
 /// Names and keys that differ in case, a blank, or the form of a character are different.
@@ -137,7 +137,7 @@ pub fn names_that_look_alike_are_different<T: TestStore>() {
     for (number, name) in (1..).zip(&names) {
         let mut new = with_key(number, "task", OnConflict::Keep);
         new.key.as_mut().expect("it has a key").text = (*name).to_owned();
-        assert_eq!(given.enqueue(new), Enqueued::Accepted, "the key {name:?}");
+        assert_eq!(given.enqueue(new), Enqueued::Accepted(job(number)), "the key {name:?}");
         given.job_of(number + 1_000, name);
         let filter = JobFilter { task: Some((*name).to_owned()), ..JobFilter::default() };
         assert_eq!(given.ask().jobs(&filter, 10).unwrap().len(), 1, "the task {name:?}");

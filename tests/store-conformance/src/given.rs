@@ -85,7 +85,7 @@ impl<T: TestStore> Given<T> {
 
     /// Enqueues a job of a task, and returns its identity.
     pub(crate) fn job_of(&self, number: u128, task: &str) -> JobId {
-        assert_eq!(self.enqueue(NewJob::new(job(number), task)), Enqueued::Accepted);
+        assert_eq!(self.enqueue(NewJob::new(job(number), task)), Enqueued::Accepted(job(number)));
         job(number)
     }
 

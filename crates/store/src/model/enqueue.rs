@@ -7,7 +7,7 @@ use crate::time::StoreTime;
 impl State {
     pub(super) fn enqueue(&mut self, new: &NewJob, now: StoreTime) -> Enqueued {
         if self.jobs.contains_key(&new.id) {
-            return Enqueued::Accepted;
+            return Enqueued::Accepted(new.id);
         }
         let run_at = match new.when {
             When::Now => now,
@@ -16,11 +16,11 @@ impl State {
         };
         let Some(key) = &new.key else {
             self.insert(new, run_at, now);
-            return Enqueued::Accepted;
+            return Enqueued::Accepted(new.id);
         };
         let Some(other) = self.with_key(&new.task, &key.text) else {
             self.insert(new, run_at, now);
-            return Enqueued::Accepted;
+            return Enqueued::Accepted(new.id);
         };
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {

@@ -40,10 +40,10 @@ type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 /// use scheduler_store::{Enqueue, Enqueued, JobId, Model, NewJob, Store, StoreTime, Uuid};
 ///
 /// let store = Model::new();
-/// let job = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "send");
-/// let request = Enqueue { jobs: vec![job], not_after: StoreTime::MAX };
-/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
-/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted]);
+/// let id = JobId::from_uuid(Uuid::from_u128(1));
+/// let request = Enqueue { jobs: vec![NewJob::new(id, "send")], not_after: StoreTime::MAX };
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted(id)]);
+/// assert_eq!(store.enqueue(&request)?, [Enqueued::Accepted(id)]);
 /// assert_eq!(store.depths()?[0].due, 1);
 /// # Ok::<(), scheduler_store::StoreError>(())
 /// ```

@@ -20,7 +20,7 @@ impl Checker {
     /// A client has an answer.
     pub(crate) fn answered(&mut self, wish: usize, reply: &Reply) {
         if let Reply::Enqueue(Ok(answers)) = reply
-            && answers.contains(&Enqueued::Accepted)
+            && answers.iter().any(|answer| matches!(answer, Enqueued::Accepted(_)))
         {
             self.accepted.insert(wish);
         }

@@ -106,3 +106,31 @@ begin
     array[on_lost = 'abandon'], array[enqueue.id is not null], 'infinity', nudge) e;
   return v_id;
 end $$;
+
+-- The jobs of `Store::statement`, for a transaction of any client: an array of JSON. Returns a row for each job, in their order: the
+-- identity of the job, or of the one that has its key.
+create function {s}.enqueue_json(jobs text, nudge boolean default true)
+returns table (id text, outcome text) language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  v record;
+begin
+  select array_agg(j.id order by n) as ids, array_agg(task order by n) as tasks,
+    array_agg(coalesce(convert_to(payload, 'UTF8'), ''::bytea) order by n) as payloads, array_agg(version order by n) as versions,
+    array_agg(queue order by n) as queues, array_agg(priority order by n) as priorities, array_agg(wait order by n) as waits,
+    array_agg(case when at is not null then {s}.after('1970-01-01 00:00:00+00', at) end order by n) as ats, array_agg(key order by n) as keys,
+    array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
+    array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
+    array_agg(resent order by n) as resent
+  into v
+  from rows from (json_to_recordset(jobs::json) as (id uuid, task text, payload text, version bigint, queue text,
+      priority smallint, at bigint, wait bigint, key text, until_start boolean, "replace" boolean, max_attempts bigint,
+      abandon boolean, resent boolean))
+    with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
+      resent, n);
+  return query
+  select coalesce(e.other, v.ids[e.n])::text, e.outcome
+  from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,
+    v.replaces, v.max_attempts, v.abandoned, v.resent, 'infinity', enqueue_json.nudge) with ordinality e(outcome, other, n)
+  order by e.n;
+end $$;
