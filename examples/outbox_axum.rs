@@ -81,7 +81,6 @@ fn refused(why: &str) -> (StatusCode, String) {
 }
 
 /// The client tries again, with the same key.
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` gives the error away")]
 fn failed(error: impl Error) -> (StatusCode, String) {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"))
 }

@@ -86,9 +86,9 @@ fn a_transaction_of_rusqlite_is_one_as_it_is() -> Checked {
         assert_eq!((other, other.id()), (Enqueued::Replaced(first), first));
         assert_eq!(stored(&jobs)?, []);
         if is_committed {
-            transaction.commit()?
+            transaction.commit()?;
         } else {
-            transaction.rollback()?
+            transaction.rollback()?;
         }
         let orders: u32 = db.query_row("select count(*) from orders", [], |row| row.get(0))?;
         assert_eq!((orders, stored(&jobs)?.len()), if is_committed { (1, 1) } else { (0, 0) });
