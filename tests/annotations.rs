@@ -27,6 +27,7 @@ mod into_tracing;
 mod into_tracing_scoped;
 mod job_aliases;
 mod job_identity;
+mod job_log_real_clock;
 mod listening;
 #[path = "fixtures/logger.rs"]
 mod logger;
