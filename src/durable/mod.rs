@@ -54,3 +54,4 @@ pub(crate) use parts::{DurableSchedule, JobTask, NodeParts};
 pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
+pub(crate) use shell::SimulatedNodes;

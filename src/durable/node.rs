@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Rng, TaskConfig, Tick};
-use scheduler_store::Uuid;
+use scheduler_store::{Model, Uuid};
 
 use super::node_options::NodeOptions;
 use super::parts::NodeParts;
 use super::rules::TextRules;
-use super::shell::{Parts, Reports, Shell};
+use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
 use crate::observe::Bus;
 
 /// The parts of the scheduler that a node needs.
@@ -30,6 +30,11 @@ pub(crate) struct Simulated {
     pub(crate) workers: VirtualWorkers,
     /// The name of its process.
     pub(crate) label: String,
+    /// The store in memory whose idle time is skipped; none for a store of the program.
+    pub(crate) store: Option<Model>,
+    /// All nodes of the simulation, and the number of its life among them.
+    pub(crate) nodes: Arc<SimulatedNodes>,
+    pub(crate) life: usize,
 }
 
 /// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
@@ -74,6 +79,8 @@ impl Node {
         let seed =
             simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
+        let simulated_store = simulated.as_ref().and_then(|simulated| simulated.store.clone());
+        let rest = simulated_store.map(|store| Rest::new(store, config.lease));
         let node = scheduler_node::Node::new(Arc::new(config), rules, Rng::new(seed), now);
         let by_name = tasks
             .into_iter()
@@ -86,7 +93,11 @@ impl Node {
             clock,
             node,
             is_inline: simulated.is_some(),
+            rest,
         });
+        if let Some(simulated) = &simulated {
+            simulated.nodes.add(simulated.life, Arc::downgrade(&shell));
+        }
         let nudged = Arc::downgrade(&shell);
         client.on_nudge(Arc::new(move || {
             if let Some(shell) = nudged.upgrade() {

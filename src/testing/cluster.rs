@@ -217,7 +217,8 @@ impl Cluster {
     fn begin(&self, process: usize) -> Process {
         let setup = Setup::of_process(self.start, Arc::clone(&self.world), process);
         let (life, connection) = (setup.shared.life, self.store.connect());
-        let sim = Sim::of(Setup { builder: setup.builder.store(connection.clone()), ..setup });
+        let builder = setup.builder.simulated_store(connection.clone());
+        let sim = Sim::of(Setup { builder, ..setup });
         let sim = (self.program)(sim);
         sim.started();
         Process { sim, connection, life, is_killed: false }

@@ -75,6 +75,11 @@ impl Driver {
         Box::pin(Wakeful { future, wake_ups: Arc::clone(&self.wake_ups) })
     }
 
+    /// Returns true if the program has spawned something that is in progress.
+    pub(super) fn has_spawned(&self) -> bool {
+        self.paused.get().is_some_and(|paused| paused.runtime.metrics().num_alive_tasks() > 0)
+    }
+
     pub(super) fn has_pending(&self) -> bool {
         self.wake_ups.pending.load(RELAXED) > 0
     }

@@ -143,7 +143,7 @@ impl Sim {
     pub fn with_store(self) -> Self {
         let setup = self.take_setup();
         let store = setup.shared.world.new_store();
-        Self::of(Setup { builder: setup.builder.store(store), ..setup })
+        Self::of(Setup { builder: setup.builder.simulated_store(store), ..setup })
     }
 
     /// Sets a setting: see [`Builder::set`]. No other settings count: neither the environment nor

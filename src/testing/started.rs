@@ -137,8 +137,10 @@ impl Simulation for Shared {
     fn node(&self) -> SimulatedNode {
         SimulatedNode {
             workers: self.world.new_workers(self.life, true),
-            number: self.life as u64,
+            life: self.life,
             label: format!("process-{}", self.process),
+            #[cfg(feature = "durable")]
+            nodes: self.world.nodes(),
         }
     }
 

@@ -17,6 +17,8 @@ use super::panics::Panics;
 #[cfg(feature = "tokio")]
 use super::runtime::Driver;
 use super::script::TaskScript;
+#[cfg(feature = "durable")]
+use crate::durable::SimulatedNodes;
 #[cfg(feature = "tokio")]
 use crate::run::BoxFuture;
 
@@ -63,6 +65,8 @@ pub(super) struct World {
     scripts: Mutex<Scripts>,
     #[cfg(feature = "tokio")]
     driver: Driver,
+    #[cfg(feature = "durable")]
+    pub(super) nodes: Arc<SimulatedNodes>,
     panics: Panics,
 }
 
@@ -74,7 +78,7 @@ type Scripts = BTreeMap<(usize, Arc<str>), Arc<TaskScript>>;
 struct PoolWorkers {
     workers: VirtualWorkers,
     life: usize,
-    /// True for the worker of a node, which always has something to do later.
+    /// True for the worker of a node, which looks at the store for ever.
     is_of_node: bool,
 }
 
@@ -115,6 +119,8 @@ impl World {
             scripts: Mutex::default(),
             #[cfg(feature = "tokio")]
             driver: Driver::default(),
+            #[cfg(feature = "durable")]
+            nodes: Arc::default(),
             panics: Panics::default(),
         })
     }
@@ -171,6 +177,7 @@ impl World {
 
     /// Takes one step, at most up to a limit.
     pub(super) fn step(&self, limit: Tick) -> Step {
+        self.settle_nodes();
         if self.finish_one() || self.was_set.load(RELAXED) && self.look_at_the_wall() {
             return Step::Happened;
         }
@@ -209,6 +216,14 @@ impl World {
     pub(super) fn step_wall(&self, by: TimeDelta) {
         self.clock.step_wall(by);
         self.was_set.store(true, RELAXED);
+        #[cfg(feature = "durable")]
+        self.nodes.clock_was_set();
+    }
+
+    /// The number of times that nodes have looked at what is to be done.
+    #[cfg(all(test, feature = "durable"))]
+    pub(super) fn node_steps(&self) -> u64 {
+        self.pools().iter().filter(|pool| pool.is_of_node).map(|pool| pool.workers.steps()).sum()
     }
 
     /// Drops the runs in progress, which ends them.
@@ -314,8 +329,27 @@ impl World {
         let length = to.since(now);
         #[cfg(feature = "tokio")]
         let length = self.driver.pass(length);
-        self.clock.advance(length);
+        self.advance(length);
         Step::Moved
+    }
+
+    fn advance(&self, length: Duration) {
+        self.clock.advance(length);
+        self.settle_nodes();
+    }
+
+    /// Has nodes without work rest, so that time is not moved for them.
+    fn settle_nodes(&self) {
+        // What the program has spawned may enqueue while time moves.
+        #[cfg(all(feature = "durable", feature = "tokio"))]
+        let may_rest = !self.driver.has_spawned();
+        #[cfg(all(feature = "durable", not(feature = "tokio")))]
+        let may_rest = true;
+        #[cfg(feature = "durable")]
+        {
+            let now = self.clock.now();
+            self.nodes.settle(may_rest, |life| !self.lives.is_frozen(life, now));
+        }
     }
 
     /// Waits for a future that may be woken by something else than the clock, because nothing is due ever.
@@ -328,7 +362,7 @@ impl World {
         if passed == WAIT_MAX {
             return Step::Rests;
         }
-        self.clock.advance(passed);
+        self.advance(passed);
         Step::Moved
     }
 

@@ -43,6 +43,11 @@ impl StoreBackoff {
         }
     }
 
+    /// Returns true if the last request was not answered.
+    pub(crate) fn is_away(&self) -> bool {
+        self.failures > 0
+    }
+
     /// When the store may be asked.
     pub(crate) fn next(&self) -> Tick {
         self.next

@@ -29,6 +29,11 @@ impl Tick {
         Self(self.0.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
     }
 
+    /// The instant that much earlier; the start of the clock if it is earlier than that.
+    pub(crate) fn before(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
     /// The time from another instant to this one; zero if the other is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

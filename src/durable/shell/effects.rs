@@ -15,6 +15,7 @@ use super::super::parts::JobTask;
 use super::channel::Outgoing;
 use super::ends::retry_wait;
 use super::events::Reports;
+use super::rest::Rest;
 use super::timer::{NodeTimer, Tend};
 use crate::run::ClaimedJob;
 use crate::run::one_shot::{OneShot, block_on};
@@ -32,6 +33,8 @@ pub(crate) struct Parts {
     pub(crate) reports: Reports,
     /// True to do everything on the calling thread, as a simulation needs it.
     pub(crate) is_inline: bool,
+    /// In a simulation, on a store of its own.
+    pub(crate) rest: Option<Rest>,
 }
 
 /// The node of this process with all that it needs. See the [module](self).
@@ -53,12 +56,14 @@ pub(crate) struct Shell {
     stopped: OneShot<()>,
     /// Of a simulated node.
     node_timer: OnceLock<NodeTimer>,
+    /// Of a simulated node whose idle time is skipped.
+    pub(super) rest: Option<Rest>,
     pub(super) own: Weak<Self>,
 }
 
 impl Shell {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, client, clock, node, tasks, reports, is_inline } = parts;
+        let Parts { store, client, clock, node, tasks, reports, is_inline, rest } = parts;
         Arc::new_cyclic(|own| Self {
             store,
             client,
@@ -73,6 +78,7 @@ impl Shell {
             armed: Mutex::new(Tick::default()),
             stopped: OneShot::new(),
             node_timer: OnceLock::new(),
+            rest,
             own: Weak::clone(own),
         })
     }
@@ -82,7 +88,7 @@ impl Shell {
         Tick::from_nanos(self.clock.boot_time().as_nanos())
     }
 
-    fn node(&self) -> MutexGuard<'_, Node> {
+    pub(super) fn node(&self) -> MutexGuard<'_, Node> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,6 +108,7 @@ impl Shell {
     /// Gives the node what happened, and does what it wants done.
     pub(super) fn input(&self, input: Input) {
         let mut effects = Vec::new();
+        self.work();
         let mut node = self.node();
         // Under the lock, so that time does not go back from one step to the next.
         let now = self.now();
@@ -178,12 +185,15 @@ impl Shell {
     }
 
     /// Wakes the thread of the node if it waits for longer than it may.
-    fn rearm(&self) {
+    pub(super) fn rearm(&self) {
         let wake = self.next_wake();
         if self.is_inline {
-            if let Some(timer) = self.node_timer.get().filter(|_| wake != Tick::MAX) {
-                let now = self.clock.read();
-                timer.arm(now.tick + wake.since(self.now()), now);
+            let wake = self.rest.as_ref().and_then(Rest::until).unwrap_or(wake);
+            let now = self.clock.read();
+            match self.node_timer.get() {
+                Some(timer) if wake == Tick::MAX => timer.disarm(),
+                Some(timer) => timer.arm(now.tick + wake.since(self.now()), now),
+                None => {}
             }
             return;
         }
@@ -222,6 +232,9 @@ impl Shell {
 
     /// Asks the store on the calling thread.
     pub(super) fn ask(&self, request: RequestId, what: &Request) -> Input {
+        if let Some(rest) = &self.rest {
+            rest.asks(what);
+        }
         // A store may be the user's; one that panics has not answered.
         let answer = crate::observe::catch(|| what.execute(&*self.store));
         let result = answer.unwrap_or_else(|failure| {

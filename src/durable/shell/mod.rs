@@ -22,6 +22,7 @@ mod channel;
 mod effects;
 mod ends;
 mod events;
+mod rest;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -29,3 +30,5 @@ mod timer;
 
 pub(super) use effects::{Parts, Shell};
 pub(super) use events::Reports;
+pub(super) use rest::Rest;
+pub(crate) use rest::SimulatedNodes;

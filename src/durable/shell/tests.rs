@@ -74,6 +74,7 @@ impl Stage {
             node: Node::new(Arc::new(Config::default()), rules, Rng::new(7), now),
             tasks: BTreeMap::<Arc<str>, JobTask>::new(),
             is_inline,
+            rest: None,
         });
         Self { shell, clock, hang, heard }
     }

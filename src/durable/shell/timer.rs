@@ -37,6 +37,11 @@ impl NodeTimer {
     pub(super) fn arm(&self, at: Tick, now: Now) {
         self.timer.arm(Due::Tick(at), now).perform();
     }
+
+    /// Disarms the timer.
+    pub(super) fn disarm(&self) {
+        self.timer.disarm().perform();
+    }
 }
 
 impl Fire for Step {

@@ -74,6 +74,9 @@ pub struct Builder {
     pub(super) runtime: Option<tokio::runtime::Handle>,
     #[cfg(feature = "durable")]
     pub(super) store: Option<Arc<dyn scheduler_store::Store>>,
+    /// The store of a simulation, if that is the store.
+    #[cfg(feature = "durable")]
+    pub(super) simulated_store: Option<scheduler_store::Model>,
     #[cfg(feature = "durable")]
     pub(super) node: crate::durable::NodeOptions,
     pub(super) sink: Sink,
@@ -109,6 +112,8 @@ impl Builder {
             runtime: None,
             #[cfg(feature = "durable")]
             store: None,
+            #[cfg(feature = "durable")]
+            simulated_store: None,
             #[cfg(feature = "durable")]
             node: crate::durable::NodeOptions::default(),
             sink: Sink::standard(),
@@ -505,7 +510,7 @@ impl Builder {
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn store_shared(mut self, store: Arc<dyn scheduler_store::Store>) -> Self {
-        self.store = Some(store);
+        (self.store, self.simulated_store) = (Some(store), None);
         self
     }
 
@@ -564,6 +569,12 @@ impl Builder {
             self.listeners.into_iter().map(|one| simulation.wrap_listener(one)).collect();
         self.simulation = Some(simulation);
         self
+    }
+
+    /// Keeps jobs in the store of a simulation, whose idle time is skipped.
+    #[cfg(feature = "durable")]
+    pub(crate) fn simulated_store(self, store: scheduler_store::Model) -> Self {
+        Self { simulated_store: Some(store.clone()), ..self.store(store) }
     }
 
     /// Reads neither the process's environment, nor its settings file, nor the system's zone.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use scheduler_core::Clock;
+use scheduler_store::Model;
 
 use super::builder::Builder;
 use super::pools::PoolPlan;
@@ -32,6 +33,8 @@ pub(super) struct Durable {
     jobs: Jobs,
     calendars: BTreeMap<String, Arc<Calendar>>,
     options: NodeOptions,
+    /// The store of a simulation, whose idle time is skipped.
+    simulated_store: Option<Model>,
     /// Present from the launch on.
     node: Option<Node>,
 }
@@ -61,7 +64,15 @@ impl Durable {
         let jobs = Jobs::new(client.clone());
         states.insert_own(jobs.clone());
         let options = builder.node.clone();
-        Some(Self { client, jobs, calendars: BTreeMap::new(), options, node: None })
+        let simulated_store = builder.simulated_store.clone();
+        Some(Self {
+            client,
+            jobs,
+            calendars: BTreeMap::new(),
+            options,
+            simulated_store,
+            node: None,
+        })
     }
 
     /// Tells the handle the tasks and their options. Returns the faults of the tasks.
@@ -112,8 +123,10 @@ impl Durable {
             bus: Arc::clone(launch.bus),
             pools: launch.pools.iter().map(|pool| (pool.name.clone(), pool.size)).collect(),
             simulated: launch.simulation.map(|(simulation, seed)| {
-                let SimulatedNode { workers, number, label } = simulation.node();
-                Simulated { seed: u128::from(number) << 64 | u128::from(seed), workers, label }
+                let SimulatedNode { workers, life, label, nodes } = simulation.node();
+                let seed = (life as u128) << 64 | u128::from(seed);
+                let store = self.simulated_store.take();
+                Simulated { seed, workers, label, store, nodes, life }
             }),
         };
         let node = Node::new(parts, &self.options, setup).map_err(StartError::of_faults)?;

@@ -12,12 +12,15 @@ use crate::run::inject::Call;
 #[derive(Debug)]
 #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
 pub(crate) struct SimulatedNode {
-    /// Its worker, which is not waited for: it always has something to do later.
+    /// Its worker, for which `run_until_idle` does not wait.
     pub(crate) workers: VirtualWorkers,
-    /// Which node of the simulation it is. Each draws other numbers.
-    pub(crate) number: u64,
+    /// The life of a process to which it belongs. Each draws other numbers.
+    pub(crate) life: usize,
     /// The name of its process.
     pub(crate) label: String,
+    /// All nodes of the simulation.
+    #[cfg(feature = "durable")]
+    pub(crate) nodes: Arc<crate::durable::SimulatedNodes>,
 }
 
 /// Runs a scheduler on one thread, by a clock of its own.

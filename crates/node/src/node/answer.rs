@@ -217,7 +217,8 @@ impl Node {
             self.claimed(poll.session, job, now, effects);
         }
         let wait = self.rng.about(self.config.poll_every);
-        self.deadlines.poll = if self.is_nudged { now } else { now.after(wait) };
+        (self.deadlines.routine, self.deadlines.known) = (now.after(wait), Tick::MAX);
+        self.deadlines.poll = if self.is_nudged { now } else { self.deadlines.routine };
         for held in polled.cancels {
             self.cancel(held, now, effects);
         }
@@ -274,6 +275,7 @@ impl Node {
     /// Polls again at an instant of the store's clock.
     pub(super) fn poll_no_later_than(&mut self, at: Option<StoreTime>) {
         if let Some(at) = at.and_then(|at| self.clock.tick_of(at)) {
+            self.deadlines.known = self.deadlines.known.min(at);
             self.deadlines.poll = self.deadlines.poll.min(at);
         }
     }

@@ -144,7 +144,7 @@ impl Node {
 
     /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; a
     /// free worker for a job that must not wait for one; no lost job in hand; or a thread for a task that had none.
-    fn may_claim_more(&self) -> bool {
+    pub(super) fn may_claim_more(&self) -> bool {
         let room = self.claims.room(&self.config);
         let all = self.config.workers.saturating_add(self.claims.prefetch(&self.config));
         let has_worker = self.claims.free(&self.config) > 0;

@@ -17,6 +17,7 @@ mod answer;
 mod ask;
 mod ended;
 mod fire;
+mod rest;
 mod session;
 mod state;
 mod step;

@@ -78,6 +78,10 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Times {
     pub(super) poll: Tick,
+    /// The next poll if nothing is known to be due before.
+    pub(super) routine: Tick,
+    /// When the store has said that something is due.
+    pub(super) known: Tick,
     /// See the leases of the others with the next poll.
     pub(super) leases: Tick,
     pub(super) fire: Tick,
@@ -121,6 +125,8 @@ impl Node {
     pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, rng: Rng, now: Tick) -> Self {
         let deadlines = Times {
             poll: now,
+            routine: now,
+            known: Tick::MAX,
             leases: now,
             fire: Tick::MAX,
             reap: now.after(config.reap_every),

@@ -8,17 +8,20 @@ use crate::schedule::StoredSchedule;
 use crate::time::StoreTime;
 
 impl State {
-    pub(super) fn poll(&mut self, request: &Poll, now: StoreTime) -> Polled {
+    /// The answer, and whether the poll has changed something.
+    pub(super) fn poll(&mut self, request: &Poll, now: StoreTime) -> (Polled, bool) {
         let leases = match request.with_leases {
             true => self.leases(request.session, now),
             false => Vec::new(),
         };
         if !self.is_alive(request.session, now) {
-            return Polled { now, leases, ..Polled::default() };
+            return (Polled { now, leases, ..Polled::default() }, false);
         }
-        self.repair(now);
+        let is_repaired = self.repair(now);
         let jobs = self.choose(request, now);
-        let jobs = jobs.into_iter().filter_map(|id| self.claim(id, request.session, now)).collect();
+        let jobs: Vec<StoredJob> =
+            jobs.into_iter().filter_map(|id| self.claim(id, request.session, now)).collect();
+        let is_changed = is_repaired || !jobs.is_empty();
         let is_known = |task: &str| request.tasks.iter().any(|room| &*room.task == task);
         let known: Vec<&StoredSchedule> = self
             .schedules
@@ -43,7 +46,7 @@ impl State {
                 && is_known(&job.task)
                 && serves(request, &job.queue)
         });
-        Polled {
+        let polled = Polled {
             now,
             is_alive: true,
             jobs,
@@ -53,14 +56,14 @@ impl State {
             cancels: cancels.map(StoredJob::held).collect(),
             leases,
             damaged: Vec::new(),
-        }
+        };
+        (polled, is_changed)
     }
 
-    fn repair(&mut self, now: StoreTime) {
+    /// Repairs what the end of a job has left. Returns true if something was left.
+    fn repair(&mut self, now: StoreTime) -> bool {
         let names: Vec<String> = self.schedules.keys().cloned().collect();
-        for name in names {
-            self.after_job(&name, now);
-        }
+        names.iter().fold(false, |is_repaired, name| self.after_job(name, now) || is_repaired)
     }
 
     /// The jobs to claim.

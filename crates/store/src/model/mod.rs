@@ -11,6 +11,7 @@ mod finish;
 mod fire;
 mod read;
 mod sessions;
+mod skip;
 mod state;
 
 use std::fmt;
@@ -58,6 +59,8 @@ pub struct Model {
 struct Timed {
     state: State,
     now: StoreTime,
+    /// The number of requests that may have made something due.
+    changes: u64,
 }
 
 impl Model {
@@ -76,7 +79,7 @@ impl Model {
     /// A store with these contents, whose clock stands still until it is moved.
     #[must_use]
     pub fn with_state(state: State, now: StoreTime) -> Self {
-        Self { shared: Arc::new(Mutex::new(Timed { state, now })), ..Self::new() }
+        Self { shared: Arc::new(Mutex::new(Timed { state, now, changes: 0 })), ..Self::new() }
     }
 
     /// The same store by another connection, which is [cut](Self::set_cut) by itself.
@@ -161,7 +164,8 @@ impl Store for Model {
     }
 
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        self.until(request.not_after, |state, now| state.open(request, now))
+        let answer = self.until(request.not_after, |state, now| state.open(request, now));
+        self.count(answer, |_| true)
     }
 
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
@@ -169,24 +173,30 @@ impl Store for Model {
     }
 
     fn close(&self, request: &Close) -> Result<(), StoreError> {
-        self.until(request.not_after, |state, now| state.close(request, now))
+        let answer = self.until(request.not_after, |state, now| state.close(request, now));
+        self.count(answer, |()| true)
     }
 
     fn register(&self, request: &Register) -> Result<Registered, StoreError> {
         request.definitions.iter().try_for_each(|definition| definition.check())?;
-        self.until(request.not_after, |state, now| state.register(request, now))
+        let answer = self.until(request.not_after, |state, now| state.register(request, now));
+        self.count(answer, |_| true)
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        self.until(request.not_after, |state, now| state.poll(request, now))
+        let answer = self.until(request.not_after, |state, now| state.poll(request, now));
+        self.count(answer, |(_, is_changed)| *is_changed).map(|(polled, _)| polled)
     }
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
-        self.until(request.not_after, |state, now| state.fire(request, now))
+        let answer = self.until(request.not_after, |state, now| state.fire(request, now));
+        self.count(answer, |fired| !matches!(fired, Fired::Busy | Fired::TooEarly))
     }
 
     fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
-        self.at(|state, now| requests.iter().map(|each| state.finish(each, now)).collect())
+        let answer =
+            self.at(|state, now| requests.iter().map(|each| state.finish(each, now)).collect());
+        self.count(answer, |_| true)
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
@@ -194,23 +204,27 @@ impl Store for Model {
     }
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
-        self.until(request.not_after, |state, now| state.reap(request, now))
+        let answer = self.until(request.not_after, |state, now| state.reap(request, now));
+        self.count(answer, |reaped| !reaped.sessions.is_empty() || !reaped.jobs.is_empty())
     }
 
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(|job| job.check())?;
-        self.until(request.not_after, |state, now| {
+        let answer = self.until(request.not_after, |state, now| {
             request.jobs.iter().map(|job| state.enqueue(job, now)).collect()
-        })
+        });
+        self.count(answer, |_| true)
     }
 
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
         command.check()?;
-        self.until(not_after, |state, now| state.command(command, now))
+        let answer = self.until(not_after, |state, now| state.command(command, now));
+        self.count(answer, |_| true)
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
-        self.until(request.not_after, |state, now| state.command_all(request, now))
+        let answer = self.until(request.not_after, |state, now| state.command_all(request, now));
+        self.count(answer, |_| true)
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {

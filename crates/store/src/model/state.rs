@@ -111,20 +111,26 @@ impl State {
         answer
     }
 
-    /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins.
-    pub(super) fn after_job(&mut self, schedule: &str, now: StoreTime) {
+    /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins. Returns true if
+    /// there was such a tick or delay.
+    pub(super) fn after_job(&mut self, schedule: &str, now: StoreTime) -> bool {
         if self.busy(schedule).is_some() {
-            return;
+            return false;
         }
-        let Some(row) = self.schedules.get_mut(schedule) else { return };
+        let Some(row) = self.schedules.get_mut(schedule) else { return false };
         // A delay counts from the end of the tick that waits, if there is one.
-        let Some(waiting) = row.waiting.take() else { return row.job_ended(now) };
+        let Some(waiting) = row.waiting.take() else {
+            let before = row.next;
+            row.job_ended(now);
+            return row.next != before;
+        };
         let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
         if self.insert_of(&definition, is_exclusive, &waiting, false, now)
             && let Some(row) = self.schedules.get_mut(schedule)
         {
             row.has_fired(waiting.tick);
         }
+        true
     }
 }
 
