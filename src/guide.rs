@@ -9,6 +9,7 @@
 //! | [`production`], [`process`], [`kubernetes`], [`observe`], [`incidents`] | those who run a program |
 //! | [`durable`], [`durable_details`] | those whose jobs have to survive a restart, or are shared by processes |
 //! | [`outbox`] | those whose jobs belong to a transaction of their own |
+//! | [`web_and_worker`] | those whose web processes enqueue what workers run |
 //! | [`cluster`] | those who run several processes on a store |
 //! | [`how_it_works`] | those who want to know what happens between the annotation and the run |
 //! | [`upgrades`], [`stability`] | those who deploy and update: what may change, and where it runs |
@@ -154,6 +155,7 @@ pub mod how_it_works {}
 /// [outbox]: crate::guide::outbox
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [upgrades]: crate::guide::upgrades
+/// [web]: crate::guide::web_and_worker
 #[doc = in_repository!("rules", "docs/durable-rules.md")]
 #[doc = in_repository!("settings", "docs/reference/settings.md")]
 // Its programs need a store.
@@ -177,6 +179,11 @@ pub mod durable_details {}
     doc = include_str!("../docs/outbox.md")
 )]
 pub mod outbox {}
+
+/// [durable]: crate::guide::durable
+// Its program needs a store.
+#[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/web-and-worker.md"))]
+pub mod web_and_worker {}
 
 /// [durable]: crate::guide::durable
 #[doc = in_repository!("performance", "docs/performance.md")]

@@ -40,3 +40,4 @@ mod simulated_jobs;
 mod starting;
 mod testing;
 mod testing_panics;
+mod web_and_worker;

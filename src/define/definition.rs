@@ -24,6 +24,8 @@ pub(crate) struct Definition {
     /// The version and the former names of a `#[job]`.
     pub(crate) job: Option<JobFacts>,
     pub(crate) call: Call,
+    /// The faults of arguments that are not managed. They keep the task from running.
+    pub(crate) missing: Vec<String>,
 }
 
 impl Definition {
@@ -40,12 +42,22 @@ impl Definition {
             trigger: None,
             job: entry.job(),
             call,
+            missing: Vec::new(),
         }
     }
 
     pub(crate) fn in_code(name: &str, schedule: Schedule, call: Call, location: Location) -> Self {
         let (attributes, trigger) = schedule.into_parts();
-        Self { name: name.into(), function: None, location, attributes, trigger, job: None, call }
+        Self {
+            name: name.into(),
+            function: None,
+            location,
+            attributes,
+            trigger,
+            job: None,
+            call,
+            missing: Vec::new(),
+        }
     }
 
     /// The kind of its rule, if no attribute is a rule.

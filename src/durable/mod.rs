@@ -48,6 +48,7 @@ pub(crate) use identities::{Identities, identities_from};
 pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use node::{Node, NodeSetup, Simulated};
+pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};
 pub(crate) use parts::{DurableSchedule, JobTask, NodeParts};

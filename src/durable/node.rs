@@ -8,8 +8,8 @@ use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Rng, TaskConfig, Tick};
 use scheduler_store::{Model, Uuid};
 
-use super::node_options::NodeOptions;
-use super::parts::NodeParts;
+use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions};
+use super::parts::{JobTask, NodeParts};
 use super::rules::TextRules;
 use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
 use crate::observe::Bus;
@@ -56,22 +56,35 @@ impl Node {
         let threads = |pool: &(String, usize)| u32::try_from(pool.1).unwrap_or(u32::MAX);
         let all = pools.iter().map(threads).fold(0, u32::saturating_add);
         let process = simulated.as_ref().map_or_else(process, |simulated| simulated.label.clone());
-        let mut config = options.config(all, &process)?;
-        // The threads of the only pool are all workers.
-        let pools = if pools.len() > 1 { pools } else { Vec::new() };
+        let kinds = {
+            let here = tasks.iter().filter(|task| task.is_run_here);
+            JobKinds::new(all, here.map(JobTask::is_async))
+        };
+        let mut config = options.config(kinds, &process)?;
+        // Otherwise the threads of the only pool are all workers.
+        let are_bounded = pools.len() > 1 || kinds.are_mixed();
+        let pools = if are_bounded { pools } else { Vec::new() };
         config.pools = pools.iter().map(threads).collect();
+        let of_async = (kinds.are_mixed() && !options.has_concurrency()).then(|| {
+            config.pools.push(ASYNC_JOBS);
+            pools.len()
+        });
         config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
         config.tasks = tasks
             .iter()
             .flat_map(|task| {
                 let limit = task.max_concurrent.map(Into::into);
-                let pool = task.holds_threads_of.as_ref();
-                let pool = pool.and_then(|pool| pools.iter().position(|(name, _)| name == &**pool));
+                let limit = if task.is_run_here { limit } else { Some(0) };
+                let pool = match &task.holds_threads_of {
+                    Some(pool) => pools.iter().position(|(name, _)| name == &**pool),
+                    None => of_async,
+                };
                 task.names.iter().map(move |name| TaskConfig {
                     name: Arc::clone(name),
                     task: Arc::clone(&task.names[0]),
                     limit,
                     pool,
+                    is_abandon: task.is_abandon,
                 })
             })
             .collect();

@@ -41,6 +41,41 @@ pub struct NodeOptions {
     keep_parked: Option<Duration>,
 }
 
+/// The number of jobs of async functions that run at once by default.
+pub(crate) const ASYNC_JOBS: u32 = 32;
+
+/// The kinds of jobs that a process runs, which decide how many it runs at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobKinds {
+    /// The threads of all pools.
+    threads: u32,
+    has_async: bool,
+    has_plain: bool,
+}
+
+impl JobKinds {
+    /// The kinds of tasks; each is true if it is async.
+    pub(crate) fn new(threads: u32, tasks: impl Iterator<Item = bool>) -> Self {
+        let none = Self { threads, has_async: false, has_plain: false };
+        tasks.fold(none, |kinds, is_async| Self {
+            has_async: kinds.has_async || is_async,
+            has_plain: kinds.has_plain || !is_async,
+            ..kinds
+        })
+    }
+
+    /// Returns true if some hold threads, and others do not.
+    pub(crate) fn are_mixed(self) -> bool {
+        self.has_async && self.has_plain
+    }
+
+    fn concurrency(self) -> u32 {
+        let of_async = if self.has_async { ASYNC_JOBS } else { 0 };
+        let of_plain = if self.has_plain || !self.has_async { self.threads } else { 0 };
+        of_async.saturating_add(of_plain)
+    }
+}
+
 /// The longest lease: what runs for longer without the store is not worth waiting for.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -79,9 +114,11 @@ impl NodeOptions {
         self
     }
 
-    /// The greatest number of jobs that run at once: by default as many as the pools have threads. Async jobs hold no
-    /// thread while they wait, so that a process with such may take more. Of several pools, no more of a plain
-    /// function's jobs are claimed than the threads of its pool can begin soon.
+    /// The greatest number of jobs that run at once. By default 32 of async functions, which hold no thread while they wait, and
+    /// of plain functions as many as the pools have threads.
+    ///
+    /// In a process with both, or with several pools, no more jobs of a plain function are claimed than the threads of its pool
+    /// can begin soon.
     pub fn concurrency(mut self, runs: u32) -> Self {
         self.concurrency = Some(runs);
         self
@@ -121,6 +158,16 @@ impl NodeOptions {
         self
     }
 
+    /// Returns true if a number of jobs was given that run at once.
+    pub(crate) fn has_concurrency(&self) -> bool {
+        self.concurrency.is_some()
+    }
+
+    /// Returns true if this process runs the jobs of a queue.
+    pub(crate) fn serves(&self, queue: &str) -> bool {
+        self.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| each == queue))
+    }
+
     /// The same with the settings that are set, which count more than the code.
     pub(crate) fn with_settings(self, settings: NodeSettings) -> Self {
         Self {
@@ -139,8 +186,12 @@ impl NodeOptions {
     }
 
     /// Each option as its setting is called, its effective value, and whether the code has set it.
-    pub(crate) fn shown(&self, threads: u32, process: &str) -> Vec<(&'static str, String, bool)> {
-        let Ok(config) = self.config(threads, process) else { return Vec::new() };
+    pub(crate) fn shown(
+        &self,
+        kinds: JobKinds,
+        process: &str,
+    ) -> Vec<(&'static str, String, bool)> {
+        let Ok(config) = self.config(kinds, process) else { return Vec::new() };
         let length = |length: Duration| crate::define::registrar::length_text(length);
         let queues = self.queues.as_ref().map(|queues| queues.join(", "));
         vec![
@@ -159,7 +210,7 @@ impl NodeOptions {
     }
 
     /// The configuration of a node, or all that is wrong with the options.
-    pub(crate) fn config(&self, threads: u32, process: &str) -> Result<Config, Vec<String>> {
+    pub(crate) fn config(&self, kinds: JobKinds, process: &str) -> Result<Config, Vec<String>> {
         let default = Config::default();
         let lease = self.lease.unwrap_or(default.lease);
         let mut config = Config {
@@ -168,7 +219,7 @@ impl NodeOptions {
             reap_every: self.reap_every.unwrap_or(default.reap_every),
             poll_every: self.poll_every.unwrap_or(default.poll_every),
             answer_limit: self.answer_limit.unwrap_or(default.answer_limit.min(lease)),
-            workers: self.concurrency.unwrap_or(threads),
+            workers: self.concurrency.unwrap_or_else(|| kinds.concurrency()),
             queues: self
                 .queues
                 .as_ref()
@@ -234,16 +285,30 @@ impl NodeOptions {
 mod tests {
     use super::*;
 
+    fn plain(threads: u32) -> JobKinds {
+        JobKinds::new(threads, std::iter::empty())
+    }
+
     fn faults(options: &NodeOptions) -> Vec<String> {
-        options.config(4, "shop").err().unwrap_or_default()
+        options.config(plain(4), "shop").err().unwrap_or_default()
     }
 
     #[test]
     fn the_defaults_work_and_a_short_lease_brings_a_short_limit() {
-        let config = NodeOptions::default().config(4, "shop").expect("no faults");
+        let config = NodeOptions::default().config(plain(4), "shop").expect("no faults");
         assert_eq!((config.workers, &*config.label), (4, "shop"));
-        let short = NodeOptions::default().lease(Duration::from_secs(2)).config(4, "shop");
+        let short = NodeOptions::default().lease(Duration::from_secs(2)).config(plain(4), "shop");
         assert_eq!(short.expect("no faults").answer_limit, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn async_jobs_do_not_count_threads_and_plain_ones_do() {
+        let workers = |tasks: &[bool]| {
+            let kinds = JobKinds::new(2, tasks.iter().copied());
+            NodeOptions::default().config(kinds, "shop").expect("no faults").workers
+        };
+        assert_eq!([workers(&[]), workers(&[false])], [2, 2]);
+        assert_eq!([workers(&[true]), workers(&[true, false])], [32, 34]);
     }
 
     #[test]
@@ -251,7 +316,7 @@ mod tests {
         let (none, long) = (Duration::ZERO, Duration::from_secs(15));
         let brief = NodeOptions::default().keep_done(none).keep_parked(none);
         for (options, least) in [(brief.clone(), 20), (brief.lease(long).answer_limit(long), 30)] {
-            let config = options.config(1, "shop").expect("no faults");
+            let config = options.config(plain(1), "shop").expect("no faults");
             let least = Duration::from_secs(least);
             assert_eq!((config.keep_done, config.keep_parked), (least, least));
         }

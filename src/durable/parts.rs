@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use scheduler_store::Definition;
+use scheduler_store::{Definition, OnLost};
 
 use super::client::Client;
 use super::jobs::Jobs;
@@ -39,6 +39,10 @@ pub(crate) struct JobTask {
     pub(crate) holds_threads_of: Option<Arc<str>>,
     /// After what time a failed job is tried again.
     pub(crate) retry: Retry,
+    /// True if its jobs run at most once.
+    pub(crate) is_abandon: bool,
+    /// False if a value is missing for its arguments: then this process runs none of its jobs, and fires its ticks for others.
+    pub(crate) is_run_here: bool,
 }
 
 /// A durable schedule in the code.
@@ -51,7 +55,7 @@ pub(crate) struct DurableSchedule {
 impl JobTask {
     /// `None` if no store keeps the jobs of the task, or it is disabled.
     pub(crate) fn of(spec: &TaskSpec, control: &Control) -> Option<Self> {
-        spec.durable.as_ref().filter(|_| !spec.is_disabled())?;
+        let durable = spec.durable.as_ref().filter(|_| !spec.is_disabled())?;
         let former = spec.job.iter().flat_map(|job| job.aliases).map(|name| Arc::from(*name));
         let holds_threads = matches!(spec.call, Call::Sync(_));
         Some(Self {
@@ -60,7 +64,16 @@ impl JobTask {
             max_concurrent: spec.policy.max_concurrent,
             holds_threads_of: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
             retry: spec.policy.retry,
+            is_abandon: durable.on_lost == OnLost::Abandon,
+            is_run_here: spec.missing.is_empty(),
         })
+    }
+}
+
+impl JobTask {
+    /// Returns true if its runs hold no threads.
+    pub(crate) fn is_async(&self) -> bool {
+        self.holds_threads_of.is_none()
     }
 }
 

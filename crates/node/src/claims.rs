@@ -153,16 +153,24 @@ impl Claims {
         let tasks = config.tasks.iter();
         let rooms = tasks.map(|task| TaskRoom {
             task: Arc::clone(&task.name),
-            room: self.room_of(task, config, prefetch),
+            room: self.room_of(task, config, if task.is_abandon { 0 } else { prefetch }),
         });
         rooms.collect()
     }
 
-    /// The number of jobs of a task that may be claimed: for the threads of its pool, and as many beyond them.
-    pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, beyond: u32) -> u32 {
-        let threads = task.pool.and_then(|pool| config.pools.get(pool));
-        let threads = threads.map(|threads| threads.saturating_add(beyond));
-        self.within_limit(task).min(self.left(threads, |job| job.pool == task.pool))
+    /// The number of jobs of a task that may be claimed: for the threads of its pool, and beyond them for their part of what
+    /// all workers prefetch.
+    pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, prefetch: u32) -> u32 {
+        let all = pool_of(task, config).map(|threads| with_prefetch(threads, config, prefetch));
+        self.within_limit(task).min(self.left(all, |job| job.pool == task.pool))
+    }
+
+    /// Returns true if a task that had no room has some again: for a thread, or for half of what may be claimed.
+    pub(crate) fn has_room_again(&self, task: &TaskConfig, config: &Config) -> bool {
+        let prefetch = if task.is_abandon { 0 } else { self.prefetch(config) };
+        let half = pool_of(task, config)
+            .map_or(1, |threads| (with_prefetch(threads, config, prefetch) / 2).max(1));
+        self.room_of(task, config, 0) > 0 || self.room_of(task, config, prefetch) >= half
     }
 
     /// The number of further jobs of a task that its limit allows, whatever their pool has room for.
@@ -184,6 +192,17 @@ impl Claims {
     pub(crate) fn begun(&self) -> u32 {
         self.begun
     }
+}
+
+/// The threads of the task's pool, if its runs hold such.
+fn pool_of(task: &TaskConfig, config: &Config) -> Option<u32> {
+    task.pool.and_then(|pool| config.pools.get(pool)).copied()
+}
+
+/// The number of jobs that may be claimed for the threads of a pool.
+fn with_prefetch(threads: u32, config: &Config, prefetch: u32) -> u32 {
+    let part = u64::from(prefetch) * u64::from(threads) / u64::from(config.workers.max(1));
+    threads.saturating_add(u32::try_from(part).unwrap_or(u32::MAX))
 }
 
 fn key(held: Held) -> (scheduler_store::JobId, u64) {

@@ -31,7 +31,7 @@ pub struct Config {
     pub answer_limit: Duration,
     /// The greatest number of runs in progress.
     pub workers: u32,
-    /// The threads of each pool whose threads runs hold.
+    /// The threads of each pool whose threads runs hold; also the number of runs that share another bound.
     pub pools: Vec<u32>,
     /// The greatest number of jobs that are claimed beyond the free workers.
     pub prefetch_max: u32,
@@ -68,6 +68,8 @@ pub struct TaskConfig {
     pub limit: Option<u32>,
     /// Whose threads its runs hold, by the index among [`Config::pools`]; none if they hold none, or any.
     pub pool: Option<usize>,
+    /// True if its jobs run at most once: then none is claimed before it can begin (R14).
+    pub is_abandon: bool,
 }
 
 impl Default for Config {

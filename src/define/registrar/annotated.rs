@@ -19,13 +19,7 @@ pub(crate) struct Inputs<'a> {
 }
 
 /// The tasks of an annotation: one, or one for each managed value that a method is called on.
-///
-/// Adds a fault for each missing value.
-pub(super) fn definitions(
-    entry: &Entry,
-    inputs: &Inputs<'_>,
-    faults: &mut Vec<String>,
-) -> Vec<Definition> {
+pub(super) fn definitions(entry: &Entry, inputs: &Inputs<'_>) -> Vec<Definition> {
     let instances = match entry.receiver() {
         Some(receiver) if entry.job().is_none() => inputs.states.names_of(receiver.type_id()),
         // A job names no value: a method is called on the one without a name.
@@ -33,18 +27,10 @@ pub(super) fn definitions(
     };
     // Without a value there still is a task, whose missing value is a fault.
     let instances = if instances.is_empty() { vec![None] } else { instances };
-    instances
-        .into_iter()
-        .filter_map(|instance| definition(entry, instance, inputs, faults))
-        .collect()
+    instances.into_iter().filter_map(|instance| definition(entry, instance, inputs)).collect()
 }
 
-fn definition(
-    entry: &Entry,
-    instance: Option<&str>,
-    inputs: &Inputs<'_>,
-    faults: &mut Vec<String>,
-) -> Option<Definition> {
+fn definition(entry: &Entry, instance: Option<&str>, inputs: &Inputs<'_>) -> Option<Definition> {
     let name = match instance {
         None => entry.name().to_owned(),
         Some(instance) => format!("{}[{instance}]", entry.name()),
@@ -52,11 +38,11 @@ fn definition(
     let resolver = Resolver::new(inputs.states, inputs.clock, inputs.shutdown);
     let mut resolver = resolver.with_instance(instance);
     let call = entry.wire(&mut resolver);
-    let missing = resolver.into_missing();
     let place = format!("{}: {}", entry.location(), word(&name));
-    faults.extend(missing.iter().map(|missing| format!("{place} {missing}")));
-    // INVARIANT: with a fault nothing is launched, so a task that misses a value is never called. It is
-    // kept so that its attributes are checked.
+    let missing = resolver.into_missing();
+    let missing: Vec<String> = missing.iter().map(|missing| format!("{place} {missing}")).collect();
+    // INVARIANT: a task that misses a value is never called: either nothing is launched, or this process runs none of its
+    // jobs. It is kept so that its attributes are checked.
     let call = call.or_else(|| (!missing.is_empty()).then(Call::noop));
-    Some(Definition { name: name.into(), ..Definition::of_entry(entry, call?) })
+    Some(Definition { name: name.into(), missing, ..Definition::of_entry(entry, call?) })
 }

@@ -35,8 +35,7 @@ use crons::Cron;
 
 /// The definitions of the annotated functions, all linked ones or those of `listed`, and of the tasks in code.
 ///
-/// Adds to `faults`: missing managed values, and those that are managed twice; invalid and duplicate names; functions of the
-/// list without an annotation.
+/// Adds to `faults`: values that are managed twice; invalid and duplicate names; functions of the list without an annotation.
 pub(crate) fn define(
     listed: Option<&TaskList>,
     in_code: Vec<Definition>,
@@ -53,16 +52,9 @@ pub(crate) fn define(
              help: annotate it, or define it in code: Scheduler::builder().task(…)"
         )
     }));
-    let before = faults.len();
-    let mut definitions = Vec::new();
-    for entry in entries {
-        definitions.extend(annotated::definitions(entry, &inputs, faults));
-    }
-    if faults.len() > before
-        && let Some(last) = faults.last_mut()
-    {
-        last.push_str(&managed_note(inputs.states));
-    }
+    let entries = entries.iter();
+    let mut definitions: Vec<Definition> =
+        entries.flat_map(|entry| annotated::definitions(entry, &inputs)).collect();
     definitions.extend(in_code);
     faults.extend(name::faults(&definitions));
     faults.extend(inputs.states.doubled().iter().map(|doubled| {
@@ -81,7 +73,8 @@ fn deduplicated(listed: &[&'static Entry]) -> Vec<&'static Entry> {
     listed.iter().copied().filter(is_new).collect()
 }
 
-fn managed_note(states: &States) -> String {
+/// What is managed, to be written below the missing values.
+pub(crate) fn managed_note(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
     format!("\nnote: managed so far: {list}")

@@ -79,6 +79,7 @@ pub(crate) fn resolve(
         policy: policy.shared(),
         durable,
         job: definition.job,
+        missing: definition.missing.clone(),
         call: definition.call.clone(),
         disabled,
     })

@@ -104,6 +104,7 @@ fn the_remedy_for_a_name_given_twice_is_for_where_it_was_given() {
         trigger: None,
         job: None,
         call: call(),
+        missing: Vec::new(),
     };
     let help = |definitions: &[Definition]| {
         let faults = name_faults(definitions);

@@ -79,6 +79,8 @@ pub struct Builder {
     pub(super) simulated_store: Option<scheduler_store::Model>,
     #[cfg(feature = "durable")]
     pub(super) node: crate::durable::NodeOptions,
+    #[cfg(feature = "durable")]
+    pub(super) enqueue_only: bool,
     pub(super) sink: Sink,
 }
 
@@ -116,6 +118,8 @@ impl Builder {
             simulated_store: None,
             #[cfg(feature = "durable")]
             node: crate::durable::NodeOptions::default(),
+            #[cfg(feature = "durable")]
+            enqueue_only: false,
             sink: Sink::standard(),
         }
     }
@@ -520,6 +524,45 @@ impl Builder {
     pub fn node(mut self, options: crate::durable::NodeOptions) -> Self {
         self.node = options;
         self
+    }
+
+    /// Makes this a process that enqueues durable jobs, looks at them and controls them, and runs none, such as a web server
+    /// beside its workers. Tasks in memory run as always.
+    ///
+    /// It opens no session in the [store](Self::store), fires no durable schedule, and registers none: workers do. Of durable
+    /// tasks it needs no managed values; annotation and settings count for what it enqueues.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::store::Model;
+    /// use scheduler::{Scheduler, job};
+    ///
+    /// struct MailServer;
+    ///
+    /// #[job(name = "send-invoice", retry(max = 5, base = "5s", cap = "1h"))]
+    /// fn send_invoice(#[payload] order: u32, server: &MailServer) {
+    ///     println!("the invoice of order {order}");
+    /// }
+    ///
+    /// // No `MailServer` here: workers have one.
+    /// let web = Scheduler::builder().store(Model::new()).enqueue_only().spawn()?;
+    /// web.jobs()?.enqueue(send_invoice::job(17))?;
+    /// web.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn enqueue_only(mut self) -> Self {
+        self.enqueue_only = true;
+        self
+    }
+
+    /// Returns true if the process runs no durable jobs.
+    pub(super) fn is_enqueue_only(&self) -> bool {
+        #[cfg(feature = "durable")]
+        let is_enqueue_only = self.enqueue_only;
+        #[cfg(not(feature = "durable"))]
+        let is_enqueue_only = false;
+        is_enqueue_only
     }
 
     /// Returns true if there is a store.

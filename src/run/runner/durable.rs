@@ -18,8 +18,8 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
-    Client, DurableSchedule, JobTask, Jobs, Node, NodeOptions, NodeParts, NodeSetup, Simulated,
-    faults, options_of,
+    Client, DurableSchedule, JobKinds, JobTask, Jobs, Node, NodeOptions, NodeParts, NodeSetup,
+    Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
@@ -33,6 +33,8 @@ pub(super) struct Durable {
     jobs: Jobs,
     calendars: BTreeMap<String, Arc<Calendar>>,
     options: NodeOptions,
+    /// True if the process has no node.
+    is_enqueue_only: bool,
     /// The store of a simulation, whose idle time is skipped.
     simulated_store: Option<Model>,
     /// Present from the launch on.
@@ -70,6 +72,7 @@ impl Durable {
             jobs,
             calendars: BTreeMap::new(),
             options,
+            is_enqueue_only: builder.enqueue_only,
             simulated_store,
             node: None,
         })
@@ -89,20 +92,38 @@ impl Durable {
     }
 
     /// Applies the settings of the node. Returns the faults.
-    pub(super) fn configure(&mut self, settings: &NodeSettings, pools: &[PoolPlan]) -> Vec<String> {
+    pub(super) fn configure(
+        &mut self,
+        settings: &NodeSettings,
+        specs: &[TaskSpec],
+        pools: &[PoolPlan],
+    ) -> Vec<String> {
         self.options = std::mem::take(&mut self.options).with_settings(settings.clone());
-        self.options.config(threads_of(pools), "").err().unwrap_or_default()
+        self.options.config(kinds_of(specs, pools), "").err().unwrap_or_default()
+    }
+
+    /// Returns true if this process runs no jobs.
+    pub(super) fn is_enqueue_only(&self) -> bool {
+        self.is_enqueue_only
+    }
+
+    /// Returns true if this process runs the task, or its jobs.
+    pub(super) fn runs(&self, spec: &TaskSpec) -> bool {
+        spec.durable.as_ref().is_none_or(|durable| {
+            !self.is_enqueue_only && !spec.is_disabled() && self.options.serves(&durable.queue)
+        })
     }
 
     /// The values of the node, for a dry run; none without a store.
     pub(super) fn values(
         builder: &Builder,
+        specs: &[TaskSpec],
         pools: &[PoolPlan],
     ) -> Vec<(&'static str, String, bool)> {
-        if builder.store.is_none() {
+        if builder.store.is_none() || builder.enqueue_only {
             return Vec::new();
         }
-        builder.node.shown(threads_of(pools), "the program and its number")
+        builder.node.shown(kinds_of(specs, pools), "the program and its number")
     }
 
     /// Makes the node, once the tasks are made.
@@ -110,6 +131,9 @@ impl Durable {
         let table = Arc::downgrade(&launch.tasks.table);
         drop(launch.tasks.table.jobs.set(self.jobs.clone()));
         self.jobs.know_rules(Arc::new(move |name, schedule| resolve(&table, name, schedule)));
+        if self.is_enqueue_only {
+            return Ok(());
+        }
         let made = launch.specs.iter().zip(launch.made);
         let parts = NodeParts {
             client: self.client.clone(),
@@ -156,8 +180,13 @@ impl Durable {
     }
 }
 
-fn threads_of(pools: &[PoolPlan]) -> u32 {
-    u32::try_from(pools.iter().map(|pool| pool.size).sum::<usize>()).unwrap_or(u32::MAX)
+fn kinds_of(specs: &[TaskSpec], pools: &[PoolPlan]) -> JobKinds {
+    let threads = pools.iter().map(|pool| pool.size).sum::<usize>();
+    let is_run_here =
+        |spec: &&TaskSpec| spec.durable.is_some() && !spec.is_disabled() && spec.missing.is_empty();
+    let durable = specs.iter().filter(is_run_here);
+    let are_async = durable.map(|spec| spec.facts.is_async);
+    JobKinds::new(u32::try_from(threads).unwrap_or(u32::MAX), are_async)
 }
 
 /// Resolves a schedule that code gives while the scheduler runs. Placeholders are replaced, other settings do not apply.

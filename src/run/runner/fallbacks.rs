@@ -10,12 +10,15 @@ use super::durable::Durable;
 use super::pools::PoolPlan;
 use crate::define::settings::{Fallback, Source};
 use crate::observe;
+use crate::run::task::TaskSpec;
 
 /// The effective values of the scheduler's own settings.
 pub(super) struct Values<'a> {
     pub(super) zone: Zone,
     /// The value of `TZ`.
     pub(super) variable: &'a str,
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "of the node"))]
+    pub(super) specs: &'a [TaskSpec],
     /// The default pool first.
     pub(super) pools: &'a [PoolPlan],
     pub(super) limit: Duration,
@@ -63,7 +66,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         ),
     ];
     #[cfg(feature = "durable")]
-    for (key, text, is_set) in Durable::values(builder, values.pools) {
+    for (key, text, is_set) in Durable::values(builder, values.specs, values.pools) {
         all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
     }
     for pool in others {

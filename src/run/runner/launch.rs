@@ -190,7 +190,8 @@ impl StartMessage<'_> {
         let executor = running.runtime.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = (!off.is_empty()).then(|| format!("disabled: {}", first_names(&off)));
-        let remarks: Vec<String> = executor.into_iter().chain(off).collect();
+        let remarks = [executor, running.enqueues_only(), off];
+        let remarks: Vec<String> = remarks.into_iter().flatten().collect();
         let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
         let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };
         banner.announce(messages);

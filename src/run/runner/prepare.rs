@@ -18,7 +18,7 @@ use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::define::definition::Definition;
 use crate::define::metadata::Location;
-use crate::define::registrar::{Crons, Inputs, ResolveContext, define, resolve};
+use crate::define::registrar::{Crons, Inputs, ResolveContext, define, managed_note, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
@@ -95,18 +95,24 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     preparation.resolve_pools(&application);
     let context = preparation.context(&application.globals);
     let specs = preparation.resolve(&definitions, &mut application, &context);
-    let applied = preparation.finish(application, &later);
+    let applied = preparation.finish(application, &specs, &later);
     if !preparation.faults.is_empty() {
         print_warnings(preparation.builder, &applied.remarks);
         return Err(StartError::of_faults(preparation.faults));
     }
     let (remarks, zone_warning) = preparation.remarks(&specs, &applied);
-    let warnings = warnings(&specs, preparation.clock.wall());
+    let warnings = warnings(&specs, preparation.builder, preparation.clock.wall());
     let limit = limit(preparation.builder, &applied.globals);
     let keep_ended = keep_ended(preparation.builder, &applied.globals);
     let zone = context.zone;
-    let values =
-        Values { zone, variable: &preparation.tz, pools: &preparation.pools, limit, keep_ended };
+    let values = Values {
+        zone,
+        variable: &preparation.tz,
+        specs: &specs,
+        pools: &preparation.pools,
+        limit,
+        keep_ended,
+    };
     let report = preparation.is_dry_run.then(|| {
         let fallbacks = fallbacks(preparation.builder, &values);
         let report = settings::report(&applied, &preparation.resolved, &fallbacks);
@@ -154,6 +160,8 @@ struct Preparation<'a> {
     attribute_faults: Vec<SettingsError>,
     /// The faults of expected tasks that are missing.
     missing: Vec<String>,
+    /// The faults of missing values of tasks that have other faults, too.
+    missing_values: Vec<String>,
     /// The attributes of all tasks, for the report of a dry run.
     resolved: Vec<ResolvedAttributes>,
 }
@@ -179,6 +187,7 @@ impl<'a> Preparation<'a> {
             faults: Vec::new(),
             attribute_faults: Vec::new(),
             missing: Vec::new(),
+            missing_values: Vec::new(),
             resolved: Vec::new(),
         }
     }
@@ -274,7 +283,10 @@ impl<'a> Preparation<'a> {
             let attributes = application.task(number, definition);
             match resolve(definition, &attributes, context) {
                 Ok(spec) => specs.push(spec),
-                Err(faults) => self.attribute_faults.extend(faults),
+                Err(faults) => {
+                    self.missing_values.extend(definition.missing.iter().cloned());
+                    self.attribute_faults.extend(faults);
+                }
             }
             if self.is_dry_run {
                 self.resolved.push(attributes);
@@ -288,7 +300,12 @@ impl<'a> Preparation<'a> {
     }
 
     /// Checks the settings of tasks that may be added later, and collects all faults.
-    fn finish(&mut self, mut application: Application<'_>, later: &[(usize, Arc<str>)]) -> Applied {
+    fn finish(
+        &mut self,
+        mut application: Application<'_>,
+        specs: &[TaskSpec],
+        later: &[(usize, Arc<str>)],
+    ) -> Applied {
         for (number, name) in later {
             let schedule = Schedule::default();
             let task = Definition::in_code(name, schedule, Call::noop(), Location::NONE);
@@ -301,7 +318,7 @@ impl<'a> Preparation<'a> {
         self.faults.append(&mut self.missing);
         #[cfg(feature = "durable")]
         if let Some(durable) = &mut self.durable {
-            self.faults.extend(durable.configure(&applied.node, &self.pools));
+            self.faults.extend(durable.configure(&applied.node, specs, &self.pools));
         }
         #[cfg(not(feature = "durable"))]
         if applied.node != settings::NodeSettings::default() {
@@ -309,7 +326,35 @@ impl<'a> Preparation<'a> {
                          help: cargo add scheduler-rs --features sqlite";
             self.faults.push(fault.to_owned());
         }
+        if self.builder.is_enqueue_only() && !self.builder.has_store() {
+            let fault = "enqueue_only() needs a store, in which jobs are kept\n\
+                         help: Scheduler::builder().store(Postgres::connect(\"postgres://…\")?)";
+            self.faults.push(fault.to_owned());
+        }
+        self.check_values(specs);
         applied
+    }
+
+    /// Adds the faults of missing values, before all others. A task whose jobs run elsewhere needs no values here.
+    fn check_values(&mut self, specs: &[TaskSpec]) {
+        let here = specs.iter().filter(|spec| self.runs_here(spec));
+        let missing = here.flat_map(|spec| &spec.missing).chain(&self.missing_values);
+        let mut missing: Vec<String> = missing.cloned().collect();
+        if let Some(last) = missing.last_mut() {
+            last.push_str(&managed_note(&self.states));
+        }
+        self.faults.splice(0..0, missing);
+    }
+
+    #[cfg(feature = "durable")]
+    fn runs_here(&self, spec: &TaskSpec) -> bool {
+        self.durable.as_ref().is_none_or(|durable| durable.runs(spec))
+    }
+
+    #[cfg(not(feature = "durable"))]
+    #[expect(clippy::unused_self, reason = "as with a store")]
+    fn runs_here(&self, _: &TaskSpec) -> bool {
+        true
     }
 
     /// The messages before the start message; and the warning about the zone, if no task goes by it yet.
@@ -380,9 +425,9 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
     report
 }
 
-fn warnings(specs: &[TaskSpec], now: DateTime<Utc>) -> Vec<Message> {
+fn warnings(specs: &[TaskSpec], builder: &Builder, now: DateTime<Utc>) -> Vec<Message> {
     let of_tasks = specs.iter().filter_map(|spec| spec.warning(now)).map(Message::warn);
-    let no_tasks = specs.is_empty().then(no_tasks);
+    let no_tasks = (specs.is_empty() && !builder.is_enqueue_only()).then(no_tasks);
     no_tasks.into_iter().chain(panics_abort()).chain(of_tasks).collect()
 }
 

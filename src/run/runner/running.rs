@@ -69,6 +69,15 @@ impl Running {
         stopped
     }
 
+    /// The remark of a process that runs no durable jobs.
+    pub(super) fn enqueues_only(&self) -> Option<String> {
+        #[cfg(feature = "durable")]
+        let is_it = self.durable.as_ref().is_some_and(Durable::is_enqueue_only);
+        #[cfg(not(feature = "durable"))]
+        let is_it = false;
+        is_it.then(|| "durable jobs: enqueued here, run by other processes".to_owned())
+    }
+
     /// Starts no new runs.
     fn begin_stop(&self, at: DateTime<Utc>) {
         self.tasks.table.close();

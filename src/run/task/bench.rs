@@ -82,6 +82,7 @@ impl BenchTask {
             policy: Arc::default(),
             durable: None,
             job: None,
+            missing: Vec::new(),
             is_zone_default: false,
             call,
             disabled: None,

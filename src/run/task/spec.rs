@@ -24,6 +24,8 @@ pub(crate) struct TaskSpec {
     pub(crate) durable: Option<DurableOptions>,
     /// The version and the former names of a `#[job]`.
     pub(crate) job: Option<JobFacts>,
+    /// The faults of arguments that are not managed. A process that runs the task has none.
+    pub(crate) missing: Vec<String>,
     /// True if its cron expression goes by the zone of the scheduler.
     pub(crate) is_zone_default: bool,
     pub(crate) call: Call,

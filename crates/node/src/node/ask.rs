@@ -151,7 +151,7 @@ impl Node {
         let is_free = has_worker || room >= all / 2;
         let has_thread = |index: &usize| {
             let task = self.config.tasks.get(*index);
-            task.is_some_and(|task| self.claims.room_of(task, &self.config, 0) > 0)
+            task.is_some_and(|task| self.claims.has_room_again(task, &self.config))
         };
         room > 0
             && (self.may_have_more && is_free

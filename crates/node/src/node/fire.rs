@@ -1,5 +1,6 @@
 //! The ticks that a node fires.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,7 @@ impl Node {
         let store_now = self.clock.earliest(now)?;
         let mut free = self.claims.free(&self.config);
         let mut fires = Vec::new();
+        let mut taken = BTreeMap::new();
         let mut due = std::mem::take(&mut self.due).into_iter();
         while fires.len() < FIRES
             && let Some(mut due) = due.next()
@@ -94,7 +96,8 @@ impl Node {
             }
             for plan in plans {
                 let definition = &due.schedule.definition;
-                let claim = free > 0 && plan.tick.is_some() && self.has_room(definition);
+                let claim =
+                    free > 0 && plan.tick.is_some() && self.take_room(definition, &mut taken);
                 free -= u32::from(claim);
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
@@ -116,12 +119,17 @@ impl Node {
         }
     }
 
-    fn has_room(&self, definition: &Definition) -> bool {
-        let task = self.config.task(&definition.task);
+    /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.
+    fn take_room(&self, definition: &Definition, taken: &mut BTreeMap<usize, u32>) -> bool {
+        let Some(task) = self.config.task(&definition.task) else { return false };
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
-        task.is_some_and(|task| self.claims.room_of(task, &self.config, 0) > 0)
-            && self.config.queues.as_ref().is_none_or(serves)
+        let mut none = 0;
+        let taken = task.pool.map_or(&mut none, |pool| taken.entry(pool).or_default());
+        let has_room = self.claims.room_of(task, &self.config, 0) > *taken
+            && self.config.queues.as_ref().is_none_or(serves);
+        *taken += u32::from(has_room);
+        has_room
     }
 
     fn fire(

@@ -92,7 +92,7 @@ impl Setup {
         let pool = threads.map(|_| 0);
         let task = |name: &str, limit| {
             let name: Arc<str> = Arc::from(name);
-            TaskConfig { task: Arc::clone(&name), name, limit, pool }
+            TaskConfig { task: Arc::clone(&name), name, limit, pool, is_abandon: false }
         };
         Config {
             label: format!("process {process}"),

@@ -104,6 +104,7 @@ impl Small {
                 task: WORK.into(),
                 limit: None,
                 pool: None,
+                is_abandon: false,
             }],
             definitions: vec![plain("s0", rule)],
             lost_spread: ms(10),

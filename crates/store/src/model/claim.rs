@@ -63,7 +63,8 @@ impl State {
     /// Repairs what the end of a job has left. Returns true if something was left.
     fn repair(&mut self, now: StoreTime) -> bool {
         let names: Vec<String> = self.schedules.keys().cloned().collect();
-        names.iter().fold(false, |is_repaired, name| self.after_job(name, now) || is_repaired)
+        let repaired = names.iter().filter(|name| self.after_job(name, now));
+        repaired.count() > 0
     }
 
     /// The jobs to claim.

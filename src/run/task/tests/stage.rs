@@ -98,6 +98,7 @@ pub(super) fn spec(facts: TaskFacts, rule: Rule, policy: Policy, call: Call) -> 
         policy: Arc::new(policy),
         durable: None,
         job: None,
+        missing: Vec::new(),
         is_zone_default: false,
         call,
         disabled: None,

@@ -18,7 +18,13 @@ fn jobs_of_a_limited_task_follow_each_other_without_a_wait() {
 fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
     let mut config = config();
     let other: Arc<str> = "other".into();
-    let other = TaskConfig { name: Arc::clone(&other), task: other, limit: None, pool: Some(1) };
+    let other = TaskConfig {
+        name: Arc::clone(&other),
+        task: other,
+        limit: None,
+        pool: Some(1),
+        is_abandon: false,
+    };
     config.tasks[0].pool = Some(0);
     config.tasks.push(other);
     (config.workers, config.pools) = (10, vec![2, 8]);

@@ -65,7 +65,13 @@ struct Shell {
 }
 
 fn config() -> Config {
-    let task = TaskConfig { name: "work".into(), task: "work".into(), limit: None, pool: None };
+    let task = TaskConfig {
+        name: "work".into(),
+        task: "work".into(),
+        limit: None,
+        pool: None,
+        is_abandon: false,
+    };
     Config { tasks: vec![task], ..Config::default() }
 }
 
