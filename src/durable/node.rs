@@ -109,7 +109,8 @@ impl Node {
             rest,
         });
         if let Some(simulated) = &simulated {
-            simulated.nodes.add(simulated.life, Arc::downgrade(&shell));
+            let resting = Arc::<Shell>::downgrade(&shell);
+            simulated.nodes.add(simulated.life, resting);
         }
         let nudged = Arc::downgrade(&shell);
         client.on_nudge(Arc::new(move || {

@@ -340,7 +340,7 @@ impl World {
 
     /// Has nodes without work rest, so that time is not moved for them.
     fn settle_nodes(&self) {
-        // What the program has spawned may enqueue while time moves.
+        // The program may have spawned futures that enqueue while time moves.
         #[cfg(all(feature = "durable", feature = "tokio"))]
         let may_rest = !self.driver.has_spawned();
         #[cfg(all(feature = "durable", not(feature = "tokio")))]

@@ -73,7 +73,7 @@ fn deduplicated(listed: &[&'static Entry]) -> Vec<&'static Entry> {
     listed.iter().copied().filter(is_new).collect()
 }
 
-/// What is managed, to be written below the missing values.
+/// The managed values, to be written below the missing ones.
 pub(crate) fn managed_note(states: &States) -> String {
     let managed = states.described();
     let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };

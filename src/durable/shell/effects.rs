@@ -108,7 +108,10 @@ impl Shell {
     /// Gives the node what happened, and does what it wants done.
     pub(super) fn input(&self, input: Input) {
         let mut effects = Vec::new();
-        self.work();
+        if let Some(rest) = &self.rest {
+            // The timer is armed below.
+            rest.set_until(None);
+        }
         let mut node = self.node();
         // Under the lock, so that time does not go back from one step to the next.
         let now = self.now();

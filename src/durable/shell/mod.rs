@@ -23,6 +23,7 @@ mod effects;
 mod ends;
 mod events;
 mod rest;
+mod resting;
 #[cfg(test)]
 mod tests;
 mod threads;

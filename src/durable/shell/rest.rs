@@ -7,7 +7,6 @@ use std::time::Duration;
 use scheduler_node::{Request, Tick};
 use scheduler_store::{Model, SessionId};
 
-use super::effects::Shell;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The nodes of a simulation. While nobody changes the store, their polls and renewals find and change nothing: a node that
@@ -18,7 +17,25 @@ pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
 #[derive(Clone)]
 struct SimulatedNode {
     life: usize,
-    shell: Weak<Shell>,
+    shell: Weak<dyn Resting>,
+}
+
+/// A shell whose node may rest.
+pub(crate) trait Resting: Send + Sync {
+    /// Ends the rest.
+    fn work_on(&self);
+
+    /// Takes the requests as sent that the node has skipped while it rested.
+    fn catch_up(&self);
+
+    /// The session of the node, if it reaches the store and so keeps its lease.
+    fn kept_session(&self) -> Option<SessionId>;
+
+    /// Rests if the node has nothing to do, and these are all sessions.
+    fn settle(&self, may_rest: bool, sessions: &[SessionId]);
+
+    /// The node has to ask the store before it may rest again.
+    fn disturb(&self);
 }
 
 /// The rest of a node on the store of its simulation.
@@ -37,7 +54,7 @@ struct State {
 }
 
 impl SimulatedNodes {
-    pub(crate) fn add(&self, life: usize, shell: Weak<Shell>) {
+    pub(crate) fn add(&self, life: usize, shell: Weak<dyn Resting>) {
         self.lock().push(SimulatedNode { life, shell });
     }
 
@@ -46,24 +63,18 @@ impl SimulatedNodes {
     pub(crate) fn settle(&self, may_rest: bool, is_awake: impl Fn(usize) -> bool) {
         let nodes = self.lock().clone();
         let nodes = nodes.iter().filter_map(|node| Some((node.life, node.shell.upgrade()?)));
-        let nodes: Vec<_> = nodes.filter(|(_, shell)| shell.rest.is_some()).collect();
-        let (awake, frozen): (Vec<_>, Vec<_>) =
-            nodes.into_iter().partition(|(life, _)| is_awake(*life));
-        frozen.iter().for_each(|(_, shell)| shell.rest_until(None));
+        let (awake, frozen): (Vec<_>, Vec<_>) = nodes.partition(|(life, _)| is_awake(*life));
+        frozen.iter().for_each(|(_, shell)| shell.work_on());
         awake.iter().for_each(|(_, shell)| shell.catch_up());
-        let reached = awake.iter().filter(|(_, shell)| shell.reaches_store());
-        let sessions: Vec<SessionId> = reached.filter_map(|(_, shell)| shell.session()).collect();
+        let sessions: Vec<SessionId> =
+            awake.iter().filter_map(|(_, shell)| shell.kept_session()).collect();
         awake.iter().for_each(|(_, shell)| shell.settle(may_rest, &sessions));
     }
 
     /// The clock of the store was set: all nodes have to ask for it.
     pub(crate) fn clock_was_set(&self) {
         let nodes = self.lock().clone();
-        for shell in nodes.iter().filter_map(|node| node.shell.upgrade()) {
-            if let Some(rest) = &shell.rest {
-                rest.lock().seen = None;
-            }
-        }
+        nodes.iter().filter_map(|node| node.shell.upgrade()).for_each(|shell| shell.disturb());
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<SimulatedNode>> {
@@ -88,54 +99,32 @@ impl Rest {
         self.lock().until
     }
 
+    /// Sets until when the node rests. Returns true if that is another instant than before.
+    pub(super) fn set_until(&self, until: Option<Tick>) -> bool {
+        std::mem::replace(&mut self.lock().until, until) != until
+    }
+
+    /// The node has to ask the store before it may rest again.
+    pub(super) fn disturb(&self) {
+        self.lock().seen = None;
+    }
+
+    pub(super) fn reaches_store(&self) -> bool {
+        !self.store.is_cut()
+    }
+
+    /// The lease was renewed that long ago.
+    pub(super) fn was_renewed(&self, session: SessionId, ago: Duration) {
+        self.store.was_renewed(session, self.lease, self.store.now().before(ago));
+    }
+
+    /// Returns true if nobody has changed the store since the last poll, and these are all sessions.
+    pub(super) fn is_unchanged(&self, sessions: &[SessionId]) -> bool {
+        self.lock().seen == Some(self.store.changes()) && self.store.has_only(sessions)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Shell {
-    /// Ends the rest. The timer is still to be armed.
-    pub(super) fn work(&self) {
-        if let Some(rest) = &self.rest {
-            rest.lock().until = None;
-        }
-    }
-
-    fn session(&self) -> Option<SessionId> {
-        self.node().session()
-    }
-
-    fn reaches_store(&self) -> bool {
-        self.rest.as_ref().is_some_and(|rest| !rest.store.is_cut())
-    }
-
-    /// Takes the requests as sent that the node has skipped while it rested.
-    fn catch_up(&self) {
-        let Some(rest) = self.rest.as_ref().filter(|rest| rest.until().is_some()) else { return };
-        let now = self.now();
-        let renewed = self.node().skip_to(now);
-        if let Some((session, at)) = renewed {
-            let at = rest.store.now().before(now.since(at));
-            rest.store.was_renewed(session, rest.lease, at);
-        }
-    }
-
-    /// Rests if the node has nothing to do, and all sessions are those of living nodes.
-    fn settle(&self, may_rest: bool, sessions: &[SessionId]) {
-        let Some(rest) = &self.rest else { return };
-        let is_current = rest.lock().seen == Some(rest.store.changes());
-        let may_rest = may_rest && is_current && self.reaches_store();
-        let until = may_rest.then(|| self.node().rests_until(self.now())).flatten();
-        let until = until.filter(|_| rest.store.has_only(sessions));
-        self.rest_until(until);
-    }
-
-    fn rest_until(&self, until: Option<Tick>) {
-        let Some(rest) = &self.rest else { return };
-        let before = std::mem::replace(&mut rest.lock().until, until);
-        if before != until {
-            self.rearm();
-        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod annotated;
 mod builder;
+mod builder_store;
 mod context;
 #[cfg(feature = "durable")]
 mod durable;

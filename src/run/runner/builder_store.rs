@@ -1,0 +1,92 @@
+//! Configures the store of durable jobs.
+
+#[cfg(feature = "durable")]
+use std::sync::Arc;
+
+#[cfg(all(feature = "durable", feature = "testing"))]
+use scheduler_store::Model;
+#[cfg(feature = "durable")]
+use scheduler_store::Store;
+
+use super::builder::Builder;
+#[cfg(feature = "durable")]
+use crate::durable::NodeOptions;
+
+/// The store, and the part of this process in its work.
+#[cfg(feature = "durable")]
+#[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+impl Builder {
+    /// Where durable schedules and jobs are kept.
+    ///
+    /// Processes with the same store run each tick of a [`durable`](macro@crate::scheduled#durable) schedule once
+    /// together, and share the jobs that any of them [enqueues](crate::Jobs).
+    pub fn store(self, store: impl Store) -> Self {
+        self.store_shared(Arc::new(store))
+    }
+
+    /// As [`store`](Self::store), with a store that other parts of the program use too.
+    pub fn store_shared(mut self, store: Arc<dyn Store>) -> Self {
+        (self.store, self.simulated_store) = (Some(store), None);
+        self
+    }
+
+    /// The options of this process for its part in the work that the [store](Self::store) keeps.
+    pub fn node(mut self, options: NodeOptions) -> Self {
+        self.node = options;
+        self
+    }
+
+    /// Makes this a process that enqueues durable jobs, looks at them and controls them, and runs none, such as a web server
+    /// beside its workers. Tasks in memory run as always.
+    ///
+    /// It opens no session in the [store](Self::store), fires no durable schedule, and registers none: workers do. Of durable
+    /// tasks it needs no managed values; annotation and settings count for what it enqueues.
+    ///
+    /// ```standalone_crate
+    /// use scheduler::store::Model;
+    /// use scheduler::{Scheduler, job};
+    ///
+    /// struct MailServer;
+    ///
+    /// #[job(name = "send-invoice", retry(max = 5, base = "5s", cap = "1h"))]
+    /// fn send_invoice(#[payload] order: u32, server: &MailServer) {
+    ///     println!("the invoice of order {order}");
+    /// }
+    ///
+    /// // No `MailServer` here: workers have one.
+    /// let web = Scheduler::builder().store(Model::new()).enqueue_only().spawn()?;
+    /// web.jobs()?.enqueue(send_invoice::job(17))?;
+    /// web.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn enqueue_only(mut self) -> Self {
+        self.enqueue_only = true;
+        self
+    }
+
+    /// Keeps jobs in the store of a simulation, whose idle time is skipped.
+    #[cfg(feature = "testing")]
+    pub(crate) fn simulated_store(self, store: Model) -> Self {
+        Self { simulated_store: Some(store.clone()), ..self.store(store) }
+    }
+}
+
+impl Builder {
+    /// Returns true if the process runs no durable jobs.
+    pub(super) fn is_enqueue_only(&self) -> bool {
+        #[cfg(feature = "durable")]
+        let is_enqueue_only = self.enqueue_only;
+        #[cfg(not(feature = "durable"))]
+        let is_enqueue_only = false;
+        is_enqueue_only
+    }
+
+    /// Returns true if there is a store.
+    pub(super) fn has_store(&self) -> bool {
+        #[cfg(feature = "durable")]
+        let has_store = self.store.is_some();
+        #[cfg(not(feature = "durable"))]
+        let has_store = false;
+        has_store
+    }
+}
