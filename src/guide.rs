@@ -144,6 +144,7 @@ pub mod upgrades {}
 /// [testing]: ../../testing/index.html
 #[doc = in_repository!("architecture", "ARCHITECTURE.md")]
 #[doc = in_repository!("performance", "docs/performance.md")]
+#[doc = in_repository!("rules", "docs/durable-rules.md")]
 #[doc = include_str!("../docs/how-it-works.md")]
 pub mod how_it_works {}
 
