@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tutorial`] | those who write their first task |
 //! | [`from_spring`], [`from_celery`], [`from_sidekiq`], [`from_cron`] | those who know another scheduler |
+//! | [`questions`] | those who have one |
 //! | [`policies`], [`policy_cases`] | those who want to know what happens when things do not go as planned |
 //! | [`settings`] | those who change schedules without a build |
 //! | [`production`], [`process`], [`kubernetes`], [`observe`], [`incidents`] | those who run a program |
@@ -127,6 +128,25 @@ pub mod process {}
 /// [testing]: ../../testing/index.html
 #[cfg_attr(feature = "testing", doc = include_str!("../docs/simulations.md"))]
 pub mod simulations {}
+
+/// [arguments]: macro@crate::scheduled#arguments
+/// [away]: crate::guide::durable#the-store-is-away
+/// [cli]: https://docs.rs/scheduler-cli
+/// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [durable]: crate::guide::durable
+/// [incidents]: crate::guide::incidents
+/// [instances]: crate::guide::production#several-instances
+/// [policies]: crate::guide::policies
+/// [scheduled]: macro@crate::scheduled
+/// [settings]: crate::guide::settings
+/// [stop]: crate::guide::production#the-limit-of-the-stop
+/// [testing]: ../../testing/index.html#durable-tasks
+/// [tokio]: crate::guide::production#programs-with-tokio
+/// [transactional]: crate::guide::durable#transactional-enqueue
+/// [upgrades]: crate::guide::upgrades
+#[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
+#[cfg_attr(feature = "durable", doc = include_str!("../docs/questions.md"))]
+pub mod questions {}
 
 /// [cli]: https://docs.rs/scheduler-cli
 /// [payloads]: macro@crate::job#payloads
