@@ -134,6 +134,7 @@ pub mod simulations {}
 /// [cli]: https://docs.rs/scheduler-cli
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [durable]: crate::guide::durable
+/// [following]: crate::guide::observe#following-a-job
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
 /// [policies]: crate::guide::policies

@@ -85,7 +85,8 @@ fn every_anchor_in_a_document_leads_to_a_heading() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-fn documents() -> Vec<PathBuf> {
+/// The documents of the project, pictures left out.
+pub(crate) fn documents() -> Vec<PathBuf> {
     let files = DOCUMENTS.into_iter().flat_map(|name| files(root().join(name)));
     let files = files.filter(|file| file.extension().is_some_and(|ending| ending != "png"));
     let packages = layers::CRATES.iter().filter_map(|(folder, _)| folder.strip_suffix("/src"));
@@ -109,7 +110,7 @@ fn paths(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// The lines outside of blocks of code, each with its number.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");

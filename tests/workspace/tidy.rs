@@ -2,11 +2,24 @@
 
 use std::fs;
 
+use crate::paths;
 use crate::sources;
 use crate::sources::Source;
 
 const LINES_MAX: usize = 600;
 const README_WORDS_MAX: usize = 700;
+const MUST_READ_WORDS_MAX: usize = 6_000;
+
+/// The pages that everybody reads who writes a service.
+const MUST_READ: [&str; 7] = [
+    "README.md",
+    "docs/durable.md",
+    "docs/policies.md",
+    "docs/testing.md",
+    "docs/production.md",
+    "docs/dashboard.md",
+    "scheduler-macros/src/job.md",
+];
 
 #[test]
 fn files_are_short_and_begin_with_a_comment() {
@@ -33,9 +46,61 @@ fn files_are_short_and_begin_with_a_comment() {
 /// Most people read nothing else.
 #[test]
 fn the_readme_is_one_page() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    let words = fs::read_to_string(path).expect("a readable file").split_whitespace().count();
+    let words = words("README.md");
     assert!(words <= README_WORDS_MAX, "README.md has {words} words; move some to docs/");
+}
+
+#[test]
+fn what_a_service_must_read_takes_half_an_hour() {
+    let words: usize = MUST_READ.into_iter().map(words).sum();
+    let limit = MUST_READ_WORDS_MAX;
+    assert!(words <= limit, "{MUST_READ:?} have {words} words; move some to docs/reference/");
+}
+
+fn words(document: &str) -> usize {
+    let text = fs::read_to_string(sources::root().join(document)).expect("a readable file");
+    text.split_whitespace().count()
+}
+
+/// The sentences of documents do, too.
+#[test]
+fn documents_begin_sentences_with_their_subject() {
+    let documents = paths::documents();
+    assert!(documents.len() > 40, "only {} documents were found", documents.len());
+    let faults: Vec<String> = documents
+        .iter()
+        .flat_map(|document| {
+            let text = fs::read_to_string(document).expect("a readable document");
+            let lines =
+                paths::prose(&text).filter(|(_, line)| !line.starts_with('#') && is_riddle(line));
+            lines
+                .map(|(number, line)| format!("{}:{number}: {line}", document.display()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Returns true if a line begins a sentence with a question word and asks nothing, or hides its subject.
+fn is_riddle(line: &str) -> bool {
+    let sentences = line.split(". ").flat_map(|part| part.split("| "));
+    let mut sentences = sentences.map(|part| part.trim_start_matches(['*', '-', ' ']));
+    let begins = |sentence: &str| {
+        let words = ["What ", "Whether ", "How "];
+        words.iter().any(|word| sentence.starts_with(word)) && !sentence.contains('?')
+    };
+    sentences.any(begins) || HIDDEN.iter().any(|words| line.contains(words))
+}
+
+/// Words behind which the subject of a sentence hides.
+const HIDDEN: [&str; 4] = ["is said", "is told", "are told", "of which"];
+
+#[test]
+fn riddles_differ_from_questions() {
+    assert!(is_riddle("It waits. What comes then is another matter."));
+    assert!(is_riddle("| a | How long it waits |"));
+    assert!(is_riddle("two pools, one of which is full"));
+    assert!(!is_riddle("**How do I pause it?** On the page."));
 }
 
 /// Comments name their subject first: `CONTRIBUTING.md`, "Prose".
@@ -56,8 +121,8 @@ fn riddles(source: &Source) -> Vec<String> {
         let begins = |sentence: &str| {
             ["What ", "Whether ", "How "].into_iter().any(|word| sentence.starts_with(word))
         };
-        let is_riddle = comment.split(". ").any(begins)
-            || ["is said", "is told", "are told", "of which"].iter().any(|it| comment.contains(it));
+        let is_riddle =
+            comment.split(". ").any(begins) || HIDDEN.iter().any(|words| comment.contains(words));
         is_riddle.then(|| format!("{}:{}: {comment}", source.path, number + 1))
     });
     lines.collect()

@@ -112,6 +112,10 @@
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/reference/dashboard.md")]
+struct Details;
+
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

@@ -178,7 +178,7 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
     }),
     (
         "scheduler_task_late_seconds",
-        "How long a run of the task has waited for a thread, otherwise 0.",
+        "Time for which a run of the task has waited for a thread, otherwise 0.",
         |_, task| Some(age(task.late_since)),
     ),
     (
@@ -281,7 +281,7 @@ fn jobs(page: &mut Page, depths: Option<&[Depth]>) {
     );
     page.gauge(
         "scheduler_jobs_oldest_due_seconds",
-        "How long the job has waited that has been due for longest, or 0.",
+        "Time for which the oldest due job has waited, or 0.",
         depths
             .iter()
             .map(|depth| sample(labels_of(depth), depth.oldest.unwrap_or_default().as_secs_f64())),

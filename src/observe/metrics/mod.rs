@@ -132,7 +132,7 @@ impl Meter {
 /// Describes each metric.
 fn describe() {
     describe_counter!(RUNS, Unit::Count, "Runs that have ended, by outcome.");
-    describe_counter!(STORE, Unit::Count, "What happened with the store of durable jobs, by kind.");
+    describe_counter!(STORE, Unit::Count, "Events of the store of durable jobs, by kind.");
     describe_counter!(SKIPPED, Unit::Count, "Fire times that started no run, by reason.");
     for (name, text) in LENGTHS {
         describe_histogram!(name, Unit::Seconds, text);
