@@ -137,13 +137,14 @@ pub mod simulations {}
 /// [following]: crate::guide::observe#following-a-job
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
+/// [outbox]: crate::guide::outbox
 /// [policies]: crate::guide::policies
 /// [scheduled]: macro@crate::scheduled
 /// [settings]: crate::guide::settings
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [tokio]: crate::guide::production#programs-with-tokio
-/// [transactional]: crate::guide::durable#transactional-enqueue
+/// [twice]: crate::guide::outbox#the-same-request-twice
 /// [upgrades]: crate::guide::upgrades
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/questions.md"))]
