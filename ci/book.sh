@@ -21,12 +21,19 @@ cp scheduler-macros/src/manual.md "$sources/src/scheduled.md"
 sed 's#: manual\.md#: scheduled.md#' scheduler-macros/src/job.md >"$sources/src/job.md"
 cp crates/monitors/src/manual.md "$sources/src/monitors.md"
 sed 's#](docs/#](#g' CHANGELOG.md >"$sources/src/changelog.md"
-# Pages of other folders are pages of the book; other files are links into the repository.
-find "$sources/src" -name '*.md' -exec sed -i -E \
-  -e 's#(\.\./)+scheduler-macros/src/manual\.md#scheduled.md#g; s#(\.\./)+scheduler-macros/src/job\.md#job.md#g' \
-  -e 's#(\.\./)+crates/monitors/src/manual\.md#monitors.md#g; s#(\.\./)+CHANGELOG\.md#changelog.md#g' \
-  -e "s#(\]\(|\]: )(\.\./)+([A-Za-z.][^) ]*)#\1$repository/\3#g" \
-  -e "s#^(\[[a-z]+\]: )([a-z]+\.rs)\$#\1$repository/crates/monitors/src/\2#" {} +
+# Pages of other folders are pages of the book; other files are links into the repository. `up` leads from a page to the
+# root of the book, `out` from there to the root of the repository.
+relink() {
+  local up="$1" out="$2"
+  shift 2
+  sed -i -E \
+    -e "s#${out}scheduler-macros/src/manual\.md#${up}scheduled.md#g; s#${out}scheduler-macros/src/job\.md#${up}job.md#g" \
+    -e "s#${out}crates/monitors/src/manual\.md#${up}monitors.md#g; s#${out}CHANGELOG\.md#${up}changelog.md#g" \
+    -e "s#(\]\(|\]: )${out}([A-Za-z.][^) ]*)#\1$repository/\2#g" \
+    -e "s#^(\[[a-z]+\]: )([a-z]+\.rs)\$#\1$repository/crates/monitors/src/\2#" "$@"
+}
+relink "" "\.\./" "$sources"/src/*.md
+relink "../" "\.\./\.\./" "$sources"/src/*/*.md
 cat >"$sources/book.toml" <<END
 [book]
 title = "scheduler"
