@@ -2,16 +2,17 @@
 //!
 //! A store is given to [`Builder::store`](crate::Builder::store). [`Model`] keeps everything in memory, for tests.
 //!
-//! Instants are those of the store's clock: [`utc`] and [`store_time`] convert them.
+//! Times are those of the store's clock. Where schedules have a [`StoreTime`], [`utc`] and [`store_time`] convert it.
 
 use chrono::{DateTime, Utc};
 
-pub use crate::durable::{EnqueueIn, EnqueueInAsync};
+pub use crate::durable::{
+    EnqueueIn, EnqueueInAsync, Origin, SessionInfo, StoredJob, StoredPayload,
+};
 pub use scheduler_store::{
     DEFAULT_QUEUE, Definition, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,
-    Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Pause, Priority, Refusal, Rule,
-    SessionId, SessionInfo, Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
-    TickJob, Timing, Uuid, When,
+    Model, NewJob, Next, OnConflict, OnLost, Overlap, Pause, Priority, Refusal, Rule, SessionId,
+    Skips, Store, StoreError, StoreTime, StoredSchedule, TickJob, Timing, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

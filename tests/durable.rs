@@ -191,9 +191,9 @@ fn a_job_is_due_when_the_code_says() -> Checked {
     let (one, other) = (sweep::job().at(at), sweep::job().after(Duration::from_secs(3_600)));
     let ids = [one.id(), other.id()];
     assert_eq!(jobs.enqueue_all(vec![one, other])?, ids.map(Enqueued::Accepted));
-    assert_eq!(store::utc(jobs.get(ids[0])?.expect("it is there").run_at), at);
+    assert_eq!(jobs.get(ids[0])?.expect("it is there").run_at, at);
     let later = jobs.get(ids[1])?.expect("it is there");
-    assert_eq!(later.run_at.since(later.created_at), Duration::from_secs(3_600));
+    assert_eq!((later.run_at - later.created_at).to_std()?, Duration::from_secs(3_600));
     assert_eq!(jobs.enqueue_all(Vec::new())?, []);
     Ok(())
 }
@@ -313,6 +313,33 @@ fn a_job_is_enqueued_in_a_transaction_of_the_caller() -> Checked {
     assert!(error.is_unknown());
     assert_eq!(error.unsent().jobs, [job]);
     assert_eq!(jobs.list(&JobFilter::default(), 1)?, []);
+    Ok(())
+}
+
+#[test]
+fn a_stored_job_serializes_for_a_status_page() -> Checked {
+    let (_scheduler, jobs, _) = started(&[])?;
+    let at: DateTime<Utc> = "2099-01-01T00:00:00Z".parse()?;
+    let (job, plain) = (send_invoice::job(17).at(at).key("inv-17"), sweep::job());
+    let ids = [job.id(), plain.id()];
+    jobs.enqueue_all(vec![job, plain])?;
+    let stored = jobs.get(ids[0])?.expect("it was accepted");
+    assert_eq!((stored.payload.decode::<u32>()?, &*stored.payload.text()), (17, "17"));
+    assert!(stored.payload.decode::<String>().is_err());
+    let shown = serde_json::to_value(&stored)?;
+    assert_eq!(shown["id"], ids[0].to_string());
+    assert_eq!(shown["payload"], serde_json::json!({ "version": 1, "value": 17 }));
+    assert_eq!((&shown["state"], &shown["priority"]), (&"ready".into(), &"low".into()));
+    assert_eq!((&shown["on_lost"], &shown["fence"]), (&"abandon".into(), &0.into()));
+    assert_eq!(
+        (&shown["run_at"], &shown["key"]),
+        (&"2099-01-01T00:00:00Z".into(), &"inv-17".into())
+    );
+    assert_eq!((&shown["origin"], &shown["finished_at"]), (&Value::Null, &Value::Null));
+    let plain = serde_json::to_value(jobs.get(ids[1])?.expect("it was accepted"))?;
+    assert_eq!(plain["payload"], serde_json::json!({ "version": 0, "value": null }));
+    assert_eq!(serde_json::to_value(jobs.depths()?)?[0]["task"], "sweep");
+    assert_eq!(serde_json::from_value::<store::JobId>(shown["id"].clone())?, ids[0]);
     Ok(())
 }
 

@@ -266,7 +266,7 @@ fn a_wait_ends_with_the_job_or_at_its_limit() {
     let ended = jobs.wait(ids[0], hours(1)).expect("an answer");
     assert_eq!((ended.state, ended.attempt), (JobState::Done, 2));
     let waited = sim.now().instant();
-    let since_end = waited - scheduler::store::utc(ended.finished_at.expect("it has ended"));
+    let since_end = waited - ended.finished_at.expect("it has ended");
     assert!(since_end.num_milliseconds() <= 1_000, "it asks each second at least: {since_end}");
     let unfinished = jobs.wait(ids[1], minutes(1)).expect("an answer");
     assert_eq!(unfinished.state, JobState::Ready);

@@ -8,14 +8,14 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, SessionInfo,
-    StoreError, StoredJob, Uuid,
+    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, StoreError, Uuid,
 };
 
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::options::JobOptions;
+use super::stored::{SessionInfo, StoredJob};
 use crate::define::calendar::Calendar;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
@@ -129,7 +129,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, JobsError> {
-        Ok(self.inner.client.call(|store| store.job(id))?)
+        Ok(self.inner.client.call(|store| store.job(id))?.map(StoredJob::from))
     }
 
     /// Waits until a job has ended, in whichever process it runs, or the limit is over. Returns the job as it is then: its state
@@ -171,7 +171,8 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, JobsError> {
-        Ok(self.inner.client.call(|store| store.jobs(filter, limit))?)
+        let jobs = self.inner.client.call(|store| store.jobs(filter, limit))?;
+        Ok(jobs.into_iter().map(StoredJob::from).collect())
     }
 
     /// Cancels a job: at once if it waits; a run in progress is asked to stop, wherever it is.
@@ -281,7 +282,8 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn sessions(&self) -> Result<Vec<SessionInfo>, JobsError> {
-        Ok(self.inner.client.call(|store| store.sessions())?)
+        let sessions = self.inner.client.call(|store| store.sessions())?;
+        Ok(sessions.into_iter().map(SessionInfo::from).collect())
     }
 
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Depth, Enqueued, JobFilter, JobId, SessionInfo, StoreError, StoredJob};
+use scheduler_store::{Depth, Enqueued, JobFilter, JobId, StoreError};
 
 use super::error::{EnqueueError, JobsError};
 use super::job::Job;
 use super::jobs::{Asking, Jobs, sole};
+use super::stored::{SessionInfo, StoredJob};
 
 /// The same for async code: each asks the store on one thread that all of them share, and needs no runtime.
 ///

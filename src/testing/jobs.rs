@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_store::{JobFilter, JobId, StoredJob};
+use scheduler_store::{JobFilter, JobId};
 
 use super::or_panic;
 use super::sim::Sim;
 use super::world::Step;
-use crate::durable::{Jobs, Payload};
-use crate::run::instant;
+use crate::durable::{Jobs, Payload, StoredJob};
 
 /// After how many runs a simulation does not believe any more that its jobs have an end.
 const RUNS_MAX: u64 = 10_000;
@@ -182,9 +181,7 @@ impl Sim {
 
 /// The payload of a job.
 fn payload<P: Payload>(job: &StoredJob) -> Result<P, String> {
-    // A job without a payload has none to be decoded.
-    let bytes = if job.payload.bytes.is_empty() { b"null" } else { &*job.payload.bytes };
-    serde_json::from_slice(bytes).map_err(|error| {
+    job.payload.decode().map_err(|error| {
         let of_type = std::any::type_name::<P>();
         format!("the payload of {} is no `{of_type}`: {error}", shown(job))
     })
@@ -197,7 +194,7 @@ fn listed(jobs: &[StoredJob]) -> String {
     }
     let mut text = ":".to_owned();
     for job in jobs.iter().take(SHOWN_MAX) {
-        let (state, due) = (job.state.word(), instant(job.run_at).to_rfc3339());
+        let (state, due) = (job.state.word(), job.run_at.to_rfc3339());
         let error = job.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         text += &format!("\n  {}, {state}, due {due}{error}", shown(job));
     }
@@ -209,7 +206,6 @@ fn listed(jobs: &[StoredJob]) -> String {
 
 /// The task of a job, and its payload.
 fn shown(job: &StoredJob) -> String {
-    let payload = String::from_utf8_lossy(&job.payload.bytes);
-    let payload: String = payload.chars().take(200).collect();
+    let payload: String = job.payload.text().chars().take(200).collect();
     format!("`{}` {payload}", job.task).trim_end().to_owned()
 }

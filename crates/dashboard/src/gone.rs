@@ -84,7 +84,7 @@ mod tests {
     fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
         let (label, build) = (label.to_owned(), String::new());
         let opened_at = store_time(DateTime::UNIX_EPOCH);
-        SessionInfo { id: id(number), label, build, opened_at, has_run_out }
+        scheduler_store::SessionInfo { id: id(number), label, build, opened_at, has_run_out }.into()
     }
 
     #[test]

@@ -141,6 +141,7 @@ impl Enqueued {
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum JobState {
     /// It waits until it is due and claimed; also between attempts.
     Ready,

@@ -566,6 +566,7 @@ pub struct JobFilter {
 
 /// The number of jobs of a task in a queue, by state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Depth {
     /// The queue.
     pub queue: String,

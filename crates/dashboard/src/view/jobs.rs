@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use scheduler::Zone;
-use scheduler::store::{Depth, JobState, SessionId, SessionInfo, StoreTime, StoredJob, utc};
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{Depth, JobState, SessionId, SessionInfo, StoredJob};
 use scheduler_api::{GoneNode, Job, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
@@ -69,8 +70,7 @@ fn row(app: &App, job: &StoredJob) -> Job {
 }
 
 /// An instant, and its text in the zone.
-fn time(zone: Zone, at: Option<StoreTime>) -> (Option<String>, Option<String>) {
-    let at = at.map(utc);
+fn time(zone: Zone, at: Option<DateTime<Utc>>) -> (Option<String>, Option<String>) {
     (at.map(instant), at.map(|at| local(at, zone)))
 }
 
@@ -167,8 +167,8 @@ pub(crate) fn nodes(
         label: session.label.to_string(),
         build: session.build.to_string(),
         has_run_out: session.has_run_out,
-        opened_at: instant(utc(session.opened_at)),
-        opened_at_local: local(utc(session.opened_at), zone),
+        opened_at: instant(session.opened_at),
+        opened_at_local: local(session.opened_at, zone),
         jobs: held.remove(&Some(session.id)).unwrap_or_default(),
     };
     let nodes = sessions.iter().map(node).collect();

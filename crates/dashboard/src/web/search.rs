@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob, utc};
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{self, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{JobError, JobErrors, JobFilter};
 use tokio::time::Instant;
@@ -169,14 +170,13 @@ pub(crate) async fn errors(
 #[derive(Default)]
 struct Group {
     count: u64,
-    first: Option<StoreTime>,
-    last: Option<StoreTime>,
+    first: Option<DateTime<Utc>>,
+    last: Option<DateTime<Utc>>,
 }
 
 impl Group {
     fn row(self, (task, error): (String, String)) -> JobError {
-        let at = |at: Option<StoreTime>| at.map(|at| instant(utc(at)));
-        let (first_at, last_at) = (at(self.first), at(self.last));
+        let (first_at, last_at) = (self.first.map(instant), self.last.map(instant));
         JobError { task, error, count: self.count, first_at, last_at }
     }
 }
