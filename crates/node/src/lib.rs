@@ -31,7 +31,7 @@
 //!
 //! # The rules
 //!
-//! `R1` to `R20` in comments are the rules of `docs/durable-rules.md`. With the feature `simulation`, `Safeguards` takes
+//! `R1` to `R22` in comments are the rules of `docs/durable-rules.md`. With the feature `simulation`, `Safeguards` takes
 //! one away, and the tests in `tests/simulation` see the fault.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -24,6 +24,8 @@ pub enum Safeguard {
     R18,
     R19,
     R20,
+    R21,
+    R22,
 }
 
 /// The rules that hold: all of them, except in tests and simulations that take some away.

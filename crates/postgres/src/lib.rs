@@ -43,6 +43,7 @@ mod job;
 mod migrate;
 mod options;
 mod pace;
+mod pause;
 mod poll;
 mod schedule;
 mod schedules;

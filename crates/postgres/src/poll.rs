@@ -4,6 +4,7 @@ use scheduler_store::{Lease, Polled, SessionId, Uuid};
 use tokio_postgres::{Error, Row};
 
 use crate::job::{self, held};
+use crate::pause::scopes;
 use crate::value::At;
 
 /// The lines of jobs that the last poll has left for the next one of the same tasks and queues.
@@ -62,7 +63,7 @@ pub(crate) fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(job::read(row, 12)?);
+            polled.jobs.push(job::read(row, 14)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -73,6 +74,7 @@ pub(crate) fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         polled.cancels = held(row, 6, 7)?;
         polled.leases = leases(row, 8)?;
         answer.lines = row.try_get(11)?;
+        polled.paused = scopes(row, 12)?;
     }
     Ok(answer)
 }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, NewJob, Open, Opened,
-    Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch, micros,
-    reap_wait, statement_json, storable,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob,
+    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
+    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch,
+    micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -22,6 +22,7 @@ use crate::finish::{FINISH, Finisher};
 use crate::fire::{FIRE, fire, schedule_sql};
 use crate::job::{self, Batch, ENQUEUE, held};
 use crate::options::{Options, Wakeup};
+use crate::pause::{self, PAUSES};
 use crate::poll::{PollRows, Walk, read_poll};
 use crate::schedule;
 use crate::schedules::change_locked;
@@ -443,6 +444,9 @@ impl Store for Postgres {
 
     fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
         command.check()?;
+        if let Some(done) = pause::command(self.caller(), self.schema_of(), command, not_after) {
+            return done;
+        }
         let name = match command {
             Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
             Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
@@ -455,6 +459,7 @@ impl Store for Postgres {
             | Command::Reschedule { schedule, .. }
             | Command::Remove { schedule } => schedule.clone(),
             Command::Put { definition } => definition.name.clone(),
+            Command::PauseJobs { .. } | Command::ResumeJobs { .. } => return Ok(Commanded::Done),
         };
         let command = command.clone();
         change_locked(
@@ -513,6 +518,13 @@ impl Store for Postgres {
         let template = format!("select {} from {{s}}.schedule order by name", schedule::COLUMNS);
         let rows = self.ask(&template, |client, sql| client.query_typed(sql, &[]))?;
         Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())
+    }
+
+    fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
+        self.ask(PAUSES, |client, sql| {
+            let rows = client.query_typed(sql, &[])?;
+            rows.iter().filter_map(|row| pause::read(row).transpose()).collect()
+        })
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

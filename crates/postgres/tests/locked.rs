@@ -98,6 +98,41 @@ fn a_job_that_a_client_retries_keeps_no_other_from_being_claimed() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
 }
 
+/// Somebody pauses a kind by hand, and leaves the transaction open.
+#[test]
+fn a_pause_that_is_not_committed_keeps_nothing_from_being_claimed() {
+    let Some((store, mut client, me, _)) = running(0) else { return };
+    enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    let pause = format!("begin; select {}.pause_task('a')", store.schema());
+    client.batch_execute(&pause).expect("a pause that is not committed");
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+    client.batch_execute("commit").expect("a commit");
+    enqueue(&store, vec![NewJob::new(id(2), "a")]);
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 0);
+}
+
+#[test]
+fn kinds_and_queues_are_paused_by_sql() {
+    let Some((store, mut client, me, _)) = running(0) else { return };
+    let mut sql = |statement: &str| {
+        let statement = statement.replace("{s}", store.schema());
+        client.batch_execute(&statement).expect("a statement");
+    };
+    sql("select {s}.pause_task('a', p_reason => 'mail is down', p_by => 'ada')");
+    sql("select {s}.pause_queue('slow', p_until => now() + interval '1 hour')");
+    let pauses = store.pauses().expect("an answer");
+    let scopes: Vec<_> = pauses.iter().map(|paused| paused.scope.to_string()).collect();
+    assert_eq!(scopes, ["task `a`", "queue `slow`"]);
+    assert_eq!((&*pauses[0].pause.by, &*pauses[0].pause.reason), ("ada", "mail is down"));
+    assert_eq!((pauses[0].pause.until, &*pauses[1].pause.reason), (None, ""));
+    assert_ne!(pauses[1].pause.by, "", "the role of the session");
+    enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 0);
+    sql("select {s}.resume_task('a'), {s}.resume_queue('slow')");
+    assert_eq!(store.pauses(), Ok(Vec::new()));
+    assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+}
+
 /// The constraint stands for whatever the server refuses of a text.
 #[test]
 fn an_error_that_cannot_be_stored_is_stored_in_ascii_and_keeps_no_other_back() {

@@ -10,7 +10,7 @@ use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
     Command, CommandAll, Commanded, CommandedAll, Fired, JobAction, JobFilter, JobState, Lease,
-    NewJob, OnBusy, Overlap, Poll, Reap, Store,
+    NewJob, OnBusy, Overlap, PauseScope, Poll, Reap, Store,
 };
 
 use crate::support::{
@@ -354,4 +354,26 @@ fn the_same_job_sent_twice_at_once_is_accepted_once() {
     assert_eq!(answers, [scheduler_store::Enqueued::Accepted(id(1))]);
     let jobs = race.store.jobs(&scheduler_store::JobFilter::default(), 10).expect("jobs");
     assert_eq!(jobs.len(), 1);
+}
+
+/// A claim that looked at the pauses before one was made is committed before that, and what comes later sees it.
+#[test]
+fn r21_a_pause_waits_for_the_claims_under_way() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let me = open(&race.store, 1);
+    enqueue(&race.store, vec![NewJob::new(id(1), "a"), NewJob::new(id(2), "a")]);
+    let session = uuid(1);
+    race.begin(&format!(
+        "select * from {{s}}.poll({session}, '{{a}}', '{{1}}', null, 1, 1, 1, now() + interval '1 hour', false, false)"
+    ));
+    let scope = PauseScope::Task("a".to_owned());
+    let (by, reason) = (String::new(), String::new());
+    let pause = Command::PauseJobs { scope, until: None, by, reason };
+    let paused = race.against(move |store| {
+        let answer = store.command(&pause, END);
+        (answer, store.job(id(1)).expect("an answer").expect("the job").state)
+    });
+    assert_eq!(paused, (Ok(Commanded::Done), JobState::Running));
+    assert_eq!(race.store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.len(), 0);
 }

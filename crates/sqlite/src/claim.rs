@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
-use scheduler_store::{CLAIM_BYTES_MAX, Damage, Poll, SessionId, StoreTime, StoredJob};
+use scheduler_store::{CLAIM_BYTES_MAX, Damage, PauseScope, Poll, SessionId, StoreTime, StoredJob};
 
 use crate::job_row::{JobRow, job_columns};
 use crate::tx::Tx;
@@ -25,6 +25,13 @@ pub(crate) struct Line {
     /// The place of the priority: 0 for the highest.
     band: i64,
     kind: i64,
+}
+
+impl Line {
+    /// Returns true if its jobs are paused together with others.
+    pub(crate) fn is_in(&self, scope: &PauseScope) -> bool {
+        scope.has(&self.task, &self.queue)
+    }
 }
 
 /// Queue, band and kind of a line.

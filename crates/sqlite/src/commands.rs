@@ -2,7 +2,8 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Origin, StoredSchedule, TickJob,
+    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Origin, Pause, StoredSchedule,
+    TickJob,
 };
 
 use crate::job_row::JobRow;
@@ -14,6 +15,10 @@ impl Tx<'_> {
             Command::Pause { schedule, .. }
             | Command::Resume { schedule }
             | Command::Reschedule { schedule, .. } => self.change(schedule, command),
+            Command::PauseJobs { scope, until, by, reason } => {
+                self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
+            }
+            Command::ResumeJobs { scope } => self.resume_jobs(scope),
             Command::Put { definition } => self.change(&definition.name, command),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
             // Also one that cannot be read.

@@ -23,7 +23,12 @@ impl Tx<'_> {
                 if is_new {
                     schedule.has_fired(tick.tick);
                 }
-                let is_claimed = is_new && request.claim && tick.run_at <= self.now;
+                let of = &schedule.definition;
+                let is_paused = || -> rusqlite::Result<bool> {
+                    Ok(self.pauses()?.iter().any(|it| it.scope.has(&of.task, &of.queue)))
+                };
+                let is_claimed =
+                    is_new && request.claim && tick.run_at <= self.now && !is_paused()?;
                 let row = if is_claimed { self.find(tick.id)? } else { None };
                 let job = row.map(|row| self.claim(row, request.session)).transpose()?;
                 Fired::Moved(job.map(Box::new))

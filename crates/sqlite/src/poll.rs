@@ -25,8 +25,12 @@ impl Tx<'_> {
         }
         self.park_damaged(&mut polled.damaged)?;
         self.repair()?;
-        let lines = self.lines(request)?;
-        polled.next_job = self.next_job(&lines)?;
+        let paused = self.pauses()?;
+        let mut lines = self.lines(request)?;
+        lines.retain(|line| !paused.iter().any(|paused| line.is_in(&paused.scope)));
+        let resumed = paused.iter().filter_map(|paused| paused.pause.until);
+        polled.next_job = resumed.chain(self.next_job(&lines)?).min();
+        polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
         polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {

@@ -108,6 +108,17 @@ CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
   WHERE waiting_id IS NOT NULL OR next = 'after_job';
 
+-- Jobs that are paused: those of a task, or those in a queue.
+CREATE TABLE scheduler_pause (
+  scope TEXT NOT NULL CHECK (scope IN ('task', 'queue')),
+  name TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER,
+  paused_by TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (scope, name)
+) STRICT, WITHOUT ROWID;
+
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
 -- process dies, plus 2 if one has died.
 CREATE TABLE scheduler_job (

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
-    Finish, Finished, Fire, Fired, Held, JobFilter, JobId, NewJob, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
-    StoreError, StoreTime, StoredJob, StoredSchedule, Watch, statement_json,
+    Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll,
+    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo,
+    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, statement_json,
 };
 
 use crate::clock::{Clock, SystemClock};
@@ -257,6 +257,10 @@ impl Store for Sqlite {
 
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         self.shared.read(|tx| tx.schedules())
+    }
+
+    fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
+        self.shared.read(|tx| tx.pauses())
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

@@ -50,6 +50,7 @@ impl Command {
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
             Self::Put { definition } => definition.check(),
+            Self::PauseJobs { scope, .. } => name(scope.word(), scope.name()),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
             _ => Ok(()),
         }

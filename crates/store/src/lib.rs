@@ -24,7 +24,7 @@
 //!
 //! # The rules
 //!
-//! `R1` to `R20` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
+//! `R1` to `R22` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -36,6 +36,7 @@ mod error;
 mod id;
 mod job;
 mod model;
+mod pause;
 mod request;
 mod schedule;
 mod statement;
@@ -53,6 +54,7 @@ pub use job::{
     Payload, Priority, StoredJob, When,
 };
 pub use model::{Model, State};
+pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
     CLAIM_BYTES_MAX, Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth,
     DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy,
@@ -60,8 +62,7 @@ pub use request::{
     Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
 };
 pub use schedule::{
-    Definition, Next, OVER_KEPT, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob,
-    Timing,
+    Definition, Next, OVER_KEPT, Overlap, Rule, Skips, StoredSchedule, TickJob, Timing,
 };
 pub use statement::statement_json;
 pub use store::{Store, Watch};

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::id::{JobId, SessionId};
 use crate::job::{Held, JobState, NewJob, StoredJob};
-use crate::schedule::{Definition, Next, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob};
+use crate::pause::{Pause, PauseScope, PauseSpan};
+use crate::schedule::{Definition, Next, Rule, Skips, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 /// Opens a session.
@@ -177,7 +178,7 @@ pub struct Polled {
     /// Schedules of known tasks that have something to decide, by name: their next tick is due, or unknown. Those that are
     /// paused are left out.
     pub due: Vec<DueSchedule>,
-    /// When the next job of a known task becomes due that is not now.
+    /// When the next job of a known task becomes due that is not now and is not paused; or when a pause of jobs ends.
     pub next_job: Option<StoreTime>,
     /// When the next schedule of a known task has something to decide.
     pub next_tick: Option<StoreTime>,
@@ -186,6 +187,8 @@ pub struct Polled {
     /// The leases of all other sessions, in the order of their identities, if they were asked for; also if the own one has
     /// ended.
     pub leases: Vec<Lease>,
+    /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R21).
+    pub paused: Vec<PauseScope>,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<Damage>,
 }
@@ -244,7 +247,7 @@ pub struct Fire {
     pub on_busy: OnBusy,
     /// Ticks that are skipped with it.
     pub skips: Skips,
-    /// True to claim the job in the same transaction, if it is due.
+    /// True to claim the job in the same transaction, if it is due and not paused.
     pub claim: bool,
     /// When the request expires.
     pub not_after: StoreTime,
@@ -417,6 +420,22 @@ pub enum Command {
     Resume {
         /// The schedule.
         schedule: String,
+    },
+    /// Pauses jobs: none of them is claimed any more (R21). A pause that holds gets a new end and reason.
+    PauseJobs {
+        /// The jobs.
+        scope: PauseScope,
+        /// When the pause ends; none until they are resumed.
+        until: Option<StoreTime>,
+        /// Who pauses them.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Ends the pause of jobs, if there is one.
+    ResumeJobs {
+        /// The jobs.
+        scope: PauseScope,
     },
     /// Makes a job without a tick; also while the schedule is paused.
     RunNow {

@@ -9,7 +9,7 @@ pub use scheduler_expr::Overlap;
 
 use crate::id::JobId;
 use crate::job::{OnLost, Payload, Priority};
-use crate::text::storable;
+use crate::pause::Pause;
 use crate::time::{StoreTime, micros};
 
 /// A dynamic schedule that is over is kept for so long after its last tick. A single tick that is later when it is put does
@@ -104,49 +104,6 @@ pub struct Definition {
     /// True if it was made while the program runs, and any process that knows the task may fire it; false if it stands in
     /// the code, and only processes with the same code fire it.
     pub is_dynamic: bool,
-}
-
-/// A pause of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pause {
-    /// When it began.
-    pub since: StoreTime,
-    /// When it ends, or has ended; none until it is resumed by hand. Ticks in it are skipped as paused, also after it
-    /// (R18). A tick exactly at its end is not in it.
-    pub until: Option<StoreTime>,
-    /// Who paused it.
-    pub by: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// When a [`Pause`] began, and when it ends or has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PauseSpan {
-    /// When it began.
-    pub since: StoreTime,
-    /// When it ends; none until it is resumed by hand.
-    pub until: Option<StoreTime>,
-}
-
-impl Pause {
-    /// When it began, and when it ends.
-    #[must_use]
-    pub fn span(&self) -> PauseSpan {
-        PauseSpan { since: self.since, until: self.until }
-    }
-
-    /// Returns true if the pause holds at this instant.
-    #[must_use]
-    pub fn holds(&self, now: StoreTime) -> bool {
-        self.until.is_none_or(|until| now < until)
-    }
-
-    /// Returns true if a tick falls into the pause.
-    #[must_use]
-    pub fn contains(&self, tick: StoreTime) -> bool {
-        self.since < tick && self.until.is_none_or(|until| tick < until)
-    }
 }
 
 /// The numbers of skipped ticks, by reason.
@@ -308,7 +265,7 @@ impl StoredSchedule {
             former.holds(now) || former.until.is_some_and(|until| self.cursor < until)
         });
         let since = former.map_or(now, |former| former.since);
-        self.pause = Some(Pause { since, until, by: storable(by), reason: storable(reason) });
+        self.pause = Some(Pause::new(since, until, by, reason));
     }
 
     /// Ends a pause that holds.

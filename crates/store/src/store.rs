@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, NewJob, StoredJob};
+use crate::pause::JobPause;
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
@@ -150,6 +151,13 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     ///
     /// The store does not answer.
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError>;
+
+    /// The pauses of jobs that hold, by scope: first those of tasks.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn pauses(&self) -> Result<Vec<JobPause>, StoreError>;
 
     /// All sessions, by identity.
     ///

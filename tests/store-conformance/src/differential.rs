@@ -81,6 +81,7 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.schedules), format!("{:#?}", found.schedules)),
         (format!("{:#?}", wanted.sessions), format!("{:#?}", found.sessions)),
         (format!("{:#?}", wanted.depths), format!("{:#?}", found.depths)),
+        (format!("{:#?}", wanted.pauses), format!("{:#?}", found.pauses)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();
     for (wanted, found) in parts.iter().filter(|(wanted, found)| wanted != found) {
@@ -148,7 +149,7 @@ mod tests {
             "TooLate Unstorable Opened Closed New Same Changed Older Moved Skipped Queued Busy TooEarly Refused Ended",
             "Stored AlreadyMine Lost Ready Running Done Parked Cancelled Accepted Kept Replaced NotFound Conflict State",
             "InCode Pruned Held Abandon Urgent Low Unknown AfterJob Never Computed Rate Delay Once OnceAfter",
-            "QueueOne Allow busy_since",
+            "QueueOne Allow busy_since Task Queue",
         ] {
             for word in wanted.split(' ') {
                 assert!(words.contains(word), "no answer has {word}");

@@ -17,7 +17,8 @@ use scheduler_store::{
     Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
 };
 use scheduler_store::{
-    Definition, Next, Overlap, Pause, PauseSpan, Rule, Skips, StoredSchedule, TickJob, Timing,
+    Definition, Next, Overlap, Pause, PauseScope, PauseSpan, Rule, Skips, StoredSchedule, TickJob,
+    Timing,
 };
 use scheduler_store::{Fence, JobId, SessionId};
 use scheduler_store::{
@@ -431,7 +432,14 @@ impl Generator {
             Some(schedule) if !self.random.once_in(6) => schedule.definition.name,
             _ => self.name(),
         };
-        match self.random.below(12) {
+        match self.random.below(14) {
+            12 => Command::PauseJobs {
+                scope: self.scope(),
+                until: self.random.once_in(2).then(|| self.instant(now)),
+                by: "me\0".to_owned(),
+                reason: "x".repeat(20_000),
+            },
+            13 => Command::ResumeJobs { scope: self.scope() },
             0 => Command::Pause {
                 schedule,
                 until: self.random.once_in(2).then(|| self.instant(now)),
@@ -449,6 +457,13 @@ impl Generator {
             8 | 9 => Command::Cancel { job: self.job(model) },
             10 => Command::Delete { job: self.job(model) },
             _ => Command::Retry { job: self.job(model) },
+        }
+    }
+
+    fn scope(&mut self) -> PauseScope {
+        match self.random.below(2) {
+            0 => PauseScope::Task(self.random.pick(&TASKS).to_owned()),
+            _ => PauseScope::Queue(self.random.pick(&QUEUES).to_owned()),
         }
     }
 

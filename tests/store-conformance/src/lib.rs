@@ -1,7 +1,7 @@
 //! Tests that every store of durable jobs has to pass.
 //!
 //! [`store_conformance!`] makes a test of each behaviour in the contract, for a store that a [`TestStore`] makes. A test about
-//! one of the rules R1 to R20 has its number in the name. [`Differential`] sends random requests to a store and to the
+//! one of the rules R1 to R22 has its number in the name. [`Differential`] sends random requests to a store and to the
 //! [`Model`](scheduler_store::Model), and compares all answers and rows.
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
@@ -14,6 +14,7 @@ mod enqueues;
 mod generate;
 mod given;
 mod operation;
+mod pauses;
 mod random;
 mod schedules;
 mod sessions;
@@ -25,6 +26,7 @@ pub use differential::{Differential, a_few_thousand_random_requests_are_answered
 pub use ends::*;
 pub use enqueues::*;
 pub use given::definition;
+pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;
 pub use test_store::{TestModel, TestStore};
@@ -104,6 +106,12 @@ macro_rules! store_conformance {
             a_dynamic_schedule_is_made_changed_and_removed
             a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again
             r2_a_command_that_comes_too_late_changes_nothing
+            r21_a_paused_kind_of_job_waits
+            r21_a_paused_queue_waits
+            a_pause_of_jobs_ends_by_itself
+            a_pause_of_jobs_comes_back_as_it_was
+            what_runs_when_its_kind_is_paused_goes_on
+            r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
     };

@@ -6,8 +6,8 @@ use scheduler_store::StoreTime;
 use scheduler_store::StoredSchedule;
 use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
-    Renewed, SessionInfo,
+    Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
+    Registered, Renew, Renewed, SessionInfo,
 };
 use scheduler_store::{Enqueued, Held, StoredJob};
 use scheduler_store::{JobId, SessionId};
@@ -89,6 +89,7 @@ pub(crate) struct Contents {
     pub(crate) schedules: Result<Vec<StoredSchedule>, StoreError>,
     pub(crate) sessions: Result<Vec<SessionInfo>, StoreError>,
     pub(crate) depths: Result<Vec<Depth>, StoreError>,
+    pub(crate) pauses: Result<Vec<JobPause>, StoreError>,
 }
 
 impl Contents {
@@ -98,6 +99,7 @@ impl Contents {
             schedules: store.schedules(),
             sessions: store.sessions(),
             depths: store.depths(),
+            pauses: store.pauses(),
         }
     }
 }

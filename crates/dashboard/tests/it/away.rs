@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
-    Depth, Enqueued, JobFilter, JobId, Model, SessionId, Store, StoreError, StoreTime,
+    Depth, Enqueued, JobFilter, JobId, JobPause, Model, SessionId, Store, StoreError, StoreTime,
     StoredSchedule, store_time,
 };
 use scheduler::{Clock, SystemClock};
@@ -88,6 +88,7 @@ pass_on! {
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
     schedules() -> Vec<StoredSchedule>;
+    pauses() -> Vec<JobPause>;
     sessions() -> Vec<SessionInfo>;
     depths() -> Vec<Depth>;
 }

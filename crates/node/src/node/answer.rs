@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, Lease, OnLost, Poll, Polled, Reaped, Refusal, Register, Registered,
+    DueSchedule, Lease, OnLost, PauseScope, Poll, Polled, Reaped, Refusal, Register, Registered,
     RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob, TaskRoom, Timing,
 };
 
 use super::state::{InFlight, Node, Phase};
+use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
 use crate::safeguard::Safeguard;
@@ -216,6 +217,9 @@ impl Node {
         for job in jobs {
             self.claimed(poll.session, job, now, effects);
         }
+        if self.config.safeguards.hold(Safeguard::R22) {
+            self.give_back_paused(&polled.paused, now, effects);
+        }
         let wait = self.rng.about(self.config.poll_every);
         (self.deadlines.routine, self.deadlines.known) = (now.after(wait), Tick::MAX);
         self.deadlines.poll = if self.is_nudged { now } else { self.deadlines.routine };
@@ -232,6 +236,16 @@ impl Node {
         self.poll_at_tick(polled.next_tick);
         if self.session() == Some(poll.session) {
             self.have_to_decide(polled.due, now, effects);
+        }
+    }
+
+    /// Jobs that were paused after they were claimed, and have not begun (R22).
+    fn give_back_paused(&mut self, paused: &[PauseScope], now: Tick, effects: &mut Vec<Effect>) {
+        if !paused.is_empty() {
+            let is_paused =
+                |job: &Claim| paused.iter().any(|scope| scope.has(&job.job.task, &job.job.queue));
+            let waiting = self.claims.waiting(is_paused);
+            self.withdraw(&waiting, now, effects);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The effect of each event.
 
-use scheduler_store::{Command, End, Held, Store, StoreTime, StoredJob};
+use scheduler_store::{Command, End, Held, JobPause, Store, StoreTime, StoredJob};
 
 use crate::body::Body;
 use crate::pool::{Running, key};
@@ -43,6 +43,11 @@ impl World {
                 }
             }
             Event::Wake { process, life, channel } => self.wake(process, life, channel),
+            Event::Nudge { process, life } => {
+                if self.awake(process, life, (), |()| Event::Nudge { process, life }).is_some() {
+                    self.step(process, Input::Nudge);
+                }
+            }
             Event::RunEnds { process, life, run } => self.run_ends(process, life, run),
             Event::Process(process, happening) => self.happens(process, happening),
             Event::Wish(index) => self.wish(index),
@@ -279,12 +284,24 @@ impl World {
         self.is_calm = true;
         self.is_away = false;
         self.checker.store_is_away(false, self.now);
+        self.resume_jobs();
+    }
+
+    /// No job is paused any more: each one shall have its outcome.
+    fn resume_jobs(&mut self) {
+        self.model.set_now(self.store_now());
+        for JobPause { scope, .. } in self.model.pauses().unwrap_or_default() {
+            drop(self.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX));
+        }
+        self.checker.jobs_are_resumed();
     }
 
     /// No further ticks: schedules are paused, and what has come is done.
     fn quiet(&mut self) {
         let store_now = self.store_now();
         self.model.set_now(store_now);
+        // A command may have reached the store very late.
+        self.resume_jobs();
         self.checker.before_quiet(&self.model, store_now);
         for schedule in self.model.schedules().unwrap_or_default() {
             let (by, reason) = ("the end".to_owned(), String::new());

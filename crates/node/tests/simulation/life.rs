@@ -1,7 +1,8 @@
 //! One life, from its seed to its judgement.
 
 use scheduler_store::{
-    Command, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Priority, StoreTime, When,
+    Command, DEFAULT_QUEUE, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope, Priority,
+    StoreTime, When,
 };
 use std::time::Duration;
 
@@ -209,7 +210,16 @@ impl World {
         };
         let id = self.job_id();
         let period = Duration::from_millis(500 + self.rng.below(3_000));
-        let command = match self.rng.below(14) {
+        let scope = match self.rng.below(3) {
+            0 => PauseScope::Queue(DEFAULT_QUEUE.to_owned()),
+            _ => PauseScope::Task(WORK.to_owned()),
+        };
+        let command = match self.rng.below(18) {
+            14..=16 => {
+                let (by, reason) = ("me".to_owned(), "so".to_owned());
+                Command::PauseJobs { scope, until, by, reason }
+            }
+            17 => Command::ResumeJobs { scope },
             0 | 1 => {
                 let (by, reason) = ("me".to_owned(), "so".to_owned());
                 Command::Pause { schedule, until, by, reason }

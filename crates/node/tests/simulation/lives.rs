@@ -81,4 +81,6 @@ noticed! {
     r18_ticks_in_a_pause_are_skipped: R18 within 2_000;
     r19_a_delay_counts_from_the_end: R19 within 2_000;
     r20_who_makes_no_progress_does_not_renew: R20 within 2_000;
+    r21_a_claim_looks_at_the_pauses: R21 within 2_000;
+    r22_what_is_paused_and_waits_goes_back: R22 within 6_000;
 }

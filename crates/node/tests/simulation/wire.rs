@@ -48,6 +48,8 @@ pub(crate) enum Event {
     Deadline { process: usize, life: u64, request: RequestId },
     /// A thread of a node looks again.
     Wake { process: usize, life: u64, channel: Channel },
+    /// A process hears that something has changed in the store.
+    Nudge { process: usize, life: u64 },
     /// A run ends.
     RunEnds { process: usize, life: u64, run: usize },
     /// A process fails, or gets a signal.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use scheduler_store::{
-    Command, Commanded, Enqueue, Model, NewJob, Refusal, Store, StoreError, StoreTime,
+    Command, Commanded, Enqueue, JobPause, Model, NewJob, Refusal, Store, StoreError, StoreTime,
 };
 
 use crate::checker::Checker;
@@ -162,12 +162,25 @@ impl World {
         self.checker.before(message, &self.model, self.now);
         let reply = self.execute(message, store_now);
         self.checker.after(message, &reply, &self.model, self.now, store_now);
+        if matches!(&message.what, What::Command(Command::PauseJobs { .. }, _)) {
+            self.notify();
+        }
         let late = match (self.has_fault(), self.rng.below(2)) {
             (true, 0) => return,
             (true, _) => self.very_late(),
             _ => 0,
         };
         self.after(latency + late, Event::Reply(message.sender, Box::new(reply)));
+    }
+
+    /// Tells each process that something has changed; one message in so many is lost.
+    fn notify(&mut self) {
+        for process in 0..self.processes.len() {
+            let (life, latency) = (self.processes[process].life, self.latency());
+            if !self.has_fault() {
+                self.after(latency, Event::Nudge { process, life });
+            }
+        }
     }
 
     fn execute(&mut self, message: &Message, store_now: StoreTime) -> Reply {
@@ -196,6 +209,11 @@ impl World {
                 }
                 Reply::Node(Ok(Answer::Fire(fired, None)))
             }
+            What::Node(request @ Request::Poll(_))
+                if !self.setup.safeguards.hold(Safeguard::R21) =>
+            {
+                Reply::Node(self.execute_in_spite_of_pauses(request))
+            }
             What::Node(request) => Reply::Node(request.execute(&self.model)),
             What::Enqueue(enqueue) => Reply::Enqueue(self.model.enqueue(enqueue)),
             What::Command(command, not_after) => {
@@ -209,6 +227,21 @@ impl World {
                 })
             }
         }
+    }
+
+    /// Without R21, a poll does not look at the pauses.
+    fn execute_in_spite_of_pauses(&self, request: &Request) -> Result<Answer, StoreError> {
+        let pauses = self.model.pauses();
+        for JobPause { scope, .. } in pauses.iter().flatten().cloned() {
+            drop(self.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX));
+        }
+        let answer = request.execute(&self.model);
+        for JobPause { scope, pause } in pauses.into_iter().flatten() {
+            let (until, by, reason) = (pause.until, pause.by, pause.reason);
+            let pause = Command::PauseJobs { scope, until, by, reason };
+            drop(self.model.command(&pause, StoreTime::MAX));
+        }
+        answer
     }
 
     /// A client asks, or asks again.

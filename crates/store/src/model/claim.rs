@@ -3,6 +3,7 @@
 use super::state::State;
 use crate::id::{JobId, SessionId};
 use crate::job::{JobState, StoredJob};
+use crate::pause::JobPause;
 use crate::request::{DueSchedule, Poll, Polled};
 use crate::schedule::StoredSchedule;
 use crate::time::StoreTime;
@@ -40,21 +41,25 @@ impl State {
                 && job.session == Some(request.session)
                 && job.is_cancel_requested
         });
+        let paused: Vec<JobPause> = self.pauses(now).collect();
         let later = self.jobs.values().map(|row| &row.job).filter(|job| {
             job.state == JobState::Ready
                 && now < job.run_at
                 && is_known(&job.task)
                 && serves(request, &job.queue)
+                && !self.is_paused(job, now)
         });
+        let resumed = paused.iter().filter_map(|paused| paused.pause.until);
         let polled = Polled {
             now,
             is_alive: true,
             jobs,
             due: due.collect(),
-            next_job: later.map(|job| job.run_at).min(),
+            next_job: later.map(|job| job.run_at).chain(resumed).min(),
             next_tick: known.iter().filter_map(|schedule| schedule.decides_after(now)).min(),
             cancels: cancels.map(StoredJob::held).collect(),
             leases,
+            paused: paused.into_iter().map(|paused| paused.scope).collect(),
             damaged: Vec::new(),
         };
         (polled, is_changed)
@@ -67,10 +72,24 @@ impl State {
         repaired.count() > 0
     }
 
+    /// The pauses of jobs that hold.
+    pub(super) fn pauses(&self, now: StoreTime) -> impl Iterator<Item = JobPause> {
+        let holding = self.pauses.iter().filter(move |(_, pause)| pause.holds(now));
+        holding.map(|(scope, pause)| JobPause { scope: scope.clone(), pause: pause.clone() })
+    }
+
+    /// Returns true if no such job may be claimed now (R21).
+    pub(super) fn is_paused(&self, job: &StoredJob, now: StoreTime) -> bool {
+        self.pauses(now).any(|paused| paused.scope.has(&job.task, &job.queue))
+    }
+
     /// The jobs to claim.
     fn choose(&self, request: &Poll, now: StoreTime) -> Vec<JobId> {
         let ready = self.jobs.values().map(|row| &row.job).filter(|job| {
-            job.state == JobState::Ready && job.run_at <= now && serves(request, &job.queue)
+            job.state == JobState::Ready
+                && job.run_at <= now
+                && serves(request, &job.queue)
+                && !self.is_paused(job, now)
         });
         let chosen = request.choose(ready.collect(), |job| *job);
         chosen.into_iter().map(|job| job.id).collect()

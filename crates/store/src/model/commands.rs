@@ -3,6 +3,7 @@
 use super::state::State;
 use crate::id::JobId;
 use crate::job::{JobState, StoredJob};
+use crate::pause::{Pause, PauseScope};
 use crate::request::{Command, CommandAll, Commanded, CommandedAll};
 use crate::schedule::{StoredSchedule, TickJob};
 use crate::time::StoreTime;
@@ -14,6 +15,13 @@ impl State {
             | Command::Resume { schedule }
             | Command::Reschedule { schedule, .. }
             | Command::Remove { schedule } => self.change(schedule, command, now),
+            Command::PauseJobs { scope, until, by, reason } => {
+                self.pause_jobs(scope, Pause::new(now, *until, by, reason), now)
+            }
+            Command::ResumeJobs { scope } => {
+                self.pauses.remove(scope);
+                Commanded::Done
+            }
             Command::Put { definition } => self.change(&definition.name, command, now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
             Command::Cancel { job } => self.cancel(*job, now),
@@ -33,6 +41,13 @@ impl State {
             all.done += u64::from(is_done);
         }
         all
+    }
+
+    fn pause_jobs(&mut self, scope: &PauseScope, pause: Pause, now: StoreTime) -> Commanded {
+        self.pauses.retain(|_, former| former.holds(now));
+        let since = self.pauses.get(scope).map_or(now, |former| former.since);
+        self.pauses.insert(scope.clone(), Pause { since, ..pause });
+        Commanded::Done
     }
 
     fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> Commanded {

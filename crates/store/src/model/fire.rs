@@ -25,7 +25,8 @@ impl State {
         if let Some(schedule) = self.schedules.get_mut(&request.schedule) {
             schedule.has_fired(tick.tick);
         }
-        let is_claimed = request.claim && tick.run_at <= now;
+        let is_paused = self.jobs.get(&tick.id).is_some_and(|row| self.is_paused(&row.job, now));
+        let is_claimed = request.claim && tick.run_at <= now && !is_paused;
         let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
         Fired::Moved(job.map(Box::new))
     }

@@ -24,6 +24,7 @@ pub use state::State;
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, StoredJob};
+use crate::pause::JobPause;
 use crate::request::{
     Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
@@ -241,6 +242,10 @@ impl Store for Model {
 
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         self.at(|state, _| state.schedules.values().cloned().collect())
+    }
+
+    fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
+        self.at(|state, now| state.pauses(now).collect())
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

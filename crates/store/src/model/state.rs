@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
+use crate::pause::{Pause, PauseScope};
 use crate::schedule::{Definition, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
@@ -13,6 +14,8 @@ pub struct State {
     pub(super) sessions: BTreeMap<SessionId, SessionRow>,
     pub(super) schedules: BTreeMap<String, StoredSchedule>,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
+    /// The pauses of jobs, also those that are over.
+    pub(super) pauses: BTreeMap<PauseScope, Pause>,
     /// The last fence given out.
     pub(super) fence: u64,
 }

@@ -152,3 +152,29 @@ fn more_than_a_slice_of_old_jobs_is_pruned_without_a_wait() {
     let prunes = requests.filter(|request| matches!(request, Request::Prune(_))).count();
     assert!((4..=6).contains(&prunes), "{prunes}: full slices, one after the other");
 }
+
+/// Two jobs run, and two wait for a worker, one in each queue.
+#[test]
+fn r22_jobs_that_wait_for_a_worker_go_back_when_they_are_paused() {
+    let mut shell = Shell::new(config(), Policy::default());
+    (shell.workers, shell.lasts) = (2, Duration::from_millis(400));
+    shell.enqueue_as(3, |job| job.queue = "mail".into());
+    shell.enqueue(1);
+    shell.until(after(0.1));
+    assert_eq!(shell.jobs(JobState::Running).len(), 4);
+    let scope = PauseScope::Queue("mail".into());
+    let (by, reason) = ("ada".into(), String::new());
+    let pause = Command::PauseJobs { scope: scope.clone(), until: None, by, reason };
+    shell.model.command(&pause, StoreTime::MAX).expect("a model answers");
+    shell.step(Input::Nudge);
+    shell.until(after(0.2));
+    let waiting: Vec<&str> = shell.queue.iter().map(|job| &*job.queue).collect();
+    assert_eq!(waiting, ["default"]);
+    let ready = shell.jobs(JobState::Ready);
+    assert_eq!((ready.len(), ready[0].attempt), (1, 0), "it was no attempt");
+    shell.until(after(5.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 3, "what ran went on");
+    shell.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX).expect("it answers");
+    shell.until(after(7.0));
+    assert_eq!(shell.jobs(JobState::Done).len(), 4);
+}

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use scheduler_store::{
     Command, Definition, End, Enqueue, Held, JobFilter, JobId, JobState, Model, NewJob, Next,
-    Overlap, Priority, Rule, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Timing, Uuid,
+    Overlap, PauseScope, Priority, Rule, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
+    Timing, Uuid,
 };
 
 use super::Node;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, SessionId, StoreTime};
+use scheduler_store::{Fence, JobId, PauseScope, SessionId, StoreTime};
 
 use crate::setup::Setup;
 use scheduler_node::Tick;
@@ -38,6 +38,10 @@ pub(crate) struct Checker {
     pub(super) accepted: BTreeSet<usize>,
     /// The whole store before a statement that must change nothing.
     pub(super) frozen: Option<(scheduler_store::State, &'static str)>,
+    /// The jobs that are paused, and until when.
+    pub(super) pauses: BTreeMap<PauseScope, Option<StoreTime>>,
+    /// The greatest fence of a claim.
+    pub(super) last_fence: Fence,
     pub(super) losses: u64,
     pub(super) away_since: Option<u64>,
 }
@@ -110,6 +114,10 @@ pub(super) struct LifeFacts {
     /// The number of looks that threads took by themselves, and since when they are counted.
     pub(super) wakes: usize,
     pub(super) woken_since: u64,
+    /// The polls that were executed: which jobs were paused, and the last fence before it.
+    pub(super) polls: BTreeMap<RequestId, (Vec<PauseScope>, Fence)>,
+    /// That of the last one whose answer has arrived.
+    pub(super) told: (Vec<PauseScope>, Fence),
 }
 
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 mod facts;
 mod finale;
 mod firing;
+mod pauses;
 mod runs;
 mod statements;
 mod traffic;

@@ -26,6 +26,7 @@ impl Checker {
         self.must(fence == job.fence, || format!("{} begins with an old fence", short(job.id)));
         let is_late = job.on_lost == OnLost::Abandon && now > started + AT_ONCE;
         self.must(!is_late, || format!("{} is `abandon`, and was claimed early", short(job.id)));
+        self.is_not_known_as_paused(process, job);
         self.beside_others(process, job, now);
         let run = self.runs.len();
         self.runs.push(RunFacts {

@@ -116,6 +116,9 @@ impl Checker {
                 self.registered((by.0, by.1), register);
             }
             (Request::Poll(poll), Answer::Poll(polled)) => {
+                if let Some(life) = self.lives.get_mut(&by.0).filter(|life| life.life == by.1) {
+                    life.polls.insert(by.2, (polled.paused.clone(), self.last_fence));
+                }
                 for job in &polled.jobs {
                     self.claimed(job, poll.session, model, store_now);
                 }
@@ -192,6 +195,8 @@ impl Checker {
         let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
         self.must(job.run_at <= store_now, || format!("{name} was claimed early"));
+        self.is_not_paused(job, store_now);
+        self.last_fence = self.last_fence.max(job.fence);
         let schedule = job.origin.as_ref().map(|origin| origin.schedule.clone());
         let row = schedule.as_ref().and_then(|schedule| self.row(model, schedule));
         let is_exclusive =
@@ -321,6 +326,10 @@ impl Checker {
                 facts.was_reset = true;
                 self.is_retried = true;
             }
+            Command::PauseJobs { scope, until, .. } => {
+                self.pauses.insert(scope.clone(), *until);
+            }
+            Command::ResumeJobs { scope } => drop(self.pauses.remove(scope)),
             Command::Reschedule { .. } | Command::Put { .. } => self.has_rescheduled = true,
             Command::Cancel { job } if state(*job) == Some(JobState::Cancelled) => {
                 self.over(*job, model, store_now);

@@ -90,6 +90,9 @@ impl Checker {
     ) {
         let Some(life) = self.lives.get_mut(&process) else { return };
         let Some(asked) = life.asked.remove(&request) else { return };
+        if let (Some(told), Ok(_)) = (life.polls.remove(&request), result) {
+            life.told = told;
+        }
         let is_yes = match result {
             Ok(Answer::Renew(renewed)) => renewed.is_alive,
             Ok(Answer::Open(_)) => true,

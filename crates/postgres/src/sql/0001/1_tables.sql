@@ -117,6 +117,17 @@ create table {s}.key (
   primary key (task, key)
 );
 
+-- Jobs that are paused: those of a task, or those in a queue. A pause that is over may still have its row.
+create table {s}.pause (
+  scope text collate "C" not null check (scope in ('task', 'queue')),
+  name text collate "C" not null,
+  since timestamptz not null,
+  until timestamptz,
+  paused_by text not null,
+  reason text not null,
+  primary key (scope, name)
+);
+
 -- A line has no ready job that is due before `from_at`.
 create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz);
 

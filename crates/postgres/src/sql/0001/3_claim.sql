@@ -39,6 +39,27 @@ begin
     group by k.queue, k.task, k.priority, k.kind);
 end $$;
 
+-- Waits for a pause that is being made, but for no transaction that somebody leaves open after one.
+create function {s}.await_pause() returns void language plpgsql volatile set lock_timeout = '100ms' as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0));
+exception when lock_not_available then
+  null;
+end $$;
+
+-- The pauses of jobs that hold. A pause that is not among them is committed after what the same transaction claims (R21).
+create function {s}.pauses(
+  p_now timestamptz, out tasks text[], out queues text[], out until timestamptz)
+language plpgsql volatile as $$
+begin
+  if not pg_catalog.pg_try_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0)) then
+    perform {s}.await_pause();
+  end if;
+  select coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'task'), '{}'),
+    coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'queue'), '{}'), min(p.until)
+  into tasks, queues, until from {s}.pause p where p.until is null or p.until > p_now;
+end $$;
+
 -- The number of jobs that a poll may take of each of several lines, as `Poll::choose` of the library counts them. It
 -- locks nothing.
 create function {s}.shares(
@@ -128,7 +149,8 @@ create function {s}.poll(
   p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean, p_walk text default null, p_may_walk boolean default true)
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
-  cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text, {job_types})
+  cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text,
+  paused_tasks text[], paused_queues text[], {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
@@ -136,6 +158,7 @@ declare
   v_lines {s}.line[];
   v_walk {s}.walk := p_walk::{s}.walk;
   v_read bigint;
+  v_resumed timestamptz;
 begin
   now := {s}.in_time(p_not_after);
   is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
@@ -152,6 +175,7 @@ begin
         perform {s}.after_job(v_schedule, poll.now);
       end if;
     end loop;
+    select p.tasks, p.queues, p.until into paused_tasks, paused_queues, v_resumed from {s}.pauses(poll.now) p;
     if p_queues is distinct from '{}' then
       if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
         v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
@@ -166,10 +190,14 @@ begin
       v_walk.lines := {s}.lines_left(poll.now, v_walk.lines, v_lines);
       walk := case when v_walk.until is not null or cardinality(v_walk.lines) <= 100 then v_walk::text end;
     end if;
+    if paused_tasks <> '{}' or paused_queues <> '{}' then
+      v_lines := array(select l from unnest(v_lines) l where l.task <> all(paused_tasks) and l.queue <> all(paused_queues));
+    end if;
     if p_limit > 0 and cardinality(v_lines) > 0 then
       return query
       select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
-        null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text, {job_columns}
+        null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text,
+        null::text[], null::text[], {job_columns}
       from {s}.claim(p_session, poll.now, v_lines, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
       if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_lines) l where l.kind in (1, 3))) then
@@ -179,8 +207,9 @@ begin
     select array_agg(name order by name) filter (where decide_at <= poll.now), min(decide_at) filter (where decide_at > poll.now)
     into due, next_tick
     from {s}.schedule where schedule.task = any(p_tasks) and decide_at is not null;
+    next_job := v_resumed;
     if cardinality(v_lines) > 0 then
-      next_job := {s}.next_job(poll.now, v_lines);
+      next_job := least(next_job, {s}.next_job(poll.now, v_lines));
     end if;
     select array_agg(j.id order by j.id), array_agg(j.fence order by j.id) into cancel_jobs, cancel_fences
     from {s}.job j where j.session = p_session and j.state = 'running' and j.is_cancel_requested;

@@ -54,7 +54,9 @@ begin
   if v_is_blocked then
     outcome := case when p.on_busy = 'queue' then 'queued' else 'skipped' end;
     return next;
-  elsif v_is_made and p.claim and p.run_at <= v_now then
+  elsif v_is_made and p.claim and p.run_at <= v_now and not exists (
+    select from {s}.pauses(v_now) h where v.task = any(h.tasks) or v.queue = any(h.queues))
+  then
     return query
     update {s}.job set state = 'running', session = p.session, fence = nextval('{s}.fence'), attempt = job.attempt + 1,
       started_at = v_now

@@ -228,6 +228,59 @@ begin
   end if;
 end $$;
 
+-- Waits for the claims under way: those that come later see what this transaction writes (R21). One that takes longer than
+-- that is not waited for, because all others wait meanwhile.
+create function {s}.await_claims() returns void language plpgsql volatile set lock_timeout = '1s' as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock(hashtextextended('pauses of {s}', 0));
+exception when lock_not_available then
+  null;
+end $$;
+
+create function {s}.pause_jobs(
+  p_scope text, p_name text, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz)
+returns text language plpgsql volatile as $$
+declare
+  v_now timestamptz;
+begin
+  perform {s}.await_claims();
+  v_now := {s}.in_time(p_not_after);
+  delete from {s}.pause where until <= v_now;
+  insert into {s}.pause (scope, name, since, until, paused_by, reason)
+  values (p_scope, p_name, v_now, p_until, p_by, p_reason)
+  on conflict (scope, name) do update set until = excluded.until, paused_by = excluded.paused_by, reason = excluded.reason;
+  -- Processes give back what they have claimed and not begun.
+  perform {s}.nudge();
+  return 'ok';
+end $$;
+
+create function {s}.resume_jobs(p_scope text, p_name text, p_not_after timestamptz)
+returns text language plpgsql volatile as $$
+begin
+  perform {s}.in_time(p_not_after);
+  delete from {s}.pause where scope = p_scope and name = p_name;
+  perform {s}.nudge();
+  return 'ok';
+end $$;
+
+-- Pauses and resumes a kind of job or a queue, for any client: no job of it is claimed until it is resumed, or until an instant.
+create function {s}.pause_task(
+  p_task text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
+returns text language sql volatile as $$
+  select {s}.pause_jobs('task', p_task, p_by, p_reason, p_until, 'infinity')
+$$;
+create function {s}.resume_task(p_task text) returns text language sql volatile as $$
+  select {s}.resume_jobs('task', p_task, 'infinity')
+$$;
+create function {s}.pause_queue(
+  p_queue text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
+returns text language sql volatile as $$
+  select {s}.pause_jobs('queue', p_queue, p_by, p_reason, p_until, 'infinity')
+$$;
+create function {s}.resume_queue(p_queue text) returns text language sql volatile as $$
+  select {s}.resume_jobs('queue', p_queue, 'infinity')
+$$;
+
 -- The numbers of jobs that wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
 returns table (

@@ -1,0 +1,40 @@
+//! Nothing of a paused kind or queue is claimed, or begins once its process has heard of the pause.
+
+use scheduler_store::{StoreTime, StoredJob};
+
+use super::facts::{Checker, short};
+
+impl Checker {
+    /// All jobs were resumed.
+    pub(crate) fn jobs_are_resumed(&mut self) {
+        self.pauses.clear();
+    }
+
+    /// A job is claimed.
+    pub(super) fn is_not_paused(&mut self, job: &StoredJob, store_now: StoreTime) {
+        let mut pauses = self.pauses.iter();
+        let paused = pauses.find(|(scope, until)| {
+            scope.has(&job.task, &job.queue) && until.is_none_or(|until| store_now < until)
+        });
+        let paused = paused.map(|(scope, _)| scope.clone());
+        self.must(paused.is_none(), || {
+            format!("{} was claimed, and {} is paused", short(job.id), paused_text(paused.as_ref()))
+        });
+    }
+
+    /// A run begins, of a job that may have been claimed before the last poll of its process.
+    pub(super) fn is_not_known_as_paused(&mut self, process: usize, job: &StoredJob) {
+        let Some((told, fence)) = self.lives.get(&process).map(|life| &life.told) else { return };
+        let is_older = job.fence <= *fence;
+        let paused =
+            told.iter().find(|scope| is_older && scope.has(&job.task, &job.queue)).cloned();
+        self.must(paused.is_none(), || {
+            let paused = paused_text(paused.as_ref());
+            format!("{} begins, and its process knows that {paused} is paused", short(job.id))
+        });
+    }
+}
+
+fn paused_text(scope: Option<&scheduler_store::PauseScope>) -> String {
+    scope.map(ToString::to_string).unwrap_or_default()
+}
