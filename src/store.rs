@@ -10,9 +10,10 @@ pub use crate::durable::{
     EnqueueIn, EnqueueInAsync, Origin, SessionInfo, StoredJob, StoredPayload,
 };
 pub use scheduler_store::{
-    DEFAULT_QUEUE, Definition, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,
-    Model, NewJob, Next, OnConflict, OnLost, Overlap, Pause, Priority, Refusal, Rule, SessionId,
-    Skips, Store, StoreError, StoreTime, StoredSchedule, TickJob, Timing, Uuid, When,
+    DEFAULT_QUEUE, Definition, Depth, Enqueued, Fence, JobFilter, JobId, JobPause, JobState, Key,
+    KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Overlap, Pause, PauseScope, Priority,
+    Refusal, Rule, SessionId, Skips, Store, StoreError, StoreTime, StoredSchedule, TickJob, Timing,
+    Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -37,6 +37,7 @@ mod own_process;
 mod panics;
 mod simulated_cluster;
 mod simulated_jobs;
+mod simulated_pauses;
 mod starting;
 mod testing;
 mod testing_panics;

@@ -205,12 +205,12 @@ impl Play {
             0..4 => self.add(name, rule),
             4 => self.remove(name),
             5 => {
-                tasks.pause_all(&Pause::new());
+                tasks.pause_all(&Pause::new()).unwrap();
                 NAMES.iter().for_each(|name| self.model.look(name));
                 self.model.tasks.values_mut().for_each(|task| task.is_paused |= !task.has_ended());
             }
             6 => {
-                tasks.resume_all();
+                tasks.resume_all().unwrap();
                 NAMES.iter().for_each(|name| self.model.resume(name));
             }
             choice => self.control(name, choice, rule),

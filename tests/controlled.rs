@@ -13,13 +13,13 @@ struct Kept(#[expect(dead_code, reason = "it is only kept")] Arc<()>);
 #[expect(clippy::needless_pass_by_value, reason = "that is how it is taken")]
 #[scheduled(fixed_rate = "10s", name = "watch")]
 fn watch(tasks: Tasks, _kept: &Kept) {
-    tasks.resume_all();
+    tasks.resume_all().unwrap();
 }
 
 #[scheduled(fixed_rate = "10s", name = "guard")]
 async fn guard(tasks: Tasks, _kept: &Kept) {
     std::future::ready(()).await;
-    tasks.resume_all();
+    tasks.resume_all().unwrap();
 }
 
 fn builder() -> (Builder, ManualClock) {
@@ -43,7 +43,7 @@ fn circle() -> (Scheduler, ManualClock, Weak<()>) {
     let scheduler = builder.tasks(tasks![watch, guard]).spawn().unwrap();
     let tasks = scheduler.tasks();
     let added = scheduler.tasks().add("added", Schedule::fixed_rate("10s"), move |_| {
-        tasks.resume_all();
+        tasks.resume_all().unwrap();
         assert!(Arc::strong_count(&kept) > 0);
     });
     added.unwrap();

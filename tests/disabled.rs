@@ -92,7 +92,7 @@ fn a_disabled_task_refuses_control_with_the_reason() {
         assert_eq!(error.to_string(), "task `purge` is disabled; enable it first: `.enable()`");
     }
     assert!(purge.cancel_run().unwrap_err().is_not_running());
-    sim.running_tasks().resume_all();
+    sim.running_tasks().resume_all().unwrap();
     assert_eq!(sim.snapshot("purge").state, TaskState::Disabled);
 }
 

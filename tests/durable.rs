@@ -446,7 +446,9 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
     let (scheduler, _, _) = started(&[])?;
     let nightly = scheduler.tasks().get("nightly")?;
     assert_eq!(nightly.snapshot().facts.kind, scheduler::RuleKind::Cron);
-    assert!(nightly.run_now().is_err_and(|error| error.to_string().contains("see `Jobs`")));
+    assert!(
+        nightly.run_now().is_err_and(|error| error.to_string().contains("see `Jobs::run_now`"))
+    );
     let added = scheduler.tasks().add("later", Schedule::fixed_rate("1h").durable(), |_| {});
     assert!(added.expect_err("it is durable").to_string().contains("scheduler.jobs()?.put(…)"));
     Ok(())

@@ -61,10 +61,18 @@ pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<TaskSpec, String> +
 
 pub(super) struct Inner {
     pub(super) client: Client,
-    /// The options of the tasks of this process, by name.
-    tasks: OnceLock<BTreeMap<Arc<str>, JobOptions>>,
+    /// The tasks of this process, by name.
+    tasks: OnceLock<BTreeMap<Arc<str>, KnownTask>>,
     pub(super) rules: OnceLock<Rules>,
     pub(super) calendars: OnceLock<BTreeMap<String, Arc<Calendar>>>,
+}
+
+/// A task of this process, as far as its jobs are concerned.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownTask {
+    pub(crate) options: JobOptions,
+    /// The names that a kind of job had before; none of a schedule.
+    pub(crate) former: Option<&'static [&'static str]>,
 }
 
 impl Jobs {
@@ -76,7 +84,7 @@ impl Jobs {
     /// Says what the tasks of this process are, and what their rules may name.
     pub(crate) fn know_tasks(
         &self,
-        tasks: BTreeMap<Arc<str>, JobOptions>,
+        tasks: BTreeMap<Arc<str>, KnownTask>,
         calendars: BTreeMap<String, Arc<Calendar>>,
     ) {
         drop(self.inner.tasks.set(tasks));
@@ -86,6 +94,11 @@ impl Jobs {
     /// Says what makes rules of schedules.
     pub(crate) fn know_rules(&self, rules: Rules) {
         drop(self.inner.rules.set(rules));
+    }
+
+    /// The former names of a kind of job that this process knows; none of a schedule, and of what it does not know.
+    pub(crate) fn former_names(&self, task: &str) -> Option<&'static [&'static str]> {
+        self.inner.tasks.get()?.get(task)?.former
     }
 
     /// Knows what another one knows.
@@ -294,8 +307,8 @@ impl Jobs {
     /// Gives a job the options of its task that it does not have of its own.
     pub(super) fn complete(&self, job: &mut Job) {
         let tasks = self.inner.tasks.get();
-        if let Some(options) = tasks.and_then(|tasks| tasks.get(job.task_name())) {
-            job.take_options(options);
+        if let Some(task) = tasks.and_then(|tasks| tasks.get(job.task_name())) {
+            job.take_options(&task.options);
         }
     }
 

@@ -10,7 +10,7 @@
 //! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
 //! | `stored` | a job as the store has it, with times that people read |
 //! | `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
-//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
 //! | `parts` | the parts of a node |
 //!
@@ -33,6 +33,7 @@ mod node_options;
 mod options;
 mod outbox;
 mod parts;
+mod pauses;
 mod payload;
 mod rule;
 mod rules;
@@ -49,6 +50,7 @@ pub use error::{EnqueueError, JobsError, Unsent};
 pub(crate) use identities::{Identities, identities_from};
 pub use job::Job;
 pub use jobs::Jobs;
+pub(crate) use jobs::KnownTask;
 pub(crate) use node::{Node, NodeSetup, Simulated};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;

@@ -1,17 +1,16 @@
 //! The durable schedules of a store, and the commands for all processes.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use scheduler_store::{
     Command, Definition, JobId, Next, Rule as StoredRule, StoreTime, StoredSchedule, Timing,
 };
+use std::collections::BTreeMap;
 
 use super::error::JobsError;
 use super::identities::new_id;
 use super::job::Job;
 use super::jobs::Jobs;
+use super::pauses::{AskedPause, asked};
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
@@ -58,21 +57,19 @@ impl Jobs {
     }
 
     /// Returns true if a schedule is paused now.
-    pub(super) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
+    pub(crate) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
         let now = self.inner.client.store_now();
         schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
     }
 
-    /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run. One
-    /// that is paused gets the new reason and end.
+    /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run:
+    /// [`pause_task`](Self::pause_task) lets them wait. One that is paused gets the new reason and end.
     ///
     /// # Errors
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
-        let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().to_owned();
-        let until = pause.until.map(|until| StoreTime::from_micros(until.timestamp_micros()));
-        let (by, reason) = (text(&pause.by), text(&pause.reason));
+        let AskedPause { by, reason, until } = asked(pause);
         self.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })
     }
 
@@ -190,7 +187,7 @@ impl Jobs {
     }
 
     /// A command after which something may be due.
-    fn changed(&self, command: &Command) -> Result<(), JobsError> {
+    pub(super) fn changed(&self, command: &Command) -> Result<(), JobsError> {
         self.command(command)?;
         self.inner.client.nudge();
         Ok(())

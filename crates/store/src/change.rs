@@ -1,6 +1,7 @@
 //! Ticks, registrations and commands change a schedule, in every store.
 
-use crate::request::{Command, Commanded, Fire, Fired, OnBusy, RegisteredSchedule, Registration};
+use crate::command::{Command, Commanded};
+use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
 use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 

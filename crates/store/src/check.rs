@@ -1,8 +1,8 @@
 //! Checks that every store can keep a request, before anything is sent.
 
+use crate::command::Command;
 use crate::error::Refusal;
 use crate::job::NewJob;
-use crate::request::Command;
 use crate::schedule::Definition;
 use crate::text::TEXT_MAX;
 

@@ -30,6 +30,7 @@
 
 mod change;
 mod check;
+mod command;
 mod decide;
 mod dry_run;
 mod error;
@@ -46,6 +47,7 @@ mod time;
 
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
+pub use command::{Command, CommandAll, Commanded, CommandedAll, JobAction};
 pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
@@ -56,10 +58,9 @@ pub use job::{
 pub use model::{Model, State};
 pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, Command, CommandAll, Commanded, CommandedAll, Damage, Depth,
-    DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobAction, JobFilter, Lease, OnBusy,
-    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, RegisteredSchedule,
-    Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
+    CLAIM_BYTES_MAX, Close, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
+    Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, TaskRoom, reap_wait,
 };
 pub use schedule::{
     Definition, Next, OVER_KEPT, Overlap, Rule, Skips, StoredSchedule, TickJob, Timing,

@@ -4,14 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
+use crate::command::{Command, CommandAll, Commanded, CommandedAll};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, NewJob, StoredJob};
 use crate::pause::JobPause;
 use crate::request::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
-    Renewed, SessionInfo,
+    Close, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::StoredSchedule;
 use crate::time::StoreTime;

@@ -18,8 +18,8 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
-    Client, DurableSchedule, JobKinds, JobTask, Jobs, Node, NodeOptions, NodeParts, NodeSetup,
-    Simulated, faults, options_of,
+    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, Node, NodeOptions, NodeParts,
+    NodeSetup, Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
@@ -86,8 +86,11 @@ impl Durable {
     ) -> Vec<String> {
         self.calendars.clone_from(calendars);
         let enabled = specs.iter().filter(|spec| !spec.is_disabled());
-        let options = enabled.filter_map(|spec| Some((Arc::clone(spec.name()), options_of(spec)?)));
-        self.jobs.know_tasks(options.collect(), calendars.clone());
+        let known = enabled.filter_map(|spec| {
+            let former = spec.job.as_ref().map(|job| job.aliases);
+            Some((Arc::clone(spec.name()), KnownTask { options: options_of(spec)?, former }))
+        });
+        self.jobs.know_tasks(known.collect(), calendars.clone());
         faults(specs).collect()
     }
 

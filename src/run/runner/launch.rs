@@ -182,7 +182,7 @@ impl StartMessage<'_> {
             facts: task.facts(),
             next: spec.next_in_store(now).or_else(|| task.first_start()),
             has_trigger_failed: task.has_trigger_failed(),
-            is_durable: task.check_in_memory().is_err(),
+            is_durable: task.is_durable(),
         };
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();

@@ -15,6 +15,8 @@ mod context;
 #[cfg(feature = "durable")]
 mod durable;
 mod fallbacks;
+#[cfg(feature = "durable")]
+mod in_store;
 mod launch;
 #[cfg(feature = "durable")]
 mod on_parked;

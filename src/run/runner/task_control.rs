@@ -7,6 +7,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
+#[cfg(feature = "durable")]
+use super::in_store::InStore;
 use super::task_table::TaskTable;
 use crate::define::schedule::Schedule;
 use crate::observe::{RuleKind, TaskSnapshot};
@@ -94,9 +96,12 @@ impl TaskControl {
     ///
     /// Fire times during the pause are skipped and counted, and never run later.
     ///
+    /// A durable task is paused in the store, for all processes and after restarts: the call returns when the store has
+    /// answered. The jobs of a kind of job wait, and are done once it is resumed.
+    ///
     /// # Errors
     ///
-    /// When the task has ended or is disabled.
+    /// When the task has ended or is disabled, or is durable and the store does not do it.
     pub fn pause(&self) -> Result<(), ControlError> {
         self.pause_with(&Pause::new())
     }
@@ -105,18 +110,37 @@ impl TaskControl {
     ///
     /// # Errors
     ///
-    /// When the task has ended or is disabled.
+    /// As [`pause`](Self::pause).
     pub fn pause_with(&self, pause: &Pause) -> Result<(), ControlError> {
+        #[cfg(feature = "durable")]
+        if let Some(stored) = self.in_store()? {
+            return stored.pause(pause);
+        }
         self.control.pause(pause)
     }
 
-    /// Ends a pause. The task continues with its next fire time.
+    /// Ends a pause. The task continues with its next fire time; a kind of job with the jobs that have waited.
     ///
     /// # Errors
     ///
-    /// When the task has ended, is disabled, or is not paused.
+    /// When the task has ended, is disabled, or is not paused; or is durable and the store does not do it.
     pub fn resume(&self) -> Result<(), ControlError> {
+        #[cfg(feature = "durable")]
+        if let Some(stored) = self.in_store()? {
+            return stored.resume();
+        }
         self.control.resume()
+    }
+
+    /// The task in the store, if it is durable.
+    #[cfg(feature = "durable")]
+    fn in_store(&self) -> Result<Option<InStore>, ControlError> {
+        if !self.control.is_durable() {
+            return Ok(None);
+        }
+        self.control.check_living()?;
+        let jobs = self.table.jobs.get().cloned();
+        Ok(jobs.map(|jobs| InStore::new(jobs, Arc::clone(self.control.name()))))
     }
 
     /// Replaces the rule of the task. Its policies stay, and a run in progress goes on. A fire time of the old rule that
@@ -144,6 +168,10 @@ impl TaskControl {
     /// longer than the task's jitter.
     #[track_caller]
     pub fn reschedule(&self, schedule: Schedule) -> Result<(), ControlError> {
+        #[cfg(feature = "durable")]
+        if let Some(stored) = self.in_store()? {
+            return stored.reschedule(schedule);
+        }
         let rule = self.table.rule(self.control.name(), schedule)?;
         self.control.reschedule(rule)
     }
@@ -179,11 +207,11 @@ impl TaskControl {
         })
     }
 
-    /// Returns true if a store keeps the task's schedule and runs, for all processes. Its pauses, manual runs and rule are in
-    /// [`Tasks::jobs`](super::Tasks::jobs).
+    /// Returns true if a store keeps the task's schedule and runs, for all processes. It is paused, resumed and rescheduled in
+    /// the store; its runs are jobs, which [`Tasks::jobs`](super::Tasks::jobs) has.
     #[must_use]
     pub fn is_durable(&self) -> bool {
-        self.control.check_in_memory().is_err()
+        self.control.is_durable()
     }
 
     /// Enables a task that is disabled by `enabled = false` or the cron expression `-`. It starts as with the scheduler.

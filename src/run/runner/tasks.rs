@@ -122,20 +122,36 @@ impl Tasks {
         self.table.jobs.get().cloned().ok_or_else(crate::JobsError::no_store)
     }
 
-    /// Pauses all tasks that have not ended; see [`TaskControl::pause_with`].
-    pub fn pause_all(&self, pause: &Pause) {
-        for control in self.table.all() {
-            // A task that has ended meanwhile needs no pause.
-            let _ = control.pause(pause);
-        }
+    /// Pauses all tasks that have not ended and are not disabled, durable ones for all processes; see
+    /// [`TaskControl::pause_with`].
+    ///
+    /// # Errors
+    ///
+    /// The store has not paused all durable tasks. All others are paused.
+    pub fn pause_all(&self, pause: &Pause) -> Result<(), ControlError> {
+        self.each(|task| task.pause_with(pause))
     }
 
     /// Resumes all paused tasks.
-    pub fn resume_all(&self) {
-        for control in self.table.all() {
-            // A task that is not paused goes on anyway.
-            let _ = control.resume();
-        }
+    ///
+    /// # Errors
+    ///
+    /// The store has not resumed all durable tasks. All others are resumed.
+    pub fn resume_all(&self) -> Result<(), ControlError> {
+        self.each(TaskControl::resume)
+    }
+
+    fn each(
+        &self,
+        command: impl Fn(&TaskControl) -> Result<(), ControlError>,
+    ) -> Result<(), ControlError> {
+        let tasks = self.table.all().into_iter().map(|task| self.control(task));
+        // A task that has ended meanwhile needs no pause, and one that is not paused goes on anyway.
+        let errors: Vec<ControlError> = tasks
+            .filter_map(|task| command(&task).err())
+            .filter(|error| error.is_unavailable() || error.is_refused())
+            .collect();
+        errors.into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Adds a task while the scheduler runs. A task that settings disable runs once it is

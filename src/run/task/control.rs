@@ -405,6 +405,21 @@ impl Control {
         LockedTask::lock(&self.task, self.task.now())
     }
 
+    /// Returns true if a store keeps its runs.
+    pub(crate) fn is_durable(&self) -> bool {
+        matches!(self.task.lock().planner.rule(), Rule::Job)
+    }
+
+    /// Returns an error if the task has ended or is disabled.
+    #[cfg(feature = "durable")]
+    pub(crate) fn check_living(&self) -> Result<(), ControlError> {
+        match self.task.lock().end {
+            Some(TaskState::Disabled) => Err(self.error(Kind::Disabled)),
+            Some(end) => Err(self.error(Kind::Ended(end))),
+            None => Ok(()),
+        }
+    }
+
     fn living(&self) -> Result<LockedTask<'_>, ControlError> {
         let locked = self.lock();
         match locked.state.end {
@@ -424,7 +439,7 @@ impl Control {
 
     /// The task is controlled in the store, for all processes.
     fn kept_in_store(&self) -> ControlError {
-        let why = "it is durable, and controlled in the store, for all processes: see `Jobs`";
+        let why = "it is durable, and its runs are jobs in the store: see `Jobs::run_now`, `remove` and `cancel`";
         ControlError::refused(self.name(), why)
     }
 }

@@ -31,8 +31,12 @@ pub struct ControlError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ControlErrorKind {
-    NotFound { why: String },
-    Refused { why: String },
+    NotFound {
+        why: String,
+    },
+    Refused {
+        why: String,
+    },
     Ended(TaskState),
     Disabled,
     Running(Duration),
@@ -40,7 +44,14 @@ pub(crate) enum ControlErrorKind {
     NotPaused,
     NotRunning,
     Stopping,
-    TooLate { limit: Duration, what: String },
+    #[cfg(feature = "durable")]
+    Unavailable {
+        why: String,
+    },
+    TooLate {
+        limit: Duration,
+        what: String,
+    },
 }
 
 impl ControlError {
@@ -139,6 +150,15 @@ impl ControlError {
         matches!(self.kind, ControlErrorKind::Stopping)
     }
 
+    /// Returns true if the store of a durable task did not answer. It may have done it all the same.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        #[cfg(feature = "durable")]
+        return matches!(self.kind, ControlErrorKind::Unavailable { .. });
+        #[cfg(not(feature = "durable"))]
+        false
+    }
+
     /// Returns true if a wait reached its time limit.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
@@ -152,6 +172,10 @@ impl fmt::Display for ControlError {
         match &self.kind {
             ControlErrorKind::NotFound { why } => f.write_str(why),
             ControlErrorKind::Refused { why } => write!(f, "task `{task}`: {why}"),
+            #[cfg(feature = "durable")]
+            ControlErrorKind::Unavailable { why } => {
+                write!(f, "task `{task}` is durable, and its store did not answer: {why}")
+            }
             ControlErrorKind::Ended(state) => {
                 write!(f, "task `{task}` has ended: it is {}", state.name())
             }

@@ -102,7 +102,7 @@ pub fn a_pause_of_jobs_comes_back_as_it_was<T: TestStore>() {
     assert_eq!((pauses.len(), pauses[0].pause.since), (1, given.now));
 }
 
-/// What runs goes on and is finished; what is to run again waits, also a job that is retried by hand.
+/// Running jobs go on and are finished; those that are to run again wait, also one that is retried by hand.
 pub fn what_runs_when_its_kind_is_paused_goes_on<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let [one, two] = [given.job_of(1, "mail"), given.job_of(2, "mail")];

@@ -1,10 +1,10 @@
 //! Commands of people and of the program.
 
 use super::state::State;
+use crate::command::{Command, CommandAll, Commanded, CommandedAll};
 use crate::id::JobId;
 use crate::job::{JobState, StoredJob};
 use crate::pause::{Pause, PauseScope};
-use crate::request::{Command, CommandAll, Commanded, CommandedAll};
 use crate::schedule::{StoredSchedule, TickJob};
 use crate::time::StoreTime;
 

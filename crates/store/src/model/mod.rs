@@ -21,14 +21,14 @@ use std::time::Duration;
 
 pub use state::State;
 
+use crate::command::{Command, CommandAll, Commanded, CommandedAll};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
 use crate::job::{Enqueued, Held, StoredJob};
 use crate::pause::JobPause;
 use crate::request::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew,
-    Renewed, SessionInfo,
+    Close, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::StoredSchedule;
 use crate::store::Store;

@@ -1,0 +1,124 @@
+//! Pauses of kinds of jobs and of queues.
+
+use scheduler_store::{Command, JobPause, PauseScope, StoreTime};
+
+use super::error::JobsError;
+use super::jobs::Jobs;
+use crate::run::Pause;
+
+/// A pause as a command has it.
+pub(super) struct AskedPause {
+    pub(super) by: String,
+    pub(super) reason: String,
+    pub(super) until: Option<StoreTime>,
+}
+
+pub(super) fn asked(pause: &Pause) -> AskedPause {
+    AskedPause {
+        by: pause.by.as_deref().unwrap_or_default().to_owned(),
+        reason: pause.reason.as_deref().unwrap_or_default().to_owned(),
+        until: pause.until.map(|until| StoreTime::from_micros(until.timestamp_micros())),
+    }
+}
+
+/// Pauses of kinds of jobs and of queues, for all processes and after restarts.
+///
+/// While a kind or a queue is paused, jobs are still accepted, and wait. Runs in progress go on. No process claims a job of it
+/// once the call has returned; what a process has claimed ahead goes back as soon as it hears of the pause.
+impl Jobs {
+    /// Pauses a kind of job: its jobs wait until it is resumed, or until an instant. One that is paused gets the new reason and
+    /// end.
+    ///
+    /// A task of this process is paused under its former names, too.
+    ///
+    /// ```rust,standalone_crate
+    /// use scheduler::store::Model;
+    /// use scheduler::{Pause, Scheduler, job};
+    ///
+    /// #[job(name = "welcome")]
+    /// fn welcome(#[payload] name: String) {
+    ///     println!("hello, {name}");
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().store(Model::new()).spawn()?;
+    /// let jobs = scheduler.jobs()?;
+    /// jobs.pause_task("welcome", &Pause::new().by("ada").reason("the mail server is down"))?;
+    /// jobs.enqueue(welcome::job("Ada".to_owned()))?;
+    /// assert_eq!(jobs.pauses()?[0].pause.by, "ada");
+    /// jobs.resume_task("welcome")?;
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be stored, or the store did not answer.
+    pub fn pause_task(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
+        self.each_name(task, |name| self.pause_jobs(PauseScope::Task(name), pause))
+    }
+
+    /// Ends the pause of a kind of job. Jobs that waited are due. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn resume_task(&self, task: &str) -> Result<(), JobsError> {
+        self.each_name(task, |name| self.resume_jobs(PauseScope::Task(name)))
+    }
+
+    /// Pauses a queue, as [`pause_task`](Self::pause_task) does a kind of job.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_task`](Self::pause_task).
+    pub fn pause_queue(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
+        self.pause_jobs(PauseScope::Queue(queue.to_owned()), pause)
+    }
+
+    /// Ends the pause of a queue. Jobs that waited are due. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn resume_queue(&self, queue: &str) -> Result<(), JobsError> {
+        self.resume_jobs(PauseScope::Queue(queue.to_owned()))
+    }
+
+    /// The kinds of jobs and the queues that are paused now.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn pauses(&self) -> Result<Vec<JobPause>, JobsError> {
+        Ok(self.inner.client.call(|store| store.pauses())?)
+    }
+
+    /// Returns true if a kind of job is paused by itself, and not only a queue of it.
+    pub(crate) fn is_task_paused(&self, task: &str) -> Result<bool, JobsError> {
+        let former = self.former_names(task).unwrap_or_default();
+        let is_of = |scope: &PauseScope| match scope {
+            PauseScope::Task(name) => name == task || former.contains(&&**name),
+            PauseScope::Queue(_) => false,
+        };
+        Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
+    }
+
+    fn each_name(
+        &self,
+        task: &str,
+        command: impl Fn(String) -> Result<(), JobsError>,
+    ) -> Result<(), JobsError> {
+        let former = self.former_names(task).unwrap_or_default();
+        let mut names = std::iter::once(task).chain(former.iter().copied());
+        names.try_for_each(|name| command(name.to_owned()))
+    }
+
+    fn pause_jobs(&self, scope: PauseScope, pause: &Pause) -> Result<(), JobsError> {
+        let AskedPause { by, reason, until } = asked(pause);
+        self.changed(&Command::PauseJobs { scope, until, by, reason })
+    }
+
+    fn resume_jobs(&self, scope: PauseScope) -> Result<(), JobsError> {
+        self.changed(&Command::ResumeJobs { scope })
+    }
+}

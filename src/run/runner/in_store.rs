@@ -1,0 +1,71 @@
+//! A durable task, as the store controls it.
+
+use std::sync::Arc;
+
+use crate::define::schedule::Schedule;
+use crate::durable::{Jobs, JobsError};
+use crate::run::Pause;
+use crate::run::task::{ControlError, ControlErrorKind};
+
+/// A durable schedule or a kind of job of this process, in the store.
+pub(super) struct InStore {
+    jobs: Jobs,
+    name: Arc<str>,
+}
+
+impl InStore {
+    pub(super) fn new(jobs: Jobs, name: Arc<str>) -> Self {
+        Self { jobs, name }
+    }
+
+    pub(super) fn pause(&self, pause: &Pause) -> Result<(), ControlError> {
+        self.done(match self.is_kind_of_job() {
+            true => self.jobs.pause_task(&self.name, pause),
+            false => self.jobs.pause(&self.name, pause),
+        })
+    }
+
+    pub(super) fn resume(&self) -> Result<(), ControlError> {
+        if !self.done(self.is_paused())? {
+            return Err(ControlError::new(&self.name, ControlErrorKind::NotPaused));
+        }
+        self.done(match self.is_kind_of_job() {
+            true => self.jobs.resume_task(&self.name),
+            false => self.jobs.resume(&self.name),
+        })
+    }
+
+    pub(super) fn reschedule(&self, rule: Schedule) -> Result<(), ControlError> {
+        if self.is_kind_of_job() {
+            let why = "it is a kind of job, and has no rule; a schedule of its jobs is made by `Jobs::put`";
+            return Err(ControlError::refused(&self.name, why));
+        }
+        self.done(self.jobs.reschedule(&self.name, rule))
+    }
+
+    fn is_kind_of_job(&self) -> bool {
+        self.jobs.former_names(&self.name).is_some()
+    }
+
+    fn is_paused(&self) -> Result<bool, JobsError> {
+        if self.is_kind_of_job() {
+            return self.jobs.is_task_paused(&self.name);
+        }
+        let schedules = self.jobs.schedules()?;
+        let mine = schedules.iter().find(|schedule| schedule.definition.name == *self.name);
+        Ok(mine.is_some_and(|schedule| self.jobs.is_paused(schedule)))
+    }
+
+    fn done<R>(&self, answer: Result<R, JobsError>) -> Result<R, ControlError> {
+        answer.map_err(|error| match error {
+            error if error.is_unavailable() => {
+                let why = error.to_string();
+                ControlError::new(&self.name, ControlErrorKind::Unavailable { why })
+            }
+            error if error.is_not_found() => {
+                ControlError::refused(&self.name, "its schedule is not in the store yet")
+            }
+            error => ControlError::refused(&self.name, &error.to_string()),
+        })
+    }
+}
