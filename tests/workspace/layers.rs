@@ -35,6 +35,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "pause",
             "schedule",
             "request",
+            "command",
             "change",
             "decide",
             "check",
