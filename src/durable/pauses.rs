@@ -93,6 +93,55 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.pauses())?)
     }
 
+    /// As [`pause_task`](Self::pause_task), for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_task`](Self::pause_task).
+    pub async fn pause_task_async(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
+        let (task, pause) = (task.to_owned(), pause.clone());
+        self.ask_async(move |jobs| jobs.pause_task(&task, &pause)).await
+    }
+
+    /// As [`resume_task`](Self::resume_task), for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`resume_task`](Self::resume_task).
+    pub async fn resume_task_async(&self, task: &str) -> Result<(), JobsError> {
+        let task = task.to_owned();
+        self.ask_async(move |jobs| jobs.resume_task(&task)).await
+    }
+
+    /// As [`pause_queue`](Self::pause_queue), for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_queue`](Self::pause_queue).
+    pub async fn pause_queue_async(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
+        let (queue, pause) = (queue.to_owned(), pause.clone());
+        self.ask_async(move |jobs| jobs.pause_queue(&queue, &pause)).await
+    }
+
+    /// As [`resume_queue`](Self::resume_queue), for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`resume_queue`](Self::resume_queue).
+    pub async fn resume_queue_async(&self, queue: &str) -> Result<(), JobsError> {
+        let queue = queue.to_owned();
+        self.ask_async(move |jobs| jobs.resume_queue(&queue)).await
+    }
+
+    /// As [`pauses`](Self::pauses), for async code.
+    ///
+    /// # Errors
+    ///
+    /// As [`pauses`](Self::pauses).
+    pub async fn pauses_async(&self) -> Result<Vec<JobPause>, JobsError> {
+        self.ask_async(Self::pauses).await
+    }
+
     /// Returns true if a kind of job is paused by itself, and not only a queue of it.
     pub(crate) fn is_task_paused(&self, task: &str) -> Result<bool, JobsError> {
         let former = self.former_names(task).unwrap_or_default();

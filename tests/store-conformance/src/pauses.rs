@@ -42,7 +42,7 @@ pub fn r21_a_paused_kind_of_job_waits<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     given.job_of(1, "mail");
     pause(&given, task("mail"), None);
-    assert_eq!(given.enqueue(in_queue(2, "mail", "slow")), Enqueued::Accepted);
+    assert_eq!(given.enqueue(in_queue(2, "mail", "slow")), Enqueued::Accepted(job(2)));
     given.job_of(3, "other");
     let polled = given.poll(id, &["mail", "other"]);
     assert_eq!(polled.jobs.iter().map(|it| it.id).collect::<Vec<_>>(), [job(3)]);
