@@ -130,3 +130,44 @@ fn a_timeout_that_another_thread_notices_says_that_the_future_blocks() {
     assert!(warnings[0].starts_with("WARN  task `fetch`: run 1 is asked to stop"), "{warnings:?}");
     assert!(warnings[0].ends_with(BLOCKS), "{warnings:?}");
 }
+
+#[test]
+fn a_task_that_waits_for_a_thread_is_named_while_it_waits_and_skips_are_counted() {
+    let clock = ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap());
+    let (say, said) = mpsc::channel();
+    let (begun, started) = mpsc::channel();
+    let (release, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let scheduler = Scheduler::builder()
+        .pool_size(1)
+        .zone("UTC")
+        .clock(Arc::new(clock.clone()))
+        .messages(move |text| say.send(text.to_owned()).unwrap())
+        .task("hung", Schedule::fixed_rate("30s"), move |_| {
+            begun.send(()).unwrap();
+            let _ = gate.lock().unwrap().recv();
+        })
+        .task("starved", Schedule::fixed_rate("20s").initial_delay("20s"), |_| ())
+        .spawn()
+        .unwrap();
+    started.recv().unwrap();
+    clock.advance(Duration::from_secs(3_600));
+    // The task that holds the thread goes on for ever, and nobody touches the other one.
+    let warned = |what: &str| loop {
+        let text = said.recv_timeout(Duration::from_secs(60)).expect(what);
+        if text.contains(what) {
+            return text;
+        }
+    };
+    let text = warned("`starved` has waited");
+    let expected = "WARN  task `starved` has waited 59m 40s for a thread: the only thread of pool `default` is busy, \
+                    longest: `hung` (tests/starved.rs:";
+    assert!(
+        text.starts_with(expected) && text.contains(") for 1h; raise `scheduler.pool.size`"),
+        "{text}"
+    );
+    let hung = scheduler.tasks().get("hung").unwrap().snapshot();
+    assert_eq!((hung.running, hung.counters.skipped_overlap), (1, 120), "while it runs");
+    drop(release);
+    scheduler.shutdown().unwrap();
+}

@@ -183,14 +183,16 @@ pub enum EventKind {
         )]
         asked_again_in: Duration,
     },
-    /// A run started late because no thread of its pool was free.
+    /// A run started late, or still waits, because no thread of its pool was free. While it waits, again each minute.
     #[non_exhaustive]
     Starved {
         /// The name of the pool.
         pool: Arc<str>,
-        /// The time from the due time of the run to its start.
+        /// The time from the due time of the run to its start; until now if it waits.
         #[cfg_attr(feature = "serde", serde(rename = "late_seconds", serialize_with = "seconds"))]
         late: Duration,
+        /// True if the run has not started.
+        is_waiting: bool,
         /// The number of threads of the pool, all of them busy.
         busy: usize,
         /// The task that had held a thread for longest.

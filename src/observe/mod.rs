@@ -74,7 +74,7 @@ pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use starvation::{Held, LATE, ThreadUse};
+pub(crate) use starvation::{Held, LATE, ThreadUse, longest_of_all};
 #[cfg(feature = "testing")]
 pub(crate) use text::describe;
 pub(crate) use totals::{SharedTotals, Totals};

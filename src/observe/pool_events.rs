@@ -73,8 +73,9 @@ impl PoolEvents {
         let uses = (self.look_up.threads_since)(due);
         // A task that was due at the same time takes its thread a moment later.
         if let Some(longest) = longest_of_all(busy, &task, due + late / 10, &uses) {
-            let pool = Arc::clone(&self.pool);
-            self.bus.emit(Event::of(at, &task, EventKind::Starved { pool, late, busy, longest }));
+            let (pool, is_waiting) = (Arc::clone(&self.pool), false);
+            let kind = EventKind::Starved { pool, late, is_waiting, busy, longest };
+            self.bus.emit(Event::of(at, &task, kind));
         }
     }
 

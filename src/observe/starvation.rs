@@ -1,6 +1,6 @@
-//! Explains a late start by the runs that held the threads.
+//! Explains a late run by the runs that held the threads.
 //!
-//! A late start is rare, so it may look at all tasks. Recorded in advance is only how long each future was polled.
+//! A late run is rare, so it may look at all tasks. Recorded in advance is only how long each future was polled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) struct Held {
 ///
 /// A process that was suspended, a clock that was set, and a task that waits for its own run before are late for other
 /// reasons. Waits between attempts count as busy, although they hold no thread.
-pub(super) fn longest_of_all(
+pub(crate) fn longest_of_all(
     threads: usize,
     task: &TaskFacts,
     moment: DateTime<Utc>,

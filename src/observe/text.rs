@@ -65,10 +65,11 @@ pub(crate) fn describe(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) ->
             let wait = duration(*asked_again_in);
             format!("the trigger {failed}{}; it is asked again in {wait}", full(failure))
         }
-        EventKind::Starved { pool, late, busy, longest } => {
+        EventKind::Starved { pool, late, is_waiting, busy, longest } => {
+            let waits = if *is_waiting { " and not started" } else { "" };
             let (late, running_for) = (duration(*late), duration(longest.running_for));
             let longest = format!("longest: `{}` for {running_for}", longest.task);
-            format!("starved: {late} late; busy threads of pool {pool}: {busy}; {longest}")
+            format!("starved: {late} late{waits}; busy threads of pool {pool}: {busy}; {longest}")
         }
         EventKind::WaitStarved { pool, awaited } => {
             format!("waits for `{awaited}`, which finds no free thread in pool `{pool}`")

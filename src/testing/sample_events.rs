@@ -109,7 +109,7 @@ fn of_tasks() -> [EventKind; 11] {
         EventKind::Rescheduled { rule: "every 1m".into(), next },
         EventKind::Enabled { next },
         EventKind::TriggerFailed { failure: failure(), asked_again_in },
-        EventKind::Starved { pool: Arc::clone(&pool), late, busy: 4, longest },
+        EventKind::Starved { pool: Arc::clone(&pool), late, is_waiting: false, busy: 4, longest },
         EventKind::WaitStarved { pool, awaited: "import".into() },
         EventKind::DropPanicked { failure: Failure::from_panic("cannot close", None) },
     ]

@@ -31,6 +31,7 @@ impl Shown {
                 let message = message(event)?;
                 let which = match &event.kind {
                     EventKind::Store { what } => what.name(),
+                    EventKind::Starved { is_waiting: true, .. } => "waiting",
                     _ => "",
                 };
                 self.limited(event, which, Count::ONE, |count, within| match within {
@@ -71,7 +72,7 @@ impl Shown {
 fn often(event: &Event, count: u64, within: &str) -> String {
     match event.kind {
         // Not every late start is explained.
-        EventKind::Starved { .. } => {
+        EventKind::Starved { is_waiting: false, .. } => {
             format!("at least {count} runs of this pool started late within {within}")
         }
         _ => format!("{count} times within {within}"),
@@ -93,7 +94,8 @@ fn in_full(event: &Event) -> u32 {
 /// The pool or the hook that an event is about, if its messages are limited by that.
 pub(super) fn place(event: &Event) -> Option<&str> {
     match &event.kind {
-        EventKind::Starved { pool, .. } | EventKind::WorkerRefused { pool, .. } => Some(pool),
+        EventKind::Starved { pool, is_waiting: false, .. }
+        | EventKind::WorkerRefused { pool, .. } => Some(pool),
         EventKind::HookFailed { hook, .. } => Some(hook),
         _ => None,
     }
@@ -161,15 +163,21 @@ fn message(event: &Event) -> Option<Message> {
 }
 
 fn starved(event: &Event) -> Option<Message> {
-    let EventKind::Starved { pool, late, busy, longest } = &event.kind else { return None };
+    let EventKind::Starved { pool, late, is_waiting, busy, longest } = &event.kind else {
+        return None;
+    };
     let (task, late, key) = (event.task_name()?, duration(*late), size_key(pool));
     let threads = match busy {
         1 => format!("the only thread of pool `{pool}`"),
         _ => format!("all {busy} threads of pool `{pool}`"),
     };
     let are = if *busy == 1 { "is" } else { "are" };
+    let verb = match is_waiting {
+        true => format!("has waited {late} for a thread"),
+        false => format!("started {late} late"),
+    };
     let message = Message::warn(format!(
-        "task `{task}` started {late} late: {threads} {are} busy, longest: {}; raise `{key}` (now {busy})",
+        "task `{task}` {verb}: {threads} {are} busy, longest: {}; raise `{key}` (now {busy})",
         held_by(longest)
     ));
     Some(message.with_fields(event).note(blocking(&longest.task, longest.is_async)))

@@ -17,6 +17,8 @@ use super::running::Running;
 use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use super::task_factory::TaskFactory;
+use super::tasks::Tasks;
+use super::watch::Watch;
 use crate::error::StartError;
 use crate::observe::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use crate::observe::{
@@ -47,6 +49,10 @@ pub(super) fn launch(
     let bus = Arc::new(bus(builder, &prepared, &messages)?);
     let (pools, envs) = pools(&prepared, (&runtime, simulation.as_deref()), &bus, &gates)?;
     let Prepared { specs, tasks, clock, settings, context, .. } = prepared;
+    let watch = match simulation {
+        None => Some(watch(&tasks, &prepared.pools)?),
+        Some(_) => None,
+    };
     let annotated = simulation.is_none().then(|| Annotated::enter(&specs));
     let (_annotated, twice) = annotated.unzip();
     let seed = context.seed;
@@ -80,6 +86,7 @@ pub(super) fn launch(
         #[cfg(feature = "durable")]
         durable: prepared.durable,
         _annotated,
+        _watch: watch,
         runtime,
     });
     let running = scheduler.running_mut();
@@ -161,6 +168,12 @@ fn bus(builder: Builder, prepared: &Prepared, messages: &Messages) -> Result<Bus
     let bus = builder.listeners.into_iter().fold(bus, BusBuilder::listener);
     let bus = bus.reporter(Arc::new(reporter)).build(Arc::clone(&prepared.clock));
     bus.map_err(|error| StartError::refused("no thread can be started for listeners", &error))
+}
+
+fn watch(tasks: &Tasks, pools: &[PoolPlan]) -> Result<Watch, StartError> {
+    let sizes = pools.iter().map(|plan| (plan.name.clone(), plan.size.max(1)));
+    Watch::start(&tasks.table, sizes.collect())
+        .map_err(|error| StartError::refused("no thread can be started to watch the tasks", &error))
 }
 
 /// The start message, and what is printed around it.

@@ -34,6 +34,7 @@ mod task_control;
 mod task_factory;
 mod task_table;
 mod tasks;
+mod watch;
 mod zone;
 
 pub use builder::Builder;

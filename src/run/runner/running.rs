@@ -13,6 +13,7 @@ use super::context::Context;
 use super::durable::Durable;
 use super::pools::Pools;
 use super::tasks::Tasks;
+use super::watch::Watch;
 use crate::error::StopError;
 use crate::observe::report::{
     Messages, StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped,
@@ -52,6 +53,8 @@ pub(super) struct Running {
     pub(super) durable: Option<Durable>,
     /// `None` in a simulation.
     pub(super) _annotated: Option<Arc<Annotated>>,
+    /// `None` in a simulation, whose workers are never all busy for long.
+    pub(super) _watch: Option<Watch>,
     /// A runtime that was built for the scheduler ends with it.
     pub(super) runtime: Context,
 }

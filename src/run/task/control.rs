@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::{RunState, ScheduledThreadPool, Timer};
@@ -16,7 +17,9 @@ use super::policy::Policy;
 use super::rule::Rule;
 use super::scheduled_task::{ScheduledTask, TaskEnv};
 use super::spec::TaskSpec;
-use crate::observe::{EventKind, LATE, SharedTotals, StopReason, TaskFacts, TaskState};
+use crate::observe::{
+    Event, EventKind, LATE, Longest, SharedTotals, StopReason, TaskFacts, TaskState,
+};
 use crate::run::Pause;
 
 /// A task, to be looked at and controlled. Clones are the same task.
@@ -131,6 +134,26 @@ impl Control {
             true if pool.stats().pool_size == 0 => Err(NotBegun::NoThread),
             _ => Ok(()),
         }
+    }
+
+    /// Counts the fire times that have come during a run in progress. A custom trigger is not asked.
+    pub(crate) fn settle(&self) {
+        let mut locked = self.lock();
+        let is_custom = matches!(locked.state.planner.rule(), Rule::Custom(_));
+        if locked.state.active.is_empty() || is_custom {
+            return locked.unlock(None);
+        }
+        let now = locked.now;
+        locked.state.planner.look(now);
+        locked.commit();
+    }
+
+    /// Reports that a run still waits for a thread.
+    pub(crate) fn report_starved(&self, late: Duration, busy: usize, longest: Longest) {
+        let (at, facts) = (self.task.now().wall.to_utc(), self.facts());
+        let pool = Arc::clone(&facts.pool);
+        let kind = EventKind::Starved { pool, late, is_waiting: true, busy, longest };
+        self.task.env.bus.emit(Event::of(at, &facts, kind));
     }
 
     /// Returns true if no further run of the task starts; one may be in progress.

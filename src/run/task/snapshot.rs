@@ -83,6 +83,14 @@ impl Control {
         times
     }
 
+    /// Returns since when a run waits for a thread, and the present time.
+    pub(crate) fn late_since(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        let now = self.task.now();
+        let state = self.task.lock();
+        let planner = Some(&state.planner).filter(|_| state.end.is_none())?;
+        Some((planner.late_since(now)?.as_wall(now).to_utc(), now.wall.to_utc()))
+    }
+
     /// Returns when the oldest run in progress began.
     pub(crate) fn running_since(&self) -> Option<DateTime<Utc>> {
         running_since(&self.task.lock())

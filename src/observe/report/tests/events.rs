@@ -19,7 +19,9 @@ fn starvation_names_the_pool_the_longest_run_and_the_setting_once_a_minute() {
         let facts = TaskFacts { is_async, ..TaskFacts::clone(&sample::facts("import")) };
         let longest = Longest::new(&facts, Duration::from_secs(12));
         let (pool, late) = (pool.into(), Duration::from_millis(4_200));
-        console.emit_at(seconds * 1_000, EventKind::Starved { pool, late, busy, longest });
+        let is_waiting = false;
+        console
+            .emit_at(seconds * 1_000, EventKind::Starved { pool, late, is_waiting, busy, longest });
     };
     starve("default", 4, false, 0);
     console.prints("WARN  task `tick` started 4.2s late: all 4 threads of pool `default` are busy, longest: `import` (src/jobs.rs:7) for 12s; raise `scheduler.pool.size` (now 4)");
@@ -43,7 +45,8 @@ fn a_skip_names_who_held_the_threads_of_its_pool_for_as_long_as_that_is_known() 
     let facts = TaskFacts { is_async: true, ..TaskFacts::clone(&sample::facts("import")) };
     let longest = Longest::new(&facts, Duration::from_secs(12));
     let late = Duration::from_millis(4_200);
-    console.emit_at(0, EventKind::Starved { pool: "default".into(), late, busy: 4, longest });
+    let (pool, is_waiting) = ("default".into(), false);
+    console.emit_at(0, EventKind::Starved { pool, late, is_waiting, busy: 4, longest });
     assert!(console.printed().contains("started 4.2s late"));
     let skip = |reason, seconds: u64| {
         let last = at(seconds * 1_000);

@@ -66,7 +66,7 @@ fn every_event(name: &str) -> Vec<EventKind> {
         EventKind::Paused { reason: Some(n()), until: None, next: None },
         EventKind::Resumed { next: None },
         EventKind::Rescheduled { rule: n(), next: None },
-        EventKind::Starved { pool: n(), late: Duration::ZERO, busy: 2, longest },
+        EventKind::Starved { pool: n(), late: Duration::ZERO, is_waiting: false, busy: 2, longest },
         EventKind::WorkerRefused { pool: n(), reason: n() },
         EventKind::DropPanicked { failure: failure() },
         EventKind::WaitStarved { pool: n(), awaited: n() },

@@ -50,6 +50,10 @@ impl Planner {
 
     /// Returns the due time of the first run that may start and waits for a thread.
     pub(in crate::run::task) fn late_since(&self, now: Now) -> Option<Due> {
+        let has_come = self.next.is_some_and(|next| next.due.is_reached(now));
+        if self.waiting.is_empty() && self.pause.is_none() && !has_come {
+            return None;
+        }
         let mut planner = self.clone();
         planner.look(now);
         if planner.is_full() || planner.pause.is_some() || planner.is_spent() {
