@@ -60,6 +60,13 @@ json! {
         dropped: u64,
     }
 
+    /// The query of `GET /actions`.
+    #[serde(deny_unknown_fields)]
+    struct ActionsQuery {
+    } optional {
+        task: String,
+    }
+
     /// `GET /actions`, the latest first.
     struct Actions {
         actions: Vec<Action>,

@@ -11,45 +11,84 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Makes structs of the API. Fields after `optional` are `Option`s, and are left out of the JSON when they are `None`.
+/// Makes structs of the API, with their descriptions. Fields after `optional` are `Option`s, and are left out of the JSON
+/// when they are `None`.
 macro_rules! json {
     ($(
-        $(#[$meta:meta])*
+        $(#[doc = $doc:literal])*
+        $(#[serde($($serde:tt)*)])?
         struct $name:ident {
-            $($(#[$field_meta:meta])* $field:ident: $type:ty,)*
+            $(
+                $(#[doc = $field_doc:literal])*
+                $(#[serde($($field_serde:tt)*)])?
+                $field:ident: $type:ty,
+            )*
         }
         $(optional {
-            $($(#[$optional_meta:meta])* $optional:ident: $optional_type:ty,)*
+            $($(#[doc = $optional_doc:literal])* $optional:ident: $optional_type:ty,)*
         })?
     )*) => {$(
         #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
         #[serde(rename_all = "camelCase", default)]
         #[allow(missing_docs, reason = "most fields are clear by their names")]
-        $(#[$meta])*
+        $(#[doc = $doc])*
+        $(#[serde($($serde)*)])?
         pub struct $name {
-            $($(#[$field_meta])* pub $field: $type,)*
+            $(
+                $(#[doc = $field_doc])*
+                $(#[serde($($field_serde)*)])?
+                pub $field: $type,
+            )*
             $($(
-                $(#[$optional_meta])*
+                $(#[doc = $optional_doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $optional: Option<$optional_type>,
             )*)?
         }
+
+        impl $crate::Described for $name {
+            const TYPE: $crate::Type = $crate::Type::Struct(&$crate::Description {
+                name: stringify!($name),
+                text: concat!($($doc,)*),
+                serde: concat!($(stringify!($($serde)*))?),
+                fields: &[
+                    $($crate::Field {
+                        name: stringify!($field),
+                        text: concat!($($field_doc,)*),
+                        serde: concat!($(stringify!($($field_serde)*))?),
+                        of: <$type as $crate::Described>::TYPE,
+                        is_optional: false,
+                    },)*
+                    $($($crate::Field {
+                        name: stringify!($optional),
+                        text: concat!($($optional_doc,)*),
+                        serde: "",
+                        of: <$optional_type as $crate::Described>::TYPE,
+                        is_optional: true,
+                    },)*)?
+                ],
+            });
+        }
     )*};
 }
 
+mod described;
 mod info;
 mod jobs;
 mod runs;
 mod tasks;
 
-pub use info::{Action, Actions, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor};
+pub use described::{Described, Description, Field, Type};
+pub use info::{
+    Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
+};
 pub use jobs::{
     ChangedJobs, Depth, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs, JobsRequest, Node,
     NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
 };
-pub use runs::{FailedAttempt, Run, RunError, Runs};
+pub use runs::{FailedAttempt, Run, RunError, Runs, RunsQuery};
 pub use tasks::{
-    Changed, ClockChange, Counters, Durations, FireTime, LastRun, NextTimes, Pause, PauseRequest,
-    Preview, Recent, RuleRequest, Schedule, Skipped, SkippedTicks, Task, TaskTimeline, Tasks, Tick,
-    Timeline,
+    Changed, ClockChange, Counters, Durations, FireTime, LastRun, NextQuery, NextTimes, Pause,
+    PauseRequest, Preview, Recent, RuleRequest, Schedule, Skipped, SkippedTicks, Task,
+    TaskTimeline, Tasks, Tick, Timeline,
 };

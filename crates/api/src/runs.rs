@@ -1,6 +1,15 @@
 //! Finished runs.
 
 json! {
+    /// The query of `GET /tasks/{name}/runs`.
+    #[serde(deny_unknown_fields)]
+    struct RunsQuery {
+    } optional {
+        limit: u64,
+        /// Only runs with smaller numbers.
+        before: u64,
+    }
+
     /// `GET /tasks/{name}/runs`, the latest first.
     struct Runs {
         task: String,

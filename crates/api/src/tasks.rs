@@ -141,6 +141,14 @@ json! {
         paused: u64,
     }
 
+    /// The query of `GET /tasks/{name}/next`.
+    #[serde(deny_unknown_fields)]
+    struct NextQuery {
+    } optional {
+        /// The number of fire times.
+        n: u64,
+    }
+
     /// `GET /tasks/{name}/next`.
     struct NextTimes {
         task: String,

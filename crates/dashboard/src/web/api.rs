@@ -8,9 +8,9 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use scheduler::{PoolSnapshot, TaskSnapshot};
 use scheduler_api::{
-    Action, Actions, Counts, History, Info, NextTimes, Pool, Runs, Streams, Task, Tasks, Timeline,
+    Action, Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Pool, Runs,
+    RunsQuery, Streams, Task, Tasks, Timeline,
 };
-use serde::Deserialize;
 
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
@@ -110,12 +110,6 @@ pub(crate) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) 
     Ok(Json(view::detail(&app, &control, UPCOMING)))
 }
 
-#[derive(Deserialize)]
-pub(crate) struct RunsQuery {
-    limit: Option<usize>,
-    before: Option<u64>,
-}
-
 /// `GET /tasks/{name}/runs?limit=100&before=17`
 pub(crate) async fn task_runs(
     State(app): State<Arc<App>>,
@@ -123,14 +117,10 @@ pub(crate) async fn task_runs(
     Query(query): Query<RunsQuery>,
 ) -> Answer<Runs> {
     let task = app.tasks.get(&name)?.snapshot();
-    let limit = query.limit.unwrap_or(100).clamp(1, RUNS_MAX);
+    let limit = query.limit.map_or(100, |limit| usize::try_from(limit).unwrap_or(RUNS_MAX));
+    let limit = limit.clamp(1, RUNS_MAX);
     let page = Page { limit, before: query.before.unwrap_or(u64::MAX) };
     Ok(Json(view::runs(&app, &task, page)))
-}
-
-#[derive(Deserialize)]
-pub(crate) struct NextQuery {
-    n: Option<usize>,
 }
 
 /// `GET /tasks/{name}/next?n=10`
@@ -142,18 +132,14 @@ pub(crate) async fn task_next(
     let control = app.tasks.get(&name)?;
     app.look_at_schedules().await;
     let task = control.snapshot();
-    let count = query.n.unwrap_or(UPCOMING).min(NEXT_MAX);
+    let count = query.n.map_or(UPCOMING, |count| usize::try_from(count).unwrap_or(NEXT_MAX));
+    let count = count.min(NEXT_MAX);
     let (times, zone) = view::next(&app, &control, &task, count);
     Ok(Json(NextTimes {
         task: control.name().to_owned(),
         zone: zone.name().to_owned(),
         times: marked(&times, now(), zone),
     }))
-}
-
-#[derive(Deserialize)]
-pub(crate) struct ActionsQuery {
-    task: Option<String>,
 }
 
 /// `GET /actions?task=…`
