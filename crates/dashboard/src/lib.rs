@@ -33,8 +33,8 @@
 //!
 //! # The API
 //!
-//! `GET /openapi.json` describes it for other programs, with the token of a visitor. Answers are compressed for clients that accept
-//! gzip. Below `/api/v1`, in JSON. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
+//! Below `/api/v1`, in JSON; `GET /openapi.json` describes it for programs. Answers are compressed for clients that accept
+//! gzip. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
 //! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
 //! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
 //!
