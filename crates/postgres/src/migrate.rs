@@ -20,6 +20,7 @@ const MIGRATIONS: [&str; 1] = [concat!(
     include_str!("sql/0001/5_fire.sql"),
     include_str!("sql/0001/6_enqueue.sql"),
     include_str!("sql/0001/7_commands.sql"),
+    include_str!("sql/0001/8_views.sql"),
 )];
 
 /// The version of the tables that this library knows, and the oldest that still reads what it writes.

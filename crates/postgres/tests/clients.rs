@@ -6,7 +6,7 @@ use scheduler_postgres::Wakeup;
 use scheduler_postgres::postgres::{Client, Row};
 use scheduler_store::{
     End, Enqueue, Enqueued, Finish, Held, JobFilter, JobState, Key, KeyUntil, NewJob, OnConflict,
-    OnLost, Payload, Priority, Store, StoreTime, When,
+    OnLost, Payload, Priority, Store, StoreTime, Uuid, When,
 };
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
@@ -188,6 +188,40 @@ fn r3_the_statement_knows_identities_and_keys() {
     let statement = store.statement(&[resent]).expect("a statement");
     assert_eq!(execute(&mut client, &statement), [Enqueued::Accepted(job.id)]);
     assert_eq!(store.job(job.id).expect("an answer").expect("a job").state, JobState::Done);
+}
+
+#[test]
+fn people_select_jobs_by_their_payload() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let me = open(&store, 1);
+    let bytes: [&[u8]; 4] = [br#"{"invoice":17,"to":"Ada"}"#, b"", b"{", &[255]];
+    let new = (1..).zip(bytes).map(|(number, bytes)| {
+        let payload = Payload { version: 1, bytes: bytes.to_vec() };
+        NewJob { payload, priority: Priority::High, ..NewJob::new(id(number), "send") }
+    });
+    enqueue(&store, new.collect());
+    let mut client = client(server);
+    let mut select = |condition: &str| {
+        let sql = format!(
+            "select id, state, priority, payload->>'to' as who from {}.jobs where {condition} order by id",
+            store.schema()
+        );
+        let rows = client.query(&sql, &[]).expect("rows");
+        let row = |row: &Row| (row.get(0), row.get::<_, String>(1) + " " + row.get(2), row.get(3));
+        rows.iter().map(row).collect::<Vec<(Uuid, String, Option<String>)>>()
+    };
+    let invoice = "payload @> '{\"invoice\": 17}'";
+    let job =
+        |state: &str| vec![(id(1).as_uuid(), format!("{state} high"), Some("Ada".to_owned()))];
+    assert_eq!(select(invoice), job("ready"));
+    assert_eq!(select("payload is null").len(), 3, "one has none, two are no JSON");
+    let claimed = store.poll(&poll_of(me, "send", 1)).expect("a poll").jobs.remove(0);
+    assert_eq!(select(invoice), job("running"));
+    let held = Held { job: claimed.id, fence: claimed.fence };
+    store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
+    assert_eq!(select(invoice), job("done"), "also those that have ended");
+    assert_eq!(select("true").len(), 4);
 }
 
 #[test]

@@ -184,6 +184,18 @@ CREATE INDEX scheduler_done_ended ON scheduler_done (ended_at, count);
 
 CREATE INDEX scheduler_done_least ON scheduler_done (least_id);
 
+-- For people: jobs that are unfinished or parked. `payload ->> '$.invoice'` looks into a payload.
+CREATE VIEW scheduler_jobs AS
+SELECT lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-'
+    || substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
+  task, CASE WHEN length(payload) > 0 THEN CAST(payload AS TEXT) END AS payload, payload_version AS version, state, key, queue,
+  CASE priority WHEN 0 THEN 'low' WHEN 1 THEN 'normal' WHEN 2 THEN 'high' ELSE 'urgent' END AS priority,
+  strftime('%Y-%m-%d %H:%M:%f', run_at / 1000000.0, 'unixepoch') AS run_at, attempt, max_attempts, lost, on_lost, schedule,
+  strftime('%Y-%m-%d %H:%M:%f', created_at / 1000000.0, 'unixepoch') AS created_at,
+  strftime('%Y-%m-%d %H:%M:%f', started_at / 1000000.0, 'unixepoch') AS started_at,
+  strftime('%Y-%m-%d %H:%M:%f', finished_at / 1000000.0, 'unixepoch') AS finished_at, error
+FROM scheduler_job;
+
 -- Rows that cannot be right.
 CREATE INDEX scheduler_job_damaged ON scheduler_job (seq)
   WHERE ",

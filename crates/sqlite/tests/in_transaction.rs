@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::Sqlite;
-use scheduler_sqlite::rusqlite::{Connection, TransactionBehavior};
+use scheduler_sqlite::rusqlite::{Connection, Row, TransactionBehavior};
 use scheduler_store::{
     End, Enqueue, Enqueued, Finish, Held, JobFilter, Key, KeyUntil, NewJob, OnConflict, OnLost,
     Payload, Priority, Refusal, Store, StoreError, StoreTime, When,
@@ -186,4 +186,30 @@ fn r3_the_statement_knows_identities_and_keys() {
 
 fn number_text(number: u128) -> Vec<u8> {
     number.to_string().into_bytes()
+}
+
+#[test]
+fn people_select_jobs_by_their_payload() {
+    let folder = Folder::new();
+    let store = Sqlite::builder(folder.file()).table_prefix("x_").open().unwrap();
+    let payload = Payload { version: 1, bytes: br#"{"invoice":17}"#.to_vec() };
+    let when = When::At(StoreTime::from_micros(1_700_000_000_123_000));
+    let jobs = vec![
+        NewJob { payload, when, ..NewJob::new(id(1), "a") },
+        NewJob { priority: Priority::Urgent, ..NewJob::new(id(2), "a") },
+    ];
+    store.enqueue(&Enqueue { jobs, not_after: StoreTime::MAX }).unwrap();
+    let db = Connection::open(folder.file()).unwrap();
+    let select = |condition: &str| -> Vec<String> {
+        let sql = format!("SELECT id, priority, run_at FROM x_jobs WHERE {condition}");
+        let mut statement = db.prepare(&sql).unwrap();
+        let text = |row: &Row<'_>, at| row.get::<_, String>(at);
+        let rows = statement
+            .query_map([], |row| Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?].join(" ")));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let expected = format!("{} normal 2023-11-14 22:13:20.123", id(1));
+    assert_eq!(select("payload ->> '$.invoice' = 17"), [expected]);
+    let without = select("payload IS NULL");
+    assert!(without.len() == 1 && without[0].contains(" urgent "), "{without:?}");
 }
