@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the documentation of what is published, and looks at its links.
+# Builds the documentation of what is published, and looks at its links; plots have to show their tables.
 #
 # rustdoc does not see those in Markdown. `ci/docs.sh private` adds private items, and does not look at links.
 set -euo pipefail
@@ -56,6 +56,7 @@ case "${1:-public}" in
     mkdir -p "$pages"/{scheduler,scheduler_{api,cli,core,dashboard,expr,macros,monitors,node,postgres,sqlite,store}}
     cargo doc --all-features --no-deps "${published[@]}"
     (cd "$pages" && export LC_ALL=C && check_links)
+    ci/plots.sh check
     ;;
   private) cargo doc --all-features --no-deps --document-private-items "${published[@]}" ;;
   *) echo "usage: $0 [public|private]" >&2; exit 2 ;;

@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
-# Draws the tables of docs/performance.md as SVG: bars of each row, as long as its first numbers.
+# Draws the tables of docs/performance.md as SVG: bars of each row, as long as its first numbers. `ci/plots.sh check` fails
+# where a picture does not show its table.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+pictures=docs/pictures
+if [[ "${1:-}" == check ]]; then
+  pictures=$(mktemp -d)
+  trap 'rm -r "$pictures"' EXIT
+fi
 
 # plot FILE TITLE COLUMN…: the table that has these columns, in that order.
 plot() {
-  local file="docs/pictures/$1" title="$2"
+  local name="$1" title="$2"
+  local file="$pictures/$name"
   shift 2
   awk -v title="$title" -v columns="$(printf '%s|' "$@")" '
     function escaped(text) { gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); return text }
@@ -46,7 +53,12 @@ plot() {
       print "@media(prefers-color-scheme:dark){text{fill:#ddd}rect{fill:#66727f}.c1{fill:#6ea0ff}}</style>"
       printf "%s</svg>\n", body
     }' docs/performance.md >"$file"
-  echo "$file $(stat --format=%s "$file") bytes"
+  if [[ "$pictures" == docs/pictures ]]; then
+    echo "$file $(stat --format=%s "$file") bytes"
+  elif ! cmp "$file" "docs/pictures/$name"; then
+    echo "help: ci/plots.sh" >&2
+    return 1
+  fi
 }
 
 plot engine.svg "The engine beside the JDK, a plain heap and the crate scheduled-thread-pool" ours JDK "plain heap" "the crate"
