@@ -114,6 +114,7 @@ pub mod production {}
 
 /// [builder]: crate::Builder::messages
 /// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [durable]: crate::guide::durable
 #[doc = in_repository!("events", "docs/reference/events.md")]
 #[doc = in_repository!("metrics", "docs/reference/metrics.md")]
 #[doc = include_str!("../docs/observe.md")]
@@ -174,6 +175,7 @@ pub mod how_it_works {}
 /// [cluster]: crate::guide::cluster
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [details]: crate::guide::durable_details
+/// [following]: crate::guide::observe#following-a-job
 /// [job]: macro@crate::job
 /// [outbox]: crate::guide::outbox
 /// [testing]: ../../testing/index.html#durable-tasks

@@ -5,6 +5,7 @@
 mod contract;
 mod examples;
 mod features;
+mod guides;
 mod imports;
 mod layers;
 mod paths;
