@@ -78,6 +78,7 @@ pub mod from_cron {}
 pub mod kubernetes {}
 
 /// [fences]: crate::guide::durable#fences
+/// [pausing]: crate::guide::durable#pausing
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
 #[doc = include_str!("../docs/incidents.md")]
@@ -139,6 +140,7 @@ pub mod simulations {}
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
 /// [outbox]: crate::guide::outbox
+/// [pausing]: crate::guide::durable#pausing
 /// [policies]: crate::guide::policies
 /// [scheduled]: macro@crate::scheduled
 /// [settings]: crate::guide::settings
