@@ -10,6 +10,14 @@ pub(super) fn text(path: &str) -> String {
     fs::read_to_string(sources::root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The texts of all files of a folder, in the order of their names.
+pub(super) fn all(folder: &str) -> String {
+    let entries = fs::read_dir(sources::root().join(folder)).expect("a folder");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
+    files.sort();
+    files.iter().map(|file| fs::read_to_string(file).expect("a readable file")).collect()
+}
+
 pub(super) fn parsed(path: &str) -> File {
     syn::parse_file(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

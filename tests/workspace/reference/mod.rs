@@ -21,12 +21,13 @@ type Write = fn(&Notes) -> String;
 
 type Notes = BTreeMap<String, String>;
 
-const BLOCKS: [(&str, Write); 12] = [
+const BLOCKS: [(&str, Write); 13] = [
     ("attributes", tables::attributes),
     ("settings", tables::settings),
     ("settings of a pool", tables::pool_settings),
     ("settings of the node", tables::node_settings),
     ("parameters of enqueue", tables::enqueue),
+    ("functions for people", tables::commands),
     ("requests", tables::requests),
     ("metrics of the dashboard", tables::dashboard_metrics),
     ("metrics of the facade", tables::facade_metrics),

@@ -139,6 +139,41 @@ pub(super) fn enqueue(notes: &Notes) -> String {
     table(&["parameter", "type", "default", "meaning"], rows, notes)
 }
 
+/// The functions for the person on call, in the order of the page.
+const COMMANDS: [&str; 11] = [
+    "cancel",
+    "retry",
+    "remove",
+    "command_all",
+    "list",
+    "depths",
+    "run_now",
+    "pause_task",
+    "resume_task",
+    "pause_queue",
+    "resume_queue",
+];
+
+/// The functions that people call, with their parameters.
+pub(super) fn commands(notes: &Notes) -> String {
+    let folder = code::all("crates/postgres/src/sql/0001");
+    let rows = COMMANDS.map(|name| {
+        let begin = format!("create function {{s}}.{name}(");
+        let (_, rest) = folder.split_once(&begin).unwrap_or_else(|| panic!("there is no {name}"));
+        let end = rest.find("returns").into_iter().chain(rest.find("language")).min();
+        let parameters = rest[..end.expect("its end")].trim().trim_end_matches(')');
+        let parameters: Vec<&str> = parameters.split(',').filter_map(parameter).collect();
+        [code(&format!("{name}({})", parameters.join(", ")))]
+    });
+    table(&["function", "does"], rows, notes)
+}
+
+/// The name of a parameter that people give.
+fn parameter(declared: &str) -> Option<&str> {
+    let name = declared.trim().split(' ').next()?;
+    (!["", "out", "p_not_after"].contains(&name)).then_some(name)
+}
+
 /// The part of the dashboard's documentation that is about requests, which has a row for each route.
 pub(super) fn requests(_: &Notes) -> String {
     let text = code::text("crates/dashboard/src/lib.rs");
