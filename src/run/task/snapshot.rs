@@ -40,6 +40,7 @@ impl Control {
             let attempt = waits_until(&state).map(|until| Due::Tick(until.max(now.tick)));
             attempt.or_else(|| planner?.next_start_if_resumed(now))
         };
+        let delays = planner.map(|planner| planner.delays(now)).unwrap_or_default();
         let would_run_at = if is_paused { resumed() } else { None };
         TaskSnapshot {
             facts: Arc::clone(&state.facts),
@@ -54,8 +55,8 @@ impl Control {
             next: as_wall(next),
             trigger_failure: state.trigger_failure.as_deref().cloned(),
             would_run_at: as_wall(would_run_at),
-            late_since: as_wall(planner.and_then(|planner| planner.late_since(now))),
-            stuck_since: as_wall(planner.and_then(|planner| planner.stuck_since(now))),
+            late_since: as_wall(delays.late_since),
+            stuck_since: as_wall(delays.stuck_since),
             running: state.active.len(),
             running_since: running_since(&state),
             last_runs: state.history.runs().collect(),
@@ -88,7 +89,7 @@ impl Control {
         let now = self.task.now();
         let state = self.task.lock();
         let planner = Some(&state.planner).filter(|_| state.end.is_none())?;
-        Some((planner.late_since(now)?.as_wall(now).to_utc(), now.wall.to_utc()))
+        Some((planner.delays(now).late_since?.as_wall(now).to_utc(), now.wall.to_utc()))
     }
 
     /// Returns when the oldest run in progress began.

@@ -7,6 +7,15 @@ use super::{FireTime, Planner};
 /// The number of steps after which a preview gives up.
 const PREVIEW_STEPS_MAX: usize = 1_000;
 
+/// Fire times that are held up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::run::task) struct Delays {
+    /// The first fire time that came during the runs in progress, and that these held up.
+    pub(in crate::run::task) stuck_since: Option<Due>,
+    /// When the first run was due that may start and waits for a thread.
+    pub(in crate::run::task) late_since: Option<Due>,
+}
+
 impl Planner {
     /// Returns when the next run starts without further commands; a run in progress counts as over by then. Returns `None`
     /// also if that is not known: the run follows the one in progress, or the trigger has not answered.
@@ -41,25 +50,24 @@ impl Planner {
         all.map(|fire| fire.at).take_while(|at| *at != Due::NEVER).take(count.min(left)).collect()
     }
 
-    /// Returns the first fire time that came during the runs in progress, and that these held up.
-    pub(in crate::run::task) fn stuck_since(&self, now: Now) -> Option<Due> {
+    /// Returns which fire times are held up, and since when.
+    pub(in crate::run::task) fn delays(&self, now: Now) -> Delays {
+        let has_come = self.next.is_some_and(|next| next.due.is_reached(now));
+        let is_plain = self.waiting.is_empty() && self.overrun.is_none() && self.pause.is_none();
+        if is_plain && !has_come {
+            return Delays::default();
+        }
         let mut planner = self.clone();
         planner.look(now);
-        planner.overrun
+        Delays { stuck_since: planner.overrun, late_since: planner.late_since() }
     }
 
     /// Returns the due time of the first run that may start and waits for a thread.
-    pub(in crate::run::task) fn late_since(&self, now: Now) -> Option<Due> {
-        let has_come = self.next.is_some_and(|next| next.due.is_reached(now));
-        if self.waiting.is_empty() && self.pause.is_none() && !has_come {
+    fn late_since(&self) -> Option<Due> {
+        if self.is_full() || self.pause.is_some() || self.is_spent() {
             return None;
         }
-        let mut planner = self.clone();
-        planner.look(now);
-        if planner.is_full() || planner.pause.is_some() || planner.is_spent() {
-            return None;
-        }
-        let waiting = planner.waiting.front()?;
+        let waiting = self.waiting.front()?;
         let ended = waiting.ready.map(|ended| Due::Wall(ended.wall));
         Some(ended.unwrap_or(waiting.range.first.due))
     }
