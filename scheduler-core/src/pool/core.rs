@@ -14,7 +14,7 @@ use super::sleepers::{Sleepers, TimerSlack};
 use super::wall_queue::WallQueue;
 use super::workers::{WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
-use crate::task::TaskId;
+use crate::task::{NothingToRun, TaskId};
 use crate::time::{Due, Now, Tick};
 
 /// The state of a pool.
@@ -68,7 +68,7 @@ pub(super) enum Finished {
     /// It took an entry, and there was nothing to run.
     FoundNothing {
         kind: Kind,
-        was_dead: bool,
+        nothing: NothingToRun,
     },
 }
 
@@ -106,6 +106,12 @@ impl Worker {
             finished: Finished::Nothing,
         }
     }
+
+    /// Returns true if it goes from one task to the next.
+    #[inline]
+    pub(super) fn has_nothing_to_settle(&self) -> bool {
+        !self.is_parked && matches!(self.finished, Finished::Nothing)
+    }
 }
 
 impl Core {
@@ -133,9 +139,7 @@ impl Core {
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline]
     pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<TakenTask> {
-        let is_plain = !worker.is_parked
-            && matches!(worker.finished, Finished::Nothing)
-            && self.sleepers.is_empty()
+        let is_plain = self.sleepers.is_empty()
             && self.wall_queue.is_empty()
             && self.state < RunState::Stopping;
         let entry = if is_plain { self.queue.pop(self.known.as_nanos())? } else { return None };
@@ -242,12 +246,9 @@ impl Core {
         Action::Leave
     }
 
-    /// When the queue is to be looked at, and when after that. An entry due at the end of time needs no look.
+    /// When the queue is to be looked at, and when after that.
     fn looks(&self, now: Now) -> [Tick; 2] {
-        let [first, second] = self.queue.first_two().map(|due| match Tick::from_nanos(due) {
-            Tick::MAX => Tick::MAX,
-            due => self.timer_slack.look(due),
-        });
+        let [first, second] = self.queue.first_two().map(|due| self.timer_slack.look(due));
         let wall = self.wall_queue.look(now, self.timer_slack.slack);
         if wall < first { [wall, first] } else { [first, second.min(wall)] }
     }
@@ -255,10 +256,7 @@ impl Core {
     /// When the first entry is to be seen to, as far as that is known without a reading of the clocks.
     fn first_look(&self) -> Tick {
         let wall = self.wall_queue.look_by_last_offset(self.known, self.timer_slack.slack);
-        match Tick::from_nanos(self.queue.first_two()[0]) {
-            Tick::MAX => wall,
-            due => wall.min(self.timer_slack.look(due)),
-        }
+        wall.min(self.timer_slack.look(self.queue.first_two()[0]))
     }
 
     /// Wakes a sleeper, unless one looks in time for the first entry. Without sleepers a busy worker looks before it sleeps.
@@ -318,9 +316,9 @@ impl Core {
     fn settle(&mut self, worker: &mut Worker, effects: &mut Effects) {
         match std::mem::replace(&mut worker.finished, Finished::Nothing) {
             Finished::Nothing => {}
-            Finished::FoundNothing { kind, was_dead } => {
+            Finished::FoundNothing { kind, nothing } => {
                 worker.info.tally.end(kind, false);
-                if was_dead {
+                if !nothing.was_counted {
                     worker.idle_since = worker.idle_since_before;
                     self.count_dead(kind, -1);
                 }
@@ -350,7 +348,7 @@ impl Core {
     /// Puts in what submitters have brought.
     pub(super) fn enqueue(&mut self, collected: &mut Collected) {
         self.known = self.known.max(collected.now);
-        self.submit_state.wake_before = collected.wake_before;
+        self.submit_state.first_look = collected.first_look;
         if collected.entries.len() == 1 {
             // As where a task submits the next.
             collected.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
@@ -358,8 +356,8 @@ impl Core {
             collected.entries.drain(..).for_each(|entry| self.enter_one(entry));
         }
         if !collected.wall_queue.is_empty() {
-            self.wall_queue.note_offset(collected.offset.take());
-            collected.wall_queue.drain(..).for_each(|entry| self.wall_queue.push(entry));
+            let entries = collected.wall_queue.drain(..);
+            entries.for_each(|(entry, offset)| self.wall_queue.push(entry, offset));
         }
     }
 

@@ -25,10 +25,11 @@ pub(super) fn key(due: u64, id: TaskId, kind: Kind) -> Key {
 #[inline]
 pub(super) fn kind_of(key: Key) -> Kind {
     match key.sequence % (1 << KIND_BITS) {
-        0 => Kind::OneShot,
-        1 => Kind::Recurring,
-        2 => Kind::Resumed,
-        3 => Kind::Alarm,
+        0 => Kind::Plain,
+        1 => Kind::OneShot,
+        2 => Kind::Recurring,
+        3 => Kind::Resumed,
+        4 => Kind::Alarm,
         _ => Kind::Timer,
     }
 }
@@ -49,7 +50,8 @@ mod tests {
 
     #[test]
     fn the_kind_comes_out_of_the_key_and_the_number_orders() {
-        for kind in [Kind::OneShot, Kind::Recurring, Kind::Resumed, Kind::Alarm, Kind::Timer] {
+        use Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer};
+        for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer] {
             assert_eq!(kind_of(key(9, TaskId(1 << 59), kind)), kind);
         }
         assert!(key(9, TaskId(4), Kind::Timer) < key(9, TaskId(5), Kind::OneShot));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::entry::{Entry, Item, key};
 use super::shutdown::Kind;
 use super::wall_queue;
-use crate::queue::{self, Key};
+use crate::queue::Key;
 use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
 
@@ -14,28 +14,27 @@ const MANY: usize = 256;
 
 /// Submissions, in their order, until the next step of the core collects them.
 ///
-/// INVARIANT: a task that is due before `wake_before` is due before any worker looks at the queue, and its submitter wakes one.
-/// The core raises `wake_before`, or refuses calls, only while the inbox is empty.
+/// INVARIANT: a task that is to be looked at before `first_look` needs a worker earlier than any looks by itself, and its
+/// submitter wakes one. The core raises `first_look`, or refuses calls, only while the inbox is empty.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
     entries: Vec<Entry>,
-    /// Timers that are armed for a time on the wall clock.
-    wall_queue: Vec<Entry>,
-    /// By how much the wall clock was ahead at most when one of these came.
-    offset: Option<i128>,
+    /// Timers that are armed for a time on the wall clock, and by how much that was ahead when they came.
+    wall_queue: Vec<(Entry, i128)>,
     /// The latest time at which something was submitted.
     now: Tick,
     submit_state: SubmitState,
-    /// By how much a look at the queue may be late: a copy of the core's, which never changes.
-    slack: Duration,
+    /// By how much a look at the queue may be late, in nanoseconds: a copy of the core's, which never changes.
+    slack: u64,
 }
 
 /// The state of the core that submitters read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SubmitState {
-    /// An entry that is due before this needs a worker to be woken.
-    pub(super) wake_before: Tick,
+    /// When the first sleeping worker looks at the queue. An entry that is to be looked at before needs a worker to be woken;
+    /// while none sleeps this is zero, because a busy one looks.
+    pub(super) first_look: Tick,
     /// True if tasks are taken.
     pub(super) is_open: bool,
     /// True if alarms, timers and futures that go on are taken.
@@ -57,7 +56,7 @@ pub(super) enum FollowUp {
 
 impl Inbox {
     pub(super) fn new(slack: Duration) -> Self {
-        Self { slack, ..Self::default() }
+        Self { slack: (Tick::ZERO + slack).as_nanos(), ..Self::default() }
     }
 
     /// Draws the number of a task.
@@ -77,7 +76,7 @@ impl Inbox {
     pub(super) fn push(&mut self, item: Item, key: Key, now: Tick) -> FollowUp {
         self.now = self.now.max(now);
         self.entries.push(Entry { key, item });
-        self.follow_up(key.due < self.submit_state.wake_before.as_nanos())
+        self.follow_up(Tick::from_nanos(key.due.saturating_add(self.slack)))
     }
 
     /// Puts a timer in that is armed for this time.
@@ -87,21 +86,20 @@ impl Inbox {
             Due::Tick(due) => self.push(timer, key(due.as_nanos(), id, Kind::Timer), now.tick),
             Due::Wall(wall) => {
                 let key = key(wall.key(), id, Kind::Timer);
-                self.wall_queue.push(queue::Entry { key, item: timer });
-                self.offset = self.offset.max(Some(now.wall.offset(now.tick)));
+                self.wall_queue.push((Entry { key, item: timer }, now.wall.offset(now.tick)));
                 // A look at the wall clock is at most half a second away, whatever the slack.
-                let look = wall_queue::look_for(key.due, now, self.slack);
-                let before = self.submit_state.wake_before;
-                self.follow_up(before != Tick::ZERO && look < before + self.slack)
+                let slack = Duration::from_nanos(self.slack);
+                self.follow_up(wall_queue::look_for(key.due, now, slack))
             }
         }
     }
 
+    /// Returns the work for an entry that is to be looked at then.
     #[inline]
-    fn follow_up(&mut self, needs_worker: bool) -> FollowUp {
-        if needs_worker || self.submit_state.is_short {
+    fn follow_up(&mut self, look: Tick) -> FollowUp {
+        if look < self.submit_state.first_look || self.submit_state.is_short {
             // Whoever is woken looks at all that comes meanwhile.
-            self.submit_state.wake_before = Tick::ZERO;
+            self.submit_state.first_look = Tick::ZERO;
             FollowUp::EnsureWorkers
         } else if self.entries.len() >= MANY {
             FollowUp::Collect
@@ -117,17 +115,14 @@ impl Inbox {
     /// Takes the submissions, and leaves empty vectors with their capacity.
     pub(super) fn collect(&mut self, collected: &mut Collected) {
         std::mem::swap(&mut self.entries, &mut collected.entries);
-        if !self.wall_queue.is_empty() {
-            std::mem::swap(&mut self.wall_queue, &mut collected.wall_queue);
-            collected.offset = self.offset.take();
-        }
+        std::mem::swap(&mut self.wall_queue, &mut collected.wall_queue);
         collected.now = self.now;
-        collected.wake_before = self.submit_state.wake_before;
+        collected.first_look = self.submit_state.first_look;
     }
 
     /// Lets submitters know how the core stands; false if something has come that the core has to see first.
     pub(super) fn set_submit_state(&mut self, submit_state: SubmitState) -> bool {
-        let asks_more = submit_state.wake_before > self.submit_state.wake_before
+        let asks_more = submit_state.first_look > self.submit_state.first_look
             || submit_state.is_short && !self.submit_state.is_short
             || !submit_state.takes_calls && self.submit_state.takes_calls;
         if asks_more && !self.is_empty() {
@@ -148,8 +143,7 @@ impl Inbox {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) entries: Vec<Entry>,
-    pub(super) wall_queue: Vec<Entry>,
-    pub(super) offset: Option<i128>,
+    pub(super) wall_queue: Vec<(Entry, i128)>,
     pub(super) now: Tick,
-    pub(super) wake_before: Tick,
+    pub(super) first_look: Tick,
 }

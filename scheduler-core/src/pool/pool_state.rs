@@ -154,14 +154,11 @@ impl PoolState {
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline(always)]
-    pub(super) fn try_take_fast(
-        &self,
-        worker: &mut Worker,
-        effects: &mut Effects,
-    ) -> Option<TakenTask> {
+    pub(super) fn try_take_fast(&self, worker: &mut Worker) -> Option<TakenTask> {
         let mut locked = self.core.lock();
-        self.collect(&mut locked, effects);
-        if effects.is_empty() { locked.core.try_take_fast(worker) } else { None }
+        self.collect_inbox(&mut locked);
+        let is_quiet = self.link.dead.is_quiet(locked.wants_death_notices);
+        if is_quiet { locked.core.try_take_fast(worker) } else { None }
     }
 
     /// The next action of a worker.
@@ -189,16 +186,21 @@ impl PoolState {
     /// Brings to the core what submitters and cancellers left for it.
     #[inline]
     fn collect(&self, locked: &mut Locked, effects: &mut Effects) {
-        // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen.
-        if self.is_filled.load(Ordering::Acquire) {
-            self.collect_inbox(locked);
-        }
+        self.collect_inbox(locked);
         if !self.link.dead.is_quiet(locked.wants_death_notices) {
             self.collect_dead(locked, effects);
         }
     }
 
+    #[inline]
     fn collect_inbox(&self, locked: &mut Locked) {
+        // ORDERING: acquire, and stored under the lock of the inbox: a submission that happened before this look is seen.
+        if self.is_filled.load(Ordering::Acquire) {
+            self.collect_filled(locked);
+        }
+    }
+
+    fn collect_filled(&self, locked: &mut Locked) {
         let Locked { core, collected, .. } = locked;
         {
             let mut inbox = self.inbox.lock();
@@ -411,9 +413,7 @@ impl PoolState {
     }
 
     fn notify_cancelled(&self, task: &dyn AnyTask, cancelled: Cancelled) {
-        let was_waiting = cancelled.was_waiting;
-        cancelled.notify();
-        if was_waiting {
+        if cancelled.notify() {
             self.announce_end(task, TaskState::Cancelled);
         }
     }
@@ -486,9 +486,6 @@ impl TaskPool for PoolState {
         if task.state() == TaskState::Running
             && let Some(cancelled) = task.cancel()
         {
-            if cancelled.died {
-                self.link.entry_died(task.is_call());
-            }
             if cancelled.was_suspended {
                 self.forget_suspended(&**task);
             }

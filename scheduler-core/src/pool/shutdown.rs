@@ -71,6 +71,9 @@ impl Default for ShutdownPolicy {
 /// The kind of an entry of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// A one-shot without options: nothing but its closure.
+    Plain,
+    /// Any other one-shot.
     OneShot,
     Recurring,
     /// A run in progress that wants to be polled on, or that goes on as a future.
@@ -93,7 +96,7 @@ pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: Shutdow
     match (state, kind) {
         (RunState::Running, _)
         | (RunState::ShuttingDown, Kind::Resumed | Kind::Alarm | Kind::Timer) => true,
-        (RunState::ShuttingDown, Kind::OneShot) => is_due || policy.execute_delayed,
+        (RunState::ShuttingDown, Kind::Plain | Kind::OneShot) => is_due || policy.execute_delayed,
         (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
         (RunState::Stopping | RunState::Terminated, _) => false,
     }
@@ -101,7 +104,7 @@ pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: Shutdow
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{Alarm, OneShot, Recurring, Resumed, Timer};
+    use super::Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 
@@ -112,12 +115,14 @@ mod tests {
             let (is_due, continue_recurring, execute_delayed) =
                 (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
             let policy = ShutdownPolicy { continue_recurring, execute_delayed };
-            for kind in [OneShot, Recurring, Resumed, Alarm, Timer] {
+            for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer] {
                 assert!(may_run(Running, kind, is_due, policy));
                 assert!(!may_run(Stopping, kind, is_due, policy));
                 assert!(!may_run(Terminated, kind, is_due, policy));
             }
-            assert_eq!(may_run(ShuttingDown, OneShot, is_due, policy), is_due || execute_delayed);
+            for kind in [Plain, OneShot] {
+                assert_eq!(may_run(ShuttingDown, kind, is_due, policy), is_due || execute_delayed);
+            }
             assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
             assert!(may_run(ShuttingDown, Resumed, is_due, policy));
             assert!(may_run(ShuttingDown, Alarm, is_due, policy));

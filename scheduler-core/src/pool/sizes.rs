@@ -56,9 +56,8 @@ impl Core {
     /// Drops entries that are dead.
     fn sweep(&mut self, effects: &mut Effects) {
         effects.release.reserve((self.dead_alarms + self.dead_others).unsigned_abs() as usize);
-        let (mut alarms, mut dead) = (0, 0);
+        let (mut alarms, before) = (0, effects.release.len());
         let mut drop_entry = |entry: Entry| {
-            dead += 1;
             alarms += usize::from(kind_of(entry.key) == Kind::Alarm);
             effects.release.push(entry.item);
         };
@@ -68,9 +67,10 @@ impl Core {
         self.queue.extract(is_dead, &mut drop_entry);
         let is_dead = |entry: &Entry| !entry.item.stands_once(wall_of(entry.key), sweep);
         self.wall_queue.extract(is_dead, &mut drop_entry);
+        let others = effects.release.len() - before - alarms;
         self.alarms -= alarms;
         self.dead_alarms -= alarms as i64;
-        self.dead_others -= (dead - alarms) as i64;
+        self.dead_others -= others as i64;
     }
 
     /// Drops entries that `leaves` picks; their tasks are cancelled.
@@ -167,7 +167,7 @@ impl Core {
     /// The state for submitters.
     pub(super) fn submit_state(&self) -> SubmitState {
         SubmitState {
-            wake_before: self.sleepers.wake_before(self.timer_slack.slack),
+            first_look: self.sleepers.first_look_or_zero(),
             is_open: self.state == RunState::Running,
             takes_calls: self.state <= RunState::ShuttingDown && !self.is_terminating,
             is_short: self.wants_worker(),

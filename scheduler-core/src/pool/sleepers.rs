@@ -39,15 +39,9 @@ impl Sleepers {
         self.list.iter().map(|sleeper| sleeper.look).min().unwrap_or(Tick::MAX)
     }
 
-    /// An entry that is due before this needs a sleeper to be woken; while none sleeps, a busy worker sees it.
-    pub(super) fn wake_before(&self, slack: Duration) -> Tick {
-        if self.list.is_empty() {
-            return Tick::ZERO;
-        }
-        match self.first_look() {
-            Tick::MAX => Tick::MAX,
-            look => Tick::ZERO + look.since(Tick::ZERO + slack),
-        }
+    /// The same for submitters: zero while none sleeps, because a busy worker looks.
+    pub(super) fn first_look_or_zero(&self) -> Tick {
+        if self.list.is_empty() { Tick::ZERO } else { self.first_look() }
     }
 
     /// Lets a worker sleep, and returns until when. `first` and `second` are when the queue is to be looked at.
@@ -109,9 +103,9 @@ pub(super) struct TimerSlack {
 }
 
 impl TimerSlack {
-    /// When to look for what is due at a time.
-    pub(super) fn look(self, due: Tick) -> Tick {
-        due + self.slack
+    /// When to look for what is due then; what is due at the end of time needs no look.
+    pub(super) fn look(self, due: u64) -> Tick {
+        Tick::from_nanos(due) + self.slack
     }
 
     /// The time of the second worker to look: at least a head start after the first. If the first one's tasks are short, it takes
@@ -145,7 +139,7 @@ mod tests {
         assert_eq!(park(&mut sleepers, 1, 50, 60), tick(50));
         assert_eq!(park(&mut sleepers, 2, 50, 60), tick(60));
         assert_eq!(park(&mut sleepers, 3, 50, 60), Tick::MAX);
-        assert_eq!(sleepers.wake_before(Duration::ZERO), tick(50));
+        assert_eq!(sleepers.first_look_or_zero(), tick(50));
         sleepers.unpark(1);
         assert_eq!(park(&mut sleepers, 1, 60, 70), tick(70), "they take turns");
     }
@@ -161,7 +155,7 @@ mod tests {
         assert!(wake.is_empty());
         sleepers.wake_for(tick(40), &mut wake);
         sleepers.wake_for(tick(30), &mut wake);
-        assert_eq!((wake.len(), sleepers.wake_before(Duration::ZERO)), (1, Tick::ZERO));
+        assert_eq!((wake.len(), sleepers.first_look_or_zero()), (1, Tick::ZERO));
         sleepers.unpark(3);
         assert_eq!(sleepers.first_look(), tick(50));
     }

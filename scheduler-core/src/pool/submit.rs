@@ -71,7 +71,7 @@ impl ScheduledThreadPool {
         }
         let (link, due) = (Arc::clone(&state.link), now + delay);
         let block = TaskBlock::queued(link, (), Once(body), due);
-        self.submit_block(block, Submission { kind: Kind::OneShot, due, now, id: None }, watch)
+        self.submit_block(block, Submission { kind: Kind::Plain, due, now, id: None }, watch)
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.

@@ -146,8 +146,8 @@ impl VirtualWorkers {
         let as_worker = current::enter_as_worker(state.address(), worker);
         loop {
             match worker_loop.step(&state, &thread) {
-                Step::Ran => {}
-                Step::Held(held, kind) => {
+                Step::Ran(None) => {}
+                Step::Ran(Some((held, kind))) => {
                     let (workers, held) = (self.clone(), Some((held, kind, worker_loop)));
                     return Begun::Run(VirtualRun { state, workers, worker, held });
                 }

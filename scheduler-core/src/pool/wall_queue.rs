@@ -36,13 +36,10 @@ impl WallQueue {
         self.heap.is_empty()
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Puts in an entry that came when the wall clock was ahead by `offset`.
+    pub(super) fn push(&mut self, entry: Entry, offset: i128) {
+        self.offset = self.offset.max(Some(offset));
         self.heap.push(Reverse(ByKey(entry)));
-    }
-
-    /// Notes by how much the wall clock was ahead when something came.
-    pub(super) fn note_offset(&mut self, offset: Option<i128>) {
-        self.offset = self.offset.max(offset);
     }
 
     /// The key that the first one has on the monotonic clock, if it is due.
@@ -157,15 +154,18 @@ mod tests {
         Now { tick, wall: WallTime::from_nanos(wall * SECOND) }
     }
 
-    /// Timers for these times on the wall clock, in seconds.
+    /// A timer for this time on the wall clock, in seconds, that comes at another.
+    fn push(wall_queue: &mut WallQueue, due: i64, now: Now) {
+        let item = ScheduledThreadPool::new(1).timer("idle", Idle).ticket();
+        let due = WallTime::from_nanos(due * SECOND).key();
+        let entry = Entry { key: Key { due, sequence: 0 }, item };
+        wall_queue.push(entry, now.wall.offset(now.tick));
+    }
+
+    /// Timers for these times that come when both clocks show one second.
     fn wall_queue(dues: &[i64]) -> WallQueue {
-        let pool = ScheduledThreadPool::new(1);
         let mut wall_queue = WallQueue::default();
-        for due in dues {
-            let item = pool.timer("idle", Idle).ticket();
-            let due = WallTime::from_nanos(due * SECOND).key();
-            wall_queue.push(Entry { key: Key { due, sequence: 0 }, item });
-        }
+        dues.iter().for_each(|due| push(&mut wall_queue, *due, at(1, 1)));
         wall_queue
     }
 
@@ -182,8 +182,8 @@ mod tests {
     fn entries_added_while_the_clock_was_ahead_are_given_back_too() {
         let mut wall_queue = wall_queue(&[100]);
         assert!(wall_queue.take_if_set_back(at(1, 1)).is_empty());
-        wall_queue.note_offset(Some(at(1, 90).wall.offset(at(1, 90).tick)));
-        assert_eq!(wall_queue.take_if_set_back(at(2, 2)).len(), 1);
+        push(&mut wall_queue, 200, at(1, 90));
+        assert_eq!(wall_queue.take_if_set_back(at(2, 2)).len(), 2);
     }
 
     #[test]

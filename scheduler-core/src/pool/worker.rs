@@ -12,15 +12,14 @@ use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::task::current::{self, Thread};
-use crate::task::{AfterRun, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
+use crate::task::{AfterRun, HeldRun, NothingToRun};
+use crate::task::{Remainder, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
 
 /// The result of one step of a worker.
 pub(super) enum Step {
-    /// It has run a task, or found that it had ended.
-    Ran,
-    /// It has run a task whose outcome is held back.
-    Held(Box<HeldRun>, Kind),
+    /// It has run a task, or found that it had ended; with the outcome, where that is held back.
+    Ran(Option<(Box<HeldRun>, Kind)>),
     Waits(Tick),
     Leaves,
 }
@@ -41,8 +40,8 @@ impl WorkerLoop {
     /// Gives back the task that the worker has run, takes the next one, and runs it.
     #[inline]
     pub(super) fn step(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
-        if !self.worker.is_parked
-            && let Some(taken) = state.try_take_fast(&mut self.worker, &mut self.effects)
+        if self.worker.has_nothing_to_settle()
+            && let Some(taken) = state.try_take_fast(&mut self.worker)
         {
             return self.run(state, taken, None, thread);
         }
@@ -69,7 +68,7 @@ impl WorkerLoop {
     }
 
     /// Runs a task that was taken from the queue.
-    #[inline]
+    #[inline(always)]
     fn run(
         &mut self,
         state: &Arc<PoolState>,
@@ -77,44 +76,59 @@ impl WorkerLoop {
         now: Option<Now>,
         thread: &Thread,
     ) -> Step {
+        let is_alone = state.is_silent && !self.holds && thread.is_free();
+        if taken.kind != Kind::Plain || !is_alone {
+            return self.run_observed(state, taken, now, thread);
+        }
+        let TakenTask { item, kind, .. } = taken;
+        match thread.enter_plain(item, |task| task.run_plainly()) {
+            // The task is dropped before the pool learns of its end, which may be the pool's.
+            Ok(()) => self.worker.info.tally.end(kind, true),
+            Err(nothing) => self.worker.finished = Finished::FoundNothing { kind, nothing },
+        }
+        Step::Ran(None)
+    }
+
+    /// Runs a task that has options, or that somebody observes.
+    #[inline(never)]
+    fn run_observed(
+        &mut self,
+        state: &Arc<PoolState>,
+        taken: TakenTask,
+        now: Option<Now>,
+        thread: &Thread,
+    ) -> Step {
         let TakenTask { item, kind, due } = taken;
-        let tally = &self.worker.info.tally;
         if item.deadline() != Tick::MAX {
             let now = now.map_or_else(|| state.clock.now(), |now| now.tick);
             if item.is_overdue(now) && item.withdraw() {
                 state.cancel(&item);
-                self.worker.finished = Finished::FoundNothing { kind, was_dead: false };
-                return Step::Ran;
+                let nothing = NothingToRun { was_counted: true };
+                self.worker.finished = Finished::FoundNothing { kind, nothing };
+                return Step::Ran(None);
             }
         }
-        let request = RunRequest {
-            thread,
-            due,
-            started: now,
-            is_silent: state.is_silent,
-            from_queue: true,
-            by_worker: true,
-            is_held: self.holds,
-        };
+        let is_held = self.holds;
+        let started = now;
+        let request =
+            RunRequest { thread, due, started, from_queue: true, by_worker: true, is_held };
         match item.run(&request, &**state) {
-            RunResult::Nothing { was_counted } => {
-                self.worker.finished = Finished::FoundNothing { kind, was_dead: !was_counted };
-                Step::Ran
+            RunResult::Nothing(nothing) => {
+                self.worker.finished = Finished::FoundNothing { kind, nothing };
             }
             RunResult::Over(AfterRun::Requeue(due), task) => {
-                tally.end(kind, true);
+                self.worker.info.tally.end(kind, true);
                 self.worker.finished = Finished::Requeue(task, due);
-                Step::Ran
             }
             RunResult::Over(AfterRun::Ended(_), task) => {
-                // An ended task is dropped before the pool learns of its end, which may be the pool's.
+                // As above.
                 drop(task);
-                tally.end(kind, true);
-                Step::Ran
+                self.worker.info.tally.end(kind, true);
             }
-            RunResult::Suspended => Step::Ran,
-            RunResult::Held(held) => Step::Held(held, kind),
+            RunResult::Suspended => {}
+            RunResult::Held(held) => return Step::Ran(Some((held, kind))),
         }
+        Step::Ran(None)
     }
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
@@ -160,8 +174,7 @@ pub(super) fn work(state: &Arc<PoolState>, number: WorkerNumber) {
     loop {
         let seen = gate.epoch();
         match guard.worker_loop.step(state, &thread) {
-            Step::Ran => {}
-            Step::Held(..) => unreachable!("a thread holds nothing back"),
+            Step::Ran(_) => {}
             Step::Waits(until) => state.wait(&gate, seen, until),
             Step::Leaves => break,
         }
@@ -201,12 +214,11 @@ pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
         thread: &thread,
         due: Due::Tick(Tick::MAX),
         started: Some(now),
-        is_silent: state.is_silent,
         from_queue: false,
         by_worker: false,
         is_held: false,
     };
-    if !matches!(Arc::clone(task).run(&request, &**state), RunResult::Nothing { .. }) {
+    if !matches!(Arc::clone(task).run(&request, &**state), RunResult::Nothing(_)) {
         state.cancel(task);
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct LaterQueue<T> {
 struct Level<T> {
     /// A bit for each bucket that has entries.
     filled: u64,
-    buckets: Vec<Bucket<T>>,
+    buckets: Box<[Bucket<T>; BUCKETS]>,
 }
 
 #[derive(Debug)]
@@ -71,6 +71,7 @@ impl<T> Bucket<T> {
 
 impl<T> Bucket<T> {
     /// Takes out the entries that `leaves` picks, and returns how many.
+    #[inline(never)]
     fn extract(
         &mut self,
         leaves: &mut impl FnMut(&Entry<T>) -> bool,
@@ -98,7 +99,8 @@ impl<T> Bucket<T> {
 
 impl<T> LaterQueue<T> {
     pub(super) fn new() -> Self {
-        let level = || Level { filled: 0, buckets: (0..BUCKETS).map(|_| Bucket::new()).collect() };
+        let buckets = || Box::new(std::array::from_fn(|_| Bucket::new()));
+        let level = || Level { filled: 0, buckets: buckets() };
         Self { limit: 0, first: NEVER, levels: (0..LEVELS).map(|_| level()).collect(), len: 0 }
     }
 
@@ -112,16 +114,18 @@ impl<T> LaterQueue<T> {
         self.first
     }
 
-    /// Puts an entry in, or hands it back if it is due already.
+    /// An instant that has come; what is due by then does not belong here.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry<T>) -> Option<Entry<T>> {
-        if entry.key.due <= self.limit && entry.key.due != NEVER {
-            return Some(entry);
-        }
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Puts in an entry that is due after the limit.
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry<T>) {
         self.first = self.first.min(entry.key.due);
         self.len += 1;
         self.place(entry);
-        None
     }
 
     #[inline]
@@ -223,7 +227,7 @@ impl<T> LaterQueue<T> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
-        let buckets = self.levels.iter().flat_map(|level| &level.buckets);
+        let buckets = self.levels.iter().flat_map(|level| level.buckets.iter());
         buckets.flat_map(|bucket| &bucket.entries)
     }
 }

@@ -47,10 +47,11 @@ impl<T> Queue<T> {
     /// Puts an entry in; `now` is an instant that has come.
     #[inline]
     pub fn push(&mut self, entry: Entry<T>, now: u64) {
-        if entry.key.due <= now && entry.key.due != NEVER {
+        let due = entry.key.due;
+        if due <= now.max(self.later.limit()) && due != NEVER {
             self.due.push(entry);
-        } else if let Some(entry) = self.later.push(entry) {
-            self.due.push(entry);
+        } else {
+            self.later.push(entry);
         }
     }
 

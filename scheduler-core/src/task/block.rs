@@ -8,17 +8,17 @@ use std::task::{Wake, Waker};
 use scheduler_expr::OnError;
 
 use super::PoolLink;
-use super::current;
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
 use super::slot::{Slot, Stepped};
-use super::state::{Begin, Cancel, End, Leaving, Phase, Suspend, TaskState};
+use super::state::{Begin, End, Phase, Suspend, TaskState};
 use super::steps::{Step, Steps};
 use super::value::{Outcome, TaskValue, is_unit};
 use super::waiters::{Waiter, notify};
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, NothingToRun};
+use super::{Remainder, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
 use crate::unwind::{catch, catch_drop, drop_contained};
 
@@ -27,8 +27,8 @@ use crate::unwind::{catch, catch_drop, drop_contained};
 /// INVARIANT: the lock is the innermost of the engine; nothing is locked and no user code runs while
 /// it is held. Whatever a transition frees is handed out and dropped after unlocking.
 pub(crate) struct TaskBlock<T, B, X: MaybeOptions> {
-    header: Header,
-    slot: Mutex<Slot<T, B>>,
+    pub(super) header: Header,
+    pub(super) slot: Mutex<Slot<T, B>>,
     options: X,
 }
 
@@ -39,17 +39,30 @@ pub(crate) trait Awaited<T>: AnyTask {
     /// Adds a waiter, or hands it back with the final state when the task has ended.
     fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)>;
     fn remove_waiter(&self, number: u64);
+    /// Cancels the task for a handle of it; returns true if this call has ended it.
+    fn cancel_and_notify(&self) -> bool;
 }
 
 impl<T, B, X: MaybeOptions> TaskBlock<T, B, X> {
     /// Drops what the task no longer needs; a panic of its destructors is reported and goes no further.
-    fn discard<V>(&self, leftover: V) {
+    pub(super) fn discard<V>(&self, leftover: V) {
         if let Err(failure) = catch_drop(leftover)
             && let Some(pool) = self.header.link.pool()
         {
             let name = self.options.get().and_then(|options| options.name.as_deref());
             pool.drop_panicked(self.header.id(), name, &failure);
         }
+    }
+
+    /// Drops what is left when the last share of the task goes.
+    #[cold]
+    fn discard_rest(&mut self) {
+        let slot = self.slot.get_mut();
+        let over = Phase::Over { is_queued: false, value: None };
+        let phase = std::mem::replace(&mut slot.phase, over);
+        let extras = slot.extras.take();
+        self.discard(phase);
+        self.discard(extras);
     }
 }
 
@@ -79,21 +92,6 @@ where
     fn discard_body(&self, body: Option<B>) {
         if std::mem::needs_drop::<B>() && body.is_some() {
             self.discard(body);
-        }
-    }
-
-    /// Makes the only step of a task without options that nobody observes.
-    #[inline(always)]
-    fn run_plainly(&self, body: B, task: &Arc<dyn AnyTask>) -> AfterRun {
-        let mut body = Some(body);
-        let waker = || Arc::clone(task).waker();
-        match catch(|| body.step(&waker)).unwrap_or_else(Err) {
-            Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
-            Ok(Step::Ran(Ok(()))) => self.end(End::Completed, None, None, body),
-            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
-                self.end(End::Failed, None, Some(failure), body)
-            }
-            Ok(Step::Pending) => unreachable!("a task that is a future has options"),
         }
     }
 
@@ -261,41 +259,6 @@ where
         }
     }
 
-    /// Cancels a task that has nothing to drop and nobody to notify.
-    #[inline]
-    fn cancel_bare(&self, phase: &mut Phase<B, Arc<T>>) -> Option<Cancelled> {
-        // A suspended run is kept among what is rare.
-        let (was_waiting, died) = match phase {
-            Phase::Waiting { is_queued, .. } => (true, *is_queued),
-            Phase::Running { .. } | Phase::Held { .. } => (false, false),
-            Phase::Suspended { .. } | Phase::Leaving { .. } | Phase::Over { .. } => return None,
-        };
-        self.header.try_end(End::Cancelled)?;
-        if was_waiting {
-            *phase = Phase::Over { is_queued: false, value: None };
-        }
-        Some(Cancelled { waiters: Vec::new(), was_waiting, died, was_suspended: false })
-    }
-
-    /// Drops the body of a task that leaves, and ends it as cancelled.
-    fn leave<'a>(&'a self, mut slot: MutexGuard<'a, Slot<T, B>>, leaving: Leaving<B>) -> Cancelled {
-        let Leaving { body, died, was_suspended } = leaving;
-        if std::mem::needs_drop::<B>() {
-            drop(slot);
-            let ends = [(self.header.link.address(), Some(self.header.id()))];
-            current::hold_up(&ends, || self.discard(body));
-            slot = self.slot.lock();
-        }
-        slot.phase.left();
-        // Nobody else ends a task that is leaving.
-        self.header.try_end(End::Cancelled);
-        let waiters = slot.take_waiters();
-        let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());
-        drop(slot);
-        drop(suspended);
-        Cancelled { waiters, was_waiting: true, died, was_suspended }
-    }
-
     fn wake_suspended(self: Arc<Self>) {
         let is_to_resume = self.header.end().is_none() && self.slot.lock().phase.wake();
         if is_to_resume && let Some(pool) = self.header.link.pool() {
@@ -343,6 +306,31 @@ where
             self.slot.lock().extras.as_mut().and_then(|extras| extras.waiters.remove(number));
         drop_contained(removed);
     }
+
+    fn cancel_and_notify(&self) -> bool {
+        let slot = self.slot.lock();
+        let link = &self.header.link;
+        let was_waiting = if self.is_bare(&slot) {
+            self.cancel_bare(slot)
+        } else {
+            self.cancel_fully(slot).map(|cancelled| {
+                // The pool learns of it first: a callback may wait for the end of the pool.
+                if cancelled.was_suspended
+                    && let Some(pool) = link.pool()
+                {
+                    pool.forget_suspended(self);
+                }
+                cancelled.notify()
+            })
+        };
+        if was_waiting == Some(true)
+            && link.is_heard()
+            && let Some(pool) = link.pool()
+        {
+            pool.task_ended(self, TaskState::Cancelled);
+        }
+        was_waiting.is_some()
+    }
 }
 
 impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> AnyTask for TaskBlock<T, B, X>
@@ -374,27 +362,38 @@ where
         Due::Tick(self.slot.lock().due)
     }
 
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        let begin = self.slot.lock().phase.begin(true);
+        let mut body = match begin {
+            Begin::Run(body) => Some(body),
+            Begin::Nothing(nothing) => return Err(nothing),
+            Begin::Resume(_) => unreachable!("a task that is a future has options"),
+        };
+        let waker = || -> Waker { unreachable!("a task that is a future has options") };
+        let (end, value, failure) = match catch(|| body.step(&waker)).unwrap_or_else(Err) {
+            Ok(Step::Value(value)) => (End::Completed, Some(value), None),
+            Ok(Step::Ran(Ok(()))) => (End::Completed, None, None),
+            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
+                (End::Failed, None, Some(failure))
+            }
+            Ok(Step::Pending) => unreachable!("a task that is a future has options"),
+        };
+        _ = self.end(end, value, failure, body);
+        Ok(())
+    }
+
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
         let (body, number, due) = {
             let mut slot = self.slot.lock();
             match slot.phase.begin(request.from_queue) {
                 Begin::Run(body) => (body, header::count_run(self.options.get()), slot.due),
-                Begin::Nothing { was_counted } => return RunResult::Nothing { was_counted },
+                Begin::Nothing(nothing) => return RunResult::Nothing(nothing),
                 Begin::Resume(body) => {
                     drop(slot);
                     return self.poll_on(body, request, observer);
                 }
             }
         };
-        if self.options.get().is_none() && request.is_silent && !request.is_held {
-            let (after_run, task) = request.thread.enter_plain(self, request.by_worker, |task| {
-                match task.as_any().downcast_ref::<Self>() {
-                    Some(block) => block.run_plainly(body, task),
-                    None => unreachable!("the task is what it was"),
-                }
-            });
-            return RunResult::Over(after_run, task);
-        }
         let started = request.started.unwrap_or_else(|| observer.now());
         let run = Run::new(self, number, Due::Tick(due), started, request.by_worker);
         Self::execute(run, body, request, observer)
@@ -457,10 +456,7 @@ where
     fn stands_at(&self, _: Due) -> bool {
         // RACE: looked at before the setting, so that a task that has kept its place is not taken for a dead one.
         let is_gone = self.header.is_gone();
-        if self.header.link.has_kept() {
-            return self.slot.lock().phase.is_queued();
-        }
-        !is_gone
+        !is_gone || self.header.link.has_kept() && self.keeps_place()
     }
 
     fn is_over(&self) -> bool {
@@ -468,23 +464,12 @@ where
     }
 
     fn cancel(&self) -> Option<Cancelled> {
-        let mut slot = self.slot.lock();
-        if !std::mem::needs_drop::<B>() && slot.extras.is_none() && !self.header.link.has_kept() {
-            return self.cancel_bare(&mut slot.phase);
+        let slot = self.slot.lock();
+        if !self.is_bare(&slot) {
+            return self.cancel_fully(slot);
         }
-        if self.header.end().is_some() {
-            return None;
-        }
-        let keeps_place = self.header.link.keeps_cancelled() && !self.is_call();
-        match slot.phase.cancel(keeps_place) {
-            Cancel::IsOver => None,
-            Cancel::Leaves(leaving) => Some(self.leave(slot, leaving)),
-            Cancel::IsRunning => {
-                self.header.try_end(End::Cancelled)?;
-                let waiters = slot.take_waiters();
-                Some(Cancelled { waiters, was_waiting: false, died: false, was_suspended: false })
-            }
-        }
+        let was_waiting = self.cancel_bare(slot)?;
+        Some(Cancelled { waiters: Vec::new(), was_waiting, was_suspended: false })
     }
 
     fn interrupt(&self) {
@@ -542,20 +527,20 @@ where
 }
 
 impl<T, B, X: MaybeOptions> Drop for TaskBlock<T, B, X> {
+    #[inline]
     fn drop(&mut self) {
         let slot = self.slot.get_mut();
-        let is_spent = matches!(
-            slot.phase,
-            Phase::Running { .. } | Phase::Over { value: None, .. } | Phase::Leaving { .. }
-        );
-        if is_spent && slot.extras.is_none() {
-            return;
+        let has_nothing = || {
+            matches!(
+                slot.phase,
+                Phase::Running { .. } | Phase::Over { value: None, .. } | Phase::Leaving { .. }
+            )
+        };
+        let is_spent =
+            !std::mem::needs_drop::<B>() && !std::mem::needs_drop::<T>() || has_nothing();
+        if !is_spent || slot.extras.is_some() {
+            self.discard_rest();
         }
-        let phase =
-            std::mem::replace(&mut slot.phase, Phase::Over { is_queued: false, value: None });
-        let extras = slot.extras.take();
-        self.discard(phase);
-        self.discard(extras);
     }
 }
 

@@ -17,10 +17,13 @@ local! {
 /// The run that a thread executes.
 #[derive(Default)]
 pub(crate) struct Thread {
-    /// Borrowed while it is executed, so that it needs no second share in its task.
-    outermost: RefCell<Active>,
+    /// A task without options, whose only run is executed; borrowed meanwhile, so that it needs no second share. A [`Run`] of
+    /// it is made on demand.
+    plain: RefCell<Option<Arc<dyn AnyTask>>>,
     /// When that run started, where somebody has asked.
     started: Cell<Option<Now>>,
+    /// Any other run; borrowed while it is executed.
+    outermost: RefCell<Option<Run>>,
     /// Runs inside that one, the innermost last: a task may run another by hand.
     inner: RefCell<Vec<Run>>,
     /// The address of the pool whose worker this thread is, zero for none, and the worker's number.
@@ -28,37 +31,6 @@ pub(crate) struct Thread {
     /// The pools and tasks whose end waits for what this thread is dropping or notifying: a wait for them here
     /// would not end. Without a task, it is the end of the pool.
     held_up: RefCell<Vec<(usize, Option<TaskId>)>>,
-}
-
-/// A run that is thread.
-#[derive(Default)]
-enum Active {
-    #[default]
-    None,
-    /// The only run of a task without options. A [`Run`] of it is made on demand.
-    Plain {
-        task: Arc<dyn AnyTask>,
-        by_worker: bool,
-    },
-    Run(Run),
-}
-
-impl Active {
-    fn task(&self) -> Option<&Arc<dyn AnyTask>> {
-        match self {
-            Self::None => None,
-            Self::Plain { task, .. } => Some(task),
-            Self::Run(run) => Some(run.task()),
-        }
-    }
-
-    fn into_task(self) -> Arc<dyn AnyTask> {
-        match self {
-            Self::Plain { task, .. } => task,
-            Self::Run(run) => run.into_task(),
-            Self::None => unreachable!("only `execute` takes the run of this thread out"),
-        }
-    }
 }
 
 impl Run {
@@ -89,16 +61,38 @@ impl Thread {
         if let Some(inner) = self.inner.borrow().last() {
             return Some(look(inner));
         }
-        match &*self.outermost.borrow() {
-            Active::None => None,
-            Active::Run(run) => Some(look(run)),
-            Active::Plain { task, by_worker } => {
-                let read = || task.header().link.clock.read();
-                let started = self.started.get().unwrap_or_else(read);
-                self.started.set(Some(started));
-                Some(look(&Run::only(Arc::clone(task), started, *by_worker)))
-            }
+        if let Some(run) = &*self.outermost.borrow() {
+            return Some(look(run));
         }
+        let task = Arc::clone(self.plain.borrow().as_ref()?);
+        let started = self.started.get().unwrap_or_else(|| task.header().link.clock.read());
+        self.started.set(Some(started));
+        Some(look(&Run::only(task, started)))
+    }
+
+    /// Returns true if the thread executes no run.
+    #[inline(always)]
+    pub(crate) fn is_free(&self) -> bool {
+        self.plain.try_borrow_mut().is_ok() && self.outermost.try_borrow_mut().is_ok()
+    }
+
+    /// Calls `step` while the only run of a task without options is the current one of this free thread.
+    #[inline(always)]
+    pub(crate) fn enter_plain<R>(
+        &self,
+        task: Arc<dyn AnyTask>,
+        step: impl FnOnce(&dyn AnyTask) -> R,
+    ) -> R {
+        *self.plain.borrow_mut() = Some(task);
+        self.started.set(None);
+        let guard = PlainGuard(self);
+        let plain = self.plain.borrow();
+        let Some(task) = &*plain else { unreachable!("it was put there") };
+        let result = step(&**task);
+        drop(plain);
+        std::mem::forget(guard);
+        drop(self.plain.take());
+        result
     }
 
     /// Calls `step` while a run is the current one, and gives its task back.
@@ -106,44 +100,14 @@ impl Thread {
         if !self.is_free() {
             return self.enter_inside(run, step);
         }
-        self.execute(Active::Run(run), |active| match active {
-            Active::Run(run) => step(run),
+        *self.outermost.borrow_mut() = Some(run);
+        let guard = OutermostGuard(self);
+        let result = self.outermost.borrow().as_ref().map(step);
+        std::mem::forget(guard);
+        match (result, self.outermost.take()) {
+            (Some(result), Some(run)) => (result, run.into_task()),
             _ => unreachable!("it was put there"),
-        })
-    }
-
-    /// Calls `step` while the only run of a task without options is the current one, and gives the task back.
-    #[inline(always)]
-    pub(crate) fn enter_plain<R>(
-        &self,
-        task: Arc<dyn AnyTask>,
-        by_worker: bool,
-        step: impl FnOnce(&Arc<dyn AnyTask>) -> R,
-    ) -> (R, Arc<dyn AnyTask>) {
-        if !self.is_free() {
-            let started = task.header().link.clock.read();
-            let run = Run::only(task, started, by_worker);
-            return self.enter_inside(run, |run| step(run.task()));
         }
-        self.started.set(None);
-        self.execute(Active::Plain { task, by_worker }, |active| match active {
-            Active::Plain { task, .. } => step(task),
-            _ => unreachable!("it was put there"),
-        })
-    }
-
-    #[inline(always)]
-    fn is_free(&self) -> bool {
-        self.outermost.try_borrow_mut().is_ok_and(|active| matches!(*active, Active::None))
-    }
-
-    #[inline(always)]
-    fn execute<R>(&self, active: Active, step: impl FnOnce(&Active) -> R) -> (R, Arc<dyn AnyTask>) {
-        *self.outermost.borrow_mut() = active;
-        let outermost = OutermostGuard(self);
-        let result = step(&self.outermost.borrow());
-        std::mem::forget(outermost);
-        (result, self.outermost.take().into_task())
     }
 
     /// Calls `step` while a run is the current one inside another.
@@ -162,8 +126,16 @@ struct OutermostGuard<'a>(&'a Thread);
 
 impl Drop for OutermostGuard<'_> {
     fn drop(&mut self) {
-        let active = self.0.outermost.take();
-        active.task().into_iter().for_each(abandon);
+        self.0.outermost.take().iter().for_each(|run| abandon(run.task()));
+    }
+}
+
+/// The same for a task without options.
+struct PlainGuard<'a>(&'a Thread);
+
+impl Drop for PlainGuard<'_> {
+    fn drop(&mut self) {
+        self.0.plain.take().iter().for_each(abandon);
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::AnyTask;
 use super::block::Awaited;
 use super::current;
 use super::header::TaskId;
@@ -15,7 +16,6 @@ use super::run::{Interruptible, Run};
 use super::state::TaskState;
 use super::value::{Outcome, TaskValue};
 use super::waiters::{Waiter, notify};
-use super::{AnyTask, Cancelled};
 use crate::error::{Error, Failure};
 use crate::time::{Clock, Due, EventCount, Now, Tick};
 use crate::unwind::catch;
@@ -329,24 +329,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// As `cancel(false)` of the JDK.
     #[doc(alias = "cancel(false)")]
     pub fn cancel(&self) -> bool {
-        let Some(cancelled) = self.cell.cancel() else { return false };
-        let Cancelled { was_waiting, died, was_suspended, .. } = cancelled;
-        let link = &self.cell.header().link;
-        // The pool learns of it first: a callback may wait for the end of the pool.
-        if died {
-            link.entry_died(self.cell.is_call());
-        }
-        if was_suspended && let Some(pool) = link.pool() {
-            pool.forget_suspended(&*self.cell);
-        }
-        cancelled.notify();
-        if was_waiting
-            && link.is_heard()
-            && let Some(pool) = link.pool()
-        {
-            pool.task_ended(&*self.cell, TaskState::Cancelled);
-        }
-        true
+        self.cell.cancel_and_notify()
     }
 
     /// Cancels the task, and asks a run in progress to stop.

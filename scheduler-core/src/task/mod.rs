@@ -14,7 +14,8 @@
 // |---|---|
 // | `spec`, `once`, `steps` | the parts of a task: body, recurrence, name |
 // | `state` | the states of a task and the ways between them |
-// | `header`, `slot`, `block` | the memory of a task, and its runs and cancels |
+// | `header`, `slot`, `block` | the memory of a task, and its runs |
+// | `cancel` | the cancellation of a task |
 // | `timer`, `firings` | a call that is made each time it is armed for |
 // | `run`, `current` | a run as its body sees it; the run of a thread |
 // | `handle`, `waiters`, `value` | the caller's side: waits, callbacks, the value |
@@ -41,6 +42,7 @@
 // * *Wake against suspend*: a wake during a poll is noted and answers the suspend.
 
 pub(crate) mod block;
+mod cancel;
 pub(crate) mod current;
 mod dead;
 mod firings;
@@ -68,6 +70,7 @@ use crate::time::{Clock, Due, EventCount, Now, Tick};
 pub(crate) use current::Thread;
 use dead::DeadEntries;
 pub(crate) use header::{Header, TaskOptions};
+pub(crate) use state::NothingToRun;
 use state::Suspend;
 use waiters::{EventCounts, Waiter, notify};
 
@@ -94,6 +97,12 @@ pub(crate) trait AnyTask: Send + Sync {
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
 
+    /// Makes the only run of a task without options that stands in the queue; nobody observes it.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to run.
+    fn run_plainly(&self) -> Result<(), NothingToRun>;
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
     /// back.
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult;
@@ -123,8 +132,8 @@ pub(crate) trait AnyTask: Send + Sync {
 
     /// Returns true if it has ended, or is about to without another run.
     fn is_over(&self) -> bool;
-    /// Drops the body of a task that waits, and ends it as cancelled; none when it had ended before, or another
-    /// thread is cancelling it. The answer notifies the waiters.
+    /// Drops the body of a task that waits, ends it as cancelled, and announces its entry as dead; none when it had ended
+    /// before, or another thread is cancelling it. The answer notifies the waiters.
     #[must_use = "the waiters must be notified"]
     fn cancel(&self) -> Option<Cancelled>;
     /// Tells a timer that the wall clock was set back. Does nothing for a task.
@@ -200,8 +209,6 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) due: Due,
     /// The time at which the run starts; none where nobody needs it yet.
     pub(crate) started: Option<Now>,
-    /// True if no hook and no listener observes runs.
-    pub(crate) is_silent: bool,
     /// True if an entry of the queue stood for it.
     pub(crate) from_queue: bool,
     /// True if a worker runs it.
@@ -216,26 +223,22 @@ pub(crate) struct Cancelled {
     pub(super) waiters: Vec<(u64, Waiter)>,
     /// True if the task was waiting. The end of one that is being run is reported by its worker.
     pub(crate) was_waiting: bool,
-    /// True if the pool counted an entry of the queue that is dead now.
-    pub(crate) died: bool,
     /// True if the pool has the task among its suspended ones.
     pub(crate) was_suspended: bool,
 }
 
 impl Cancelled {
-    pub(crate) fn notify(self) {
+    /// Notifies the waiters; returns whether the task was waiting.
+    pub(crate) fn notify(self) -> bool {
         notify(self.waiters, TaskState::Cancelled);
+        self.was_waiting
     }
 }
 
 /// The result of a request to run a task.
 #[derive(Debug)]
 pub(crate) enum RunResult {
-    /// It was not to be run any more, or its entry was an old one.
-    Nothing {
-        /// True if the entry was one of those that the pool counts as live.
-        was_counted: bool,
-    },
+    Nothing(NothingToRun),
     /// The run is over.
     Over(AfterRun, Arc<dyn AnyTask>),
     /// The run waits for its waker.
@@ -393,9 +396,14 @@ impl PoolLink {
     /// Announces that an entry of the queue will not be run.
     #[inline]
     pub(crate) fn entry_died(&self, is_alarm: bool) {
-        if self.dead.announce(is_alarm)
-            && let Some(pool) = self.pool()
-        {
+        if self.dead.announce(is_alarm) {
+            self.call_for_dead();
+        }
+    }
+
+    #[cold]
+    fn call_for_dead(&self) {
+        if let Some(pool) = self.pool() {
             pool.entries_died();
         }
     }

@@ -138,10 +138,10 @@ impl Run {
         Self { task, number, due, started, by_worker, is_resumed: false }
     }
 
-    /// The only run of a task without options.
-    pub(super) fn only(task: Arc<dyn AnyTask>, started: Now, by_worker: bool) -> Self {
+    /// The only run of a task without options, by a worker.
+    pub(super) fn only(task: Arc<dyn AnyTask>, started: Now) -> Self {
         let due = task.due();
-        Self::new(task, 1, due, started, by_worker)
+        Self::new(task, 1, due, started, true)
     }
 
     /// This run, to be polled on.

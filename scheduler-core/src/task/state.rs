@@ -109,11 +109,14 @@ pub(crate) enum Begin<B> {
     Run(B),
     /// The suspended run goes on.
     Resume(B),
-    /// There is nothing to run.
-    Nothing {
-        /// True if the entry was one of those that the pool counts.
-        was_counted: bool,
-    },
+    Nothing(NothingToRun),
+}
+
+/// A task is not to be run any more, or its entry was an old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NothingToRun {
+    /// True if the entry was one of those that the pool counts as live.
+    pub(crate) was_counted: bool,
 }
 
 /// The answer to a worker whose poll is pending.
@@ -169,15 +172,15 @@ impl<B, V> Phase<B, V> {
             Self::Suspended { is_woken: true, is_queued: true, body } => Begin::Resume(body),
             Self::Over { is_queued, value } => {
                 *self = Self::Over { is_queued: false, value };
-                Begin::Nothing { was_counted: is_queued }
+                Begin::Nothing(NothingToRun { was_counted: is_queued })
             }
             Self::Leaving { keeps_place, was_running } => {
                 *self = Self::Leaving { keeps_place: false, was_running };
-                Begin::Nothing { was_counted: keeps_place }
+                Begin::Nothing(NothingToRun { was_counted: keeps_place })
             }
             other => {
                 *self = other;
-                Begin::Nothing { was_counted: false }
+                Begin::Nothing(NothingToRun { was_counted: false })
             }
         }
     }

@@ -14,7 +14,8 @@ use super::header::{Header, TaskId, TaskOptions};
 use super::run::Run;
 use super::state::{Suspend, TaskState};
 use super::steps::Around;
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, Remainder, RunObserver, RunRequest, RunResult};
+use super::{AfterRun, AnyTask, Cancelled, HeldRun, NothingToRun};
+use super::{Remainder, RunObserver, RunRequest, RunResult};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
@@ -309,6 +310,10 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.armed_due().unwrap_or(Due::Tick(Tick::MAX))
     }
 
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        unreachable!("a firing has a number and a time")
+    }
+
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
         let started = request.started.unwrap_or_else(|| observer.now());
         let number = self.firings.begin();
@@ -425,10 +430,14 @@ impl AnyTask for Ticket {
         self.armed.lock().as_ref().map_or(Due::NEVER, |armed| armed.due)
     }
 
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        unreachable!("a firing has a number and a time")
+    }
+
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
         let armed = self.armed.lock().take_if(|armed| armed.place == request.due);
         match armed {
-            None => RunResult::Nothing { was_counted: false },
+            None => RunResult::Nothing(NothingToRun { was_counted: false }),
             Some(Armed { due, timer, .. }) => timer.run(&RunRequest { due, ..*request }, observer),
         }
     }

@@ -1,0 +1,93 @@
+//! Cancels a task: takes its body out, and ends it.
+
+use super::block::TaskBlock;
+use super::current;
+use super::header::MaybeOptions;
+use super::slot::Slot;
+use super::state::{Cancel, End, Leaving, Phase};
+use super::steps::Steps;
+use super::{AnyTask, Cancelled};
+use crate::sync::MutexGuard;
+
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
+{
+    /// Returns true if the task has nothing to drop and nobody to notify.
+    #[inline(always)]
+    pub(super) fn is_bare(&self, slot: &Slot<T, B>) -> bool {
+        // A suspended run is kept among what is rare.
+        !std::mem::needs_drop::<B>() && slot.extras.is_none() && !self.header.link.has_kept()
+    }
+
+    /// Cancels a task that is bare; returns whether it was waiting, or none if it is over.
+    #[inline(always)]
+    pub(super) fn cancel_bare(&self, mut slot: MutexGuard<'_, Slot<T, B>>) -> Option<bool> {
+        let (was_waiting, died) = match slot.phase {
+            Phase::Waiting { is_queued, .. } => (true, is_queued),
+            Phase::Running { .. } | Phase::Held { .. } => (false, false),
+            Phase::Suspended { .. } | Phase::Leaving { .. } | Phase::Over { .. } => return None,
+        };
+        self.header.try_end(End::Cancelled)?;
+        if was_waiting {
+            let over = Phase::Over { is_queued: false, value: None };
+            // A bare body has no destructor.
+            std::mem::forget(std::mem::replace(&mut slot.phase, over));
+        }
+        drop(slot);
+        self.announce_dead(died);
+        Some(was_waiting)
+    }
+
+    /// Cancels any other task.
+    #[inline(never)]
+    pub(super) fn cancel_fully(&self, mut slot: MutexGuard<'_, Slot<T, B>>) -> Option<Cancelled> {
+        if self.header.end().is_some() {
+            return None;
+        }
+        let keeps_place = self.header.link.keeps_cancelled() && !self.is_call();
+        match slot.phase.cancel(keeps_place) {
+            Cancel::IsOver => None,
+            Cancel::Leaves(leaving) => Some(self.leave(slot, leaving)),
+            Cancel::IsRunning => {
+                self.header.try_end(End::Cancelled)?;
+                let waiters = slot.take_waiters();
+                Some(Cancelled { waiters, was_waiting: false, was_suspended: false })
+            }
+        }
+    }
+
+    /// Returns true if the entry of a task that has ended still stands for it.
+    #[cold]
+    pub(super) fn keeps_place(&self) -> bool {
+        self.slot.lock().phase.is_queued()
+    }
+
+    /// Announces that the entry that stood for the task is dead, if there was one.
+    #[inline]
+    fn announce_dead(&self, died: bool) {
+        if died {
+            self.header.link.entry_died(self.is_call());
+        }
+    }
+
+    /// Drops the body of a task that leaves, and ends it as cancelled.
+    fn leave<'a>(&'a self, mut slot: MutexGuard<'a, Slot<T, B>>, leaving: Leaving<B>) -> Cancelled {
+        let Leaving { body, died, was_suspended } = leaving;
+        if std::mem::needs_drop::<B>() {
+            drop(slot);
+            let ends = [(self.header.link.address(), Some(self.header.id()))];
+            current::hold_up(&ends, || self.discard(body));
+            slot = self.slot.lock();
+        }
+        slot.phase.left();
+        // Nobody else ends a task that is leaving.
+        self.header.try_end(End::Cancelled);
+        let waiters = slot.take_waiters();
+        let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());
+        drop(slot);
+        drop(suspended);
+        self.announce_dead(died);
+        Cancelled { waiters, was_waiting: true, was_suspended }
+    }
+}
