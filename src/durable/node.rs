@@ -8,7 +8,7 @@ use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Rng, TaskConfig, Tick};
 use scheduler_store::{Model, Uuid};
 
-use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions};
+use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
 use super::parts::{JobTask, NodeParts};
 use super::rules::TextRules;
 use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
@@ -91,6 +91,7 @@ impl Node {
         let rules = Arc::new(TextRules::new(&schedules, calendars));
         let seed =
             simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
+        let application = config.application.clone();
         let now = Tick::from_nanos(clock.boot_time().as_nanos());
         let simulated_store = simulated.as_ref().and_then(|simulated| simulated.store.clone());
         let rest = simulated_store.map(|store| Rest::new(store, config.lease));
@@ -102,7 +103,7 @@ impl Node {
             store: client.store(),
             client: client.clone(),
             tasks: by_name.collect(),
-            reports: Reports::new(bus, Arc::clone(&clock), jobs),
+            reports: Reports::new(bus, Arc::clone(&clock), jobs, client.store(), &application),
             clock,
             node,
             is_inline: simulated.is_some(),
@@ -154,10 +155,5 @@ impl Drop for Node {
 
 /// The name of this process: its program, and its number.
 fn process() -> String {
-    let program = std::env::current_exe().ok();
-    let name = program
-        .as_deref()
-        .and_then(|path| path.file_stem())
-        .map_or_else(|| "process".to_owned(), |name| name.to_string_lossy().into_owned());
-    format!("{name}-{}", std::process::id())
+    format!("{}-{}", program(), std::process::id())
 }

@@ -37,6 +37,7 @@ pub struct NodeOptions {
     queues: Option<Vec<String>>,
     label: Option<String>,
     build: Option<String>,
+    application: Option<String>,
     keep_done: Option<Duration>,
     keep_parked: Option<Duration>,
 }
@@ -74,6 +75,13 @@ impl JobKinds {
         let of_plain = if self.has_plain || !self.has_async { self.threads } else { 0 };
         of_async.saturating_add(of_plain)
     }
+}
+
+/// The name of the program of this process.
+pub(crate) fn program() -> String {
+    let program = std::env::current_exe().ok();
+    let name = program.as_deref().and_then(|path| path.file_stem());
+    name.map_or_else(|| "process".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The longest lease: what runs for longer without the store is not worth waiting for.
@@ -143,6 +151,13 @@ impl NodeOptions {
         self
     }
 
+    /// The name of the application; by default its program. Processes of one application share a store: a process whose store has
+    /// only others, with none of its tasks, warns at its start, because each would run jobs of both.
+    pub fn application(mut self, name: impl Into<String>) -> Self {
+        self.application = Some(name.into());
+        self
+    }
+
     /// The time for which done and cancelled jobs are kept; a day by default, and at least 20 seconds and twice the
     /// [limit of an answer](Self::answer_limit) (R2).
     ///
@@ -180,6 +195,7 @@ impl NodeOptions {
             queues: settings.queues.or(self.queues),
             label: settings.label.or(self.label),
             build: settings.build.or(self.build),
+            application: settings.application.or(self.application),
             keep_done: settings.keep_done.or(self.keep_done),
             keep_parked: settings.keep_parked.or(self.keep_parked),
         }
@@ -204,6 +220,7 @@ impl NodeOptions {
             ("queues", queues.unwrap_or_else(|| "all".to_owned()), self.queues.is_some()),
             ("label", config.label, self.label.is_some()),
             ("build", config.build, self.build.is_some()),
+            ("application", config.application, self.application.is_some()),
             ("keep-done", length(config.keep_done), self.keep_done.is_some()),
             ("keep-parked", length(config.keep_parked), self.keep_parked.is_some()),
         ]
@@ -226,6 +243,7 @@ impl NodeOptions {
                 .map(|queues| queues.iter().map(|queue| queue.as_str().into()).collect()),
             label: self.label.clone().unwrap_or_else(|| process.to_owned()),
             build: self.build.clone().unwrap_or_default(),
+            application: self.application.clone().unwrap_or_else(program),
             keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
             ..default
         };

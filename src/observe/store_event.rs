@@ -28,6 +28,20 @@ pub enum StoreEvent {
         /// The session of this process that it replaces.
         replaces: Option<Arc<str>>,
     },
+    /// Another application keeps its jobs in the same tables, by the first session of this process.
+    #[non_exhaustive]
+    OtherApplication {
+        /// The application of this process.
+        application: Arc<str>,
+        /// The other one.
+        other: Arc<str>,
+        /// A process of the other one.
+        process: Arc<str>,
+        /// The store.
+        store: Arc<str>,
+        /// The code that separates them.
+        help: Arc<str>,
+    },
     /// The session of this process has ended before its runs: they are lost, and run elsewhere.
     #[non_exhaustive]
     SessionLost {
@@ -165,6 +179,7 @@ impl StoreEvent {
     pub fn name(&self) -> &'static str {
         match self {
             Self::SessionOpened { .. } => "session_opened",
+            Self::OtherApplication { .. } => "other_application",
             Self::SessionLost { .. } => "session_lost",
             Self::TookOver { .. } => "took_over",
             Self::JobLost { .. } => "job_lost",
@@ -189,6 +204,11 @@ impl fmt::Display for StoreEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SessionOpened { session, .. } => write!(f, "session {session} opened"),
+            Self::OtherApplication { application, other, process, store, .. } => write!(
+                f,
+                "`{application}` and `{other}` (process {process}) have no task in common and use the same tables, so that \
+                 each runs ticks of both: {store}"
+            ),
             Self::SessionLost { session, reason, runs } => {
                 let runs = plural(u64::from(*runs), "run");
                 write!(f, "session {session} is lost, and {runs} in progress with it: {reason}")

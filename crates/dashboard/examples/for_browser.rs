@@ -66,6 +66,8 @@ fn with_trouble(builder: Builder) -> Builder {
         replaces: None,
         label: "web-2".to_owned(),
         build: "1.2.3".to_owned(),
+        application: String::new(),
+        tasks: [].into(),
         lease: Duration::from_secs(4),
         not_after: StoreTime::MAX,
     };

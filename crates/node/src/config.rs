@@ -14,6 +14,8 @@ pub struct Config {
     pub label: String,
     /// The build of the process, for people.
     pub build: String,
+    /// The name of the application. Its processes share a store.
+    pub application: String,
     /// The life of a session after each renewal.
     pub lease: Duration,
     /// The time between two renewals of the lease; a third of it if none is given.
@@ -78,6 +80,7 @@ impl Default for Config {
         Self {
             label: String::new(),
             build: String::new(),
+            application: String::new(),
             lease: Duration::from_secs(15),
             renew_every: None,
             reap_every: Duration::from_secs(15),

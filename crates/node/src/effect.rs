@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scheduler_store::{
     Damage, End, Held, Refusal, Registration, SessionId, Skips, StoreError, StoreTime, StoredJob,
-    StoredSchedule,
+    StoredSchedule, Stranger,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -81,6 +81,8 @@ pub enum NodeEvent {
         /// The session of this process that it replaces.
         replaces: Option<SessionId>,
     },
+    /// The store has jobs of another application, by the first session of this process.
+    Stranger(Stranger),
     /// The session has ended, and its runs are lost.
     SessionLost {
         /// The session.

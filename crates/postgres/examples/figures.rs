@@ -150,6 +150,8 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         replaces: None,
         label: "figures".to_owned(),
         build: String::new(),
+        application: String::new(),
+        tasks: [].into(),
         lease: Duration::from_secs(600),
         not_after: StoreTime::MAX,
     };

@@ -9,8 +9,8 @@ use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
     Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob,
     Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, Watch,
-    micros, reap_wait, statement_json, storable,
+    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Stranger, Uuid, Watch,
+    identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -193,13 +193,18 @@ impl Store for Postgres {
         self.shared.options.described.clone()
     }
 
+    fn separate(&self, application: &str) -> String {
+        let schema = identifier(application);
+        format!("Postgres::builder(url).schema(\"{schema}\")")
+    }
+
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        let sql =
-            self.sql("select now, version, min_reader from {s}.open($1, $2, $3, $4, $5, $6, $7)");
+        let sql = self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
-        let (now, stored) =
+        let application = storable(&request.application);
+        let (opened, stored) =
             self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
                 let row = connection.query_typed_one(
                     &sql,
@@ -208,15 +213,25 @@ impl Store for Postgres {
                         (&request.replaces.map(SessionId::as_uuid), Type::UUID),
                         (&label, Type::TEXT),
                         (&build, Type::TEXT),
+                        (&application, Type::TEXT),
+                        (
+                            &&*request.tasks.iter().map(|task| &**task).collect::<Vec<_>>(),
+                            Type::TEXT_ARRAY,
+                        ),
                         (&micros(request.lease), Type::INT8),
                         (&At(request.not_after), Type::TIMESTAMPTZ),
                         (&crate::migrate::VERSION, Type::INT4),
                     ],
                 )?;
-                Ok((row.try_get::<_, At>(0)?.0, (row.try_get(1)?, row.try_get(2)?)))
+                let label: Option<String> = row.try_get(4)?;
+                let application: Option<String> = row.try_get(3)?;
+                let stranger = application.zip(label);
+                let stranger = stranger.map(|(application, label)| Stranger { application, label });
+                let opened = Opened { now: row.try_get::<_, At>(0)?.0, stranger };
+                Ok((opened, (row.try_get(1)?, row.try_get(2)?)))
             })?;
         crate::migrate::is_current(&self.shared.options.schema, Some(stored))?;
-        Ok(Opened { now })
+        Ok(opened)
     }
 
     /// READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.

@@ -54,6 +54,8 @@ fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
         replaces: Some(SessionId::from_uuid(Uuid::from_u128(1))),
         label: String::new(),
         build: String::new(),
+        application: String::new(),
+        tasks: [].into(),
         lease: SECOND,
         not_after: END,
     };

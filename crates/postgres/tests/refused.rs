@@ -100,3 +100,14 @@ fn an_address_of_another_database_is_no_silent_server() {
         assert!(error.to_string().contains("help: postgres://user:password@host"), "{error}");
     }
 }
+
+/// The line that a warning about two applications in one schema shows.
+#[test]
+fn an_application_is_separated_by_a_schema_that_it_may_have() {
+    let Some(server) = server() else { return };
+    let store = crate::support::builder(server).connect().expect("a store");
+    let line = store.separate("2nd Shop");
+    assert_eq!(line, "Postgres::builder(url).schema(\"app_2nd_shop\")");
+    let separate = Postgres::builder(&server.url()).schema("app_2nd_shop").connect();
+    assert!(separate.is_ok(), "{separate:?}");
+}

@@ -130,7 +130,18 @@ pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
     let id = SessionId::from_uuid(Uuid::from_u128(number));
     let (label, build) = ("test".to_owned(), "1".to_owned());
     let lease = SECOND * 3_600;
-    store.open(&Open { id, replaces: None, label, build, lease, not_after: END }).unwrap();
+    store
+        .open(&Open {
+            id,
+            replaces: None,
+            label,
+            build,
+            lease,
+            application: String::new(),
+            tasks: [].into(),
+            not_after: END,
+        })
+        .unwrap();
     id
 }
 

@@ -47,11 +47,14 @@ INSERT OR IGNORE INTO scheduler_meta (id, version, min_reader, fence) VALUES (1,
 
 const TABLES: &str = concat!(
     "\
--- One row is the life of one process. Its lease is in microseconds since the start of the machine.
+-- One row is the life of one process. Its lease is in microseconds since the start of the machine. Each name of `tasks` ends with
+-- a zero byte.
 CREATE TABLE scheduler_session (
   id BLOB PRIMARY KEY NOT NULL,
   label TEXT NOT NULL,
   build TEXT NOT NULL,
+  application TEXT NOT NULL,
+  tasks BLOB NOT NULL,
   opened_at INTEGER NOT NULL,
   boot TEXT NOT NULL,
   lease_until INTEGER NOT NULL,

@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use scheduler_store::{
     Close, Definition, End, Held, JobState, Lease, Open, Opened, Reap, Reaped, Register,
-    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, micros, storable,
+    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, Stranger, micros, storable,
 };
 
 use crate::fields::Fields;
@@ -16,18 +16,38 @@ impl Tx<'_> {
             self.delete_session(replaced)?;
         }
         self.execute(
-            "INSERT INTO scheduler_session (id, label, build, opened_at, boot, lease_until, renewals) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO scheduler_session (id, label, build, application, tasks, opened_at, boot, lease_until, renewals) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0) ON CONFLICT (id) DO NOTHING",
             params![
                 request.id.as_uuid().into_bytes(),
                 storable(&request.label),
                 storable(&request.build),
+                storable(&request.application),
+                request.tasks.iter().map(|task| format!("{task}\0")).collect::<String>().into_bytes(),
                 self.now.as_micros(),
                 self.boot_id,
                 self.since_boot.saturating_add(micros(request.lease)),
             ],
         )?;
-        Ok(Opened { now: self.now })
+        Ok(Opened { now: self.now, stranger: self.stranger(request)? })
+    }
+
+    /// A process of another application, by the living sessions.
+    fn stranger(&self, request: &Open) -> rusqlite::Result<Option<Stranger>> {
+        let others = self.all(
+            "SELECT application, label, tasks FROM scheduler_session \
+             WHERE id <> ?1 AND boot = ?2 AND lease_until > ?3 ORDER BY id",
+            params![request.id.as_uuid().into_bytes(), self.boot_id, self.since_boot],
+            |row| {
+                let mut fields = Fields::new(row);
+                let stranger = Stranger { application: fields.text(0)?, label: fields.text(1)? };
+                Ok((stranger, String::from_utf8_lossy(&fields.bytes(2)?).into_owned()))
+            },
+        )?;
+        let others = others
+            .iter()
+            .map(|(other, tasks)| (other.clone(), tasks.split_terminator('\0').collect()));
+        Ok(request.stranger(others))
     }
 
     fn delete_session(&self, session: SessionId) -> rusqlite::Result<bool> {

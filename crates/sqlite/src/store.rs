@@ -8,7 +8,7 @@ use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
     Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll,
     Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo,
-    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, statement_json,
+    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, identifier, statement_json,
 };
 
 use crate::clock::{Clock, SystemClock};
@@ -184,6 +184,10 @@ impl Builder {
 }
 
 impl Store for Sqlite {
+    fn separate(&self, application: &str) -> String {
+        format!("Sqlite::builder(path).table_prefix(\"{}_\")", identifier(application))
+    }
+
     fn describe(&self) -> String {
         format!("SQLite {}", self.shared.settings.path.display())
     }

@@ -413,3 +413,13 @@ fn damaged_finished_jobs_keep_nothing_else_back() {
     store.enqueue(&jobs(3..4, "a")).unwrap();
     assert_eq!(store.poll(&poll_of(session, "a", 3)).unwrap().jobs.len(), 1);
 }
+
+/// The line that a warning about two applications in one file shows.
+#[test]
+fn an_application_is_separated_by_a_prefix_that_it_may_have() {
+    let test = TestSqlite::fresh();
+    let line = test.store().separate("2nd Shop");
+    assert_eq!(line, "Sqlite::builder(path).table_prefix(\"app_2nd_shop_\")");
+    let folder = Folder::new();
+    assert!(Sqlite::builder(folder.file()).table_prefix("app_2nd_shop_").open().is_ok());
+}

@@ -6,9 +6,31 @@ use std::time::Duration;
 
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, StoredJob};
-use crate::request::{CLAIM_BYTES_MAX, End, Poll, Reap, reap_wait};
+use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Reap, Stranger, reap_wait};
 use crate::text::storable;
 use crate::time::StoreTime;
+
+impl Open {
+    /// The first of the other processes with tasks, if all of those are of other applications and have no task in common with
+    /// this one. Each of the others is a process whose session lives, and the names of its tasks.
+    #[must_use]
+    pub fn stranger<'a>(
+        &self,
+        others: impl IntoIterator<Item = (Stranger, Vec<&'a str>)>,
+    ) -> Option<Stranger> {
+        let mut first = None;
+        for (other, tasks) in others {
+            let is_shared = self.tasks.iter().any(|task| tasks.contains(&&**task));
+            if is_shared || other.application == storable(&self.application) {
+                return None;
+            }
+            if first.is_none() && !tasks.is_empty() {
+                first = Some(other);
+            }
+        }
+        first.filter(|_| !self.tasks.is_empty())
+    }
+}
 
 impl Poll {
     /// The number of jobs of a task that may be claimed, all kinds and queues together.

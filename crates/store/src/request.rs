@@ -25,6 +25,10 @@ pub struct Open {
     pub label: String,
     /// The build of the process, for people.
     pub build: String,
+    /// The name of the application. Its processes share a store.
+    pub application: String,
+    /// The names of the tasks that the process runs.
+    pub tasks: Arc<[Arc<str>]>,
     /// The life of the session after each renewal.
     pub lease: Duration,
     /// When the request expires.
@@ -32,10 +36,21 @@ pub struct Open {
 }
 
 /// A session was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The store's clock.
     pub now: StoreTime,
+    /// A process of another application: see [`Open::stranger`].
+    pub stranger: Option<Stranger>,
+}
+
+/// A process of another application that uses the same store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// The name of its application.
+    pub application: String,
+    /// The name of the process for people.
+    pub label: String,
 }
 
 /// Renews a session's lease.

@@ -28,6 +28,12 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The name of the store for people, without passwords.
     fn describe(&self) -> String;
 
+    /// The code with which an application of this name has tables of its own, for people.
+    fn separate(&self, application: &str) -> String {
+        let _ = application;
+        "open another store".to_owned()
+    }
+
     /// Opens a session, and ends the one that it replaces. Opening a session that is open does nothing.
     ///
     /// # Errors

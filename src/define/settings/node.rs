@@ -19,6 +19,7 @@ settings! {
         queues: Vec<String>, "node.queues", "default, mail" => read_list(queues);
         label: String, "node.label", "web-1" => read_scalar(text);
         build: String, "node.build", "1.4.2" => read_scalar(text);
+        application: String, "node.application", "shop" => read_scalar(text);
         keep_done: Duration, "node.keep-done", "1d" => read_scalar(length);
         keep_parked: Duration, "node.keep-parked", "30d" => read_scalar(length);
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
-use scheduler_store::{JobState, Registration, Skips, StoreTime, StoredJob, StoredSchedule};
+use scheduler_store::{
+    JobState, Registration, Skips, Store, StoreTime, StoredJob, StoredSchedule, Stranger,
+};
 
 use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
@@ -18,11 +20,20 @@ pub(crate) struct Reports {
     clock: Arc<dyn Clock>,
     /// Says when a schedule fires next.
     jobs: Jobs,
+    store: Arc<dyn Store>,
+    /// The name of the application.
+    application: Arc<str>,
 }
 
 impl Reports {
-    pub(crate) fn new(bus: Arc<Bus>, clock: Arc<dyn Clock>, jobs: Jobs) -> Self {
-        Self { bus, clock, jobs }
+    pub(crate) fn new(
+        bus: Arc<Bus>,
+        clock: Arc<dyn Clock>,
+        jobs: Jobs,
+        store: Arc<dyn Store>,
+        application: &str,
+    ) -> Self {
+        Self { bus, clock, jobs, store, application: application.into() }
     }
 
     pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
@@ -34,6 +45,7 @@ impl Reports {
                 session: text(&session),
                 replaces: replaces.as_ref().map(text),
             },
+            NodeEvent::Stranger(stranger) => self.other_application(stranger),
             NodeEvent::SessionLost { session, reason, runs } => StoreEvent::SessionLost {
                 session: text(&session),
                 reason: match reason {
@@ -108,6 +120,16 @@ impl Reports {
         self.emit_of(&job.task, what, tasks);
         if is_parked {
             self.parked(job, tasks);
+        }
+    }
+
+    fn other_application(&self, stranger: Stranger) -> StoreEvent {
+        StoreEvent::OtherApplication {
+            application: Arc::clone(&self.application),
+            other: stranger.application.into(),
+            process: stranger.label.into(),
+            store: self.store.describe().into(),
+            help: self.store.separate(&self.application).into(),
         }
     }
 

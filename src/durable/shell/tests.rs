@@ -69,7 +69,13 @@ impl Stage {
         let shell = Shell::new(Parts {
             store,
             client: client.clone(),
-            reports: Reports::new(bus, Arc::clone(&shared), Jobs::new(client)),
+            reports: Reports::new(
+                bus,
+                Arc::clone(&shared),
+                Jobs::new(client.clone()),
+                client.store(),
+                "shop",
+            ),
             clock: shared,
             node: Node::new(Arc::new(Config::default()), rules, Rng::new(7), now),
             tasks: BTreeMap::<Arc<str>, JobTask>::new(),

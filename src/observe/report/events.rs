@@ -114,6 +114,20 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
     }
 }
 
+/// The remedy for an event of the store; empty if there is none.
+fn help_of(what: &StoreEvent) -> String {
+    match what {
+        StoreEvent::JobParked { job } => {
+            format!("it is kept until it is retried: scheduler jobs retry {}", job.id)
+        }
+        StoreEvent::OtherApplication { application, other, help, .. } => format!(
+            "help: {help}; or, if `{application}` and `{other}` are one application, \
+             .application(\"{other}\") in the NodeOptions of both"
+        ),
+        _ => String::new(),
+    }
+}
+
 fn message(event: &Event) -> Option<Message> {
     let message = match &event.kind {
         EventKind::Paused { .. }
@@ -123,11 +137,7 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }
-        EventKind::Store { what } => {
-            let message = Message::about(event, level_of(what)?);
-            let StoreEvent::JobParked { job } = what else { return Some(message) };
-            message.note(format!("it is kept until it is retried: scheduler jobs retry {}", job.id))
-        }
+        EventKind::Store { what } => Message::about(event, level_of(what)?).note(help_of(what)),
         EventKind::Starved { .. } => starved(event)?,
         EventKind::WorkerRefused { .. } => Message::about(event, Level::Warn)
             .note("the pool continues with its threads, and tries again with the next task"),

@@ -122,7 +122,16 @@ fn f_lk2_only_the_holder_releases_a_job() {
         let id = SessionId::from_uuid(Uuid::now_v7());
         let (label, build) = ("test".to_owned(), String::new());
         store
-            .open(&Open { id, replaces: None, label, build, lease, not_after: END })
+            .open(&Open {
+                id,
+                replaces: None,
+                label,
+                build,
+                lease,
+                application: String::new(),
+                tasks: [].into(),
+                not_after: END,
+            })
             .expect("open");
         id
     };

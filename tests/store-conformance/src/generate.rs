@@ -184,6 +184,8 @@ impl Generator {
             replaces,
             label: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
             build: "1".to_owned(),
+            application: self.random.pick(&["shop", "bank", "a\0b"]).to_owned(),
+            tasks: (0..self.random.below(3)).map(|_| self.random.pick(&TASKS).into()).collect(),
             lease: self.lease(),
             not_after: self.not_after(now),
         }

@@ -68,7 +68,16 @@ impl<T: TestStore> Given<T> {
     ) -> SessionId {
         let id = session(number);
         let (label, build) = ("node".to_owned(), "1".to_owned());
-        let request = Open { id, replaces, label, build, lease, not_after: self.in_time() };
+        let request = Open {
+            id,
+            replaces,
+            label,
+            build,
+            lease,
+            application: String::new(),
+            tasks: [].into(),
+            not_after: self.in_time(),
+        };
         assert_eq!(self.ask().open(&request).unwrap().now, self.now);
         id
     }

@@ -47,6 +47,7 @@ macro_rules! store_conformance {
             a_lost_job_runs_again_until_it_has_been_lost_too_often
             an_abandoned_job_does_not_run_again
             a_poll_shows_the_leases_of_the_others
+            a_process_of_another_application_is_a_stranger_unless_a_task_is_shared
             the_label_of_a_session_is_kept_without_nul
             a_change_by_one_process_is_seen_by_another
             r3_the_same_job_sent_twice_is_accepted_once

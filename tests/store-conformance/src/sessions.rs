@@ -51,6 +51,8 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
         replaces: Some(id),
         label: String::new(),
         build: String::new(),
+        application: String::new(),
+        tasks: [].into(),
         lease: LEASE,
         not_after: late,
     };
@@ -186,6 +188,36 @@ pub fn a_poll_shows_the_leases_of_the_others<T: TestStore>() {
     assert_eq!(given.poll(own, &[]).leases, [], "not asked for");
 }
 
+/// Two applications in the same tables are told apart by their names and tasks.
+pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T: TestStore>() {
+    let mut given = Given::<T>::store();
+    let open = |given: &Given<T>, number: u128, application: &str, tasks: &[&str]| {
+        let open = Open {
+            id: session(number),
+            replaces: None,
+            label: format!("process-{number}"),
+            build: String::new(),
+            application: application.to_owned(),
+            tasks: tasks.iter().map(|task| (*task).into()).collect(),
+            lease: LEASE,
+            not_after: given.in_time(),
+        };
+        let stranger = given.ask().open(&open).unwrap().stranger;
+        stranger.map(|it| (it.application, it.label))
+    };
+    let shop = Some(("shop".to_owned(), "process-2".to_owned()));
+    assert_eq!(open(&given, 1, "web", &[]), None, "there is no other");
+    assert_eq!(open(&given, 2, "shop", &["send", "weigh"]), None, "one that runs nothing is none");
+    assert_eq!(open(&given, 3, "web", &[]), None, "nor is it of others");
+    assert_eq!(open(&given, 4, "shop", &["other"]), None, "it is the same application");
+    assert_eq!(open(&given, 5, "mail", &["weigh"]), None, "a task is shared");
+    assert_eq!(open(&given, 6, "bank", &["book"]), shop);
+    assert_eq!(open(&given, 6, "bank", &["book"]), shop, "also when it is asked again");
+    assert_eq!(open(&given, 7, "bank", &["look"]), None, "it has company");
+    given.wait(LEASE + LEASE);
+    assert_eq!(open(&given, 8, "cafe", &["cook"]), None, "the others are gone");
+}
+
 /// The name of a process is kept as every store can keep it.
 pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
     let given = Given::<T>::store();
@@ -194,6 +226,8 @@ pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
         replaces: None,
         label: "web\0".to_owned() + &"x".repeat(TEXT_MAX),
         build: "'; --".to_owned(),
+        application: String::new(),
+        tasks: [].into(),
         lease: LEASE,
         not_after: given.in_time(),
     };

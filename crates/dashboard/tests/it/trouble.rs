@@ -216,6 +216,8 @@ fn a_process_that_died_is_known_by_its_name_if_the_metrics_were_scraped() {
         replaces: None,
         label: "web-2".to_owned(),
         build: String::new(),
+        application: String::new(),
+        tasks: [].into(),
         lease: Duration::from_secs(3_600),
         not_after: StoreTime::MAX,
     };

@@ -1,5 +1,7 @@
 //! The session of a node: opened, renewed, lost, closed.
 
+use std::sync::Arc;
+
 use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
@@ -60,6 +62,8 @@ impl Node {
             replaces: self.former.filter(|former| *former != id),
             label: self.config.label.clone(),
             build: self.config.build.clone(),
+            application: self.config.application.clone(),
+            tasks: self.config.tasks.iter().map(|task| Arc::clone(&task.name)).collect(),
             lease: self.config.lease,
             // A session that is opened too late would not be renewed.
             not_after: self.not_after(now).unwrap_or(StoreTime::MAX),
@@ -88,6 +92,9 @@ impl Node {
         self.deadlines.poll = now;
         let event = NodeEvent::Opened { session: open.id, replaces: open.replaces };
         effects.push(Effect::Event(event));
+        if let Some(stranger) = opened.stranger.filter(|_| is_first) {
+            effects.push(Effect::Event(NodeEvent::Stranger(stranger)));
+        }
     }
 
     /// Returns true if the thread of the store was seen at work within the last lease (R20).

@@ -1,11 +1,13 @@
 //! Sessions: opened, renewed, closed, reaped; and what they register.
 
+use std::sync::Arc;
+
 use super::state::{SessionRow, State};
 use crate::id::SessionId;
 use crate::job::{Held, JobState, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionInfo,
+    SessionInfo, Stranger,
 };
 use crate::schedule::{Definition, StoredSchedule};
 use crate::text::storable;
@@ -19,11 +21,18 @@ impl State {
         self.sessions.entry(request.id).or_insert_with(|| SessionRow {
             label: storable(&request.label),
             build: storable(&request.build),
+            application: storable(&request.application),
+            tasks: Arc::clone(&request.tasks),
             opened_at: now,
             lease_until: now.after(request.lease),
             renewals: 0,
         });
-        Opened { now }
+        let others = self.sessions.iter().filter(|(id, _)| **id != request.id);
+        let others = others.filter(|(_, row)| now < row.lease_until).map(|(_, row)| {
+            let (application, label) = (row.application.clone(), row.label.clone());
+            (Stranger { application, label }, row.tasks.iter().map(|task| &**task).collect())
+        });
+        Opened { now, stranger: request.stranger(others) }
     }
 
     pub(super) fn renew(&mut self, request: &Renew, now: StoreTime) -> Renewed {

@@ -1,6 +1,7 @@
 //! The contents of the model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
@@ -24,6 +25,8 @@ pub struct State {
 pub(super) struct SessionRow {
     pub(super) label: String,
     pub(super) build: String,
+    pub(super) application: String,
+    pub(super) tasks: Arc<[Arc<str>]>,
     pub(super) opened_at: StoreTime,
     pub(super) lease_until: StoreTime,
     /// The number of renewals: the mark of its lease.

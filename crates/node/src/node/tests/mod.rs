@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Command, Definition, End, Enqueue, Held, JobFilter, JobId, JobState, Model, NewJob, Next,
+    Command, Definition, End, Enqueue, Held, JobFilter, JobId, JobState, Model, NewJob, Next, Open,
     Overlap, PauseScope, Priority, Rule, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
     Timing, Uuid,
 };

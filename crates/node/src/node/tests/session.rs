@@ -30,6 +30,34 @@ fn a_store_that_is_away_is_asked_twice_a_second() {
 }
 
 #[test]
+fn another_application_in_the_store_is_told_once() {
+    let mut shell =
+        Shell::new(Config { application: "shop".into(), ..config() }, Policy::default());
+    let stranger = Open {
+        id: scheduler_store::SessionId::from_uuid(Uuid::from_u128(1)),
+        replaces: None,
+        label: "bank-1".into(),
+        build: String::new(),
+        application: "bank".into(),
+        tasks: ["book".into()].into(),
+        lease: Duration::MAX,
+        not_after: StoreTime::MAX,
+    };
+    shell.model.open(&stranger).expect("it is opened");
+    shell.until(after(10.0));
+    // The second session of the process.
+    shell.is_away = true;
+    shell.until(after(40.0));
+    shell.is_away = false;
+    shell.until(after(60.0));
+    let count = |is_meant: fn(&NodeEvent) -> bool| {
+        shell.events.iter().filter(|event| is_meant(event)).count()
+    };
+    assert_eq!(count(|event| matches!(event, NodeEvent::Opened { .. })), 2);
+    assert_eq!(count(|event| matches!(event, NodeEvent::Stranger(_))), 1);
+}
+
+#[test]
 fn a_late_yes_is_a_no() {
     let mut shell = Shell::new(config(), Policy::default());
     shell.enqueue(8);

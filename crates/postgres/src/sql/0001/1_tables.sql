@@ -6,7 +6,9 @@ create table {s}.session (
   build text not null,
   opened_at timestamptz not null,
   lease_until timestamptz not null,
-  renewals bigint not null default 0
+  renewals bigint not null default 0,
+  application text collate "C" not null default '',
+  tasks text[] collate "C" not null default '{}'
 ) with (fillfactor = 50);
 
 create table {s}.schedule (
