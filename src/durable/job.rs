@@ -146,6 +146,27 @@ impl Job {
         self
     }
 
+    /// As [`key`](Self::key), and also for this time after the job was accepted, whatever becomes of it: a request that is sent
+    /// again makes no second job. [`Jobs::delete`](crate::Jobs::delete) frees the key.
+    ///
+    /// ```no_run,standalone_crate
+    /// # use scheduler::{Jobs, job};
+    /// # use std::time::Duration;
+    /// # #[job(name = "charge")]
+    /// # fn charge(#[payload] order: u32) {}
+    /// # fn order(jobs: &Jobs) -> Result<(), scheduler::EnqueueError> {
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// jobs.enqueue(charge::job(17).key_for("order-17", day))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "unique_for")]
+    #[doc(alias = "period")]
+    pub fn key_for(mut self, key: impl Into<String>, time: Duration) -> Self {
+        self.key = Some((key.into(), KeyUntil::For(time)));
+        self
+    }
+
     /// A job that waits with the same key gets the payload, the priority and the due time of this one.
     #[doc(alias = "debounce")]
     pub fn replace(mut self) -> Self {

@@ -130,6 +130,8 @@ pub(crate) struct Batch {
     max_attempts: Vec<i64>,
     abandoned: Vec<bool>,
     resent: Vec<bool>,
+    /// Microseconds.
+    key_for: Vec<Option<i64>>,
 }
 
 impl Batch {
@@ -172,6 +174,10 @@ impl Batch {
         self.max_attempts.push(i64::from(job.max_attempts));
         self.abandoned.push(job.on_lost == OnLost::Abandon);
         self.resent.push(job.is_resent);
+        self.key_for.push(match key.map(|key| key.until) {
+            Some(KeyUntil::For(time)) => Some(micros(time)),
+            _ => None,
+        });
     }
 
     /// From now on the batch may have been sent before.
@@ -188,7 +194,7 @@ impl Batch {
         nudge: bool,
         answers: &mut Vec<Enqueued>,
     ) -> Result<(), Error> {
-        let params: [(&(dyn ToSql + Sync), Type); 16] = [
+        let params: [(&(dyn ToSql + Sync), Type); 17] = [
             (&self.ids, Type::UUID_ARRAY),
             (&self.tasks, Type::TEXT_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
@@ -203,6 +209,7 @@ impl Batch {
             (&self.max_attempts, Type::INT8_ARRAY),
             (&self.abandoned, Type::BOOL_ARRAY),
             (&self.resent, Type::BOOL_ARRAY),
+            (&self.key_for, Type::INT8_ARRAY),
             (&At(not_after), Type::TIMESTAMPTZ),
             (&nudge, Type::BOOL),
         ];
@@ -220,4 +227,4 @@ impl Batch {
 
 /// The statement that [`Batch::send`] sends.
 pub(crate) const ENQUEUE: &str = "select outcome, other from {s}.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-     $12, $13, $14, $15, $16)";
+     $12, $13, $14, $15, $16, $17)";

@@ -345,6 +345,75 @@ fn two_that_enqueue_one_key_make_one_job() {
     assert_eq!(answers, [scheduler_store::Enqueued::Kept(id(1))]);
 }
 
+/// A job that is done, whose key was kept for a time that is over.
+fn done_with_an_old_key(race: &Race) {
+    let me = open(&race.store, 1);
+    let mut job = NewJob::new(id(1), "a");
+    job.key = Some(key_k(scheduler_store::KeyUntil::For(std::time::Duration::from_micros(1))));
+    enqueue(&race.store, vec![job]);
+    let jobs = race.store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs;
+    let end = scheduler_store::End::Done;
+    let done = scheduler_store::Finish { session: me, held: jobs[0].held(), end };
+    race.store.finish(&[done]).expect("it is done");
+}
+
+fn key_k(until: scheduler_store::KeyUntil) -> scheduler_store::Key {
+    let on_conflict = scheduler_store::OnConflict::Keep;
+    scheduler_store::Key { text: "k".to_owned(), until, on_conflict }
+}
+
+#[test]
+fn two_that_enqueue_a_key_that_is_kept_no_longer_make_one_job() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    done_with_an_old_key(&race);
+    race.begin("select {s}.enqueue('a', key => 'k', id => '00000000-0000-0000-0000-000000000002')");
+    let mut job = NewJob::new(id(3), "a");
+    job.key = Some(key_k(scheduler_store::KeyUntil::End));
+    let answers = race.against(move |store| enqueue(&store, vec![job]));
+    assert_eq!(answers, [scheduler_store::Enqueued::Kept(id(2))]);
+}
+
+#[test]
+fn a_retry_and_an_enqueue_of_a_key_that_is_kept_no_longer_make_one_job() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    done_with_an_old_key(&race);
+    race.begin(&format!("select {{s}}.retry({})", uuid(1)));
+    let mut job = NewJob::new(id(3), "a");
+    job.key = Some(key_k(scheduler_store::KeyUntil::End));
+    let answers = race.against(move |store| enqueue(&store, vec![job]));
+    assert_eq!(answers, [scheduler_store::Enqueued::Kept(id(1))]);
+    assert_eq!(race.state(1), JobState::Ready);
+}
+
+/// For any client.
+#[test]
+fn a_key_for_a_time_is_asked_for_in_sql() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let mut ask = |arguments: &str| {
+        let sql = format!("select {}.enqueue('a', key => 'k', {arguments})", race.schema);
+        race.one.query_one(&sql, &[]).map(|row| row.get::<_, scheduler_store::Uuid>(0))
+    };
+    let first = ask("key_for => interval '1 hour'").expect("a job");
+    let both = ask("key_for => interval '1 hour', key_until => 'start'").expect_err("both");
+    let code = both.code().map(|code| code.code().to_owned());
+    assert_eq!(code.as_deref(), Some("22023"), "{both}");
+    let me = open(&race.store, 1);
+    let jobs = race.store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs;
+    let end = scheduler_store::End::Done;
+    let done = scheduler_store::Finish { session: me, held: jobs[0].held(), end };
+    race.store.finish(&[done]).expect("it is done");
+    let mut job = NewJob::new(id(3), "a");
+    job.key = Some(key_k(scheduler_store::KeyUntil::End));
+    let answers = enqueue(&race.store, vec![job]);
+    assert_eq!(
+        answers,
+        [scheduler_store::Enqueued::Kept(scheduler_store::JobId::from_uuid(first))]
+    );
+}
+
 #[test]
 fn the_same_job_sent_twice_at_once_is_accepted_once() {
     let Some(server) = server() else { return };

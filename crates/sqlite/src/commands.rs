@@ -98,6 +98,12 @@ impl Tx<'_> {
             return Ok(Commanded::Conflict(other));
         }
         row.job.retry(self.now);
+        if let Some(key) = &row.job.key {
+            self.execute(
+                "DELETE FROM scheduler_key WHERE task = ?1 AND key = ?2 AND job <> ?3",
+                params![row.job.task, key, id.as_uuid().into_bytes()],
+            )?;
+        }
         if is_done {
             self.take_done(id)?;
             self.insert(&row)?;
@@ -110,6 +116,7 @@ impl Tx<'_> {
     fn rival(&self, row: &JobRow) -> rusqlite::Result<Option<JobId>> {
         if let Some(key) = &row.job.key
             && let Some(other) = self.with_key(&row.job.task, key)?
+            && other != row.job.id
         {
             return Ok(Some(other));
         }
@@ -133,6 +140,12 @@ impl Tx<'_> {
                 None => return Ok(Commanded::NotFound),
             },
         };
+        if let Some(key) = &row.job.key {
+            self.execute(
+                "DELETE FROM scheduler_key WHERE task = ?1 AND key = ?2 AND job = ?3",
+                params![row.job.task, key, id.as_uuid().into_bytes()],
+            )?;
+        }
         self.has_ended(row.job.origin.as_ref())?;
         Ok(Commanded::Done)
     }

@@ -233,7 +233,8 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         error,
     };
     let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
-    Some(JobRow { seq: 0, job, key_until, is_exclusive: is(4), faults: Vec::new() })
+    let (key_kept_until, is_exclusive) = (None, is(4));
+    Some(JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, faults: Vec::new() })
 }
 
 /// The number of columns that may repeat the job before.

@@ -25,7 +25,12 @@ impl Tx<'_> {
             if self.has(new.id)? {
                 return Ok(Enqueued::Accepted(new.id));
             }
-            if let Some(other) = self.with_key(&new.task, &key.text)? {
+            let other = self.with_key(&new.task, &key.text)?;
+            // Its own key may outlive a job that was sent before.
+            if other == Some(new.id) {
+                return Ok(Enqueued::Accepted(new.id));
+            }
+            if let Some(other) = other {
                 let is_replaced = key.on_conflict == OnConflict::Replace
                     && self.execute(
                         "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \

@@ -118,6 +118,13 @@ impl Tx<'_> {
                  AND cursor <= ?1 ORDER BY cursor, name LIMIT ?2)",
             params![self.now.before(request.keep_over).as_micros(), request.limit],
         )?;
+        self.execute(
+            "DELETE FROM scheduler_key WHERE (task, key) IN (\
+               SELECT task, key FROM scheduler_key INDEXED BY scheduler_key_until WHERE until <= ?1 AND NOT EXISTS (\
+                 SELECT 1 FROM scheduler_job WHERE id = scheduler_key.job AND state IN ('ready', 'running')) \
+               ORDER BY until, task, key LIMIT ?2)",
+            params![self.now.as_micros(), request.limit],
+        )?;
         Ok((parked + over) as u64 + done)
     }
 }

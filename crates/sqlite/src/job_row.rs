@@ -37,6 +37,8 @@ pub(crate) struct JobRow {
     pub(crate) seq: i64,
     pub(crate) job: StoredJob,
     pub(crate) key_until: KeyUntil,
+    /// Until when a job that is inserted keeps its key at least.
+    pub(crate) key_kept_until: Option<StoreTime>,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(crate) is_exclusive: bool,
     /// The faults of the row: the job has possible values in their place.
@@ -78,7 +80,7 @@ impl JobRow {
             error: fields.opt_text(26)?,
         };
         let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
-        Ok(Self { seq, job, key_until, is_exclusive, faults: fields.faults })
+        Ok(Self { seq, job, key_until, key_kept_until: None, is_exclusive, faults: fields.faults })
     }
 
     /// Reads a row for people: what is wrong with it is its error.

@@ -15,10 +15,10 @@ impl Tx<'_> {
         let job = &row.job;
         let origin = job.origin.as_ref();
         let inserted = self.execute(
-            "INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, state, \
+            "INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, key_kept_until, state, \
              run_at, attempt, lost, undecoded, max_attempts, on_lost, fence, schedule, tick, missed, is_exclusive, \
              is_cancel_requested, created_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'ready', ?9, 0, 0, 0, ?10, ?11, 0, ?12, ?13, ?14, ?15, 0, ?16) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?17, 'ready', ?9, 0, 0, 0, ?10, ?11, 0, ?12, ?13, ?14, ?15, 0, ?16) \
              ON CONFLICT (id) DO NOTHING",
             params![
                 job.id.as_uuid().into_bytes(),
@@ -37,6 +37,7 @@ impl Tx<'_> {
                 origin.map_or(0, |origin| capped(origin.missed)),
                 row.is_exclusive,
                 job.created_at.as_micros(),
+                micros_of(row.key_kept_until),
             ],
         )?;
         Ok(inserted > 0)
@@ -102,11 +103,16 @@ impl Tx<'_> {
         Ok(self.first(sql, params![id.as_uuid().into_bytes()], |_| Ok(()))?.is_some())
     }
 
-    /// The unfinished job of a task that has the key.
+    /// The job of a task that has the key.
     pub(crate) fn with_key(&self, task: &str, key: &str) -> rusqlite::Result<Option<JobId>> {
         let sql = "SELECT id FROM scheduler_job INDEXED BY scheduler_job_key \
                    WHERE task = ?1 AND key = ?2 AND key IS NOT NULL AND state IN ('ready', 'running')";
-        self.first(sql, params![task, key], |row| id_at(row, 0))
+        let unfinished = self.first(sql, params![task, key], |row| id_at(row, 0))?;
+        if unfinished.is_some() {
+            return Ok(unfinished);
+        }
+        let sql = "SELECT job FROM scheduler_key WHERE task = ?1 AND key = ?2 AND until > ?3";
+        self.first(sql, params![task, key, self.now.as_micros()], |row| id_at(row, 0))
     }
 
     /// The unfinished job that keeps others of its schedule out, and when it was accepted.

@@ -301,8 +301,12 @@ impl Tx<'_> {
     /// A row for a job that was never claimed.
     pub(crate) fn row_of(&self, new: &NewJob, run_at: StoreTime) -> JobRow {
         let job = StoredJob::new(new, run_at, self.now);
-        let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
-        JobRow { seq: 0, job, key_until, is_exclusive: false, faults: Vec::new() }
+        let (key_until, key_kept_until) = match new.key.as_ref().map(|key| key.until) {
+            Some(KeyUntil::For(time)) => (KeyUntil::End, Some(self.now.after(time))),
+            until => (until.unwrap_or_default(), None),
+        };
+        let (is_exclusive, faults) = (false, Vec::new());
+        JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, faults }
     }
 
     /// A job of a schedule has ended or is gone: the tick that waits becomes a job (R12), or the next delay begins (R19).

@@ -134,6 +134,7 @@ CREATE TABLE scheduler_job (
   priority INTEGER NOT NULL,
   key TEXT,
   key_until TEXT NOT NULL,
+  key_kept_until INTEGER,
   state TEXT NOT NULL,
   run_at INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
@@ -167,6 +168,25 @@ CREATE INDEX scheduler_job_parked ON scheduler_job (finished_at, id) WHERE state
 -- At most one unfinished job has a key.
 CREATE UNIQUE INDEX scheduler_job_key ON scheduler_job (task, key)
   WHERE key IS NOT NULL AND state IN ('ready', 'running');
+
+-- Keys that a job keeps for a time, also after its end.
+CREATE TABLE scheduler_key (
+  task TEXT NOT NULL,
+  key TEXT NOT NULL,
+  job BLOB NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (task, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX scheduler_key_until ON scheduler_key (until);
+
+-- A key that another job has kept for long enough is free.
+CREATE TRIGGER scheduler_job_keeps_key AFTER INSERT ON scheduler_job WHEN NEW.key IS NOT NULL BEGIN
+  DELETE FROM scheduler_key WHERE task = NEW.task AND key = NEW.key AND job <> NEW.id;
+  INSERT INTO scheduler_key (task, key, job, until)
+  SELECT NEW.task, NEW.key, NEW.id, NEW.key_kept_until WHERE NEW.key_kept_until IS NOT NULL
+  ON CONFLICT (task, key) DO UPDATE SET until = excluded.until;
+END;
 
 -- At most one unfinished job of a schedule whose jobs keep each other out.
 CREATE UNIQUE INDEX scheduler_job_exclusive ON scheduler_job (schedule)

@@ -90,7 +90,7 @@ pub enum Commanded {
     Done,
     /// There is no such schedule or job.
     NotFound,
-    /// Another unfinished job is in the way: of the same key, or of the same schedule.
+    /// Another job is in the way: it has the key, or it is unfinished and of the same schedule.
     Conflict(JobId),
     /// Not possible for a job in this state.
     State(JobState),

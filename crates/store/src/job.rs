@@ -36,19 +36,22 @@ pub enum KeyUntil {
     End,
     /// Until its first run starts.
     Start,
+    /// Until the job has ended and this time has passed since it was accepted, whatever has become of it. Deleting the job frees
+    /// the key.
+    For(Duration),
 }
 
-/// The rule for a job whose key another unfinished job of the task has.
+/// The rule for a job whose key another job of the task has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
     /// The other one stays as it is, and this one is not accepted.
     #[default]
     Keep,
-    /// The other one gets the payload, the priority and the due time of this one, unless it is running.
+    /// The other one gets the payload, the priority and the due time of this one if it waits.
     Replace,
 }
 
-/// A key: at most one unfinished job of a task has it.
+/// A key: one job of a task has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The text.
@@ -111,7 +114,7 @@ impl NewJob {
 pub enum Enqueued {
     /// The store keeps it: now, or since it was sent before with the same identity.
     Accepted(JobId),
-    /// This other, unfinished job has its key, and stays as it is.
+    /// This other job has its key, and stays as it is. One that has ended may be deleted by now.
     Kept(JobId),
     /// This other job, which waits, has its key, and now has its payload, priority and due time.
     Replaced(JobId),

@@ -417,7 +417,7 @@ pub struct Enqueue {
     pub not_after: StoreTime,
 }
 
-/// Deletes jobs that have ended long ago, and dynamic schedules that are over for long.
+/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, and keys whose time is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The time for which done and cancelled jobs are kept.
@@ -427,7 +427,7 @@ pub struct Prune {
     /// The time for which dynamic schedules that are over are kept after their last tick:
     /// [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
     pub keep_over: Duration,
-    /// The greatest number of parked jobs, and of schedules, that are deleted: those that ended first. Jobs that are
+    /// The greatest number of parked jobs, of schedules and of keys that are deleted: those that ended first. Jobs that are
     /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
     /// ended at the same instant go together.
     pub limit: u32,

@@ -43,6 +43,10 @@ fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
         Priority::High => 2,
         Priority::Urgent => 3,
     };
+    let key_for = match key.map(|key| key.until) {
+        Some(KeyUntil::For(time)) => Some(micros(time).min(WAIT_MAX)),
+        _ => None,
+    };
     let is_replacing = key.is_some_and(|key| key.on_conflict == OnConflict::Replace);
     let fields = [
         ("id", text(&job.id.to_string())),
@@ -59,6 +63,7 @@ fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
         ("max_attempts", job.max_attempts.max(1).to_string()),
         ("abandon", (job.on_lost == OnLost::Abandon).to_string()),
         ("resent", job.is_resent.to_string()),
+        ("key_for", key_for.map_or_else(null, |time| time.to_string())),
     ];
     let fields = fields.map(|(name, value)| format!("\"{name}\":{value}"));
     out.push_str(&fields.join(","));
@@ -111,7 +116,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"resent\":false}]";
+            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"resent\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
-use scheduler_store::{Command, Commanded, End, Enqueue, JobFilter};
+use scheduler_store::{Command, Commanded, End, Enqueue, Finished, JobFilter, Prune};
 use scheduler_store::{
     Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, When,
 };
@@ -126,6 +126,82 @@ pub fn a_key_until_the_start_is_free_once_the_job_runs<T: TestStore>() {
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
 }
 
+/// A key that counts for a time keeps others out after the end of its job, and longer than that while the job is unfinished.
+pub fn a_key_for_a_time_outlives_its_job<T: TestStore>() {
+    let minute = SECOND * 60;
+    let ends = [
+        (End::Done, JobState::Done),
+        (End::Cancelled, JobState::Cancelled),
+        (End::Park { error: "no".to_owned() }, JobState::Parked),
+    ];
+    for (end, state) in ends {
+        let (mut given, id) = Given::<T>::session();
+        let mut new = with_key(1, "a", OnConflict::Keep);
+        new.key.as_mut().expect("it has a key").until = KeyUntil::For(minute);
+        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
+        let claimed = given.claim(id, "a");
+        assert_eq!(given.finish(id, claimed.held(), end), Finished::Stored(state));
+        given.wait(minute - Duration::from_micros(1));
+        let other = |number, on_conflict| with_key(number, "a", on_conflict);
+        for on_conflict in [OnConflict::Keep, OnConflict::Replace] {
+            assert_eq!(given.enqueue(other(2, on_conflict)), Enqueued::Kept(job(1)), "{state:?}");
+        }
+        assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted);
+        new.is_resent = true;
+        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted, "it is the same job");
+        prune(&given);
+        assert_eq!(given.ask().job(job(1)).unwrap(), None);
+        assert_eq!(given.enqueue(other(2, OnConflict::Keep)), Enqueued::Kept(job(1)));
+        assert_eq!(given.enqueue(new), Enqueued::Accepted, "its key remembers it");
+        assert_eq!(given.ask().job(job(1)).unwrap(), None);
+        given.wait(Duration::from_micros(1));
+        assert_eq!(given.enqueue(other(2, OnConflict::Keep)), Enqueued::Accepted);
+        prune(&given);
+        assert_eq!(given.enqueue(other(4, OnConflict::Keep)), Enqueued::Kept(job(2)));
+    }
+}
+
+/// The time of a key is over before the job is: the key is free when the job has ended.
+pub fn a_key_for_a_time_is_kept_while_its_job_is_unfinished<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let mut new = with_key(1, "a", OnConflict::Keep);
+    new.key.as_mut().expect("it has a key").until = KeyUntil::For(SECOND);
+    given.enqueue(new);
+    given.wait(SECOND * 60);
+    prune(&given);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+}
+
+/// A job takes its own key again, and none that another keeps; deleting the job frees the key.
+pub fn r13_a_retry_takes_its_own_key_and_a_deletion_frees_it<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let key_for = |number, time| {
+        let mut new = with_key(number, "a", OnConflict::Keep);
+        new.key.as_mut().expect("it has a key").until = KeyUntil::For(time);
+        new
+    };
+    given.enqueue(key_for(1, SECOND * 60));
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    let command = |given: &Given<T>, command| given.ask().command(&command, given.in_time());
+    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(Commanded::Done));
+    assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Kept(job(1)));
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    given.wait(SECOND * 60);
+    assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Accepted);
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    let conflict = Ok(Commanded::Conflict(job(2)));
+    assert_eq!(command(&given, Command::Retry { job: job(1) }), conflict, "another keeps the key");
+    assert_eq!(command(&given, Command::Delete { job: job(2) }), Ok(Commanded::Done));
+    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(Commanded::Done));
+    assert_eq!(given.enqueue(key_for(3, SECOND * 60)), Enqueued::Kept(job(1)));
+}
+
 /// Names and keys that differ in case, a blank, or the form of a character are different.
 pub fn names_that_look_alike_are_different<T: TestStore>() {
     let (given, id) = Given::<T>::session();
@@ -210,6 +286,13 @@ pub fn jobs_are_listed_by_filter_and_by_page<T: TestStore>() {
     let running = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     assert_eq!(list(&running, 10), [4]);
     assert_eq!(list(&JobFilter { queue: Some("mail".to_owned()), ..odd }, 10), [0; 0]);
+}
+
+/// Deletes what has ended, and keys whose time is over.
+fn prune<T: TestStore>(given: &Given<T>) {
+    let none = Duration::ZERO;
+    let request = Prune { keep_done: none, keep_parked: none, ..given.prune_of() };
+    given.ask().prune(&request).unwrap();
 }
 
 pub(crate) fn with_key(number: u128, task: &str, on_conflict: OnConflict) -> NewJob {

@@ -408,7 +408,11 @@ impl Generator {
     fn job_to_enqueue(&mut self, now: StoreTime) -> NewJob {
         let key = self.random.once_in(3).then(|| Key {
             text: self.random.pick(&KEYS).to_owned(),
-            until: self.random.pick(&[KeyUntil::End, KeyUntil::Start]),
+            until: match self.random.below(4) {
+                0 => KeyUntil::Start,
+                1 => KeyUntil::For(self.wait()),
+                _ => KeyUntil::End,
+            },
             on_conflict: self.random.pick(&[OnConflict::Keep, OnConflict::Replace]),
         });
         let when = match self.random.below(4) {

@@ -56,6 +56,9 @@ macro_rules! store_conformance {
             a_job_that_waits_is_replaced_and_a_running_one_is_not
             a_job_that_replaces_another_begins_with_its_first_attempt
             a_key_until_the_start_is_free_once_the_job_runs
+            a_key_for_a_time_outlives_its_job
+            a_key_for_a_time_is_kept_while_its_job_is_unfinished
+            r13_a_retry_takes_its_own_key_and_a_deletion_frees_it
             names_that_look_alike_are_different
             texts_that_look_like_sql_come_back_as_they_were
             a_due_time_is_kept_to_the_microsecond

@@ -168,7 +168,11 @@ impl World {
         };
         let key = (!is_poison && self.rng.below(4) == 0).then(|| Key {
             text: format!("key {}", self.rng.below(3)),
-            until: if self.rng.below(2) == 0 { KeyUntil::End } else { KeyUntil::Start },
+            until: match self.rng.below(3) {
+                0 => KeyUntil::End,
+                1 => KeyUntil::Start,
+                _ => KeyUntil::For(Duration::from_secs(self.rng.below(60))),
+            },
             on_conflict: match self.rng.below(2) {
                 0 => OnConflict::Keep,
                 _ => OnConflict::Replace,

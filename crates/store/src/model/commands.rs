@@ -94,19 +94,24 @@ impl State {
             return Commanded::State(job.state);
         }
         if !job.state.is_unfinished()
-            && let Some(other) = self.rival(job, row.is_exclusive)
+            && let Some(other) = self.rival(job, row.is_exclusive, now)
         {
             return Commanded::Conflict(other);
         }
         if let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) {
             job.retry(now);
+            if let Some(key) = &job.key {
+                let place = (job.task.clone(), key.clone());
+                self.kept_keys.retain(|kept, (job, _)| *kept != place || *job == id);
+            }
         }
         Commanded::Done
     }
 
-    /// The unfinished job that keeps an ended one from becoming ready (R13).
-    fn rival(&self, job: &StoredJob, is_exclusive: bool) -> Option<JobId> {
-        let of_key = job.key.as_ref().and_then(|key| self.with_key(&job.task, key));
+    /// The job that keeps an ended one from becoming ready (R13).
+    fn rival(&self, job: &StoredJob, is_exclusive: bool, now: StoreTime) -> Option<JobId> {
+        let of_key = job.key.as_ref().and_then(|key| self.with_key(&job.task, key, now));
+        let of_key = of_key.filter(|other| *other != job.id);
         let origin = job.origin.as_ref().filter(|_| is_exclusive);
         of_key.or_else(|| Some(self.busy(&origin?.schedule)?.id))
     }
@@ -118,6 +123,7 @@ impl State {
         }
         let origin = row.job.origin.clone();
         self.jobs.remove(&id);
+        self.kept_keys.retain(|_, (job, _)| *job != id);
         if let Some(origin) = origin {
             self.after_job(&origin.schedule, now);
         }

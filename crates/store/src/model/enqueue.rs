@@ -18,10 +18,14 @@ impl State {
             self.insert(new, run_at, now);
             return Enqueued::Accepted(new.id);
         };
-        let Some(other) = self.with_key(&new.task, &key.text) else {
+        let Some(other) = self.with_key(&new.task, &key.text, now) else {
             self.insert(new, run_at, now);
             return Enqueued::Accepted(new.id);
         };
+        // Its own key may outlive a job that was sent before.
+        if other == new.id {
+            return Enqueued::Accepted(new.id);
+        }
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {
             Some(row) if key.on_conflict == OnConflict::Replace => {

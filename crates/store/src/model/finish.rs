@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::state::State;
-use crate::id::SessionId;
+use super::state::{JobRow, State};
+use crate::id::{JobId, SessionId};
 use crate::job::{Held, JobState};
 use crate::request::{End, Finish, Finished, Prune};
 use crate::time::StoreTime;
@@ -67,6 +67,16 @@ impl State {
         over.truncate(request.limit as usize);
         for (_, name) in &over {
             self.schedules.remove(name);
+        }
+        let is_over = |job: &JobId, until: StoreTime| {
+            let is_unfinished = |row: &JobRow| row.job.state.is_unfinished();
+            until <= now && !self.jobs.get(job).is_some_and(is_unfinished)
+        };
+        let keys = self.kept_keys.iter().filter(|(_, (job, until))| is_over(job, *until));
+        let mut keys: Vec<_> = keys.map(|(place, (_, until))| (*until, place.clone())).collect();
+        keys.sort_unstable();
+        for (_, place) in keys.iter().take(limit) {
+            self.kept_keys.remove(place);
         }
         (jobs.len() + over.len()) as u64
     }

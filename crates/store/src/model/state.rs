@@ -15,6 +15,8 @@ pub struct State {
     pub(super) sessions: BTreeMap<SessionId, SessionRow>,
     pub(super) schedules: BTreeMap<String, StoredSchedule>,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
+    /// By task and key: the job that keeps it for a time, and until when.
+    pub(super) kept_keys: BTreeMap<(String, String), (JobId, StoreTime)>,
     /// The pauses of jobs, also those that are over.
     pub(super) pauses: BTreeMap<PauseScope, Pause>,
     /// The last fence given out.
@@ -58,18 +60,26 @@ impl State {
         rows.map(|row| &row.job).find(|job| job.is_of(schedule) && job.state.is_unfinished())
     }
 
-    /// The unfinished job of a task that has the key.
-    pub(super) fn with_key(&self, task: &str, key: &str) -> Option<JobId> {
+    /// The job of a task that has the key.
+    pub(super) fn with_key(&self, task: &str, key: &str, now: StoreTime) -> Option<JobId> {
         let mut jobs = self.jobs.values().map(|row| &row.job);
         let job = jobs.find(|job| {
             job.task == task && job.key.as_deref() == Some(key) && job.state.is_unfinished()
         });
-        job.map(|job| job.id)
+        let kept = self.kept_keys.get(&(task.to_owned(), key.to_owned()));
+        job.map(|job| job.id).or(kept.filter(|(_, until)| now < *until).map(|(job, _)| *job))
     }
 
     pub(super) fn insert(&mut self, new: &NewJob, run_at: StoreTime, now: StoreTime) {
         let job = StoredJob::new(new, run_at, now);
         let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
+        if let Some(key) = &new.key {
+            let place = (new.task.clone(), key.text.clone());
+            self.kept_keys.remove(&place);
+            if let KeyUntil::For(time) = key.until {
+                self.kept_keys.insert(place, (new.id, now.after(time)));
+            }
+        }
         self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
     }
 

@@ -111,13 +111,18 @@ create unique index job_exclusive on {s}.job (schedule) where is_exclusive and s
 -- For people who look at the jobs of a schedule.
 create index job_schedule on {s}.job (schedule, id) where schedule is not null;
 
--- INVARIANT: an unfinished job with a key has a row here, and no other job has.
+-- INVARIANT: an unfinished job with a key has a row here that has not ended, and no other row is such. A row that has ended keeps
+-- the key for the time that its job has asked for.
 create table {s}.key (
   task text collate "C" not null,
   key text collate "C" not null,
   job uuid not null,
+  until timestamptz,
+  has_ended boolean not null default false,
   primary key (task, key)
 );
+
+create index key_over on {s}.key (until) where has_ended;
 
 -- Jobs that are paused: those of a task, or those in a queue. A pause that is over may still have its row.
 create table {s}.pause (

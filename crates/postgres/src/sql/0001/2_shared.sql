@@ -107,11 +107,22 @@ begin
   return v_job;
 end $$;
 
+-- A job with a key has ended: the key is free, unless it is kept for a time.
+create function {s}.end_key(p_task text, p_key text, p_job uuid) returns void language plpgsql volatile as $$
+begin
+  delete from {s}.key k where k.task = p_task and k.key = p_key and k.job = p_job and k.until is null;
+  if not found then
+    update {s}.key k set has_ended = true where k.task = p_task and k.key = p_key and k.job = p_job;
+  end if;
+end $$;
+
 -- A job that was cancelled leaves for `done`. Its columns are as they shall be.
 create function {s}.keep(p_job {s}.job) returns void language plpgsql volatile as $$
 begin
   delete from {s}.job where id = p_job.id;
-  delete from {s}.key k where k.task = p_job.task and k.key = p_job.key and k.job = p_job.id;
+  if p_job.key is not null then
+    perform {s}.end_key(p_job.task, p_job.key, p_job.id);
+  end if;
   insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
   select p_job.finished_at, p_job.session, p_job.id, p_job.id, {packed} from (select (p_job).*) j;
 end $$;

@@ -89,7 +89,11 @@ begin
         when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error
     from ended e),
   freed as (
-    delete from {s}.key k using gone g where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id),
+    delete from {s}.key k using gone g
+    where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is null),
+  outlived as (
+    update {s}.key k set has_ended = true from gone g
+    where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is not null),
   kept as (
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
     select v_now, j.session, p_least, p_greatest, {packed} from gone j group by j.session)
@@ -118,7 +122,11 @@ begin
       returning f.n, j.id, j.state, j.task, j.key, j.schedule),
     freed as (
       delete from {s}.key k using again a
-      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id)
+      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id and k.until is null),
+    outlived as (
+      update {s}.key k set has_ended = true from again a
+      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id
+        and k.until is not null)
     select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
       array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null)
     into v_numbers, v_states, v_parked from again a;
@@ -209,8 +217,8 @@ begin
       update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = null,
         is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at
       where j.id = v.id;
-      if v.state = 'parked' then
-        delete from {s}.key k where k.task = v.task and k.key = v.key and k.job = v.id;
+      if v.state = 'parked' and v.key is not null then
+        perform {s}.end_key(v.task, v.key, v.id);
       end if;
     end if;
     return next v;

@@ -5,7 +5,8 @@
 create function {s}.enqueue_jobs(
   p_ids uuid[], p_tasks text[], p_payloads bytea[], p_versions bigint[], p_queues text[], p_priorities smallint[],
   p_waits bigint[], p_ats timestamptz[], p_keys text[], p_until_start boolean[], p_replaces boolean[],
-  p_max_attempts bigint[], p_abandoned boolean[], p_resent boolean[], p_not_after timestamptz, p_nudge boolean)
+  p_max_attempts bigint[], p_abandoned boolean[], p_resent boolean[], p_key_for bigint[], p_not_after timestamptz,
+  p_nudge boolean)
 returns table (outcome text, other uuid) language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -28,18 +29,23 @@ begin
   select coalesce(bool_or(n.run_at <= v_now), false) into v_is_due from new n;
   -- Of two batches with the same keys none waits for the other while the other waits for it.
   for r in
-    select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at
+    select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at,
+      case when u.key_for is not null then {s}.after(v_now, u.key_for) end as until
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
-      p_replaces, p_max_attempts, p_abandoned, p_resent) with ordinality
+      p_replaces, p_max_attempts, p_abandoned, p_resent, p_key_for) with ordinality
       u(id, task, payload, version, queue, priority, wait, at, key, until_start, is_replacing, max_attempts, is_abandoned,
-        is_resent, n)
+        is_resent, key_for, n)
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
     continue when exists (select from {s}.job j where j.id = r.id)
       or (r.is_resent and {s}.has_ended(r.id, {s}.sent_since(r.id, v_now)));
     loop
-      insert into {s}.key (task, key, job) values (r.task, r.key, r.id) on conflict do nothing;
+      insert into {s}.key (task, key, job, until) values (r.task, r.key, r.id, r.until) on conflict do nothing;
+      if not found then
+        update {s}.key k set job = r.id, until = r.until, has_ended = false
+        where k.task = r.task and k.key = r.key and k.has_ended and k.until <= v_now;
+      end if;
       if found then
         insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, key, is_key_until_start, max_attempts,
           is_abandoned, created_at)
@@ -51,6 +57,8 @@ begin
       select k.job into v_other from {s}.key k where k.task = r.task and k.key = r.key;
       -- RACE: the other may have ended between two statements; then the key is free.
       continue when not found;
+      -- Its own key may outlive a job that was sent before.
+      exit when v_other = r.id;
       v_others[r.n] := v_other;
       v_is_replaced := false;
       if r.is_replacing then
@@ -78,7 +86,7 @@ create function {s}.enqueue(
   task text, payload jsonb default null, run_at timestamptz default null, key text default null,
   priority text default 'normal', queue text default 'default', max_attempts bigint default 1, on_lost text default 'rerun',
   version bigint default 1, on_conflict text default 'keep', key_until text default 'end', id uuid default null,
-  nudge boolean default true)
+  nudge boolean default true, key_for interval default null)
 returns uuid language plpgsql volatile as $$
 declare
   v_priority smallint := array_position(array['low', 'normal', 'high', 'urgent'], enqueue.priority) - 1;
@@ -94,6 +102,9 @@ begin
     raise exception 'priority is low, normal, high or urgent; on_lost rerun or abandon; on_conflict keep or replace; key_until end or start'
       using errcode = '22023';
   end if;
+  if key_for is not null and key_until <> 'end' then
+    raise exception 'key_for and key_until contradict each other' using errcode = '22023';
+  end if;
   if octet_length(payload::text) > {payload_max} or version not between 0 and 4294967295 then
     raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
   end if;
@@ -103,7 +114,8 @@ begin
     array[case when run_at is not null then
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], array[key],
     array[key_until = 'start'], array[on_conflict = 'replace'], array[least(greatest(max_attempts, 1), 4294967295)],
-    array[on_lost = 'abandon'], array[enqueue.id is not null], 'infinity', nudge) e;
+    array[on_lost = 'abandon'], array[enqueue.id is not null],
+    array[greatest(extract(epoch from key_for) * 1000000, 0)::bigint], 'infinity', nudge) e;
   return v_id;
 end $$;
 
@@ -121,16 +133,16 @@ begin
     array_agg(case when at is not null then {s}.after('1970-01-01 00:00:00+00', at) end order by n) as ats, array_agg(key order by n) as keys,
     array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
     array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
-    array_agg(resent order by n) as resent
+    array_agg(resent order by n) as resent, array_agg(key_for order by n) as key_for
   into v
   from rows from (json_to_recordset(jobs::json) as (id uuid, task text, payload text, version bigint, queue text,
       priority smallint, at bigint, wait bigint, key text, until_start boolean, "replace" boolean, max_attempts bigint,
-      abandon boolean, resent boolean))
+      abandon boolean, resent boolean, key_for bigint))
     with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
-      resent, n);
+      resent, key_for, n);
   return query
   select coalesce(e.other, v.ids[e.n])::text, e.outcome
   from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,
-    v.replaces, v.max_attempts, v.abandoned, v.resent, 'infinity', enqueue_json.nudge) with ordinality e(outcome, other, n)
+    v.replaces, v.max_attempts, v.abandoned, v.resent, v.key_for, 'infinity', enqueue_json.nudge) with ordinality e(outcome, other, n)
   order by e.n;
 end $$;

@@ -93,6 +93,10 @@ begin
     if v.key is not null then
       insert into {s}.key (task, key, job) values (v.task, v.key, p_job) on conflict do nothing;
       if not found then
+        update {s}.key k set job = p_job, until = case when k.job = p_job then k.until end, has_ended = false
+        where k.task = v.task and k.key = v.key and k.has_ended and (k.job = p_job or k.until <= v_now);
+      end if;
+      if not found then
         select job into v_other from {s}.key where task = v.task and key = v.key;
         -- RACE: the other may have ended between two statements; then the key is free.
         continue when not found;
@@ -337,6 +341,9 @@ begin
     where p_limit > 0 and ended_at <= coalesce(v_until, {s}.before(v_now, p_keep_done)) for update skip locked),
   gone as (delete from {s}.done d using old where d.ctid = old.ctid returning old.jobs)
   select v_count + coalesce(sum(jobs), 0) into v_count from gone;
+  with over as materialized (
+    select task, key from {s}.key where has_ended and until <= v_now order by until, task, key limit p_limit for update skip locked)
+  delete from {s}.key k using over where k.task = over.task and k.key = over.key;
   return v_over + v_count;
 end $$;
 
