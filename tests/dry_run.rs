@@ -94,3 +94,27 @@ fn its_text_has_the_warnings_too() {
     let text = Scheduler::builder().tasks(tasks![]).zone("UTC").dry_run().unwrap().to_string();
     assert!(text.contains("\n\nWARN  no scheduled tasks found\n"), "{text}");
 }
+
+/// `cargo scheduler check` sets the same variable.
+#[cfg(feature = "sqlite")]
+#[test]
+fn it_opens_no_store() {
+    const FILE: &str = "TEST_OF_THE_DRY_RUN_FILE";
+    if let Some(file) = std::env::var_os(FILE) {
+        let store = scheduler::store::Sqlite::open(&file).expect("it is not opened");
+        let started = builder().store(store).spawn();
+        assert!(started.unwrap_err().is_dry_run());
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("scheduler-dry-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("jobs.db");
+    for (variable, makes_file) in [("1", false), ("true", false), ("0", true)] {
+        let mut child = command_for(it_opens_no_store);
+        let output = child.env(FILE, &file).env("SCHEDULER_DRY_RUN", variable).output();
+        let output = output.expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(file.exists(), makes_file, "SCHEDULER_DRY_RUN={variable}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it can be removed");
+}

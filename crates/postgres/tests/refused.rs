@@ -111,3 +111,28 @@ fn an_application_is_separated_by_a_schema_that_it_may_have() {
     let separate = Postgres::builder(&server.url()).schema("app_2nd_shop").connect();
     assert!(separate.is_ok(), "{separate:?}");
 }
+
+/// The part of the next test in a process of its own. It is no test by itself.
+#[test]
+fn a_part_of_the_dry_run() {
+    let Ok(url) = std::env::var("TEST_POSTGRES_URL") else { return };
+    Postgres::builder(&url).schema("not_made").connect().expect("nothing is asked");
+    Postgres::connect("postgres://nobody@127.0.0.1:1/none").expect("nobody is asked");
+}
+
+#[test]
+fn a_dry_run_connects_to_no_server_and_makes_no_schema() {
+    let Some(server) = server() else { return };
+    let program = std::env::current_exe().expect("this program");
+    let output = std::process::Command::new(program)
+        .args(["--exact", "refused::a_part_of_the_dry_run"])
+        .env("TEST_POSTGRES_URL", server.url())
+        .env("SCHEDULER_DRY_RUN", "1")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let made = "select to_regnamespace('not_made') is not null";
+    let row = crate::support::client(server).query_one(made, &[]).expect("an answer");
+    assert!(!row.get::<_, bool>(0));
+}
