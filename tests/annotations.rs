@@ -11,6 +11,7 @@
 mod a_day;
 #[cfg(feature = "tokio")]
 mod alongside_tokio;
+mod applications;
 mod configured;
 mod controlled;
 mod disabled;

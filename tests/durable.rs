@@ -456,18 +456,8 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
 
 /// A scheduler of these tasks on this store, and what it says.
 fn said_by(store: &Model, tasks: scheduler::TaskList) -> (Scheduler, Receiver<String>) {
-    said_as("program", store, tasks)
-}
-
-/// The same as a process of this application.
-fn said_as(
-    application: &str,
-    store: &Model,
-    tasks: scheduler::TaskList,
-) -> (Scheduler, Receiver<String>) {
     let (sender, messages) = channel();
     let builder = Scheduler::builder().environment([("PATH", "")]).store(store.clone());
-    let builder = builder.node(NodeOptions::default().application(application).label("one"));
     let builder = builder.tasks(tasks).messages(move |message| {
         // The receiver is dropped after the first ones.
         drop(sender.send(message.to_string()));
@@ -489,24 +479,6 @@ fn the_banner_shows_when_durable_tasks_run_as_far_as_rules_tell() -> Checked {
     assert_eq!(next("every-hour").as_deref(), Some("when the store says"));
     assert_eq!(next("sweep").as_deref(), Some("when one is enqueued"));
     scheduler.shutdown()?;
-    Ok(())
-}
-
-#[test]
-fn an_application_that_shares_its_tables_with_another_warns_at_its_start() -> Checked {
-    let model = Model::new();
-    let (shop, first) = said_as("shop", &model, tasks![nightly]);
-    first.iter().find(|message| message.contains("is registered")).expect("it has a session");
-    let (bank, second) = said_as("bank", &model, tasks![every_hour]);
-    let warning = second.iter().find(|message| message.starts_with("WARN")).expect("a warning");
-    assert_eq!(
-        warning,
-        "WARN  scheduler: `bank` and `shop` (process one) have no task in common and use the same tables, so that each \
-         runs ticks of both: memory\n      help: open another store; or, if `bank` and `shop` are one application, \
-         .application(\"shop\") in the NodeOptions of both"
-    );
-    shop.shutdown()?;
-    bank.shutdown()?;
     Ok(())
 }
 

@@ -188,7 +188,7 @@ pub fn a_poll_shows_the_leases_of_the_others<T: TestStore>() {
     assert_eq!(given.poll(own, &[]).leases, [], "not asked for");
 }
 
-/// Two applications in the same tables are told apart by their names and tasks.
+/// A process warns about another application by its name and its tasks.
 pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T: TestStore>() {
     let mut given = Given::<T>::store();
     let open = |given: &Given<T>, number: u128, application: &str, tasks: &[&str]| {
