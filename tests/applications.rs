@@ -13,11 +13,7 @@ fn sell() {}
 fn pay() {}
 
 /// A process of an application, and what it says.
-fn process_of(
-    application: &str,
-    store: &Model,
-    tasks: TaskList,
-) -> (Scheduler, Receiver<String>) {
+fn process_of(application: &str, store: &Model, tasks: TaskList) -> (Scheduler, Receiver<String>) {
     let (sender, messages) = channel();
     let node = NodeOptions::default().application(application).label("one");
     let builder = Scheduler::builder().environment([("PATH", "")]).store(store.clone()).node(node);
@@ -29,7 +25,8 @@ fn process_of(
 }
 
 #[test]
-fn an_application_that_shares_its_tables_with_another_warns_at_its_start() -> Result<(), Box<dyn Error>> {
+fn an_application_that_shares_its_tables_with_another_warns_at_its_start()
+-> Result<(), Box<dyn Error>> {
     let model = Model::new();
     let (shop, _) = process_of("shop", &model, tasks![sell]);
     while model.sessions()?.is_empty() {
@@ -47,4 +44,3 @@ fn an_application_that_shares_its_tables_with_another_warns_at_its_start() -> Re
     bank.shutdown()?;
     Ok(())
 }
-

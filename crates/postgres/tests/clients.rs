@@ -119,6 +119,25 @@ fn execute(client: &mut Client, (sql, json): &(String, String)) -> Vec<Enqueued>
 }
 
 #[test]
+fn the_statement_keeps_a_key_for_a_time() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let keyed = |number, until| {
+        let key = Some(Key { text: "k".to_owned(), until, on_conflict: OnConflict::Keep });
+        NewJob { key, ..NewJob::new(id(number), "a") }
+    };
+    let both = [keyed(1, KeyUntil::For(SECOND * 3_600)), NewJob::new(id(2), "b")];
+    let statement = store.statement(&both).expect("a statement");
+    let accepted = [Enqueued::Accepted(id(1)), Enqueued::Accepted(id(2))];
+    assert_eq!(execute(&mut client, &statement), accepted);
+    let me = open(&store, 1);
+    let job = store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.remove(0);
+    store.finish(&[Finish { session: me, held: job.held(), end: End::Done }]).expect("it is done");
+    let statement = store.statement(&[keyed(3, KeyUntil::End)]).expect("a statement");
+    assert_eq!(execute(&mut client, &statement), [Enqueued::Kept(id(1))]);
+}
+
+#[test]
 fn the_statement_stores_what_the_store_itself_does() {
     let Some(server) = server() else { return };
     let (own, other) = (builder(server).connect(), builder(server).connect());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Folder, TestSqlite, id, jobs, open, poll_of};
+use crate::common::{END, Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::Sqlite;
 use scheduler_sqlite::rusqlite::{Connection, Row, TransactionBehavior};
 use scheduler_store::{
@@ -152,6 +152,37 @@ fn the_statement_stores_what_the_store_itself_does() {
         job.created_at = other.created_at;
     }
     assert_eq!(by_statement, by_store);
+}
+
+#[test]
+fn the_statement_keeps_a_key_for_a_time() {
+    let folder = Folder::new();
+    let store = Sqlite::open(folder.file()).unwrap();
+    let db = Connection::open(folder.file()).unwrap();
+    let session = open(&store, 1);
+    let keyed = |number, until| {
+        let on_conflict = OnConflict::Replace;
+        let key = Some(Key { text: "k".to_owned(), until, on_conflict });
+        NewJob { key, ..NewJob::new(id(number), "a") }
+    };
+    let send = |new: NewJob| execute(&db, &store.statement(&[new]).unwrap());
+    let run = || {
+        let job = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
+        store.finish(&[Finish { session, held: job.held(), end: End::Done }]).unwrap();
+        job.id
+    };
+    let hour = Duration::from_secs(3_600);
+    assert_eq!(send(keyed(1, KeyUntil::For(hour))), [Enqueued::Accepted(id(1))]);
+    assert_eq!(send(keyed(2, KeyUntil::End)), [Enqueued::Replaced(id(1))]);
+    assert_eq!(run(), id(1));
+    assert_eq!(send(keyed(2, KeyUntil::End)), [], "the key is kept");
+    let jobs = [keyed(2, KeyUntil::End)].to_vec();
+    let enqueued = store.enqueue(&Enqueue { jobs, not_after: END });
+    assert_eq!(enqueued, Ok(vec![Enqueued::Kept(id(1))]));
+    db.execute("UPDATE scheduler_key SET until = 0", []).unwrap();
+    assert_eq!(send(keyed(2, KeyUntil::For(Duration::ZERO))), [Enqueued::Accepted(id(2))]);
+    assert_eq!(run(), id(2));
+    assert_eq!(send(keyed(3, KeyUntil::End)), [Enqueued::Accepted(id(3))]);
 }
 
 #[test]

@@ -60,7 +60,8 @@ pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
     CLAIM_BYTES_MAX, Close, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
-    Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, Stranger, TaskRoom, reap_wait,
+    Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, Stranger, TaskRoom,
+    reap_wait,
 };
 pub use schedule::{
     Definition, Next, OVER_KEPT, Overlap, Rule, Skips, StoredSchedule, TickJob, Timing,

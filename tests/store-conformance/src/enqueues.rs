@@ -138,7 +138,7 @@ pub fn a_key_for_a_time_outlives_its_job<T: TestStore>() {
         let (mut given, id) = Given::<T>::session();
         let mut new = with_key(1, "a", OnConflict::Keep);
         new.key.as_mut().expect("it has a key").until = KeyUntil::For(minute);
-        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted);
+        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted(job(1)));
         let claimed = given.claim(id, "a");
         assert_eq!(given.finish(id, claimed.held(), end), Finished::Stored(state));
         given.wait(minute - Duration::from_micros(1));
@@ -146,16 +146,16 @@ pub fn a_key_for_a_time_outlives_its_job<T: TestStore>() {
         for on_conflict in [OnConflict::Keep, OnConflict::Replace] {
             assert_eq!(given.enqueue(other(2, on_conflict)), Enqueued::Kept(job(1)), "{state:?}");
         }
-        assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted);
+        assert_eq!(given.enqueue(with_key(3, "b", OnConflict::Keep)), Enqueued::Accepted(job(3)));
         new.is_resent = true;
-        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted, "it is the same job");
+        assert_eq!(given.enqueue(new.clone()), Enqueued::Accepted(job(1)), "it is the same job");
         prune(&given);
         assert_eq!(given.ask().job(job(1)).unwrap(), None);
         assert_eq!(given.enqueue(other(2, OnConflict::Keep)), Enqueued::Kept(job(1)));
-        assert_eq!(given.enqueue(new), Enqueued::Accepted, "its key remembers it");
+        assert_eq!(given.enqueue(new), Enqueued::Accepted(job(1)), "its key remembers it");
         assert_eq!(given.ask().job(job(1)).unwrap(), None);
         given.wait(Duration::from_micros(1));
-        assert_eq!(given.enqueue(other(2, OnConflict::Keep)), Enqueued::Accepted);
+        assert_eq!(given.enqueue(other(2, OnConflict::Keep)), Enqueued::Accepted(job(2)));
         prune(&given);
         assert_eq!(given.enqueue(other(4, OnConflict::Keep)), Enqueued::Kept(job(2)));
     }
@@ -172,7 +172,7 @@ pub fn a_key_for_a_time_is_kept_while_its_job_is_unfinished<T: TestStore>() {
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Kept(job(1)));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
-    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
 }
 
 /// A job takes its own key again, and none that another keeps; deleting the job frees the key.
@@ -192,7 +192,7 @@ pub fn r13_a_retry_takes_its_own_key_and_a_deletion_frees_it<T: TestStore>() {
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
     given.wait(SECOND * 60);
-    assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Accepted);
+    assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Accepted(job(2)));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
     let conflict = Ok(Commanded::Conflict(job(2)));
