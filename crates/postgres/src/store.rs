@@ -9,8 +9,8 @@ use scheduler_store::{
     Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
     Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob,
     Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Stranger, Uuid, Watch,
-    identifier, micros, reap_wait, statement_json, storable,
+    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Stranger,
+    Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
