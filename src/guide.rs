@@ -58,7 +58,7 @@ pub mod from_spring {}
 pub mod from_celery {}
 
 /// [dashboard]: https://docs.rs/scheduler-dashboard
-/// [production]: crate::guide::observe#events
+/// [production]: crate::guide::observe#following-a-job
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [transactional]: crate::guide::outbox
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
