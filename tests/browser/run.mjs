@@ -76,6 +76,12 @@ test("a pause has a reason and a name, and ends", "basic", async (scene, browser
   await page.row("import").getByText("waiting").waitFor();
   const actions = await (await scene.api("actions?task=import")).json();
   equal(actions.actions.map((it) => it.action).join(), "resume,pause", "actions");
+  await section(page, "Actions");
+  const change = page.locator("#actions tbody tr").nth(1);
+  for (const text of ["import", "pause", "ops", "migration <b>", "127.0.0.1"]) await change.getByText(text).first().waitFor();
+  await change.getByRole("link", { name: "import" }).click();
+  await page.locator("#task #actions tbody tr").nth(1).waitFor();
+  await page.locator("#sections").getByRole("link", { name: /^Tasks/ }).click();
   // Several at once.
   for (const name of ["import", "export"]) await page.getByRole("checkbox", { name: "Select " + name }).check();
   await page.getByRole("button", { name: "Pause…", exact: true }).first().click();
@@ -462,7 +468,7 @@ const nginx = spawnSync("nginx", ["-v"]).status === 0 && spawnSync("openssl", ["
 if (!nginx) console.log("skipped: a proxy in front, because there is no nginx or no openssl");
 else test("behind nginx, below a prefix and with TLS, all buttons work", "proxied", async (scene) => {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-nginx-")), file = (name) => join(folder, name);
-  const guide = readFileSync(new URL("../../docs/dashboard.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../docs/proxy.md", import.meta.url), "utf8");
   const recipe = /```nginx\n(.*?)```/s.exec(guide)[1];
   assert(recipe.includes("127.0.0.1:9095"), "the recipe has the address of the guide");
   const port = await new Promise((done) => { const server = createServer().listen(0, "127.0.0.1", () => { const { port } = server.address(); server.close(() => done(port)); }); });
@@ -515,7 +521,7 @@ test("axe finds nothing, in both colours and at three widths", "trouble", async 
   const { jobs } = await (await scene.api("jobs?state=parked&limit=1")).json();
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: source });
-  for (const hash of ["#/tasks/hung", "#/tasks", "#/timeline", "#/jobs?state=parked", "#/jobs/" + jobs[0].id, "#/queues", "#/nodes", "#/no/such"]) {
+  for (const hash of ["#/tasks/hung", "#/tasks", "#/timeline", "#/jobs?state=parked", "#/jobs/" + jobs[0].id, "#/queues", "#/nodes", "#/actions", "#/no/such"]) {
     await page.evaluate((hash) => { location.hash = hash; }, hash);
     await page.waitForTimeout(500);
     for (const colorScheme of ["light", "dark"]) for (const width of [320, 768, 1440]) {

@@ -161,15 +161,24 @@
       orphans.length ? el("section", { class: "note warn" }, el("h2", {}, "Jobs of processes that are gone"), el("p", {}, "Another process takes them over soon."), held(orphans)) : null);
   };
 
-  const shows = { jobs: showJobs, job: showJob, queues: showQueues, nodes: showNodes };
+  // What visitors changed.
+  const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr", {},
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.task === "*" ? "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action), cell("Who", null, it.who),
+    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", {}, it.note || "–")), cell("From", "dim", it.from || "–"))));
+  const showActions = async () => {
+    const { actions } = await ask("actions");
+    if (route.view === "actions") put("", headOf("Actions"), actions.length ? actionsOf(actions) : note("", "Nobody has changed anything since the start."));
+  };
+
+  const shows = { jobs: showJobs, job: showJob, queues: showQueues, nodes: showNodes, actions: showActions };
   const poll = async () => {
     clearTimeout(polling);
     const show = shows[route.view];
     if (!show || document.hidden) return;
     try { await show(); $("store-failure").hidden = true; $("store").classList.remove("stale"); }
-    catch (error) { if (error.status === 401) return; set($("store-failure"), error.status === 404 ? error.message : `${error.message}. Trying again.`); $("store-failure").hidden = false; $("store").classList.add("stale"); if (error.status === 404) put("", crumb("#/" + route.view.replace(/^job$/, "jobs"), "← All jobs")); }
+    catch (error) { if (error.status === 401) return; set($("store-failure"), error.status === 404 ? error.message : reached(error).replace(/\.?$/, ". Trying again.")); $("store-failure").hidden = false; $("store").classList.add("stale"); if (error.status === 404) put("", crumb("#/" + route.view.replace(/^job$/, "jobs"), "← All jobs")); }
     clearTimeout(polling);
-    polling = setTimeout(poll, POLL);
+    polling = setTimeout(poll, route.view === "timeline" ? 10000 : POLL);
   };
   document.addEventListener("visibilitychange", poll);
   const section = (title) => ({ title, show: () => {
@@ -181,7 +190,7 @@
     if (route.view === "jobs") { if (!route.params.get("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = route.params.get(name) || ""; }
     poll();
   } });
-  Object.assign(views, { jobs: section("Jobs"), queues: section("Queues"), nodes: section("Nodes"), job: section() });
+  Object.assign(views, { jobs: section("Jobs"), queues: section("Queues"), nodes: section("Nodes"), actions: section("Actions"), timeline: section("Timeline"), job: section() });
 
   // Another rule for a task, looked at before it is given.
   let ruled = "", looked = 0, looking = 0;

@@ -394,7 +394,7 @@
       runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open))) : note("", "No run yet."),
       el("p", { class: "more" }, hasMore ? button("more-runs", "Show more", moreRuns) : ""),
       row.actions.length ? el("h2", { class: "over" }, "Actions") : "",
-      row.actions.length ? el("ul", { class: "card" }, ...row.actions.slice(0, 20).map((it) => el("li", {}, `${it.who}: ${it.action}${it.note ? " (“" + it.note + "”)" : ""}, `, time(it.at, ago(it.at), it.at, "dim")))) : "");
+      row.actions.length ? actionsOf(row.actions.slice(0, 20)) : "");
   };
   const runRow = (run, open) => {
     const details = [];
@@ -445,7 +445,7 @@
     for (const id of ["list", "task", "store-section", "sign-in", "job-filter"]) $(id).hidden = true;
     $("trouble").hidden = false;
     const section = { task: "tasks", job: "jobs" }[route.view] || route.view;
-    const sections = ["tasks", "timeline", ...info.sections.slice(1)].filter((it) => views[it]);
+    const sections = ["tasks", "timeline", ...info.sections.slice(1), "actions"].filter((it) => views[it]);
     $("sections").replaceChildren(...sections.map((it) => el("li", {}, el("a", { href: "#/" + it, "data-view": it, "aria-current": it === section ? "page" : null }, views[it].title, el("span", { class: "count", hidden: true })))));
     drawn = ""; bar();
     views[route.view].show();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -136,11 +137,13 @@ pub(crate) enum Denied {
 pub(crate) struct Gatekeeper {
     auth: Auth,
     wrong: Mutex<HashMap<Option<IpAddr>, (u32, Instant)>>,
+    /// All wrong tokens.
+    wrong_count: AtomicU64,
 }
 
 impl Gatekeeper {
     pub(crate) fn new(auth: Auth) -> Self {
-        Self { auth, wrong: Mutex::default() }
+        Self { auth, wrong: Mutex::default(), wrong_count: AtomicU64::new(0) }
     }
 
     pub(crate) fn is_by_token(&self) -> bool {
@@ -160,7 +163,13 @@ impl Gatekeeper {
         found.map(|token| token.visitor.clone()).ok_or_else(|| self.note_wrong(from))
     }
 
+    /// The number of wrong tokens that were sent, also beyond the limit.
+    pub(crate) fn wrong_count(&self) -> u64 {
+        self.wrong_count.load(Ordering::Relaxed)
+    }
+
     fn note_wrong(&self, from: Option<IpAddr>) -> Denied {
+        self.wrong_count.fetch_add(1, Ordering::Relaxed);
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         if wrong.len() >= ADDRESSES_MAX {
             wrong.clear();

@@ -121,6 +121,11 @@ pub(crate) fn text(app: &App, depths: Option<&[Depth]>) -> String {
         "Events that came too fast to be kept.",
         [sample([], app.recorder.lost() as f64)],
     );
+    page.counter(
+        "scheduler_dashboard_wrong_tokens_total",
+        "Requests with a wrong token.",
+        [sample([], app.keeper.wrong_count() as f64)],
+    );
     page.gauge(
         "scheduler_dashboard_streams",
         "Pages and programs that watch live.",

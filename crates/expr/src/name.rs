@@ -7,7 +7,7 @@ use crate::excerpt::{is_quotable, quoted};
 const BYTES_MAX: usize = 200;
 
 /// Checks that a name can be found again in settings and messages: it has no blanks around it and
-/// nothing in it that is not seen, and is neither empty nor longer than 200 bytes.
+/// nothing in it that is not seen, is neither empty nor longer than 200 bytes, and can stand in an address.
 ///
 /// ```
 /// use scheduler_expr::check_name;
@@ -31,6 +31,9 @@ pub fn check_name(name: &str) -> Result<(), ParseError> {
         "has a control character in it"
     } else if name.len() > BYTES_MAX {
         "is longer than 200 bytes"
+    } else if matches!(name, "." | "..") {
+        // A browser takes it for a folder, also if it is escaped.
+        "cannot be part of an address"
     } else {
         return Ok(());
     };
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_without_blanks_around_it() {
-        for name in ["report", "nightly report", "shop::jobs::report-2", "straße"] {
+        for name in ["report", "...", "nightly report", "shop::jobs::report-2", "straße"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
         assert_eq!(check_name(&"x".repeat(200)), Ok(()));
@@ -95,6 +98,8 @@ mod tests {
                 "has a control character in it",
                 Some("remove the character U+FEFF"),
             ),
+            (".", "cannot be part of an address", None),
+            ("..", "cannot be part of an address", None),
             (&"x".repeat(201), "is longer than 200 bytes", None),
         ] {
             let error = check_name(name).unwrap_err();

@@ -159,6 +159,9 @@ fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
         }
         (None, None) => None,
     };
+    if until.is_some_and(|until| until <= now()) {
+        return Err(Problem::bad_request("the pause would be over: its end has passed"));
+    }
     let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
     Ok(Act::Pause(until.into_iter().fold(pause, Pause::until)))
 }

@@ -26,9 +26,12 @@ static WHOLE_SCRIPT: LazyLock<String> = LazyLock::new(|| {
     compact(&PARTS.iter().fold(script, |script, (place, part)| script.replace(place, part)))
 });
 
-/// Returns a script without its indentation and its lines of comments. No text in it goes over several lines.
-fn compact(script: &str) -> String {
-    let lines = script.lines().map(str::trim_start);
+static WHOLE_STYLE: LazyLock<String> = LazyLock::new(|| compact(STYLE));
+static WHOLE_HTML: LazyLock<String> = LazyLock::new(|| compact(HTML));
+
+/// Returns a text without its indentation and its lines of comments. No text in it goes over several lines.
+fn compact(text: &str) -> String {
+    let lines = text.lines().map(str::trim_start);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("// "));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -45,11 +48,11 @@ pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
     );
     let auth = if app.keeper.is_by_token() { "token" } else { "program" };
     // The style and the script come last, so that nothing in them is replaced.
-    let text = HTML
+    let text = WHOLE_HTML
         .replace("{{nonce}}", &nonce)
         .replace("{{auth}}", auth)
         .replace("{{title}}", &escaped(&app.options.title))
-        .replace("{{style}}", STYLE)
+        .replace("{{style}}", &WHOLE_STYLE)
         .replace("{{script}}", &WHOLE_SCRIPT);
     let headers =
         [(CONTENT_TYPE, "text/html; charset=utf-8".to_owned()), (CONTENT_SECURITY_POLICY, policy)];
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_page_is_small_and_asks_nobody_else() {
-        let size = HTML.len() + STYLE.len() + WHOLE_SCRIPT.len();
+        let size = WHOLE_HTML.len() + WHOLE_STYLE.len() + WHOLE_SCRIPT.len();
         assert!(size <= 100_000, "{size}");
         for text in [HTML, STYLE, &WHOLE_SCRIPT] {
             // The name space of SVG is no address that is asked.

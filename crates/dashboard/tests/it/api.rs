@@ -150,6 +150,10 @@ fn several_tasks_are_paused_by_name_by_tag_or_all() {
     }
     assert_eq!(served.post("/api/v1/tasks:pause", r#"{"names":["none"]}"#).status, 404);
     assert_eq!(served.post("/api/v1/tasks/a/pause", r#"{"until":"tomorrow"}"#).status, 400);
+    for past in [r#"{"until":"1970-01-01T00:00:00Z"}"#, r#"{"forMs":0}"#] {
+        let refused = served.post("/api/v1/tasks/a/pause", past);
+        assert!(refused.status == 400 && refused.body.contains("has passed"), "{refused:?}");
+    }
     let both = r#"{"until":"2030-01-01T00:00:00Z","forMs":1}"#;
     assert_eq!(served.post("/api/v1/tasks/a/pause", both).status, 400);
     served.stop();

@@ -294,6 +294,8 @@ fn ten_wrong_tokens_are_the_most() {
     assert_eq!(answer.status, 429);
     assert!(answer.json()["detail"].as_str().unwrap().contains("minute"));
     assert_eq!(ask(OPERATOR).status, 200, "others behind the same address go on");
+    let metrics = served.get("/metrics").body;
+    assert!(metrics.contains("\nscheduler_dashboard_wrong_tokens_total 11\n"), "{metrics}");
     served.stop();
 }
 
