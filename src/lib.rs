@@ -88,7 +88,7 @@ pub use define::registrar::Registrar;
 pub use define::schedule::{IntoDuration, IntoInstant, Schedule};
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Unsent};
+pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Schedules, Unsent};
 pub use error::{AddError, StartError, StopError};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, ParkedJob,

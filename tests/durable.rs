@@ -15,7 +15,7 @@ use scheduler::store::{
 };
 use scheduler::{
     Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Pause, Priority, Schedule, Scheduler,
-    StartError, SystemClock, TaskList, job, scheduled, tasks,
+    Schedules, StartError, SystemClock, TaskList, job, scheduled, tasks,
 };
 use serde_json::Value;
 
@@ -104,9 +104,9 @@ fn a_job_and_a_schedule_are_one_type_each_beside_those_of_the_store() -> Checked
     let (scheduler, jobs, _) = started(&[])?;
     let (job, schedule) = both_imported::of(sweep::job(), Schedule::fixed_rate("1h"));
     jobs.enqueue(job.key("once"))?;
-    jobs.put("hourly", schedule, sweep::job())?;
+    scheduler.schedules()?.put("hourly", schedule, sweep::job())?;
     let kept = jobs.list(&JobFilter::default(), 10)?;
-    let mut schedules = jobs.schedules()?;
+    let mut schedules = scheduler.schedules()?.list()?;
     // The program's own are registered meanwhile.
     schedules.retain(|schedule| schedule.definition.name == "hourly");
     assert_eq!(both_imported::kept(&kept, &schedules), (1, 1));
@@ -232,38 +232,40 @@ fn a_job_is_cancelled_retried_and_deleted_by_hand() -> Checked {
 
 #[test]
 fn a_schedule_for_each_customer_is_put_changed_and_removed() -> Checked {
-    let (_scheduler, jobs, _) = started(&[])?;
+    let (scheduler, jobs, _) = started(&[])?;
+    let schedules = scheduler.schedules()?;
     let daily = Schedule::cron("0 0 9 * * *").zone("Europe/Berlin");
-    jobs.put("customer-7", daily, send_invoice::job(7).queue("own"))?;
-    let found = jobs.schedules()?;
+    schedules.put("customer-7", daily, send_invoice::job(7).queue("own"))?;
+    let found = schedules.list()?;
     let definition = &found[0].definition;
     assert_eq!((&*definition.name, &*definition.task), ("customer-7", "send-invoice"));
     assert_eq!((&*definition.queue, &*definition.payload.bytes), ("own", &b"7"[..]));
     assert!(definition.is_dynamic && definition.max_attempts == 5);
     assert_eq!(definition.rule.timing, Timing::Computed);
-    jobs.pause("customer-7", &Pause::new().by("ada").reason("holidays"))?;
-    let paused = jobs.schedules()?[0].pause.clone().expect("it is paused");
+    schedules.pause("customer-7", &Pause::new().by("ada").reason("holidays"))?;
+    let paused = schedules.list()?[0].pause.clone().expect("it is paused");
     assert_eq!((&*paused.by, &*paused.reason, paused.until), ("ada", "holidays", None));
-    let id = jobs.run_now("customer-7")?;
+    let id = schedules.run_now("customer-7")?;
     assert_eq!(jobs.get(id)?.expect("it is there").task, "send-invoice");
-    jobs.resume("customer-7")?;
-    jobs.reschedule("customer-7", Schedule::fixed_rate("1h"))?;
-    let rule = jobs.schedules()?[0].rule().clone();
+    schedules.resume("customer-7")?;
+    schedules.reschedule("customer-7", Schedule::fixed_rate("1h"))?;
+    let rule = schedules.list()?[0].rule().clone();
     assert_eq!(rule.text, r#"{"fixed_rate":"1h"}"#);
     let hour = Duration::from_secs(3600);
     assert_eq!(rule.timing, Timing::Rate { first: hour, period: hour }, "as for a task in memory");
-    jobs.reset("customer-7")?;
-    assert!(jobs.schedules()?[0].rule().text.contains("Europe/Berlin"));
-    jobs.remove("customer-7")?;
-    assert!(jobs.remove("customer-7").expect_err("it is gone").is_not_found());
+    schedules.reset("customer-7")?;
+    assert!(schedules.list()?[0].rule().text.contains("Europe/Berlin"));
+    schedules.remove("customer-7")?;
+    assert!(schedules.remove("customer-7").expect_err("it is gone").is_not_found());
     Ok(())
 }
 
 #[test]
 fn a_schedule_that_cannot_be_kept_is_refused_with_the_reason() -> Checked {
-    let (_scheduler, jobs, _) = started(&[])?;
+    let (scheduler, ..) = started(&[])?;
+    let schedules = scheduler.schedules()?;
     let refused = |schedule: Schedule, job: Job| {
-        jobs.put("x", schedule, job).expect_err("a fault").to_string()
+        schedules.put("x", schedule, job).expect_err("a fault").to_string()
     };
     let hourly = || Schedule::fixed_rate("1h");
     assert!(refused(hourly(), sweep::job().key("x")).contains("no key of its own"));
@@ -271,7 +273,7 @@ fn a_schedule_that_cannot_be_kept_is_refused_with_the_reason() -> Checked {
     assert!(refused(Schedule::cron("-"), sweep::job()).contains("`-` is no rule"));
     let stops = hourly().on_error(scheduler::OnError::Stop);
     assert!(refused(stops, sweep::job()).contains("does not go with `durable`"));
-    let policy = jobs.reschedule("x", hourly().timeout("1s")).expect_err("a fault");
+    let policy = schedules.reschedule("x", hourly().timeout("1s")).expect_err("a fault");
     assert!(policy.to_string().contains("`timeout` is no part of a rule"), "{policy}");
     Ok(())
 }
@@ -279,9 +281,11 @@ fn a_schedule_that_cannot_be_kept_is_refused_with_the_reason() -> Checked {
 #[test]
 fn a_stopped_scheduler_still_enqueues() -> Checked {
     let (scheduler, jobs, _) = started(&[])?;
+    let schedules = scheduler.schedules()?;
     scheduler.shutdown()?;
     jobs.enqueue(sweep::job())?;
-    let gone = jobs.put("x", Schedule::fixed_rate("1h"), sweep::job()).expect_err("it stopped");
+    let gone =
+        schedules.put("x", Schedule::fixed_rate("1h"), sweep::job()).expect_err("it stopped");
     assert!(!gone.to_string().is_empty());
     Ok(())
 }
@@ -394,6 +398,46 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
     })
 }
 
+#[job(name = "asks")]
+fn asks(jobs: &Jobs, schedules: &Schedules, again: Schedules) {
+    drop((jobs.clone(), schedules.clone(), again));
+}
+
+#[test]
+fn async_code_has_a_twin_of_each_call_about_schedules() -> Checked {
+    let (scheduler, jobs, _) = started(&[])?;
+    let schedules = scheduler.schedules()?;
+    wait_for(async {
+        let hourly = || Schedule::fixed_rate("1h").initial_delay("1h");
+        schedules.put_async("x", hourly(), sweep::job()).await?;
+        schedules.pause_async("x", &Pause::new().by("ada")).await?;
+        let mine = |all: Vec<store::StoredSchedule>| {
+            all.into_iter().find(|schedule| schedule.definition.name == "x").expect("it is there")
+        };
+        let paused = mine(schedules.list_async().await?).pause.expect("it is paused");
+        assert_eq!(paused.by, "ada");
+        schedules.resume_async("x").await?;
+        let id = schedules.run_now_async("x").await?;
+        assert_eq!(jobs.get_async(id).await?.expect("it is made").task, "sweep");
+        schedules.reschedule_async("x", Schedule::fixed_rate("2h")).await?;
+        assert!(mine(schedules.list()?).rule().text.contains("2h"));
+        schedules.reset_async("x").await?;
+        assert!(mine(schedules.list()?).rule().text.contains("1h"));
+        schedules.remove_async("x").await?;
+        let gone = schedules.remove_async("x").await.expect_err("it is removed");
+        assert!(gone.is_not_found());
+        Ok(())
+    })
+}
+
+#[test]
+fn a_task_takes_the_schedules_as_an_argument() {
+    let mut sim = scheduler::testing::Sim::at("2026-01-01T00:00:00Z").with_store().task(asks);
+    sim.jobs().enqueue(asks::job()).expect("it is stored");
+    let ended = sim.drain_jobs(Duration::from_secs(60));
+    assert_eq!(ended[0].state, JobState::Done);
+}
+
 fn faults(error: &StartError) -> String {
     error.to_string()
 }
@@ -447,10 +491,14 @@ fn a_durable_task_is_controlled_through_the_store() -> Checked {
     let nightly = scheduler.tasks().get("nightly")?;
     assert_eq!(nightly.snapshot().facts.kind, scheduler::RuleKind::Cron);
     assert!(
-        nightly.run_now().is_err_and(|error| error.to_string().contains("see `Jobs::run_now`"))
+        nightly
+            .run_now()
+            .is_err_and(|error| error.to_string().contains("see `Schedules::run_now`"))
     );
     let added = scheduler.tasks().add("later", Schedule::fixed_rate("1h").durable(), |_| {});
-    assert!(added.expect_err("it is durable").to_string().contains("scheduler.jobs()?.put(…)"));
+    assert!(
+        added.expect_err("it is durable").to_string().contains("scheduler.schedules()?.put(…)")
+    );
     Ok(())
 }
 
@@ -493,17 +541,14 @@ fn the_store_says_at_the_start_when_durable_schedules_fire() -> Checked {
     let (scheduler, messages) = said_by(&model, tasks![nightly]);
     let new = registered("nightly", &messages);
     assert!(new.contains("is registered in the store; next ") && new.contains(" 03:00:00 +00:00"));
-    scheduler
-        .tasks()
-        .jobs()?
-        .pause("nightly", &Pause::new().by("ada").reason("the night is long"))?;
+    scheduler.schedules()?.pause("nightly", &Pause::new().by("ada").reason("the night is long"))?;
     scheduler.shutdown()?;
     let (scheduler, messages) = said_by(&model, tasks![nightly]);
     let paused = registered("nightly", &messages);
     assert_eq!(paused, "INFO  task `nightly`: is registered in the store; paused");
-    scheduler.tasks().jobs()?.resume("nightly")?;
+    scheduler.schedules()?.resume("nightly")?;
     let hourly = Schedule::cron("0 30 * * * *").zone("UTC");
-    scheduler.tasks().jobs()?.reschedule("nightly", hourly)?;
+    scheduler.tasks().schedules()?.reschedule("nightly", hourly)?;
     scheduler.shutdown()?;
     let (scheduler, messages) = said_by(&model, tasks![nightly, every_hour]);
     let by_hand = registered("nightly", &messages);
@@ -516,36 +561,36 @@ fn the_store_says_at_the_start_when_durable_schedules_fire() -> Checked {
 
 #[test]
 fn a_durable_task_that_is_disabled_is_enabled_by_its_settings_only() -> Checked {
-    let (scheduler, jobs, _) = started(&[("tasks.nightly.enabled", "false")])?;
+    let (scheduler, ..) = started(&[("tasks.nightly.enabled", "false")])?;
     let nightly = scheduler.tasks().get("nightly")?;
     assert_eq!(nightly.snapshot().state, scheduler::TaskState::Disabled);
     let refused = nightly.enable().expect_err("its schedule is not registered").to_string();
     assert!(refused.contains("`enabled = true` in its settings"), "{refused}");
     assert_eq!(nightly.snapshot().state, scheduler::TaskState::Disabled);
-    assert!(jobs.schedules()?.is_empty());
+    assert!(scheduler.schedules()?.list()?.is_empty());
     Ok(())
 }
 
 #[test]
 fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked {
     let (scheduler, _, model) = started(&[])?;
-    let jobs = scheduler.tasks().jobs()?;
+    let schedules = scheduler.tasks().schedules()?;
     assert!(scheduler.tasks().get("nightly")?.is_durable());
     let long = Schedule::cron("0 0 9 * * *").zone("Europe/Berlin");
-    jobs.put("daily", long, sweep::job())?;
+    schedules.put("daily", long, sweep::job())?;
     let hour = || Schedule::fixed_rate("1h").initial_delay("1h");
-    jobs.put("hourly", hour(), sweep::job())?;
-    jobs.put(
+    schedules.put("hourly", hour(), sweep::job())?;
+    schedules.put(
         "bounded",
         hour().until(store::utc(model.now()) + Duration::from_secs(9_000)),
         sweep::job(),
     )?;
-    jobs.put("slow", Schedule::fixed_delay("1h").initial_delay("2h"), sweep::job())?;
-    jobs.pause("daily", &Pause::new().by("ops"))?;
+    schedules.put("slow", Schedule::fixed_delay("1h").initial_delay("2h"), sweep::job())?;
+    schedules.pause("daily", &Pause::new().by("ops"))?;
     let upcoming = |name: &str| -> Result<Vec<DateTime<Utc>>, Box<dyn Error>> {
-        let schedules = jobs.schedules()?;
-        let schedule = schedules.iter().find(|it| it.definition.name == name).ok_or("none")?;
-        Ok(jobs.upcoming(schedule, 3))
+        let all = schedules.list()?;
+        let schedule = all.iter().find(|it| it.definition.name == name).ok_or("none")?;
+        Ok(schedules.upcoming(schedule, 3))
     };
     let now = store::utc(model.now());
     let daily = upcoming("daily")?;

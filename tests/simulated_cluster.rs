@@ -72,7 +72,7 @@ fn each_tick_runs_once_whatever_happens_to_processes() {
             0 => cluster.freeze_for(process, minutes(3)),
             1 => cluster.partition(process),
             2 => cluster.restart(process),
-            _ => cluster.jobs().run_now("report").map(drop).expect("nothing is unfinished"),
+            _ => cluster.schedules().run_now("report").map(drop).expect("nothing is unfinished"),
         }
         cluster.advance(minutes(10));
         if round % 4 == 1 {
@@ -180,11 +180,13 @@ fn a_restart_forgets_all_but_the_store() {
 #[test]
 fn a_schedule_that_is_data_keeps_its_misfire_policy_when_it_gets_another_rule() {
     let mut cluster = Sim::cluster(START, 1, |sim| sim.task(count).manage(AtomicU32::new(0)));
-    let jobs = cluster.jobs();
+    let schedules = cluster.schedules();
     let skipping = Schedule::cron("0 0 * * * *").zone("UTC").misfire(Misfire::Skip);
-    jobs.put("data", skipping, count::job(1)).expect("it is stored");
+    schedules.put("data", skipping, count::job(1)).expect("it is stored");
     cluster.advance(minutes(1));
-    jobs.reschedule("data", Schedule::cron("0 */30 * * * *").zone("UTC")).expect("it is stored");
+    schedules
+        .reschedule("data", Schedule::cron("0 */30 * * * *").zone("UTC"))
+        .expect("it is stored");
     cluster.kill(0);
     cluster.advance(hours(2));
     cluster.restart(0);

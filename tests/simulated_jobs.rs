@@ -221,7 +221,7 @@ fn identities_come_from_the_clock_and_the_seed() {
         let late = [
             sweep::job().id(),
             sweep::job().id(),
-            sim.jobs().run_now("remind").expect("it is there"),
+            sim.schedules().run_now("remind").expect("it is there"),
         ];
         assert!(early < late[0] && late.is_sorted(), "{early} {late:?}");
         assert_eq!(late[0].as_uuid().get_version_num(), 7);

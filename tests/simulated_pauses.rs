@@ -98,7 +98,7 @@ fn a_durable_schedule_is_controlled_as_any_task() {
     sim.pause("nightly");
     sim.advance(minutes(30));
     assert_eq!(runs(&sim, "nightly"), 1);
-    let schedule = &sim.jobs().schedules().expect("it answers")[0];
+    let schedule = &sim.schedules().list().expect("it answers")[0];
     assert!(schedule.pause.is_some());
     sim.resume("nightly");
     sim.advance(minutes(10));

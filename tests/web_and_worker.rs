@@ -76,10 +76,10 @@ fn a_process_that_only_enqueues_controls_jobs_and_schedules() {
     let engraver = engraver();
     let mut cluster = web_and_worker(&engraver);
     cluster.advance(secs(2));
-    cluster[0].jobs().pause("polish", &Pause::default()).expect("there is such a schedule");
+    cluster[0].schedules().pause("polish", &Pause::default()).expect("there is such a schedule");
     cluster.advance(hours(3));
     assert_eq!(cluster.starts("polish"), []);
-    cluster[0].jobs().run_now("polish").expect("nothing is unfinished");
+    cluster[0].schedules().run_now("polish").expect("nothing is unfinished");
     cluster.advance(secs(2));
     assert_eq!(cluster.starts("polish").len(), 1);
 }

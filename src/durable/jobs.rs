@@ -22,7 +22,7 @@ use crate::run::Run;
 use crate::run::inject::{Extract, Resolver};
 use crate::run::task::TaskSpec;
 
-/// The durable jobs and schedules of a scheduler's store.
+/// The durable jobs of a scheduler's store; its schedules are [`Schedules`](crate::Schedules).
 ///
 /// [`Scheduler::jobs`](crate::Scheduler::jobs) returns it, and a task or a job takes it as `Jobs` or `&Jobs`. Clones are the
 /// same. It works until the program ends, also when the scheduler has stopped.
@@ -302,6 +302,13 @@ impl Jobs {
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
         let client = &self.inner.client;
         answered(client.timed(|store, not_after| store.command(command, not_after)))
+    }
+
+    /// A command after which something may be due.
+    pub(super) fn changed(&self, command: &Command) -> Result<(), JobsError> {
+        self.command(command)?;
+        self.inner.client.nudge();
+        Ok(())
     }
 
     /// Gives a job the options of its task that it does not have of its own.

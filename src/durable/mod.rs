@@ -38,6 +38,7 @@ mod payload;
 mod rule;
 mod rules;
 mod schedules;
+mod schedules_async;
 mod shell;
 mod stored;
 #[cfg(test)]
@@ -59,5 +60,6 @@ pub(crate) use parts::{DurableSchedule, JobTask, NodeParts};
 pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
+pub use schedules::Schedules;
 pub(crate) use shell::SimulatedNodes;
 pub use stored::{Origin, SessionInfo, StoredJob, StoredPayload};

@@ -11,6 +11,7 @@ use scheduler_store::{Model, Uuid};
 use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
 use super::parts::{JobTask, NodeParts};
 use super::rules::TextRules;
+use super::schedules::Schedules;
 use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
 use crate::observe::Bus;
 
@@ -103,7 +104,13 @@ impl Node {
             store: client.store(),
             client: client.clone(),
             tasks: by_name.collect(),
-            reports: Reports::new(bus, Arc::clone(&clock), jobs, client.store(), &application),
+            reports: Reports::new(
+                bus,
+                Arc::clone(&clock),
+                Schedules::of(&jobs),
+                client.store(),
+                &application,
+            ),
             clock,
             node,
             is_inline: simulated.is_some(),

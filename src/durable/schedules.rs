@@ -1,10 +1,13 @@
 //! The durable schedules of a store, and the commands for all processes.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use scheduler_store::{
     Command, Definition, JobId, Next, Rule as StoredRule, StoreTime, StoredSchedule, Timing,
 };
-use std::collections::BTreeMap;
 
 use super::error::JobsError;
 use super::identities::new_id;
@@ -14,27 +17,59 @@ use super::pauses::{AskedPause, asked};
 use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
+use crate::run::inject::{Extract, Resolver};
 use crate::run::task::TaskSpec;
-use crate::run::{Pause, instant};
+use crate::run::{Pause, Run, instant};
 
-/// Schedules: each command holds in all processes, and after restarts.
-impl Jobs {
+/// The durable schedules in a scheduler's store: those of the code, and those that are data. Each command holds in all processes,
+/// and after restarts.
+///
+/// [`Scheduler::schedules`](crate::Scheduler::schedules) returns it, and a task or a job takes it as `Schedules` or `&Schedules`.
+/// Clones are the same. A schedule of the code is a task, too, with the same commands in [`Tasks`](crate::Tasks).
+///
+/// A call asks the store on the calling thread, and returns when it has answered. Each has a twin for async code, such as
+/// [`list_async`](Self::list_async).
+///
+/// ```no_run,standalone_crate
+/// use scheduler::{JobsError, Schedule, Schedules, job};
+///
+/// #[job(name = "digest")]
+/// fn digest(#[payload] customer: u64) {
+///     println!("the digest of customer {customer}");
+/// }
+///
+/// fn subscribe(schedules: &Schedules, customer: u64) -> Result<(), JobsError> {
+///     let weekly = Schedule::cron("0 0 9 * * MON").zone("Europe/Berlin");
+///     schedules.put(&format!("digest-{customer}"), weekly, digest::job(customer))
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Schedules {
+    pub(super) jobs: Jobs,
+}
+
+impl Schedules {
+    pub(crate) fn of(jobs: &Jobs) -> Self {
+        Self { jobs: jobs.clone() }
+    }
+
     /// All schedules, by name.
     ///
     /// # Errors
     ///
     /// The store did not answer.
-    pub fn schedules(&self) -> Result<Vec<StoredSchedule>, JobsError> {
-        Ok(self.inner.client.call(|store| store.schedules())?)
+    pub fn list(&self) -> Result<Vec<StoredSchedule>, JobsError> {
+        Ok(self.jobs.inner.client.call(|store| store.schedules())?)
     }
 
     /// The next ticks of a schedule that are still to come, at most `count`, as this process computes them; also those that a
     /// pause will skip. Of a fixed delay and a single tick there is one at most.
     #[must_use]
     pub fn upcoming(&self, schedule: &StoredSchedule, count: usize) -> Vec<DateTime<Utc>> {
-        let (rule, now) = (schedule.rule(), self.inner.client.store_now());
+        let (rule, now) = (schedule.rule(), self.jobs.inner.client.store_now());
         let none = BTreeMap::new();
-        let text = TextRule::parse(&rule.text, self.inner.calendars.get().unwrap_or(&none)).ok();
+        let text =
+            TextRule::parse(&rule.text, self.jobs.inner.calendars.get().unwrap_or(&none)).ok();
         let following = |at: &StoreTime| match rule.timing {
             Timing::Computed => text.as_ref()?.next_after(*at),
             Timing::Rate { period, .. } => Some(at.after(period)),
@@ -58,19 +93,19 @@ impl Jobs {
 
     /// Returns true if a schedule is paused now.
     pub(crate) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
-        let now = self.inner.client.store_now();
+        let now = self.jobs.inner.client.store_now();
         schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
     }
 
     /// Pauses a schedule: its ticks are skipped until it is resumed, or until an instant. Jobs that are there already run:
-    /// [`pause_task`](Self::pause_task) lets them wait. One that is paused gets the new reason and end.
+    /// [`Jobs::pause_task`] lets them wait. One that is paused gets the new reason and end.
     ///
     /// # Errors
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
         let AskedPause { by, reason, until } = asked(pause);
-        self.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })
+        self.jobs.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })
     }
 
     /// Ends the pause of a schedule. The ticks in it are not run.
@@ -79,7 +114,7 @@ impl Jobs {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn resume(&self, schedule: &str) -> Result<(), JobsError> {
-        self.changed(&Command::Resume { schedule: schedule.to_owned() })
+        self.jobs.changed(&Command::Resume { schedule: schedule.to_owned() })
     }
 
     /// Runs a schedule's task once, beside its ticks, also while it is paused. Returns the job.
@@ -89,7 +124,7 @@ impl Jobs {
     /// There is no such schedule; a job of it is unfinished, unless its overlap is allowed; or the store did not answer.
     pub fn run_now(&self, schedule: &str) -> Result<JobId, JobsError> {
         let job = new_id();
-        self.changed(&Command::RunNow { schedule: schedule.to_owned(), job })?;
+        self.jobs.changed(&Command::RunNow { schedule: schedule.to_owned(), job })?;
         Ok(job)
     }
 
@@ -98,10 +133,10 @@ impl Jobs {
     /// A rate or delay without an initial delay starts after one period.
     ///
     /// ```no_run
-    /// use scheduler::{Jobs, JobsError, Schedule};
+    /// use scheduler::{JobsError, Schedule, Schedules};
     ///
-    /// fn less_often(jobs: &Jobs) -> Result<(), JobsError> {
-    ///     jobs.reschedule("report", Schedule::cron("0 0 6 * * *").zone("UTC"))
+    /// fn less_often(schedules: &Schedules) -> Result<(), JobsError> {
+    ///     schedules.reschedule("report", Schedule::cron("0 0 6 * * *").zone("UTC"))
     /// }
     /// ```
     ///
@@ -116,7 +151,7 @@ impl Jobs {
         let mut spec = self.resolve(schedule, rule)?;
         spec.rule = spec.rule.taking_over();
         let rule = rule_in_store(&spec, false)?;
-        self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: Some(rule) })
+        self.jobs.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: Some(rule) })
     }
 
     /// Gives a schedule the rule that stands in the code.
@@ -125,7 +160,7 @@ impl Jobs {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn reset(&self, schedule: &str) -> Result<(), JobsError> {
-        self.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: None })
+        self.jobs.changed(&Command::Reschedule { schedule: schedule.to_owned(), rule: None })
     }
 
     /// Makes a schedule whose ticks are jobs like this one, or changes it: for schedules that are data, such as one for each
@@ -135,30 +170,18 @@ impl Jobs {
     /// A schedule that is over is deleted a day after its last tick. A single tick that is more than a day late when it is put
     /// does not fire.
     ///
-    /// ```no_run,standalone_crate
-    /// use scheduler::{Jobs, JobsError, Schedule, job};
-    ///
-    /// #[job(name = "digest")]
-    /// fn digest(#[payload] customer: u64) {
-    ///     println!("the digest of customer {customer}");
-    /// }
-    ///
-    /// fn subscribe(jobs: &Jobs, customer: u64) -> Result<(), JobsError> {
-    ///     let weekly = Schedule::cron("0 0 9 * * MON").zone("Europe/Berlin");
-    ///     jobs.put(&format!("digest-{customer}"), weekly, digest::job(customer))
-    /// }
-    /// ```
-    ///
     /// # Errors
     ///
     /// The schedule is faulty or cannot be durable; a schedule in the code has the name; or the store did not answer.
+    #[doc(alias = "create")]
+    #[doc(alias = "upsert")]
     pub fn put(&self, name: &str, schedule: Schedule, mut job: Job) -> Result<(), JobsError> {
         if job.is_timed() {
             let why =
                 "the job of a schedule has no due time and no key of its own: ticks give both";
             return Err(JobsError::refused(why.to_owned()));
         }
-        self.complete(&mut job);
+        self.jobs.complete(&mut job);
         let new = job.to_new().map_err(JobsError::refused)?;
         let spec = self.resolve(name, schedule)?;
         let rule = rule_in_store(&spec, true)?;
@@ -174,7 +197,7 @@ impl Jobs {
             is_dynamic: true,
             ..own
         };
-        self.changed(&Command::Put { definition: Box::new(definition) })
+        self.jobs.changed(&Command::Put { definition: Box::new(definition) })
     }
 
     /// Removes a schedule. Its jobs stay. One that stands in the code of a process comes back with the next start of that.
@@ -183,18 +206,11 @@ impl Jobs {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn remove(&self, schedule: &str) -> Result<(), JobsError> {
-        self.command(&Command::Remove { schedule: schedule.to_owned() })
-    }
-
-    /// A command after which something may be due.
-    pub(super) fn changed(&self, command: &Command) -> Result<(), JobsError> {
-        self.command(command)?;
-        self.inner.client.nudge();
-        Ok(())
+        self.jobs.command(&Command::Remove { schedule: schedule.to_owned() })
     }
 
     fn resolve(&self, name: &str, schedule: Schedule) -> Result<TaskSpec, JobsError> {
-        let Some(rules) = self.inner.rules.get() else {
+        let Some(rules) = self.jobs.inner.rules.get() else {
             return Err(JobsError::refused("the scheduler has not started".to_owned()));
         };
         rules(name, schedule.durable()).map_err(JobsError::refused)
@@ -208,4 +224,22 @@ fn rule_in_store(spec: &TaskSpec, is_dynamic: bool) -> Result<StoredRule, JobsEr
 
 fn no_rule() -> JobsError {
     JobsError::refused("`-` is no rule; pause the schedule instead".to_owned())
+}
+
+impl Extract for Schedules {
+    type Source = Arc<Self>;
+
+    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
+        resolver.state::<Self>()
+    }
+
+    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
+        Self::clone(source)
+    }
+}
+
+impl fmt::Debug for Schedules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schedules").field(&self.jobs.inner.client).finish()
+    }
 }

@@ -13,7 +13,7 @@ use super::moment::{IntoMoment, Moment, moment};
 use super::sim::Sim;
 use super::started::Setup;
 use super::world::World;
-use crate::durable::{Client, Jobs};
+use crate::durable::{Client, Jobs, Schedules};
 
 /// Several simulated processes of one program, which share a store and a clock: see [`Sim::cluster`].
 ///
@@ -246,6 +246,12 @@ impl Cluster {
     pub fn jobs(&self) -> Jobs {
         self.world.make_identities();
         self.jobs.clone()
+    }
+
+    /// The durable schedules, those that are data among them, as [`jobs`](Self::jobs).
+    #[must_use]
+    pub fn schedules(&self) -> Schedules {
+        Schedules::of(&self.jobs())
     }
 
     /// The time of the wall clock.

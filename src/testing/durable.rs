@@ -112,7 +112,7 @@ mod tests {
     fn a_job_from_outside_ends_the_rest_within_a_poll() {
         let mut cluster = three();
         cluster.advance(hours(1));
-        cluster.jobs().run_now("nightly").expect("nothing is unfinished");
+        cluster.schedules().run_now("nightly").expect("nothing is unfinished");
         cluster.advance(secs(2));
         assert_eq!(cluster.starts("nightly").len(), 1);
     }

@@ -9,7 +9,7 @@ use scheduler_store::{JobFilter, JobId};
 use super::or_panic;
 use super::sim::Sim;
 use super::world::Step;
-use crate::durable::{Jobs, Payload, StoredJob};
+use crate::durable::{Jobs, Payload, Schedules, StoredJob};
 
 /// After how many runs a simulation does not believe any more that its jobs have an end.
 const RUNS_MAX: u64 = 10_000;
@@ -30,6 +30,17 @@ impl Sim {
     pub fn jobs(&self) -> Jobs {
         let jobs = self.started().jobs.clone();
         or_panic(jobs.ok_or("the simulation has no store\nhelp: Sim::at(…).with_store()"))
+    }
+
+    /// The durable schedules of the scheduler, those that are data among them.
+    ///
+    /// # Panics
+    ///
+    /// As [`jobs`](Self::jobs).
+    #[must_use]
+    #[track_caller]
+    pub fn schedules(&self) -> Schedules {
+        Schedules::of(&self.jobs())
     }
 
     /// The payloads of all jobs of a task that were enqueued, in the order in which the code made them; `()` for those without.

@@ -46,7 +46,8 @@ impl App {
     ) -> Arc<Self> {
         let zone = tasks.zone();
         let keeper = Gatekeeper::new(options.auth.clone());
-        let store = tasks.jobs().ok().map(|jobs| Arc::new(Store::new(jobs)));
+        let store = tasks.jobs().ok().zip(tasks.schedules().ok());
+        let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
         let (audit, started_at) = (Audit::default(), now());
         let hub = Hub::new(started_at.timestamp_micros());
         Arc::new(Self {

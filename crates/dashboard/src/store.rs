@@ -4,7 +4,7 @@
 //! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
 //! included; and a question that takes too long is answered by 503.
 //!
-//! The schedules of tasks are remembered, because each row of the list has some of them: `Schedules` is what the store last
+//! The schedules of tasks are remembered, because each row of the list has some of them: `KnownSchedules` is what the store last
 //! said, and what it did not say.
 //!
 //! It must never delay an answer that needs no store by more than half a second.
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::store::{StoredSchedule, store_time};
-use scheduler::{Jobs, JobsError};
+use scheduler::{Jobs, JobsError, Schedules};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -35,13 +35,14 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 /// The store.
 pub(crate) struct Store {
     jobs: Jobs,
+    schedules: Schedules,
     places: Arc<Semaphore>,
-    schedules: Mutex<Schedules>,
+    known: Mutex<KnownSchedules>,
 }
 
 /// The known schedules.
 #[derive(Default)]
-struct Schedules {
+struct KnownSchedules {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
     /// Those that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
@@ -76,14 +77,14 @@ pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
 }
 
 impl Store {
-    pub(crate) fn new(jobs: Jobs) -> Self {
+    pub(crate) fn new(jobs: Jobs, schedules: Schedules) -> Self {
         let places = Arc::new(Semaphore::new(QUESTIONS_MAX));
-        Self { jobs, places, schedules: Mutex::default() }
+        Self { jobs, schedules, places, known: Mutex::default() }
     }
 
-    /// For what needs no answer of the store.
-    pub(crate) fn jobs(&self) -> &Jobs {
-        &self.jobs
+    /// For what needs no answer of the store, and for questions.
+    pub(crate) fn schedules(&self) -> &Schedules {
+        &self.schedules
     }
 
     /// Asks the store. It may still do what it was asked after this has given up.
@@ -143,7 +144,8 @@ impl Store {
             schedules.asked += 1;
             schedules.asked
         };
-        let answer = self.ask(Jobs::schedules).await;
+        let asked = self.schedules.clone();
+        let answer = self.ask(move |_| asked.list()).await;
         let mut schedules = self.lock();
         if number < schedules.answered {
             return;
@@ -179,12 +181,12 @@ impl Store {
         tokio::spawn(Arc::clone(self).look())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Schedules> {
-        self.schedules.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, KnownSchedules> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Schedules {
+impl KnownSchedules {
     fn take(&mut self, list: Vec<StoredSchedule>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);

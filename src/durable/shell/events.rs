@@ -9,8 +9,8 @@ use scheduler_store::{
     JobState, Registration, Skips, Store, StoreTime, StoredJob, StoredSchedule, Stranger,
 };
 
-use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
+use super::super::schedules::Schedules;
 use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
 use crate::run::instant;
 
@@ -19,7 +19,7 @@ pub(crate) struct Reports {
     bus: Arc<Bus>,
     clock: Arc<dyn Clock>,
     /// Says when a schedule fires next.
-    jobs: Jobs,
+    schedules: Schedules,
     store: Arc<dyn Store>,
     /// The name of the application.
     application: Arc<str>,
@@ -29,11 +29,11 @@ impl Reports {
     pub(crate) fn new(
         bus: Arc<Bus>,
         clock: Arc<dyn Clock>,
-        jobs: Jobs,
+        schedules: Schedules,
         store: Arc<dyn Store>,
         application: &str,
     ) -> Self {
-        Self { bus, clock, jobs, store, application: application.into() }
+        Self { bus, clock, schedules, store, application: application.into() }
     }
 
     pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
@@ -140,8 +140,8 @@ impl Reports {
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
         let name = &*schedule.definition.name;
-        let is_paused = self.jobs.is_paused(schedule);
-        let next = self.jobs.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
+        let is_paused = self.schedules.is_paused(schedule);
+        let next = self.schedules.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
         let schedule = name.into();
         let what = StoreEvent::ScheduleRegistered { schedule, is_changed, is_paused, next };
         self.emit_of(name, what, tasks);

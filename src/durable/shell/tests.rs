@@ -13,7 +13,7 @@ use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
 use super::{Parts, Reports, Shell};
 use crate::durable::parts::JobTask;
 use crate::durable::rules::TextRules;
-use crate::durable::{Client, Jobs};
+use crate::durable::{Client, Jobs, Schedules};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 
 /// While it does, each call hangs on a thread that asks for jobs.
@@ -72,7 +72,7 @@ impl Stage {
             reports: Reports::new(
                 bus,
                 Arc::clone(&shared),
-                Jobs::new(client.clone()),
+                Schedules::of(&Jobs::new(client.clone())),
                 client.store(),
                 "shop",
             ),

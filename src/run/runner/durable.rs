@@ -19,7 +19,7 @@ use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
     Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, Node, NodeOptions, NodeParts,
-    NodeSetup, Simulated, faults, options_of,
+    NodeSetup, Schedules, Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
@@ -65,6 +65,7 @@ impl Durable {
             Client::new(builder.store.clone()?, Arc::clone(clock), builder.simulation.is_some());
         let jobs = Jobs::new(client.clone());
         states.insert_own(jobs.clone());
+        states.insert_own(Schedules::of(&jobs));
         let options = builder.node.clone();
         let simulated_store = builder.simulated_store.clone();
         Some(Self {

@@ -3,25 +3,26 @@
 use std::sync::Arc;
 
 use crate::define::schedule::Schedule;
-use crate::durable::{Jobs, JobsError};
+use crate::durable::{Jobs, JobsError, Schedules};
 use crate::run::Pause;
 use crate::run::task::{ControlError, ControlErrorKind};
 
 /// A durable schedule or a kind of job of this process, in the store.
 pub(super) struct InStore {
     jobs: Jobs,
+    schedules: Schedules,
     name: Arc<str>,
 }
 
 impl InStore {
     pub(super) fn new(jobs: Jobs, name: Arc<str>) -> Self {
-        Self { jobs, name }
+        Self { schedules: Schedules::of(&jobs), jobs, name }
     }
 
     pub(super) fn pause(&self, pause: &Pause) -> Result<(), ControlError> {
         self.done(match self.is_kind_of_job() {
             true => self.jobs.pause_task(&self.name, pause),
-            false => self.jobs.pause(&self.name, pause),
+            false => self.schedules.pause(&self.name, pause),
         })
     }
 
@@ -31,16 +32,16 @@ impl InStore {
         }
         self.done(match self.is_kind_of_job() {
             true => self.jobs.resume_task(&self.name),
-            false => self.jobs.resume(&self.name),
+            false => self.schedules.resume(&self.name),
         })
     }
 
     pub(super) fn reschedule(&self, rule: Schedule) -> Result<(), ControlError> {
         if self.is_kind_of_job() {
-            let why = "it is a kind of job, and has no rule; a schedule of its jobs is made by `Jobs::put`";
+            let why = "it is a kind of job, and has no rule; a schedule of its jobs is made by `Schedules::put`";
             return Err(ControlError::refused(&self.name, why));
         }
-        self.done(self.jobs.reschedule(&self.name, rule))
+        self.done(self.schedules.reschedule(&self.name, rule))
     }
 
     fn is_kind_of_job(&self) -> bool {
@@ -51,9 +52,9 @@ impl InStore {
         if self.is_kind_of_job() {
             return self.jobs.is_task_paused(&self.name);
         }
-        let schedules = self.jobs.schedules()?;
+        let schedules = self.schedules.list()?;
         let mine = schedules.iter().find(|schedule| schedule.definition.name == *self.name);
-        Ok(mine.is_some_and(|schedule| self.jobs.is_paused(schedule)))
+        Ok(mine.is_some_and(|schedule| self.schedules.is_paused(schedule)))
     }
 
     fn done<R>(&self, answer: Result<R, JobsError>) -> Result<R, ControlError> {

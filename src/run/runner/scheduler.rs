@@ -98,6 +98,17 @@ impl Scheduler {
         self.running.tasks.jobs()
     }
 
+    /// The durable schedules in the store, those that are data among them.
+    ///
+    /// # Errors
+    ///
+    /// The scheduler has no [store](Builder::store).
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn schedules(&self) -> Result<crate::Schedules, crate::JobsError> {
+        self.running.tasks.schedules()
+    }
+
     /// Blocks until a task has had some number of runs: see [`TaskControl::wait_for`](super::TaskControl::wait_for).
     ///
     /// # Errors

@@ -122,7 +122,7 @@ impl TaskTable {
         let spec = factory.resolve(definition, attributes).map_err(refuse)?;
         if spec.durable.is_some() {
             let fault = "a schedule that is added while the program runs is no task of its own if it is durable\n\
-                         help: let it enqueue the jobs of a function: scheduler.jobs()?.put(…)";
+                         help: let it enqueue the jobs of a function: scheduler.schedules()?.put(…)";
             return Err(refuse(vec![fault.to_owned()]));
         }
         let is_disabled = spec.is_disabled();

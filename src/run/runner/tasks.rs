@@ -111,7 +111,7 @@ impl Tasks {
         self.table.factory().map_or(Zone::UTC, |factory| factory.context.zone)
     }
 
-    /// The durable jobs of the scheduler's store, and the schedules in it.
+    /// The durable jobs of the scheduler's store.
     ///
     /// # Errors
     ///
@@ -120,6 +120,17 @@ impl Tasks {
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn jobs(&self) -> Result<crate::Jobs, crate::JobsError> {
         self.table.jobs.get().cloned().ok_or_else(crate::JobsError::no_store)
+    }
+
+    /// The durable schedules in the scheduler's store, those that are data among them.
+    ///
+    /// # Errors
+    ///
+    /// As [`jobs`](Self::jobs).
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn schedules(&self) -> Result<crate::Schedules, crate::JobsError> {
+        self.jobs().map(|jobs| crate::Schedules::of(&jobs))
     }
 
     /// Pauses all tasks that have not ended and are not disabled, durable ones for all processes; see

@@ -462,7 +462,7 @@ impl Control {
 
     /// The task is controlled in the store, for all processes.
     fn kept_in_store(&self) -> ControlError {
-        let why = "it is durable, and its runs are jobs in the store: see `Jobs::run_now`, `remove` and `cancel`";
+        let why = "it is durable, and its runs are jobs in the store: see `Schedules::run_now` and `remove`, and `Jobs::cancel`";
         ControlError::refused(self.name(), why)
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn upcoming(
     match store.known(name) {
         Known::Schedule(schedule) => {
             let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
-            Some((store.jobs().upcoming(&schedule, count), zone))
+            Some((store.schedules().upcoming(&schedule, count), zone))
         }
         _ => None,
     }
@@ -91,7 +91,7 @@ fn zone_of(row: &Task) -> Zone {
 
 fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
     let zone = zone_of(row);
-    let next = store.jobs().upcoming(schedule, 1).first().copied();
+    let next = store.schedules().upcoming(schedule, 1).first().copied();
     let (at, at_local) = (next.map(instant), next.map(|at| local(at, zone)));
     if is_paused(schedule) {
         (row.would_run_at, row.would_run_at_local) = (at, at_local);

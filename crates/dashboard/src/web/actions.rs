@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, TaskControl};
+use scheduler::{ControlError, JobsError, Pause, Schedule, Schedules, TaskControl};
 use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
 use serde::Deserialize;
 
@@ -77,13 +77,13 @@ impl Act {
     }
 
     /// In the store.
-    fn on_schedule(self, jobs: &Jobs, schedule: &str) -> Result<(), JobsError> {
+    fn on_schedule(self, schedules: &Schedules, schedule: &str) -> Result<(), JobsError> {
         match self {
-            Self::Run => jobs.run_now(schedule).map(drop),
-            Self::Pause(pause) => jobs.pause(schedule, &pause),
-            Self::Resume => jobs.resume(schedule),
-            Self::Reschedule(rule) => jobs.reschedule(schedule, rule),
-            Self::Reset => jobs.reset(schedule),
+            Self::Run => schedules.run_now(schedule).map(drop),
+            Self::Pause(pause) => schedules.pause(schedule, &pause),
+            Self::Resume => schedules.resume(schedule),
+            Self::Reschedule(rule) => schedules.reschedule(schedule, rule),
+            Self::Reset => schedules.reset(schedule),
             Self::Cancel | Self::Enable => Ok(()),
         }
     }
@@ -246,10 +246,11 @@ async fn on_schedules(
     let (noted, by, act) = (Arc::clone(app), by.clone(), act.clone());
     let is_one = tasks.len() == 1;
     let store = app.store()?;
-    let changed = store.ask(move |jobs| {
+    let schedules = store.schedules().clone();
+    let changed = store.ask(move |_| {
         let mut changed = 0;
         for (name, text) in &changes {
-            let done = act.clone().on_schedule(jobs, name);
+            let done = act.clone().on_schedule(&schedules, name);
             // It is noted here, because the visitor may be gone before the answer.
             if may_have_effect(&done) {
                 note(&noted, &by, name, &act, text.as_deref());

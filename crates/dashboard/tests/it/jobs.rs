@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState};
-use scheduler::{Builder, Jobs, NodeOptions, Pause, Schedule, Until, job, tasks};
+use scheduler::{Builder, Jobs, NodeOptions, Pause, Schedule, Schedules, Until, job, tasks};
 use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
 
@@ -37,6 +37,10 @@ pub(crate) fn with_store(
 
 pub(crate) fn jobs(served: &Served) -> Jobs {
     served.scheduler.jobs().expect("a store")
+}
+
+fn schedules(served: &Served) -> Schedules {
+    served.scheduler.schedules().expect("a store")
 }
 
 /// Enqueues a job that fails, and waits until it is parked.
@@ -292,7 +296,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
             && paused.get("next").is_none()
             && paused.get("wouldRunAt").is_some()
     );
-    let schedule = jobs(&served).schedules().unwrap().remove(0);
+    let schedule = schedules(&served).list().unwrap().remove(0);
     assert_eq!(schedule.pause.expect("a pause").by, "ops", "it holds for all processes");
     assert_eq!(served.post("/api/v1/tasks/report/run", "").status, 202, "also while it is paused");
     served.scheduler.wait_for("report", Until::runs(1), LIMIT).unwrap();
@@ -476,7 +480,7 @@ fn changes_in_the_store_come_live_also_the_end_of_a_pause() {
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());
     let mut stream = Stream::open(&served);
     // As another process does it.
-    jobs(&served).pause("report", &Pause::new().by("other").reason("by hand")).unwrap();
+    schedules(&served).pause("report", &Pause::new().by("other").reason("by hand")).unwrap();
     let row = stream.row("report", |row| row["isPaused"] == true);
     assert_eq!((&row["pause"]["by"], &row["state"]), (&"other".into(), &"paused".into()));
     served.post("/api/v1/tasks/report/pause", r#"{"forMs":500}"#);
