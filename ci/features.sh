@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 # Little of this is built with the features of anything else, so that it waits for no other build.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/features"
-features=(tokio tracing log metrics testing serde durable)
+features=(tokio tracing opentelemetry log metrics testing serde durable)
 # These only add a store to `durable`, so that `deep` does not combine them.
 stores=(sqlite sqlite-system postgres tls)
 crates=(scheduler-api scheduler-expr scheduler-core scheduler-store scheduler-node)

@@ -118,6 +118,7 @@ pub mod production {}
 /// [durable]: crate::guide::durable
 #[doc = in_repository!("events", "docs/reference/events.md")]
 #[doc = in_repository!("metrics", "docs/reference/metrics.md")]
+#[doc = in_repository!("sql", "docs/reference/sql.md")]
 #[doc = include_str!("../docs/observe.md")]
 pub mod observe {}
 

@@ -42,4 +42,5 @@ mod simulated_pauses;
 mod starting;
 mod testing;
 mod testing_panics;
+mod traces;
 mod web_and_worker;

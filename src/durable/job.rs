@@ -180,6 +180,16 @@ impl Job {
         self
     }
 
+    /// The W3C trace context of what it is enqueued for, such as the header `traceparent` of a request: each run of it has it
+    /// as [`Run::traceparent`](crate::Run::traceparent).
+    ///
+    /// With the feature `opentelemetry` it is that of the current span of `tracing`, unless this says otherwise, and the span of
+    /// each attempt is a child of it.
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.new.traceparent = Some(traceparent.into());
+        self
+    }
+
     /// The queue in which it waits.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         (self.new.queue, self.given.queue) = (name.into(), true);
@@ -221,6 +231,10 @@ impl Job {
             return Err("it replaces none, because it has no key: add `.key(…)`".to_owned());
         }
         let mut new = NewJob { key, ..self.new.clone() };
+        #[cfg(feature = "opentelemetry")]
+        {
+            new.traceparent = new.traceparent.or_else(crate::observe::traceparent);
+        }
         new.check().map_err(|refusal| refusal.to_string())?;
         // ORDERING: relaxed; nothing else is read.
         new.is_resent = self.sent.0.swap(true, Ordering::Relaxed);

@@ -59,6 +59,8 @@ pub struct StoredJob {
     pub finished_at: Option<DateTime<Utc>>,
     /// The error of its last attempt, or why it was parked.
     pub error: Option<String>,
+    /// The W3C trace context of the code that enqueued it, if it was traced.
+    pub traceparent: Option<String>,
 }
 
 /// The argument of a stored job.
@@ -165,6 +167,7 @@ impl From<scheduler_store::StoredJob> for StoredJob {
             started_at: job.started_at.map(instant),
             finished_at: job.finished_at.map(instant),
             error: job.error,
+            traceparent: job.traceparent,
         }
     }
 }

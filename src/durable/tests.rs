@@ -223,6 +223,7 @@ fn run(version: u32, text: &str) -> Run {
         started_at: None,
         finished_at: None,
         error: None,
+        traceparent: None,
     };
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),

@@ -32,6 +32,8 @@ mod listener;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(feature = "opentelemetry")]
+mod opentelemetry;
 mod parked;
 mod pool_events;
 mod queue;
@@ -70,6 +72,8 @@ pub(crate) use history::History;
 pub(crate) use log::{Level, Log};
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::Meter;
+#[cfg(all(feature = "opentelemetry", feature = "durable"))]
+pub(crate) use opentelemetry::traceparent;
 pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;

@@ -26,8 +26,13 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) fn of_run(run: &Run, facts: &Arc<TaskFacts>) -> Self {
+        let traceparent = run.traceparent();
         let (run, facts) = (run.info(), Arc::clone(facts));
         let span = catch(|| open(&run, &facts)).unwrap_or_else(|_| tracing::Span::none());
+        #[cfg(feature = "opentelemetry")]
+        traceparent.iter().for_each(|parent| super::opentelemetry::set_parent(&span, parent));
+        #[cfg(not(feature = "opentelemetry"))]
+        let _ = traceparent;
         Self { span, run, facts }
     }
 

@@ -204,6 +204,14 @@ impl Run {
         }
     }
 
+    /// The W3C trace context of the code that enqueued the durable job that runs, if it was traced.
+    ///
+    /// With the feature `opentelemetry` the span of each attempt is a child of it. Without, a program may link its own.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<&str> {
+        self.claimed()?.traceparent()
+    }
+
     /// Makes the request to stop; returns false if it was made before. To be followed, with no lock held, by
     /// [`heed_stop`](Self::heed_stop).
     pub(crate) fn request_stop(&self, cause: StopCause) -> bool {

@@ -80,6 +80,14 @@ impl ClaimedJob {
         match *self.job {}
     }
 
+    /// The trace context of the code that enqueued it.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        #[cfg(feature = "durable")]
+        return self.job.traceparent.as_deref();
+        #[cfg(not(feature = "durable"))]
+        match *self.job {}
+    }
+
     /// Its identity as plain data.
     pub(crate) fn info(&self) -> Arc<JobInfo> {
         Arc::clone(self.info.get_or_init(|| info_of(&self.job)))

@@ -57,6 +57,7 @@ pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
         started_at: at.get_at()?,
         finished_at: at.get_at()?,
         error: at.get()?,
+        traceparent: at.get()?,
     })
 }
 
@@ -129,6 +130,7 @@ pub(crate) struct Batch {
     replaces: Vec<bool>,
     max_attempts: Vec<i64>,
     abandoned: Vec<bool>,
+    traceparents: Vec<Option<String>>,
     resent: Vec<bool>,
     /// Microseconds.
     key_for: Vec<Option<i64>>,
@@ -173,6 +175,7 @@ impl Batch {
         self.replaces.push(key.is_some_and(|key| key.on_conflict == OnConflict::Replace));
         self.max_attempts.push(i64::from(job.max_attempts));
         self.abandoned.push(job.on_lost == OnLost::Abandon);
+        self.traceparents.push(job.traceparent.clone());
         self.resent.push(job.is_resent);
         self.key_for.push(match key.map(|key| key.until) {
             Some(KeyUntil::For(time)) => Some(micros(time)),
@@ -194,7 +197,7 @@ impl Batch {
         nudge: bool,
         answers: &mut Vec<Enqueued>,
     ) -> Result<(), Error> {
-        let params: [(&(dyn ToSql + Sync), Type); 17] = [
+        let params: [(&(dyn ToSql + Sync), Type); 18] = [
             (&self.ids, Type::UUID_ARRAY),
             (&self.tasks, Type::TEXT_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
@@ -208,6 +211,7 @@ impl Batch {
             (&self.replaces, Type::BOOL_ARRAY),
             (&self.max_attempts, Type::INT8_ARRAY),
             (&self.abandoned, Type::BOOL_ARRAY),
+            (&self.traceparents, Type::TEXT_ARRAY),
             (&self.resent, Type::BOOL_ARRAY),
             (&self.key_for, Type::INT8_ARRAY),
             (&At(not_after), Type::TIMESTAMPTZ),
@@ -227,4 +231,4 @@ impl Batch {
 
 /// The statement that [`Batch::send`] sends.
 pub(crate) const ENQUEUE: &str = "select outcome, other from {s}.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-     $12, $13, $14, $15, $16, $17)";
+     $12, $13, $14, $15, $16, $17, $18)";

@@ -11,7 +11,7 @@ const SCHEMA_MAX: usize = 50;
 const WALK_CHEAP: u32 = 4_000;
 
 /// The columns of a job, in the order in which [`crate::job`] reads them, with their types.
-const JOB: [(&str, &str); 24] = [
+const JOB: [(&str, &str); 25] = [
     ("id", "uuid"),
     ("task", "text"),
     ("payload", "bytea"),
@@ -36,6 +36,7 @@ const JOB: [(&str, &str); 24] = [
     ("started_at", "timestamptz"),
     ("finished_at", "timestamptz"),
     ("error", "text"),
+    ("traceparent", "text"),
 ];
 
 /// When a column of finished jobs is written once for all jobs of a row.
@@ -56,7 +57,7 @@ enum Once {
 }
 
 /// The columns of jobs that the table `done` has as arrays, beside the identity.
-const DONE: [(&str, &str, Once); 22] = [
+const DONE: [(&str, &str, Once); 23] = [
     ("fence", "bigint", Once::Never),
     ("run_at", "timestamptz", Once::Never),
     ("created_at", "timestamptz", Once::Never),
@@ -79,10 +80,11 @@ const DONE: [(&str, &str, Once); 22] = [
     ("missed", "bigint", Once::Zero),
     ("payload", "bytea", Once::Empty),
     ("error", "text", Once::Null),
+    ("traceparent", "text", Once::Null),
 ];
 
 /// The columns of the table `job`, in its order.
-const TABLE: [&str; 27] = [
+const TABLE: [&str; 28] = [
     "id",
     "fence",
     "session",
@@ -110,6 +112,7 @@ const TABLE: [&str; 27] = [
     "missed",
     "payload",
     "error",
+    "traceparent",
 ];
 
 /// The settings of the functions that a program calls: each connection plans their statements once, and never with a

@@ -176,6 +176,7 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
         let session = job.session.map(|session| session.as_uuid().into_bytes());
         out.blob(5, session.as_ref().map(<[u8; 16]>::as_slice));
         out.blob(6, Some(&job.payload.bytes));
+        out.text(7, job.traceparent.as_deref());
     }
     out.bytes
 }
@@ -208,6 +209,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         None => None,
     };
     let bytes = from.blob(6)??.to_vec();
+    let traceparent = from.text(7)?;
     let is = |bit: i64| flags & bit != 0;
     let job = StoredJob {
         id,
@@ -231,6 +233,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         started_at,
         finished_at: Some(ended_at),
         error,
+        traceparent,
     };
     let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
     let (key_kept_until, is_exclusive) = (None, is(4));
@@ -238,7 +241,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
 }
 
 /// The number of columns that may repeat the job before.
-const REPEATED: usize = 7;
+const REPEATED: usize = 8;
 
 #[derive(Default)]
 struct Writer {

@@ -34,7 +34,7 @@ impl Tx<'_> {
                 let is_replaced = key.on_conflict == OnConflict::Replace
                     && self.execute(
                         "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \
-                         attempt = 0, undecoded = 0, error = NULL \
+                         traceparent = ?6, attempt = 0, undecoded = 0, error = NULL \
                          WHERE id = ?1 AND state = 'ready'",
                         params![
                             other.as_uuid().into_bytes(),
@@ -42,6 +42,7 @@ impl Tx<'_> {
                             new.payload.bytes,
                             number_of(new.priority),
                             run_at.as_micros(),
+                            new.traceparent,
                         ],
                     )? > 0;
                 return Ok(match is_replaced {

@@ -95,12 +95,12 @@ const ENQUEUE: &str = concat!(
     "WITH job AS (SELECT CASE WHEN (SELECT min_reader FROM scheduler_meta) <= OWN_VERSION THEN unhex(j.value ->> 'id', '-') END AS id, \
        j.value AS it, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now FROM json_each(?1) AS j) \
      INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, key_kept_until, state, run_at, attempt, \
-       lost, undecoded, max_attempts, on_lost, fence, missed, is_exclusive, is_cancel_requested, created_at) \
+       lost, undecoded, max_attempts, on_lost, fence, missed, is_exclusive, is_cancel_requested, created_at, traceparent) \
      SELECT id, it ->> 'task', it ->> 'version', CAST(coalesce(it ->> 'payload', '') AS BLOB), it ->> 'queue', it ->> 'priority', \
        it ->> 'key', CASE WHEN it ->> 'until_start' THEN 'start' ELSE 'end' END, \
        min(now + (it ->> 'key_for'), 253402300799999999), 'ready', \
        coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), 0, 0, 0, it ->> 'max_attempts', \
-       CASE WHEN it ->> 'abandon' THEN 'abandon' ELSE 'rerun' END, 0, 0, 0, 0, now \
+       CASE WHEN it ->> 'abandon' THEN 'abandon' ELSE 'rerun' END, 0, 0, 0, 0, now, it ->> 'traceparent' \
      FROM job WHERE NOT EXISTS (SELECT 1 FROM scheduler_job AS old WHERE old.id = job.id) \
        AND NOT (it ->> 'resent' AND EXISTS (SELECT 1 FROM scheduler_done \
          WHERE least_id <= job.id AND greatest_id >= job.id AND instr(jobs, job.id) > 0)) \
@@ -110,7 +110,7 @@ const ENQUEUE: &str = concat!(
              AND holder.key = kept.key AND holder.key IS NOT NULL AND holder.state IN ('ready', 'running'))) \
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
        payload_version = excluded.payload_version, payload = excluded.payload, priority = excluded.priority, \
-       run_at = excluded.run_at, attempt = 0, undecoded = 0, error = NULL \
+       run_at = excluded.run_at, traceparent = excluded.traceparent, attempt = 0, undecoded = 0, error = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -13,7 +13,7 @@ macro_rules! job_columns {
     () => {
         "seq, id, task, payload_version, payload, queue, priority, key, key_until, state, run_at, attempt, lost, \
          undecoded, max_attempts, on_lost, fence, session, schedule, tick, missed, is_exclusive, is_cancel_requested, \
-         created_at, started_at, finished_at, error"
+         created_at, started_at, finished_at, error, traceparent"
     };
 }
 pub(crate) use job_columns;
@@ -78,6 +78,7 @@ impl JobRow {
             started_at: fields.opt_time(24)?,
             finished_at: fields.opt_time(25)?,
             error: fields.opt_text(26)?,
+            traceparent: fields.opt_text(27)?,
         };
         let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
         Ok(Self { seq, job, key_until, key_kept_until: None, is_exclusive, faults: fields.faults })

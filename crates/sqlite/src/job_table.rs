@@ -17,8 +17,8 @@ impl Tx<'_> {
         let inserted = self.execute(
             "INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, key_kept_until, state, \
              run_at, attempt, lost, undecoded, max_attempts, on_lost, fence, schedule, tick, missed, is_exclusive, \
-             is_cancel_requested, created_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?17, 'ready', ?9, 0, 0, 0, ?10, ?11, 0, ?12, ?13, ?14, ?15, 0, ?16) \
+             is_cancel_requested, created_at, traceparent) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?17, 'ready', ?9, 0, 0, 0, ?10, ?11, 0, ?12, ?13, ?14, ?15, 0, ?16, ?18) \
              ON CONFLICT (id) DO NOTHING",
             params![
                 job.id.as_uuid().into_bytes(),
@@ -38,6 +38,7 @@ impl Tx<'_> {
                 row.is_exclusive,
                 job.created_at.as_micros(),
                 micros_of(row.key_kept_until),
+                job.traceparent,
             ],
         )?;
         Ok(inserted > 0)

@@ -153,6 +153,7 @@ CREATE TABLE scheduler_job (
   started_at INTEGER,
   finished_at INTEGER,
   error TEXT,
+  traceparent TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
   kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
 ) STRICT;

@@ -16,11 +16,12 @@ impl NewJob {
     ///
     /// # Errors
     ///
-    /// A name or the key is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
+    /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
         name("task", &self.task)?;
         name("queue", &self.queue)?;
         self.key.as_ref().map_or(Ok(()), |key| name("key", &key.text))?;
+        self.traceparent.as_ref().map_or(Ok(()), |text| name("traceparent", text))?;
         payload(&self.payload.bytes)
     }
 }

@@ -83,6 +83,8 @@ pub struct NewJob {
     pub max_attempts: u32,
     /// The rule if its process dies.
     pub on_lost: OnLost,
+    /// The W3C trace context of the code that enqueues it, if it is traced.
+    pub traceparent: Option<String>,
     /// True if it may have been sent before: then a store looks for it among finished jobs, too (R3).
     pub is_resent: bool,
 }
@@ -104,6 +106,7 @@ impl NewJob {
             key: None,
             max_attempts: 1,
             on_lost: OnLost::default(),
+            traceparent: None,
             is_resent: false,
         }
     }
@@ -227,6 +230,8 @@ pub struct StoredJob {
     pub finished_at: Option<StoreTime>,
     /// The error of its last attempt, or why it was parked.
     pub error: Option<String>,
+    /// The W3C trace context of the code that enqueued it, if it was traced.
+    pub traceparent: Option<String>,
 }
 
 /// Which schedule made a job.
@@ -275,6 +280,7 @@ impl StoredJob {
             started_at: None,
             finished_at: None,
             error: None,
+            traceparent: new.traceparent.clone(),
         }
     }
 

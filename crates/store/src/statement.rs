@@ -62,6 +62,7 @@ fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
         ("replace", is_replacing.to_string()),
         ("max_attempts", job.max_attempts.max(1).to_string()),
         ("abandon", (job.on_lost == OnLost::Abandon).to_string()),
+        ("traceparent", job.traceparent.as_deref().map_or_else(null, text)),
         ("resent", job.is_resent.to_string()),
         ("key_for", key_for.map_or_else(null, |time| time.to_string())),
     ];
@@ -116,7 +117,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"resent\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };

@@ -54,7 +54,9 @@ fn unstorable() -> Vec<NewJob> {
     let mut key = with_key(2, "a", OnConflict::Keep);
     key.key.as_mut().expect("it has a key").text = String::new();
     let long_name = "x".repeat(NAME_MAX + 1);
+    let traced = NewJob { traceparent: Some(long_name.clone()), ..plain() };
     vec![
+        traced,
         NewJob::new(job(2), ""),
         NewJob::new(job(2), "a\0"),
         NewJob::new(job(2), long_name),
@@ -62,6 +64,28 @@ fn unstorable() -> Vec<NewJob> {
         queue,
         key,
     ]
+}
+
+/// A job keeps the trace context of the code that enqueued it, through all attempts and after its end; a job that is replaced
+/// gets the new one.
+pub fn a_job_keeps_its_trace_context<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let traced = |number: u128, text: &str| NewJob {
+        traceparent: Some(text.to_owned()),
+        ..with_key(number, "a", OnConflict::Replace)
+    };
+    given.enqueue(traced(1, "00-one"));
+    assert_eq!(given.enqueue(traced(2, "00-two")), Enqueued::Replaced(job(1)));
+    let context = || given.ask().job(job(1)).unwrap().and_then(|job| job.traceparent);
+    assert_eq!(context().as_deref(), Some("00-two"));
+    let claimed = given.claim(id, "a");
+    assert_eq!(claimed.traceparent.as_deref(), Some("00-two"));
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(context().as_deref(), Some("00-two"), "it is done");
+    given.command(&Command::Retry { job: job(1) });
+    assert_eq!(given.claim(id, "a").traceparent.as_deref(), Some("00-two"), "it runs again");
+    given.enqueue(NewJob::new(job(3), "a"));
+    assert_eq!(given.claim(id, "a").traceparent, None);
 }
 
 /// A key keeps others of its task out until the job has ended.

@@ -428,6 +428,7 @@ impl Generator {
             key,
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),
+            traceparent: self.random.once_in(2).then(|| format!("00-{}", self.random.below(3))),
             ..NewJob::new(self.new_job(), self.random.pick(&TASKS))
         }
     }

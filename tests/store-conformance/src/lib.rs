@@ -52,6 +52,7 @@ macro_rules! store_conformance {
             a_change_by_one_process_is_seen_by_another
             r3_the_same_job_sent_twice_is_accepted_once
             a_request_is_accepted_as_a_whole
+            a_job_keeps_its_trace_context
             a_key_is_had_by_one_unfinished_job_of_a_task
             a_job_that_waits_is_replaced_and_a_running_one_is_not
             a_job_that_replaces_another_begins_with_its_first_attempt

@@ -30,6 +30,7 @@ impl State {
         match row {
             Some(row) if key.on_conflict == OnConflict::Replace => {
                 row.job.payload = new.payload.clone();
+                row.job.traceparent.clone_from(&new.traceparent);
                 (row.job.priority, row.job.run_at) = (new.priority, run_at);
                 // It is another job from now on.
                 (row.job.attempt, row.job.undecoded, row.job.error) = (0, 0, None);

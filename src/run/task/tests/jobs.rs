@@ -45,6 +45,7 @@ fn job(number: u128) -> StoredJob {
         started_at: None,
         finished_at: None,
         error: None,
+        traceparent: None,
     }
 }
 

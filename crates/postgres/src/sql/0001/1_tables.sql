@@ -98,7 +98,8 @@ create table {s}.job (
   tick timestamptz,
   missed bigint not null default 0,
   payload bytea not null,
-  error text
+  error text,
+  traceparent text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- A *line* is the ready jobs of one queue, task, priority and kind, by due time: a range of this index. A poll goes from line to

@@ -5,7 +5,7 @@
 create function {s}.enqueue_jobs(
   p_ids uuid[], p_tasks text[], p_payloads bytea[], p_versions bigint[], p_queues text[], p_priorities smallint[],
   p_waits bigint[], p_ats timestamptz[], p_keys text[], p_until_start boolean[], p_replaces boolean[],
-  p_max_attempts bigint[], p_abandoned boolean[], p_resent boolean[], p_key_for bigint[], p_not_after timestamptz,
+  p_max_attempts bigint[], p_abandoned boolean[], p_traceparents text[], p_resent boolean[], p_key_for bigint[], p_not_after timestamptz,
   p_nudge boolean)
 returns table (outcome text, other uuid) language plpgsql volatile {plans} as $$
 declare
@@ -18,11 +18,13 @@ declare
   r record;
 begin
   with new as (
-    insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, created_at)
+    insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, traceparent,
+      created_at)
     select u.id, u.task, u.payload, u.version, u.queue, u.priority, coalesce(u.at, {s}.after(v_now, u.wait)),
-      greatest(u.max_attempts, 1), u.is_abandoned, v_now
+      greatest(u.max_attempts, 1), u.is_abandoned, u.traceparent, v_now
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_max_attempts,
-      p_abandoned, p_resent) u(id, task, payload, version, queue, priority, wait, at, key, max_attempts, is_abandoned, is_resent)
+      p_abandoned, p_traceparents, p_resent)
+      u(id, task, payload, version, queue, priority, wait, at, key, max_attempts, is_abandoned, traceparent, is_resent)
     where u.key is null and not (u.is_resent and {s}.has_ended(u.id, {s}.sent_since(u.id, v_now)))
     on conflict (id) do nothing
     returning run_at)
@@ -32,9 +34,9 @@ begin
     select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at,
       case when u.key_for is not null then {s}.after(v_now, u.key_for) end as until
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
-      p_replaces, p_max_attempts, p_abandoned, p_resent, p_key_for) with ordinality
+      p_replaces, p_max_attempts, p_abandoned, p_traceparents, p_resent, p_key_for) with ordinality
       u(id, task, payload, version, queue, priority, wait, at, key, until_start, is_replacing, max_attempts, is_abandoned,
-        is_resent, key_for, n)
+        traceparent, is_resent, key_for, n)
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
@@ -48,9 +50,9 @@ begin
       end if;
       if found then
         insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, key, is_key_until_start, max_attempts,
-          is_abandoned, created_at)
+          is_abandoned, traceparent, created_at)
         values (r.id, r.task, r.payload, r.version, r.queue, r.priority, r.run_at, r.key, r.until_start,
-          greatest(r.max_attempts, 1), r.is_abandoned, v_now);
+          greatest(r.max_attempts, 1), r.is_abandoned, r.traceparent, v_now);
         v_is_due := v_is_due or r.run_at <= v_now;
         exit;
       end if;
@@ -63,7 +65,7 @@ begin
       v_is_replaced := false;
       if r.is_replacing then
         update {s}.job j set payload = r.payload, payload_version = r.version, priority = r.priority, run_at = r.run_at,
-          attempt = 0, undecoded = 0, error = null
+          traceparent = r.traceparent, attempt = 0, undecoded = 0, error = null
         where j.id = v_other and j.state = 'ready' and j.key = r.key;
         v_is_replaced := found;
         v_is_due := v_is_due or (found and r.run_at <= v_now);
@@ -86,7 +88,7 @@ create function {s}.enqueue(
   task text, payload jsonb default null, run_at timestamptz default null, key text default null,
   priority text default 'normal', queue text default 'default', max_attempts bigint default 1, on_lost text default 'rerun',
   version bigint default 1, on_conflict text default 'keep', key_until text default 'end', id uuid default null,
-  nudge boolean default true, key_for interval default null)
+  nudge boolean default true, key_for interval default null, traceparent text default null)
 returns uuid language plpgsql volatile as $$
 declare
   v_priority smallint := array_position(array['low', 'normal', 'high', 'urgent'], enqueue.priority) - 1;
@@ -94,8 +96,8 @@ declare
   v_id uuid;
 begin
   if coalesce(octet_length(task), 0) not between 1 and {name_max} or coalesce(octet_length(queue), 0) not between 1 and {name_max}
-    or octet_length(key) not between 1 and {name_max} then
-    raise exception 'task, queue and key have 1 to {name_max} bytes' using errcode = '22023';
+    or octet_length(key) not between 1 and {name_max} or octet_length(traceparent) not between 1 and {name_max} then
+    raise exception 'task, queue, key and traceparent have 1 to {name_max} bytes' using errcode = '22023';
   end if;
   if v_priority is null or on_lost not in ('rerun', 'abandon') or on_conflict not in ('keep', 'replace')
     or key_until not in ('end', 'start') then
@@ -114,7 +116,7 @@ begin
     array[case when run_at is not null then
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], array[key],
     array[key_until = 'start'], array[on_conflict = 'replace'], array[least(greatest(max_attempts, 1), 4294967295)],
-    array[on_lost = 'abandon'], array[enqueue.id is not null],
+    array[on_lost = 'abandon'], array[enqueue.traceparent], array[enqueue.id is not null],
     array[greatest(extract(epoch from key_for) * 1000000, 0)::bigint], 'infinity', nudge) e;
   return v_id;
 end $$;
@@ -133,16 +135,17 @@ begin
     array_agg(case when at is not null then {s}.after('1970-01-01 00:00:00+00', at) end order by n) as ats, array_agg(key order by n) as keys,
     array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
     array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
-    array_agg(resent order by n) as resent, array_agg(key_for order by n) as key_for
+    array_agg(traceparent order by n) as traceparents, array_agg(resent order by n) as resent, array_agg(key_for order by n) as key_for
   into v
   from rows from (json_to_recordset(jobs::json) as (id uuid, task text, payload text, version bigint, queue text,
       priority smallint, at bigint, wait bigint, key text, until_start boolean, "replace" boolean, max_attempts bigint,
-      abandon boolean, resent boolean, key_for bigint))
+      abandon boolean, traceparent text, resent boolean, key_for bigint))
     with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
-      resent, key_for, n);
+      traceparent, resent, key_for, n);
   return query
   select coalesce(e.other, v.ids[e.n])::text, e.outcome
   from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,
-    v.replaces, v.max_attempts, v.abandoned, v.resent, v.key_for, 'infinity', enqueue_json.nudge) with ordinality e(outcome, other, n)
+    v.replaces, v.max_attempts, v.abandoned, v.traceparents, v.resent, v.key_for, 'infinity',
+    enqueue_json.nudge) with ordinality e(outcome, other, n)
   order by e.n;
 end $$;
