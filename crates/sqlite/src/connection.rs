@@ -288,8 +288,8 @@ fn connect(settings: &Settings) -> Result<Connection, OpenError> {
     let db = retry(deadline, || open(&settings.path, flags)).map_err(failed)?;
     let (tables, own) = (&settings.tables, schema::own_version(MIGRATIONS));
     let versions = retry(deadline, || schema::versions(&db, tables)).map_err(failed)?;
-    if let Some((_, min_reader)) = versions.filter(|(_, min_reader)| *min_reader > own) {
-        return Err(OpenError::NewerSchema(newer_schema(min_reader, own)));
+    if let Some((version, min_reader)) = versions.filter(|(_, min_reader)| *min_reader > own) {
+        return Err(OpenError::NewerSchema(newer_schema(version, min_reader, own)));
     }
     // RACE: SQLite does not call its busy handler while the log is made, so eight processes that start at once would fail.
     let mode = retry(deadline, || {

@@ -64,7 +64,16 @@ impl fmt::Display for OpenError {
                 "the SQLite of the system is {version}, and 3.37 or newer is needed\n  \
                  help: cargo add scheduler-rs --features sqlite, which builds SQLite from source",
             ),
-            Self::Sqlite(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Sqlite(path, error) => {
+                write!(f, "{}: {error}", path.display())?;
+                match error.to_string().contains("already exists") {
+                    true => f.write_str(
+                        "\n  help: another program has such a table in the file: \
+                         `Sqlite::builder(path).table_prefix(\"jobs_\")`",
+                    ),
+                    false => Ok(()),
+                }
+            }
         }
     }
 }
@@ -103,10 +112,10 @@ pub(crate) fn is_broken(error: &rusqlite::Error) -> bool {
 }
 
 /// The text for a schema that this version does not understand.
-pub(crate) fn newer_schema(min_reader: i64, own: i64) -> String {
+pub(crate) fn newer_schema(version: i64, min_reader: i64, own: i64) -> String {
     format!(
-        "the tables were changed by a newer version of this library: they need version {min_reader} or later, and this is \
-         version {own}\n  help: cargo update scheduler-rs"
+        "a newer version of this library has changed the tables to version {version}, which needs version {min_reader} or \
+         later, and this is version {own}\n  help: cargo update scheduler-rs"
     )
 }
 

@@ -277,8 +277,9 @@ pub(crate) fn migrate(
 ) -> rusqlite::Result<Migrated> {
     let own = own_version(migrations);
     let version = match versions(db, tables)? {
-        Some((_, min_reader)) if min_reader > own => {
-            return Ok(Migrated::Newer(OpenError::NewerSchema(newer_schema(min_reader, own))));
+        Some((version, min_reader)) if min_reader > own => {
+            let error = newer_schema(version, min_reader, own);
+            return Ok(Migrated::Newer(OpenError::NewerSchema(error)));
         }
         Some((version, _)) => version,
         None => {

@@ -21,7 +21,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) boot_id: &'a str,
     /// Microseconds since the start of the machine.
     pub(crate) since_boot: i64,
-    min_reader: i64,
+    /// That of the tables, and the oldest that understands them.
+    versions: (i64, i64),
     /// The last fence given out, as it was when the transaction began, and as it is.
     fence_before: i64,
     fence: Cell<i64>,
@@ -38,19 +39,21 @@ impl<'a> Tx<'a> {
         boot_id: &'a str,
         since_boot: Duration,
     ) -> rusqlite::Result<Self> {
-        let sql = tables.sql("SELECT min_reader, fence FROM scheduler_meta");
-        let (min_reader, fence): (i64, i64) =
-            db.prepare_cached(&sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = tables.sql("SELECT version, min_reader, fence FROM scheduler_meta");
+        let (versions, fence) = db
+            .prepare_cached(&sql)?
+            .query_row([], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, i64>(2)?)))?;
         let (fence_before, fence) = (fence, Cell::new(fence));
         let since_boot = micros(since_boot);
         let ended = RefCell::default();
-        Ok(Self { db, tables, now, boot_id, since_boot, min_reader, fence_before, fence, ended })
+        Ok(Self { db, tables, now, boot_id, since_boot, versions, fence_before, fence, ended })
     }
 
     /// Why this program must not use the tables.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let own = schema::own_version(MIGRATIONS);
-        (self.min_reader > own).then(|| Refusal::NewerSchema(newer_schema(self.min_reader, own)))
+        let (version, min_reader) = self.versions;
+        (min_reader > own).then(|| Refusal::NewerSchema(newer_schema(version, min_reader, own)))
     }
 
     pub(crate) fn next_fence(&self) -> Fence {

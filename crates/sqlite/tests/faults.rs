@@ -292,7 +292,10 @@ fn a_newer_schema_is_refused_without_a_change() {
     newer(store.enqueue(&jobs(0..1, "a")).map(drop));
     newer(store.poll(&poll_of(session, "a", 1)).map(drop));
     newer(store.schedules().map(drop));
-    assert!(matches!(Sqlite::open(folder.file()), Err(OpenError::NewerSchema(_))));
+    let refused = Sqlite::open(folder.file()).unwrap_err();
+    assert!(matches!(refused, OpenError::NewerSchema(_)));
+    let said = "to version 9, which needs version 2 or later, and this is version 1\n  help: ";
+    assert!(refused.to_string().contains(said), "{refused}");
     assert_eq!(schema(&raw(&folder)), before);
     // A version in between that understands the tables works on.
     raw(&folder).execute("UPDATE scheduler_meta SET version = 9, min_reader = 1", []).unwrap();
@@ -422,4 +425,13 @@ fn an_application_is_separated_by_a_prefix_that_it_may_have() {
     assert_eq!(line, "Sqlite::builder(path).table_prefix(\"app_2nd_shop_\")");
     let folder = Folder::new();
     assert!(Sqlite::builder(folder.file()).table_prefix("app_2nd_shop_").open().is_ok());
+}
+
+#[test]
+fn a_table_of_another_program_is_refused_with_the_remedy() {
+    let folder = Folder::new();
+    raw(&folder).execute_batch("CREATE TABLE scheduler_job (id INTEGER)").unwrap();
+    let refused = Sqlite::open(folder.file()).unwrap_err().to_string();
+    assert!(refused.contains("already exists") && refused.contains("table_prefix("), "{refused}");
+    assert!(Sqlite::builder(folder.file()).table_prefix("jobs_").open().is_ok());
 }
