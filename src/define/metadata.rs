@@ -44,6 +44,8 @@ pub struct TaskFacts {
     pub tags: Arc<[Arc<str>]>,
     /// True if its runs are futures, which hold no thread while they wait.
     pub is_async: bool,
+    /// True if a store keeps its runs, for all processes.
+    pub is_durable: bool,
     /// Its place in the source.
     pub location: Option<Location>,
 }
@@ -61,6 +63,7 @@ impl TaskFacts {
             pool: Arc::clone(pool),
             tags: Arc::default(),
             is_async: false,
+            is_durable: false,
             location: None,
         }
     }

@@ -25,6 +25,7 @@ pub(crate) fn facts(name: &str) -> Arc<TaskFacts> {
         pool: "default".into(),
         tags: Arc::new([]),
         is_async: false,
+        is_durable: false,
         location: Some(Location { file: "src/jobs.rs", line: 7 }),
     })
 }

@@ -51,6 +51,7 @@ fn facts() -> TaskFacts {
         pool: "default".into(),
         tags: Arc::default(),
         is_async: false,
+        is_durable: false,
         location: Some(Location { file: "src/jobs.rs", line: 7 }),
     }
 }

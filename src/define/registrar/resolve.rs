@@ -70,6 +70,7 @@ pub(crate) fn resolve(
         pool,
         tags,
         is_async: matches!(definition.call, Call::Async(_)),
+        is_durable: durable.is_some(),
         location: Some(definition.location),
     };
     Ok(TaskSpec {

@@ -64,6 +64,7 @@ impl BenchTask {
             pool: "default".into(),
             tags: Arc::new([]),
             is_async: false,
+            is_durable: false,
             location: None,
         };
         let bus = self.listener.iter().cloned().fold(BusBuilder::new(), BusBuilder::in_place);

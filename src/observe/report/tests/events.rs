@@ -62,6 +62,18 @@ WARN  task `tick` skipped its run of Fri 2026-03-27 09:00:10 +01:00: its time ha
     console.prints("WARN  task `tick` skipped its run of Fri 2026-03-27 09:01:11 +01:00: its time had passed before it could run: all threads were busy, or the process stood still");
 }
 
+/// The threads of this process say nothing about the others.
+#[test]
+fn a_tick_of_a_durable_task_that_was_missed_is_not_blamed_on_threads() {
+    let console = Console::new("tick");
+    let task = Arc::new(TaskFacts { is_durable: true, ..TaskFacts::clone(&facts("tick")) });
+    let (reason, first, last) = (SkipReason::Misfire, at(0), at(0));
+    let (at_least, blocked) = (false, None);
+    let kind = EventKind::Skipped { reason, first, last, count: 3_603, at_least, blocked };
+    console.emit_with(&task, kind);
+    console.prints("WARN  task `tick` skipped 3603 runs, the last one for Fri 2026-03-27 09:00:00 +01:00: its time had passed before it could run: no process was there, or all of them were busy");
+}
+
 #[test]
 fn skips_are_printed_with_their_reason_but_not_the_intended_ones() {
     let console = Console::new("tick");

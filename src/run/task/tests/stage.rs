@@ -316,6 +316,7 @@ pub(super) fn facts(name: &str, rule: &Rule) -> TaskFacts {
         pool: "default".into(),
         tags: Arc::new([]),
         is_async: false,
+        is_durable: false,
         location: None,
     }
 }
