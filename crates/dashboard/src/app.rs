@@ -91,11 +91,6 @@ impl App {
         }
     }
 
-    /// True if metrics and health need no token.
-    pub(crate) fn has_public_metrics(&self) -> bool {
-        self.is_local || self.options.has_public_metrics
-    }
-
     /// Logs an action, and reports it to the program.
     pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
         let action = Action {

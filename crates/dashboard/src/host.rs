@@ -94,6 +94,19 @@ fn host_of(head: &Parts) -> Result<String, Problem> {
     }
 }
 
+/// Returns true if nothing says that a proxy has passed a request on: it is for this machine by name, and has no header of
+/// proxies.
+pub(crate) fn is_direct(headers: &HeaderMap, host: &str) -> bool {
+    let (name, _) = split(host);
+    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_loopback = address
+        .map_or(name.eq_ignore_ascii_case("localhost"), |ip| ip.to_canonical().is_loopback());
+    let is_passed_on = |name: &str| {
+        matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-")
+    };
+    is_loopback && !headers.keys().any(|name| is_passed_on(name.as_str()))
+}
+
 /// The name, and the port if there is one. A port that is no number belongs to the name.
 fn split(host: &str) -> (&str, Option<u16>) {
     let Some((name, port)) = host.rsplit_once(':') else { return (host, None) };

@@ -28,7 +28,7 @@
 //! 5. A change is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
 //!    another site. No GET changes anything, and there are no CORS headers.
 //! 6. The policy of the page allows its own script and style, and requests to its own server, and nothing else.
-//! 7. `/metrics` and health are public on a loopback address, and otherwise need a token, or
+//! 7. `/metrics` and health are public on a loopback address, but not through a proxy, and otherwise need a token, or
 //!    [`public_metrics`](Dashboard::public_metrics). `/healthz` and `/readyz` say `UP` or `DOWN` to all.
 //!
 //! # The API

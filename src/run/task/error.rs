@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::Length;
-use crate::observe::TaskState;
+use crate::observe::{TaskState, duration};
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
 ///
@@ -186,7 +186,7 @@ impl fmt::Display for ControlError {
                 f,
                 "task `{task}` is already running, for {}; with `overlap = \"queue_one\"` or \
                  `\"allow\"` it could be run all the same",
-                Length(*length)
+                duration(*length)
             ),
             ControlErrorKind::AlreadyAsked => write!(f, "task `{task}` is about to be run already"),
             ControlErrorKind::NotPaused => write!(f, "task `{task}` is not paused"),
@@ -225,7 +225,10 @@ mod tests {
                 "task `report` has ended: it is cancelled",
             ),
             (
-                ControlError::new(&task, ControlErrorKind::Running(second * 72)),
+                ControlError::new(
+                    &task,
+                    ControlErrorKind::Running(second * 72 + Duration::new(0, 477_475_913)),
+                ),
                 "task `report` is already running, for 1m 12s; with `overlap = \"queue_one\"` or \
                  `\"allow\"` it could be run all the same",
             ),

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::access::{Denied, Role, Visitor};
 use crate::app::App;
-use crate::host::is_foreign;
+use crate::host::{is_direct, is_foreign};
 use crate::problem::Problem;
 
 /// The time that a handler, and the body that it waits for, may take.
@@ -36,6 +36,8 @@ const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-meth
 pub(crate) struct Caller {
     pub(crate) visitor: Option<Visitor>,
     pub(crate) from: Option<IpAddr>,
+    /// True if only this machine can have sent the request.
+    pub(crate) is_local: bool,
 }
 
 impl Caller {
@@ -104,13 +106,14 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
     check_frame(head)?;
     let host = app.hosts.check(head)?;
     let from = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|connection| connection.0.ip());
+    let is_local = app.is_local && is_direct(&head.headers, &host);
     let visitor = match app.keeper.visitor(head, from) {
         Ok(visitor) => Some(visitor),
-        Err(_) if is_public(app, head.uri.path()) => None,
+        Err(_) if is_public(app, head.uri.path(), is_local) => None,
         Err(denied) => return Err(refusal(app, denied)),
     };
     if head.method.is_safe() {
-        return Ok(Caller { visitor, from });
+        return Ok(Caller { visitor, from, is_local });
     }
     if app.options.is_read_only {
         return Err(Problem::forbidden("this dashboard is read-only"));
@@ -129,7 +132,7 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
         let detail = "help: send Content-Type: application/json, also without a body";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    Ok(Caller { visitor, from })
+    Ok(Caller { visitor, from, is_local })
 }
 
 /// A proxy that does not pass `Host` makes all requests look as if another site had made them.
@@ -158,10 +161,12 @@ fn check_frame(head: &Parts) -> Result<(), Problem> {
 }
 
 /// Paths that need no visitor.
-fn is_public(app: &App, path: &str) -> bool {
+fn is_public(app: &App, path: &str, is_local: bool) -> bool {
     match path {
         "/healthz" | "/readyz" => true,
-        "/actuator/health" | "/actuator/prometheus" | "/metrics" => app.has_public_metrics(),
+        "/actuator/health" | "/actuator/prometheus" | "/metrics" => {
+            is_local || app.options.has_public_metrics
+        }
         // The page has nothing in it; a program that knows its users decides also about the page.
         "" | "/" => app.keeper.is_by_token(),
         _ => false,

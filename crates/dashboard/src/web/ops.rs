@@ -67,7 +67,7 @@ pub(crate) async fn readyz(
     headers: HeaderMap,
 ) -> Response {
     let tasks = health::critical(&app);
-    let has_details = caller.visitor.is_some() || app.is_local;
+    let has_details = caller.visitor.is_some() || caller.is_local;
     let report = health::report(&tasks, has_details);
     let is_up = tasks.iter().all(|task| task.is_up);
     let status = if is_up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

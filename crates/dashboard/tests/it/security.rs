@@ -327,6 +327,31 @@ fn metrics_need_a_token_where_the_network_reaches_them_and_health_says_only_up()
 }
 
 #[test]
+fn through_a_proxy_metrics_and_health_need_a_token_as_elsewhere() {
+    let critical = hourly().tags(["critical"]);
+    let tasks = builder().task("secret-name", critical, |_| {});
+    let served = serve(&dashboard().allow_host("jobs.example.com"), tasks);
+    let paths = ["/metrics", "/actuator/prometheus", "/actuator/health"];
+    for path in paths {
+        assert_eq!(served.send("GET", path, &[], "").status, 200, "{path}");
+        for header in ["X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "Via"] {
+            let answer = served.send("GET", path, &[(header, "x")], "");
+            assert_eq!(answer.status, 401, "{path} {header}");
+        }
+        let of_name =
+            format!("GET {path} HTTP/1.1\r\nHost: jobs.example.com\r\nConnection: close\r\n\r\n");
+        assert_eq!(served.raw(of_name.as_bytes()).status, 401, "{path}");
+        let token = format!("Bearer {VIEWER}");
+        let headers = [("Authorization", &*token), ("X-Forwarded-For", "10.0.0.7")];
+        assert_eq!(served.send("GET", path, &headers, "").status, 200, "{path}");
+    }
+    assert!(served.send("GET", "/readyz", &[], "").body.contains("secret-name"));
+    let ready = served.send("GET", "/readyz", &[("X-Forwarded-For", "10.0.0.7")], "");
+    assert_eq!((ready.status, &*ready.body), (200, r#"{"status":"UP"}"#));
+    served.stop();
+}
+
+#[test]
 fn every_answer_has_the_headers_that_browsers_obey() {
     let served = served();
     for path in ["/", "/api/v1/info", "/api/v1/none", "/metrics", "/none"] {
