@@ -1,5 +1,7 @@
 //! The rule that a visitor has written.
 
+use std::time::Duration;
+
 use scheduler::{Schedule, TaskControl, Zone};
 use scheduler_api::{Preview, RuleRequest};
 
@@ -9,6 +11,9 @@ use crate::view;
 
 /// The greatest length of a text of a rule.
 const TEXT_BYTES_MAX: usize = 500;
+
+/// The shortest period of a rule by hand. A shorter one is a slip, and takes a whole thread.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// A rule that a visitor has written.
 #[derive(Clone, Debug)]
@@ -49,6 +54,14 @@ impl Written {
             }
             if text.len() > TEXT_BYTES_MAX {
                 return Err(Problem::bad_request("the text is too long for a rule"));
+            }
+        }
+        for length in [&rule.fixed_rate, &rule.fixed_delay].into_iter().flatten() {
+            // One that is no length is refused with its place, where the rule is read.
+            if scheduler_expr::parse_period(length, None).is_ok_and(|length| length < PERIOD_MIN) {
+                return Err(Problem::bad_request(
+                    "a rule by hand runs at most once in a millisecond",
+                ));
             }
         }
         let present = view::row(app, &task.snapshot()).zone;

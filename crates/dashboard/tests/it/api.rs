@@ -219,3 +219,18 @@ pub(crate) fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
     panic!("it does not come");
 }
+
+#[test]
+fn each_way_to_write_a_cron_expression_has_its_words() {
+    let served = serve(&dashboard(), builder().task("a", hourly(), |_| ()));
+    for (cron, words) in [
+        ("0%200%209%20*%20*%201-5", "09:00, Monday to Friday"),
+        ("0%200%209%20?%20*%20mon-fri", "09:00, Monday to Friday"),
+        ("@daily", "00:00"),
+    ] {
+        let preview = served.get(&format!("/api/v1/tasks/a/preview?cron={cron}")).json();
+        let found = preview["words"].as_str().unwrap_or_default();
+        assert!(found.starts_with(words), "{cron}: {preview}");
+    }
+    served.stop();
+}

@@ -398,6 +398,8 @@ fn faulty_rules_are_refused_in_words_and_change_nothing() {
         ("", "one rule"),
         (r#"{"kron":"@daily"}"#, "kron"),
         (r#"{"at":"tomorrow"}"#, "instant"),
+        (r#"{"fixedRate":"1ns"}"#, "millisecond"),
+        (r#"{"fixedDelay":"999us"}"#, "millisecond"),
     ];
     for task in ["report", "sweep"] {
         let before = served.get(&format!("/api/v1/tasks/{task}")).json()["rule"].clone();
