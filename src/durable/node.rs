@@ -71,24 +71,7 @@ impl Node {
             pools.len()
         });
         config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
-        config.tasks = tasks
-            .iter()
-            .flat_map(|task| {
-                let limit = task.max_concurrent.map(Into::into);
-                let limit = if task.is_run_here { limit } else { Some(0) };
-                let pool = match &task.holds_threads_of {
-                    Some(pool) => pools.iter().position(|(name, _)| name == &**pool),
-                    None => of_async,
-                };
-                task.names.iter().map(move |name| TaskConfig {
-                    name: Arc::clone(name),
-                    task: Arc::clone(&task.names[0]),
-                    limit,
-                    pool,
-                    is_abandon: task.is_abandon,
-                })
-            })
-            .collect();
+        config.tasks = tasks.iter().flat_map(|task| configs(task, &pools, of_async)).collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
         let seed =
             simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
@@ -158,6 +141,27 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.shell.stop();
     }
+}
+
+/// A task under each of its names. `of_async` is the pool of those that hold no thread.
+fn configs<'a>(
+    task: &'a JobTask,
+    pools: &[(String, usize)],
+    of_async: Option<usize>,
+) -> impl Iterator<Item = TaskConfig> + use<'a> {
+    let limit = task.max_concurrent.map(Into::into);
+    let limit = if task.is_run_here { limit } else { Some(0) };
+    let pool = match &task.holds_threads_of {
+        Some(pool) => pools.iter().position(|(name, _)| name == &**pool),
+        None => of_async,
+    };
+    task.names.iter().map(move |name| TaskConfig {
+        name: Arc::clone(name),
+        task: Arc::clone(&task.names[0]),
+        limit,
+        pool,
+        is_abandon: task.is_abandon,
+    })
 }
 
 /// The name of this process: its program, and its number.
