@@ -186,6 +186,7 @@ pub mod how_it_works {}
 /// [web]: crate::guide::web_and_worker
 #[doc = in_repository!("rules", "docs/durable-rules.md")]
 #[doc = in_repository!("settings", "docs/reference/settings.md")]
+#[doc = in_repository!("sql", "docs/reference/sql.md")]
 // Its programs need a store.
 #[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/durable.md"))]
 pub mod durable {}
