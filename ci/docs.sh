@@ -16,7 +16,7 @@ done
 links_and_places() {
   grep --recursive --only-matching --extended-regexp --include='*.html' '(href|id)="[^"]*"' scheduler scheduler_* |
     # Blanket implementations come with links of other crates.
-    grep --extended-regexp --invert-match '"(dispatcher#|.*TryFuture)' |
+    grep --extended-regexp --invert-match '"(dispatcher#|Context"|.*TryFuture)' |
     awk '
       {
         split($0, line, "\"")

@@ -27,6 +27,8 @@
 //!
 //! # Features
 //!
+//! [traces]: crate::guide::observe#traces
+//!
 #![doc = include_str!("../docs/features.md")]
 //!
 //! # Tasks in other crates
