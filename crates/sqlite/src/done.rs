@@ -2,8 +2,8 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, SessionId, StoreTime,
-    StoredJob, Uuid,
+    Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Prune, SessionId,
+    StoreTime, StoredJob, Uuid,
 };
 
 use crate::job_row::{JobRow, number_of, priority};
@@ -106,25 +106,25 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    /// Deletes whole rows, the oldest first, until so many jobs are gone; those of one instant go together.
-    pub(crate) fn prune_done(&self, until: StoreTime, limit: u32) -> rusqlite::Result<u64> {
+    /// Deletes whole rows of jobs that ended before an instant, the oldest first. Returns the number of jobs.
+    pub(crate) fn prune_done(&self, request: &Prune, before: StoreTime) -> rusqlite::Result<u64> {
         let sql = "SELECT ended_at, count FROM scheduler_done INDEXED BY scheduler_done_ended \
                    WHERE ended_at <= ?1 ORDER BY ended_at";
         let mut statement = self.statement(sql)?;
-        let mut rows = statement.query(params![until.as_micros()])?;
-        let (mut last, mut count) = (None, 0_u64);
-        while let Some(row) = rows.next()? {
-            let ended_at: i64 = row.get(0)?;
-            if count >= u64::from(limit) && last != Some(ended_at) {
-                break;
-            }
-            last = Some(ended_at);
-            count += row.get::<_, i64>(1)?.unsigned_abs();
+        let rows = statement.query_map(params![before.as_micros()], |row| {
+            Ok((StoreTime::from_micros(row.get(0)?), row.get::<_, i64>(1)?.unsigned_abs()))
+        })?;
+        let mut fault = None;
+        let ended = rows.map_while(|row| row.map_err(|error| fault = Some(error)).ok());
+        let until = request.done_until(ended);
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-        if let Some(last) = last {
-            self.execute("DELETE FROM scheduler_done WHERE ended_at <= ?1", params![last])?;
-        }
-        Ok(count)
+        let Some(until) = until.map(StoreTime::as_micros) else { return Ok(0) };
+        let sql = "SELECT sum(count) FROM scheduler_done WHERE ended_at <= ?1";
+        let count = self.first(sql, params![until], |row| row.get::<_, i64>(0))?;
+        self.execute("DELETE FROM scheduler_done WHERE ended_at <= ?1", params![until])?;
+        Ok(count.unwrap_or_default().unsigned_abs())
     }
 }
 

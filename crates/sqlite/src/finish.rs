@@ -107,10 +107,7 @@ impl Tx<'_> {
                WHERE state = 'parked' AND finished_at <= ?1 ORDER BY finished_at, id LIMIT ?2)",
             params![until(request.keep_parked).as_micros(), request.limit],
         )?;
-        let done = match request.limit {
-            0 => 0,
-            limit => self.prune_done(until(request.keep_done), limit)?,
-        };
+        let done = self.prune_done(request, until(request.keep_done))?;
         let over = self.execute(
             "DELETE FROM scheduler_schedule WHERE name IN (\
                SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_over \

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, StoredJob};
-use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Reap, Stranger, reap_wait};
+use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Prune, Reap, Stranger, reap_wait};
 use crate::text::storable;
 use crate::time::StoreTime;
 
@@ -87,6 +87,26 @@ impl Poll {
         let count = due.iter().map(fits).take_while(|fits| *fits).count();
         due.truncate(count);
         due
+    }
+}
+
+impl Prune {
+    /// Until when finished jobs are deleted: those that ended first, until the limit is reached, and all that ended at the same
+    /// instant as the last of them. Each instant comes with the number of jobs that ended then, the earliest first.
+    #[must_use]
+    pub fn done_until(
+        &self,
+        ended: impl IntoIterator<Item = (StoreTime, u64)>,
+    ) -> Option<StoreTime> {
+        let (mut last, mut count) = (None, 0_u64);
+        for (at, jobs) in ended {
+            if count >= u64::from(self.limit) && last != Some(at) {
+                break;
+            }
+            last = Some(at);
+            count = count.saturating_add(jobs);
+        }
+        last
     }
 }
 

@@ -39,6 +39,21 @@ impl State {
     }
 
     pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {
+        let limit = request.limit as usize;
+        let jobs = self.prune_jobs(request, now);
+        let over = now.before(request.keep_over);
+        let over = self.schedules.values().filter(|row| row.is_over(over));
+        let mut over: Vec<_> = over.map(|row| (row.cursor, row.definition.name.clone())).collect();
+        over.sort_unstable();
+        over.truncate(limit);
+        for (_, name) in &over {
+            self.schedules.remove(name);
+        }
+        self.prune_keys(limit, now);
+        (jobs + over.len()) as u64
+    }
+
+    fn prune_jobs(&mut self, request: &Prune, now: StoreTime) -> usize {
         let ended = |is_meant: fn(&JobState) -> bool, keep: Duration| {
             let jobs = self.jobs.values().map(|row| &row.job);
             let old = jobs.filter(|job| is_meant(&job.state)).filter_map(|job| {
@@ -48,26 +63,21 @@ impl State {
             old.sort_unstable();
             old
         };
-        let limit = request.limit as usize;
         let mut parked = ended(|state| *state == JobState::Parked, request.keep_parked);
-        parked.truncate(limit);
+        parked.truncate(request.limit as usize);
         let is_done = |state: &JobState| matches!(state, JobState::Done | JobState::Cancelled);
         let mut done = ended(is_done, request.keep_done);
-        // Jobs that ended at the same instant go together.
-        let last = done.get(limit.saturating_sub(1)).filter(|_| limit > 0).map(|(at, _)| *at);
-        done.retain(|(at, _)| limit > 0 && last.is_none_or(|last| *at <= last));
+        let until = request.done_until(done.iter().map(|(at, _)| (*at, 1)));
+        done.retain(|(at, _)| until.is_some_and(|until| *at <= until));
         let jobs = [parked, done].concat();
         for (_, id) in &jobs {
             self.jobs.remove(id);
         }
-        let over = now.before(request.keep_over);
-        let over = self.schedules.values().filter(|row| row.is_over(over));
-        let mut over: Vec<_> = over.map(|row| (row.cursor, row.definition.name.clone())).collect();
-        over.sort_unstable();
-        over.truncate(request.limit as usize);
-        for (_, name) in &over {
-            self.schedules.remove(name);
-        }
+        jobs.len()
+    }
+
+    /// Keys whose time is over, and whose jobs have ended.
+    fn prune_keys(&mut self, limit: usize, now: StoreTime) {
         let is_over = |job: &JobId, until: StoreTime| {
             let is_unfinished = |row: &JobRow| row.job.state.is_unfinished();
             until <= now && !self.jobs.get(job).is_some_and(is_unfinished)
@@ -78,6 +88,5 @@ impl State {
         for (_, place) in keys.iter().take(limit) {
             self.kept_keys.remove(place);
         }
-        (jobs.len() + over.len()) as u64
     }
 }
