@@ -1,5 +1,6 @@
 //! Several simulated processes on one store, killed, frozen and cut off.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -21,6 +22,12 @@ async fn watch(run: Run) {
 #[job(name = "count")]
 fn count(#[payload] by: u32, sum: &AtomicU32) {
     sum.fetch_add(by, SeqCst);
+}
+
+#[job(name = "charge", on_lost = "abandon")]
+async fn charge(run: Run, sum: &AtomicU32) {
+    run.sleep_async(minutes(2)).await;
+    sum.fetch_add(1, SeqCst);
 }
 
 const START: &str = "2026-01-01T00:05:00Z";
@@ -256,4 +263,38 @@ fn a_panic_in_any_process_fails_the_test() {
         })
     };
     Sim::cluster(START, 2, fails).advance(secs(10));
+}
+
+#[test]
+fn a_run_that_may_happen_once_at_most_outlives_an_outage_of_the_store() {
+    for is_alone in [true, false] {
+        let sum = Arc::new(AtomicU32::new(0));
+        let own = Arc::clone(&sum);
+        let processes = if is_alone { 1 } else { 2 };
+        let program = move |sim: Sim| {
+            sim.tasks(scheduler::tasks![charge, watch]).manage_shared(Arc::clone(&own))
+        };
+        let mut cluster = Sim::cluster(START, processes, program);
+        cluster.jobs().enqueue(charge::job()).expect("it is stored");
+        cluster.jobs().enqueue(watch::job()).expect("it is stored");
+        cluster.advance(secs(2));
+        let (_, process) = cluster.starts("charge")[0];
+        let watched = cluster.starts("watch")[0].1;
+        cluster.partition(process);
+        cluster.advance(minutes(1) + secs(30));
+        let filter = JobFilter { task: Some("charge".to_owned()), ..JobFilter::default() };
+        let state = |cluster: &Cluster| {
+            cluster.jobs().list(&filter, 9).expect("it answers").pop().expect("it is kept").state
+        };
+        let before = if is_alone { JobState::Running } else { JobState::Parked };
+        assert_eq!(state(&cluster), before);
+        cluster.heal(process);
+        cluster.advance(minutes(1));
+        assert_eq!(state(&cluster), JobState::Done, "its outcome is stored when the store is back");
+        assert_eq!((sum.load(SeqCst), cluster.starts("charge").len()), (1, 1));
+        // What others may run again is cut off, and does.
+        if watched == process {
+            assert_eq!(cluster.starts("watch").len(), 2);
+        }
+    }
 }

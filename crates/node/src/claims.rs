@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Held, SessionId, StoredJob, TaskRoom};
+use scheduler_store::{Held, OnLost, SessionId, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
 use crate::tick::Tick;
@@ -34,6 +34,8 @@ pub(crate) struct Claim {
     /// When its run began.
     pub(crate) begun: Option<Tick>,
     pub(crate) was_lost: bool,
+    /// True if it runs at most once. Its run goes on when the session ends, since nobody else may run it (R4).
+    pub(crate) is_abandon: bool,
     pub(crate) is_lost: bool,
     pub(crate) is_cancelled: bool,
 }
@@ -57,6 +59,7 @@ impl Claims {
             claimed: now,
             begun: None,
             was_lost: job.lost > 0,
+            is_abandon: job.on_lost == OnLost::Abandon,
             is_lost: false,
             is_cancelled: false,
         };

@@ -1,7 +1,9 @@
 //! Finishes claims and prunes old rows.
 
 use rusqlite::params;
-use scheduler_store::{End, Finish, Finished, Held, JobState, Prune, SessionId, StoreTime, micros};
+use scheduler_store::{
+    End, Finish, Finished, Held, JobState, OnLost, Prune, SessionId, StoreTime, micros,
+};
 
 use crate::job_row::{JobRow, capped, job_columns};
 use crate::tx::Tx;
@@ -17,10 +19,7 @@ impl Tx<'_> {
                 _ => self.is_open(*session)?,
             };
             last = Some((session, is_open));
-            answers.push(match is_open {
-                true => self.end_claim_of_open(*session, *held, end)?,
-                false => Finished::Lost,
-            });
+            answers.push(self.end_claim_of(*session, is_open, *held, end)?);
         }
         Ok(answers)
     }
@@ -31,19 +30,18 @@ impl Tx<'_> {
         held: Held,
         end: &End,
     ) -> rusqlite::Result<Finished> {
-        match self.is_open(session)? {
-            true => self.end_claim_of_open(session, held, end),
-            false => Ok(Finished::Lost),
-        }
+        self.end_claim_of(session, self.is_open(session)?, held, end)
     }
 
-    fn end_claim_of_open(
+    fn end_claim_of(
         &self,
         session: SessionId,
+        is_open: bool,
         held: Held,
         end: &End,
     ) -> rusqlite::Result<Finished> {
-        if *end == End::Done
+        if is_open
+            && *end == End::Done
             && let Some(mut row) = self.take_running(session, held)?
         {
             row.job.end(end, self.now);
@@ -56,8 +54,17 @@ impl Tx<'_> {
             Some(row) => Some(row),
             None => self.find_done(held.job)?,
         };
-        let row = row.filter(|row| row.job.session == Some(session) && row.job.fence == held.fence);
+        let row = row.filter(|row| {
+            let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
+            // Nobody else runs a job that runs at most once: its end counts also when the session is gone (R4).
+            is_held && (is_open || row.job.on_lost == OnLost::Abandon)
+        });
         let Some(mut row) = row else { return Ok(Finished::Lost) };
+        if row.job.end_late(end, self.now) {
+            let state = row.job.state;
+            self.store(row)?;
+            return Ok(Finished::Stored(state));
+        }
         if row.job.state != JobState::Running {
             return Ok(Finished::AlreadyMine(row.job.state));
         }

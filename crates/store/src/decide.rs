@@ -127,10 +127,13 @@ impl StoredJob {
         }
     }
 
-    /// The session of a running job has died.
+    /// The session of a running job has died. Of a job that runs at most once session and fence stay, so that its run can still
+    /// end it (R4).
     pub fn lose(&mut self, reap: &Reap, fence: Fence, now: StoreTime) {
         self.lost += 1;
-        (self.fence, self.session) = (fence, None);
+        if self.on_lost == OnLost::Rerun {
+            (self.fence, self.session) = (fence, None);
+        }
         // A loss is no failure: a job whose attempts are used up has not failed them.
         let is_over = self.on_lost == OnLost::Abandon || self.lost >= reap.max_lost;
         self.state = match (self.is_cancel_requested, is_over) {
@@ -203,6 +206,26 @@ impl StoredJob {
                 self.is_cancel_requested = false;
             }
         }
+    }
+
+    /// Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that nobody else
+    /// has run it. It does not become ready again. Returns false if it was not parked so, or the run says nothing about it.
+    pub fn end_late(&mut self, end: &End, now: StoreTime) -> bool {
+        let is_parked_as_lost =
+            self.state == JobState::Parked && self.on_lost == OnLost::Abandon && self.lost > 0;
+        if !is_parked_as_lost {
+            return false;
+        }
+        match end {
+            End::Done => (self.state, self.error) = (JobState::Done, None),
+            End::Cancelled => self.state = JobState::Cancelled,
+            End::Failed { error, .. } | End::Park { error } => self.error = Some(storable(error)),
+            End::Snooze { .. } | End::GiveBack | End::Lost { .. } | End::Undecodable { .. } => {
+                return false;
+            }
+        }
+        (self.lost, self.undecoded, self.finished_at) = (0, 0, Some(now));
+        true
     }
 
     /// Makes a job ready at once that waits or has ended, by hand.

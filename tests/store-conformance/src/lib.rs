@@ -46,6 +46,8 @@ macro_rules! store_conformance {
             r10_a_reap_finds_jobs_whose_session_is_gone
             a_lost_job_runs_again_until_it_has_been_lost_too_often
             an_abandoned_job_does_not_run_again
+            r4_the_run_of_an_abandoned_job_ends_it_after_its_session
+            r4_the_run_of_an_abandoned_job_ends_it_before_a_reap
             a_poll_shows_the_leases_of_the_others
             a_process_of_another_application_is_a_stranger_unless_a_task_is_shared
             the_label_of_a_session_is_kept_without_nul

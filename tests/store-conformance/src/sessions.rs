@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::given::{Given, LEASE, SECOND, session};
 use crate::test_store::TestStore;
 use scheduler_store::TEXT_MAX;
-use scheduler_store::{Close, End, Finished, Lease, Open, Poll, Reap, Renew};
-use scheduler_store::{JobState, NewJob, OnLost};
+use scheduler_store::{Close, Command, End, Fence, Finished, Held, Lease, Open, Poll, Reap, Renew};
+use scheduler_store::{JobState, NewJob, OnLost, StoredJob};
 use scheduler_store::{Refusal, StoreError};
 
 /// A session lives until its lease has run out, and each renewal counts from its own time.
@@ -169,6 +169,73 @@ pub fn an_abandoned_job_does_not_run_again<T: TestStore>() {
         not_after: given.in_time(),
     };
     assert_eq!(given.ask().reap(&request).unwrap().jobs[0].state, JobState::Parked);
+}
+
+/// A job that may run once at most is ended by its run also when it was parked with its session, and does not become ready.
+pub fn r4_the_run_of_an_abandoned_job_ends_it_after_its_session<T: TestStore>() {
+    let mut given = Given::<T>::store();
+    let session = given.open_for(1, LEASE, None);
+    let [done, failed, given_back, retried] = [1, 2, 3, 4].map(|number| {
+        let id = crate::given::job(number);
+        let new = NewJob { on_lost: OnLost::Abandon, max_attempts: 9, ..NewJob::new(id, "a") };
+        given.enqueue(new);
+        given.claim(session, "a")
+    });
+    given.wait(LEASE);
+    assert_eq!(given.reap(vec![given.lease_of(session)]).jobs.len(), 4);
+    let later = given.open_for(2, LEASE * 9, None);
+
+    assert_eq!(given.finish(later, done.held(), End::Done), Finished::Lost, "another session");
+    let older = Held { fence: Fence(done.fence.0 - 1), ..done.held() };
+    assert_eq!(given.finish(session, older, End::Done), Finished::Lost, "another fence");
+    let end = |given: &Given<T>, job: &StoredJob, end: &End| {
+        given.finish(session, job.held(), end.clone())
+    };
+    assert_eq!(end(&given, &done, &End::Done), Finished::Stored(JobState::Done));
+    assert_eq!(end(&given, &done, &End::Done), Finished::AlreadyMine(JobState::Done));
+    let stored = given.job(done.id);
+    assert_eq!((stored.state, stored.attempt, stored.lost), (JobState::Done, 1, 0));
+    assert_eq!(stored.error, None);
+
+    let error = End::Failed { after: SECOND, error: "no ink".to_owned() };
+    assert_eq!(end(&given, &failed, &error), Finished::Stored(JobState::Parked));
+    assert_eq!(end(&given, &failed, &error), Finished::AlreadyMine(JobState::Parked));
+    assert_eq!(given.job(failed.id).error.as_deref(), Some("no ink"));
+
+    assert_eq!(end(&given, &given_back, &End::GiveBack), Finished::AlreadyMine(JobState::Parked));
+
+    given.command(&Command::Retry { job: retried.id });
+    let again = given.claim(later, "a");
+    assert_eq!((again.id, again.attempt), (retried.id, 2));
+    assert!(again.fence > retried.fence);
+    assert_eq!(end(&given, &retried, &End::Done), Finished::Lost, "another one runs it");
+    assert_eq!(given.finish(later, again.held(), End::Done), Finished::Stored(JobState::Done));
+}
+
+/// A job that may run once at most is ended by its run when its session is gone and no reap has found it; another job is not.
+pub fn r4_the_run_of_an_abandoned_job_ends_it_before_a_reap<T: TestStore>() {
+    let (given, session) = Given::<T>::session();
+    let once = |number| NewJob {
+        on_lost: OnLost::Abandon,
+        max_attempts: 9,
+        ..NewJob::new(crate::given::job(number), "a")
+    };
+    given.enqueue(once(1));
+    let done = given.claim(session, "a");
+    given.enqueue(once(2));
+    let failed = given.claim(session, "a");
+    given.job_of(3, "a");
+    let other = given.claim(session, "a");
+    given.open_for(2, LEASE, Some(session));
+    assert_eq!(given.finish(session, done.held(), End::Done), Finished::Stored(JobState::Done));
+    assert_eq!(
+        given.finish(session, done.held(), End::Done),
+        Finished::AlreadyMine(JobState::Done)
+    );
+    let error = End::Failed { after: SECOND, error: "no ink".to_owned() };
+    assert_eq!(given.finish(session, failed.held(), error), Finished::Stored(JobState::Ready));
+    assert_eq!(given.finish(session, other.held(), End::Done), Finished::Lost);
+    assert_eq!(given.reap(Vec::new()).jobs.len(), 1);
 }
 
 /// The leases of the others come in the order of their identities, with a mark that changes with each renewal.

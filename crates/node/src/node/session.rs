@@ -18,7 +18,8 @@ impl Node {
         }
     }
 
-    /// The session has ended for ever. Jobs that have not begun are given back, and runs are asked to stop.
+    /// The session has ended for ever. Jobs that have not begun are given back, and runs are asked to stop that others may begin
+    /// again. Those that run at most once go on, and their ends are stored later (R4).
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);
@@ -32,7 +33,7 @@ impl Node {
         let begun: Vec<_> = self
             .claims
             .iter()
-            .filter(|(_, job)| job.session == session.id && !job.is_lost)
+            .filter(|(_, job)| job.session == session.id && !job.is_lost && !job.is_abandon)
             .map(|(held, _)| held)
             .collect();
         let runs = u32::try_from(begun.len()).unwrap_or(u32::MAX);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::state::{JobRow, State};
 use crate::id::{JobId, SessionId};
-use crate::job::{Held, JobState};
+use crate::job::{Held, JobState, OnLost};
 use crate::request::{End, Finish, Finished, Prune};
 use crate::time::StoreTime;
 
@@ -22,9 +22,14 @@ impl State {
     ) -> Finished {
         let is_open = self.sessions.contains_key(&session);
         let row = self.jobs.get_mut(&held.job).filter(|row| {
-            is_open && row.job.session == Some(session) && row.job.fence == held.fence
+            let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
+            // Nobody else runs a job that runs at most once: its end counts also when the session is gone (R4).
+            is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(job) = row.map(|row| &mut row.job) else { return Finished::Lost };
+        if job.end_late(end, now) {
+            return Finished::Stored(job.state);
+        }
         if job.state != JobState::Running {
             return Finished::AlreadyMine(job.state);
         }

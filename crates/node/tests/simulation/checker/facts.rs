@@ -72,6 +72,8 @@ pub(super) struct JobFacts {
     pub(super) fence: Fence,
     pub(super) holder: Option<SessionId>,
     pub(super) is_over: bool,
+    /// The session that ran it at most once, and can still say how it ended.
+    pub(super) is_parked_as_lost: Option<SessionId>,
     pub(super) schedule: Option<String>,
     pub(super) is_exclusive: bool,
     pub(super) last_run: Option<usize>,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use scheduler_store::{
-    Command, Commanded, End, Finish, Finished, JobId, JobState, Model, Open, Reaped, Register,
-    SessionId, Store, StoreTime, StoredJob, StoredSchedule,
+    Command, Commanded, End, Finish, Finished, JobId, JobState, Model, OnLost, Open, Reaped,
+    Register, SessionId, Store, StoreTime, StoredJob, StoredSchedule,
 };
 
 use super::facts::{Checker, Ended, SessionFacts, short};
@@ -18,7 +18,7 @@ impl Checker {
     pub(crate) fn before(&mut self, message: &Message, model: &Model, now: u64) {
         self.now = now;
         self.frozen = None;
-        let reason = if self.is_of_ended(message) {
+        let reason = if self.is_of_ended(message, model) {
             Some("a session that has ended")
         } else if self.is_late(message) {
             Some("a statement that came too late")
@@ -28,7 +28,7 @@ impl Checker {
         self.frozen = reason.map(|reason| (model.state(), reason));
     }
 
-    fn is_of_ended(&self, message: &Message) -> bool {
+    fn is_of_ended(&self, message: &Message, model: &Model) -> bool {
         let has_ended = |session: SessionId| {
             self.sessions.get(&session).is_some_and(|session| session.ended.is_some())
         };
@@ -39,7 +39,12 @@ impl Checker {
             What::Node(Request::Poll(poll)) => has_ended(poll.session),
             What::Node(Request::Fire(fires)) => fires.iter().all(|fire| has_ended(fire.session)),
             What::Node(Request::Finish(finishes)) => {
-                finishes.iter().all(|finish| has_ended(finish.session))
+                // The end of a job that runs at most once counts also then (R4).
+                let is_abandon = |job| {
+                    let job = model.job(job).ok().flatten();
+                    job.is_some_and(|job| job.on_lost == OnLost::Abandon)
+                };
+                finishes.iter().all(|it| has_ended(it.session) && !is_abandon(it.held.job))
             }
             _ => false,
         }
@@ -238,9 +243,19 @@ impl Checker {
         self.job(held.job).uncounted += uncounted;
         let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
         let facts = self.job(finish.held.job);
-        let is_holder = facts.holder == Some(session) && facts.fence == finish.held.fence;
+        let is_late = facts.is_parked_as_lost == Some(session);
+        let is_holder = (facts.holder == Some(session) || is_late) && facts.fence == held.fence;
         facts.holder = None;
-        self.must(is_open && is_holder, || format!("{name} was finished by one who had lost it"));
+        if is_late {
+            (facts.is_parked_as_lost, facts.was_reset) = (None, true);
+            self.must(!state.is_unfinished(), || format!("{name} is ready again after its loss"));
+            self.must(is_holder, || format!("{name} was finished by one who had lost it"));
+            return;
+        }
+        let is_abandon = model.job(held.job).ok().flatten();
+        let is_abandon = is_abandon.is_some_and(|job| job.on_lost == OnLost::Abandon);
+        let may_end = is_holder && (is_open || is_abandon);
+        self.must(may_end, || format!("{name} was finished by one who had lost it"));
         if !state.is_unfinished() {
             self.over(finish.held.job, model, store_now);
         }
@@ -291,8 +306,13 @@ impl Checker {
         for job in &reaped.jobs {
             let facts = self.job(job.id);
             let holder = facts.holder.take();
-            let grows = std::mem::replace(&mut facts.fence, job.fence) < job.fence;
-            self.must(grows, || format!("the fence of {} does not grow", short(job.id)));
+            let is_abandon = job.on_lost == OnLost::Abandon;
+            if is_abandon && job.state == JobState::Parked {
+                facts.is_parked_as_lost = holder;
+            }
+            let before = std::mem::replace(&mut facts.fence, job.fence);
+            let is_right = if is_abandon { before == job.fence } else { before < job.fence };
+            self.must(is_right, || format!("the fence of {} does not grow", short(job.id)));
             let how = holder.and_then(|holder| self.sessions.get(&holder)?.ended);
             self.must(how != Some(Ended::Closed), || {
                 format!("{} was lost by a process that stopped in order", short(job.id))
@@ -323,7 +343,7 @@ impl Checker {
                 self.must(is_ready, || format!("the retry of {} does nothing", short(*job)));
                 let facts = self.job(*job);
                 (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
-                facts.was_reset = true;
+                (facts.was_reset, facts.is_parked_as_lost) = (true, None);
                 self.is_retried = true;
             }
             Command::PauseJobs { scope, until, .. } => {
@@ -338,7 +358,7 @@ impl Checker {
                 let facts = self.job(*job);
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
                 // Sent again, it is another job.
-                facts.was_reset = true;
+                (facts.was_reset, facts.is_parked_as_lost) = (true, None);
             }
             _ => {}
         }

@@ -17,20 +17,51 @@ returns text language sql immutable parallel safe as $$
     else 'parked' end
 $$;
 
--- The state in which this session has left the job before; none if the job is not the session's.
+-- The state in which this session has left the job before; none if the job is not the session's. A job that runs at most once
+-- stays the session's when that is gone (R4).
 create function {s}.end_before(p_session uuid, p_job uuid, p_fence bigint) returns text language plpgsql volatile as $$
 declare
+  v_is_open boolean := exists (select from {s}.session s where s.id = p_session);
   v_state text;
 begin
-  select j.state into v_state from {s}.job j join {s}.session s on s.id = j.session
-  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state <> 'running';
+  select j.state into v_state from {s}.job j
+  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state <> 'running' and (v_is_open or j.is_abandoned);
   if not found then
     select j.state into v_state
-    from {s}.session s join {s}.done d on d.session = s.id
-    cross join lateral {s}.done_jobs(d) j
-    where s.id = p_session and d.least_id <= p_job and d.greatest_id >= p_job and j.id = p_job and j.fence = p_fence limit 1;
+    from {s}.done d cross join lateral {s}.done_jobs(d) j
+    where d.session = p_session and d.least_id <= p_job and d.greatest_id >= p_job and j.id = p_job and j.fence = p_fence
+      and (v_is_open or j.is_abandoned) limit 1;
   end if;
   return v_state;
+end $$;
+
+-- Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that nobody else has run
+-- it. Returns its state; none if it was not parked so, or the run says nothing about it.
+create function {s}.end_late(p_session uuid, p_job uuid, p_fence bigint, p_end text, p_error text, p_now timestamptz)
+returns text language plpgsql volatile as $$
+declare
+  v {s}.job;
+begin
+  if p_end not in ('done', 'cancelled', 'failed', 'park') then
+    return null;
+  end if;
+  select * into v from {s}.job j
+  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state = 'parked' and j.is_abandoned and j.lost > 0
+  for update;
+  if not found then
+    return null;
+  end if;
+  v.lost := 0;
+  v.undecoded := 0;
+  v.finished_at := p_now;
+  v.error := case p_end when 'done' then null when 'cancelled' then v.error else p_error end;
+  if p_end in ('done', 'cancelled') then
+    v.state := p_end;
+    perform {s}.keep(v);
+  else
+    update {s}.job j set lost = 0, undecoded = 0, finished_at = v.finished_at, error = v.error where j.id = v.id;
+  end if;
+  return v.state;
 end $$;
 
 -- Ends claims. Returns a word for each: the state that was stored; the state that was stored before, after a `=`; `locked`; or
@@ -55,6 +86,8 @@ declare
   v_ended text[];
   v_parked text[];
   v_schedule text;
+  v_late text;
+  r record;
 begin
   if p_skip_locked then
     v_held := {s}.lock_free_schedules(v_schedules);
@@ -71,12 +104,14 @@ begin
   end if;
   v_now := {s}.clock();
   with f as materialized (
-    select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
-    where f.session = any(v_open) and f.job <> all(v_locked)),
+    select *, f.session = any(v_open) as is_open
+    from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
+    where f.job <> all(v_locked)),
   ended as (
     delete from {s}.job j using f
     -- The state is compared so that no index of running jobs is walked for each of the batch.
     where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
+      and (f.is_open or j.is_abandoned)
       and (f.word in ('done', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
     returning f.n, f.word, f.end_error, j.*),
   gone as materialized (
@@ -104,7 +139,7 @@ begin
     with f as materialized (
       select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
         f(session, job, fence, word, wait, end_error, max, n)
-      where f.session = any(v_open) and f.job <> all(v_locked) and f.word not in ('done', 'cancelled')),
+      where f.job <> all(v_locked) and f.word not in ('done', 'cancelled')),
     again as (
       update {s}.job j set
         state = x.state,
@@ -119,6 +154,7 @@ begin
       from f join {s}.job y on y.id = f.job
       cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max) x(state)
       where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
+        and (f.session = any(v_open) or j.is_abandoned)
       returning f.n, j.id, j.state, j.task, j.key, j.schedule),
     freed as (
       delete from {s}.key k using again a
@@ -134,6 +170,18 @@ begin
   foreach v_schedule in array coalesce(v_ended, '{}') || coalesce(v_parked, '{}') loop
     perform {s}.after_job(v_schedule, v_now);
   end loop;
+  if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
+    for r in
+      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
+      where f.n <> all(coalesce(v_numbers, '{}')) and f.job <> all(v_locked) order by f.job
+    loop
+      v_late := {s}.end_late(r.session, r.job, r.fence, r.word, r.end_error, v_now);
+      if v_late is not null then
+        v_numbers := v_numbers || r.n;
+        v_states := v_states || v_late;
+      end if;
+    end loop;
+  end if;
   if cardinality(v_numbers) = cardinality(p_jobs) then
     return array(select u.state from unnest(v_numbers, v_states) u(n, state) order by u.n);
   end if;
@@ -203,8 +251,10 @@ begin
       else 'ready' end;
     v.error := {s}.lost_error(v.attempt);
     v.lost := v.lost + 1;
-    v.fence := nextval('{s}.fence');
-    v.session := null;
+    if not v.is_abandoned then
+      v.fence := nextval('{s}.fence');
+      v.session := null;
+    end if;
     v.is_cancel_requested := false;
     if v.state = 'ready' then
       v.run_at := {s}.after(v_now, r.wait);
@@ -214,7 +264,7 @@ begin
     if v.state = 'cancelled' then
       perform {s}.keep(v);
     else
-      update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = null,
+      update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = v.session,
         is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at
       where j.id = v.id;
       if v.state = 'parked' and v.key is not null then
