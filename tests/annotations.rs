@@ -40,6 +40,7 @@ mod simulated_cluster;
 mod simulated_jobs;
 mod simulated_pauses;
 mod starting;
+mod store_later_real_clock;
 mod testing;
 mod testing_panics;
 mod traces;

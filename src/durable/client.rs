@@ -120,6 +120,13 @@ impl Client {
         })
     }
 
+    /// Returns true if the store answers.
+    pub(crate) fn answers(&self) -> bool {
+        let session = SessionId::from_uuid(Uuid::nil());
+        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        self.0.store.renew(&renew).is_ok()
+    }
+
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn hear(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());

@@ -113,6 +113,26 @@ impl Jobs {
         }
     }
 
+    /// Asks the store for its clock. Returns true if it answers.
+    ///
+    /// It blocks for as long as the store takes. The dashboard's `/readyz` says it, too.
+    ///
+    /// ```rust
+    /// use scheduler::Scheduler;
+    /// use scheduler::store::Model;
+    ///
+    /// let store = Model::new();
+    /// let scheduler = Scheduler::builder().store(store.clone()).spawn()?;
+    /// assert!(scheduler.jobs()?.is_up());
+    /// store.set_cut(true);
+    /// assert!(!scheduler.jobs()?.is_up());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.inner.client.answers()
+    }
+
     /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.
     ///
     /// # Errors

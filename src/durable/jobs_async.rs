@@ -136,6 +136,11 @@ impl Jobs {
         self.ask_async(move |jobs| jobs.delete_all(&filter)).await
     }
 
+    /// As [`is_up`](Self::is_up).
+    pub async fn is_up_async(&self) -> bool {
+        self.ask_async(|jobs| Ok(jobs.is_up())).await.unwrap_or(false)
+    }
+
     /// As [`depths`](Self::depths).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Health: the state of the critical tasks.
+//! Health: the state of the critical tasks, the store and the stop.
 //!
 //! A task with the tag `critical` is late when it has not succeeded within its grace. The grace begins with its last
 //! success, or when it was started, resumed, enabled or rescheduled, whichever is later; it is twice the longest time
@@ -73,6 +73,8 @@ pub(crate) struct Report {
 #[derive(Serialize)]
 struct Components {
     scheduler: Component,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<Status>,
 }
 
 #[derive(Serialize)]
@@ -91,10 +93,28 @@ struct Detail {
     grace_seconds: Option<u64>,
 }
 
-/// The state of the critical tasks. Their names are for visitors who may see them.
-pub(crate) fn report(tasks: &[Critical], has_details: bool) -> Report {
+/// The readiness of the process.
+pub(crate) struct Ready {
+    pub(crate) tasks: Vec<Critical>,
+    /// True if the store answers; none without one.
+    pub(crate) is_store_up: Option<bool>,
+    pub(crate) is_stopping: bool,
+}
+
+impl Ready {
+    pub(crate) fn is_up(&self) -> bool {
+        self.are_tasks_up() && self.is_store_up.unwrap_or(true) && !self.is_stopping
+    }
+
+    fn are_tasks_up(&self) -> bool {
+        self.tasks.iter().all(|task| task.is_up)
+    }
+}
+
+/// The readiness. The names of tasks are for visitors who may see them.
+pub(crate) fn report(ready: &Ready, has_details: bool) -> Report {
     let status = |is_up: bool| if is_up { "UP" } else { "DOWN" };
-    let overall = status(tasks.iter().all(|task| task.is_up));
+    let overall = if ready.is_stopping { "OUT_OF_SERVICE" } else { status(ready.is_up()) };
     let detail = |task: &Critical| {
         let detail = Detail {
             status: status(task.is_up),
@@ -104,7 +124,11 @@ pub(crate) fn report(tasks: &[Critical], has_details: bool) -> Report {
         (task.name.clone(), detail)
     };
     let components = has_details.then(|| Components {
-        scheduler: Component { status: overall, details: tasks.iter().map(detail).collect() },
+        scheduler: Component {
+            status: if ready.is_stopping { overall } else { status(ready.are_tasks_up()) },
+            details: ready.tasks.iter().map(detail).collect(),
+        },
+        store: ready.is_store_up.map(|is_up| Status { status: status(is_up) }),
     });
     Report { status: overall, components }
 }

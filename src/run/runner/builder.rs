@@ -74,6 +74,9 @@ pub struct Builder {
     pub(super) runtime: Option<tokio::runtime::Handle>,
     #[cfg(feature = "durable")]
     pub(super) store: Option<Arc<dyn scheduler_store::Store>>,
+    /// The store, if it is opened after the start.
+    #[cfg(feature = "durable")]
+    pub(super) later: Option<crate::durable::LaterStore>,
     /// The store of a simulation, if that is the store.
     #[cfg(feature = "durable")]
     pub(super) simulated_store: Option<scheduler_store::Model>,
@@ -114,6 +117,8 @@ impl Builder {
             runtime: None,
             #[cfg(feature = "durable")]
             store: None,
+            #[cfg(feature = "durable")]
+            later: None,
             #[cfg(feature = "durable")]
             simulated_store: None,
             #[cfg(feature = "durable")]

@@ -10,7 +10,7 @@ use scheduler_store::Store;
 
 use super::builder::Builder;
 #[cfg(feature = "durable")]
-use crate::durable::NodeOptions;
+use crate::durable::{LaterStore, NodeOptions};
 
 /// The store, and the part of this process in its work.
 #[cfg(feature = "durable")]
@@ -26,8 +26,35 @@ impl Builder {
 
     /// As [`store`](Self::store), with a store that other parts of the program use too.
     pub fn store_shared(mut self, store: Arc<dyn Store>) -> Self {
-        (self.store, self.simulated_store) = (Some(store), None);
+        (self.store, self.later, self.simulated_store) = (Some(store), None, None);
         self
+    }
+
+    /// As [`store`](Self::store), with a store that is opened after the start, so that the program also starts while its
+    /// database is away.
+    ///
+    /// `open` is called until it succeeds, each half second to two seconds, one call at a time. Until then tasks in memory run,
+    /// [`Jobs`](crate::Jobs) return [errors](crate::EnqueueError::NotAccepted) at once, and the reason is an event and a message;
+    /// then durable tasks and jobs begin. Not only a database that is away is waited for, but also one that refuses the
+    /// password: watch [`Jobs::is_up`](crate::Jobs::is_up).
+    ///
+    /// ```
+    /// use scheduler::Scheduler;
+    /// use scheduler::store::{Model, StoreError};
+    ///
+    /// // With the feature `postgres`: .store_later(|| Postgres::connect("postgres://shop@db/shop"))
+    /// let builder = Scheduler::builder().store_later(|| Ok::<_, StoreError>(Model::new()));
+    /// ```
+    pub fn store_later<S: Store, E: std::fmt::Display>(
+        self,
+        mut open: impl FnMut() -> Result<S, E> + Send + 'static,
+    ) -> Self {
+        let opener = move || match open() {
+            Ok(store) => Ok(Arc::new(store) as Arc<dyn Store>),
+            Err(error) => Err(error.to_string()),
+        };
+        let later = LaterStore::new(Box::new(opener));
+        Self { later: Some(later.clone()), ..self.store(later) }
     }
 
     /// The options of this process for its part in the work that the [store](Self::store) keeps.

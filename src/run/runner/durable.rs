@@ -18,8 +18,8 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
-    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, Node, NodeOptions, NodeParts,
-    NodeSetup, Schedules, Simulated, faults, options_of,
+    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, LaterStore, Node, NodeOptions,
+    NodeParts, NodeSetup, Schedules, Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
@@ -35,6 +35,8 @@ pub(super) struct Durable {
     options: NodeOptions,
     /// True if the process has no node.
     is_enqueue_only: bool,
+    /// The store, if it is opened after the start.
+    later: Option<LaterStore>,
     /// The store of a simulation, whose idle time is skipped.
     simulated_store: Option<Model>,
     /// Present from the launch on.
@@ -74,6 +76,7 @@ impl Durable {
             calendars: BTreeMap::new(),
             options,
             is_enqueue_only: builder.enqueue_only,
+            later: builder.later.clone(),
             simulated_store,
             node: None,
         })
@@ -136,7 +139,7 @@ impl Durable {
         drop(launch.tasks.table.jobs.set(self.jobs.clone()));
         self.jobs.know_rules(Arc::new(move |name, schedule| resolve(&table, name, schedule)));
         if self.is_enqueue_only {
-            return Ok(());
+            return self.open_without_node(launch);
         }
         let made = launch.specs.iter().zip(launch.made);
         let parts = NodeParts {
@@ -162,15 +165,31 @@ impl Durable {
         Ok(())
     }
 
+    /// Without a node nobody else opens a store that is opened after the start.
+    fn open_without_node(&self, launch: &NodeLaunch<'_>) -> Result<(), StartError> {
+        match &self.later {
+            Some(later) if launch.simulation.is_some() => later.try_open(),
+            Some(later) => {
+                later
+                    .open_on_thread(Arc::clone(launch.clock))
+                    .map_err(|error| no_thread(&error))?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
     /// Starts the node, once the tasks take jobs.
     pub(super) fn start(&self) -> Result<(), StartError> {
         let started = self.node.as_ref().map_or(Ok(()), Node::start);
-        started
-            .map_err(|error| StartError::refused("no thread can be started for the store", &error))
+        started.map_err(|error| no_thread(&error))
     }
 
     /// Claims no more jobs, and gives back those that have not begun.
     pub(super) fn stop(&self) {
+        if let Some(later) = &self.later {
+            later.stop();
+        }
         if let Some(node) = &self.node {
             node.stop();
         }
@@ -182,6 +201,10 @@ impl Durable {
             node.await_stop(limit);
         }
     }
+}
+
+fn no_thread(error: &std::io::Error) -> StartError {
+    StartError::refused("no thread can be started for the store", error)
 }
 
 fn kinds_of(specs: &[TaskSpec], pools: &[PoolPlan]) -> JobKinds {

@@ -234,6 +234,11 @@ impl TaskTable {
         self.rows().is_closed = true;
     }
 
+    /// Returns true once no further tasks are taken.
+    pub(super) fn is_closed(&self) -> bool {
+        self.rows().is_closed
+    }
+
     /// Drops all tasks. Tasks whose values hold a [`Tasks`](super::Tasks) would otherwise keep themselves alive.
     pub(super) fn clear(&self) {
         let mut rows = self.rows();

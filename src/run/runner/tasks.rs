@@ -99,6 +99,12 @@ impl Tasks {
         self.get(name)?.wait_for(until, limit)
     }
 
+    /// Returns true once the scheduler stops: no new runs begin, and those in progress end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.table.is_closed()
+    }
+
     /// The pools at this moment, the default one first; empty once the scheduler has stopped.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolSnapshot> {

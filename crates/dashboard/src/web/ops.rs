@@ -66,11 +66,15 @@ pub(crate) async fn readyz(
     uri: OriginalUri,
     headers: HeaderMap,
 ) -> Response {
-    let tasks = health::critical(&app);
+    let is_store_up = match app.store() {
+        Ok(store) => Some(store.ask_briefly(|jobs| Ok(jobs.is_up())).await.unwrap_or_default()),
+        Err(_) => None,
+    };
+    let (tasks, is_stopping) = (health::critical(&app), app.tasks.is_stopping());
+    let ready = health::Ready { tasks, is_store_up, is_stopping };
     let has_details = caller.visitor.is_some() || caller.is_local;
-    let report = health::report(&tasks, has_details);
-    let is_up = tasks.iter().all(|task| task.is_up);
-    let status = if is_up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let report = health::report(&ready, has_details);
+    let status = if ready.is_up() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let response = if uri.path().ends_with("/actuator/health") {
         in_actuator(&headers, &report)
     } else {

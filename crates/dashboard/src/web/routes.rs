@@ -191,6 +191,10 @@ fn of_programs() -> Vec<Route> {
         metrics("/actuator/prometheus"),
         metrics("/metrics"),
         read("/healthz", get(ops::healthz), "UP while the server answers"),
-        read("/readyz", get(ops::readyz), "503 and DOWN while a critical task is overdue"),
+        read(
+            "/readyz",
+            get(ops::readyz),
+            "503 while a critical task is overdue, the store is away, or the scheduler stops",
+        ),
     ]
 }

@@ -58,6 +58,14 @@ macro_rules! pass_on {
                 "a store with moods".to_owned()
             }
 
+            /// The node renews a lease, people ask for the clock.
+            fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+                if request.session.as_uuid().is_nil() {
+                    self.check()?;
+                }
+                self.store.renew(request)
+            }
+
             $(fn $name(&self, request: $request) -> Result<$answer, StoreError> {
                 self.store.$name(request)
             })*
@@ -72,7 +80,6 @@ macro_rules! pass_on {
 
 pass_on! {
     open(&Open) -> Opened;
-    renew(&Renew) -> Renewed;
     close(&Close) -> ();
     register(&Register) -> Registered;
     poll(&Poll) -> Polled;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock, Until};
 
-use crate::away::Moody;
+use crate::away::{Mood, Moody};
 use crate::jobs::with_store;
 use crate::support::*;
 
@@ -68,4 +68,55 @@ fn a_durable_task_may_run_elsewhere_and_is_late_when_it_has_failed_here() {
     served.scheduler.wait_for("here", Until::failures(1), LIMIT).unwrap();
     assert_eq!(served.get("/readyz").status, 503);
     served.stop();
+}
+
+#[test]
+fn readiness_follows_the_store_and_ends_with_the_stop() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let ready = || {
+        let answer = served.get("/readyz");
+        let body = answer.json();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        (answer.status, text(&body["status"]), text(&body["components"]["store"]["status"]))
+    };
+    // A slow moment of the machine is an answer that did not come in time.
+    let becomes = |status: u16, overall: &str| {
+        let wanted = (status, overall.to_owned(), overall.to_owned());
+        let is_so = (0..1_000).any(|_| ready() == wanted);
+        assert!(is_so, "{:?}", ready());
+    };
+    becomes(200, "UP");
+    for mood in [Mood::IsAway, Mood::IsStuck] {
+        store.set(mood);
+        becomes(503, "DOWN");
+        assert_eq!(served.get("/healthz").status, 200, "the process lives");
+        store.set(Mood::Answers);
+        becomes(200, "UP");
+    }
+    let (begun, begins) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
+    let ends = std::sync::Mutex::new(ends);
+    let tasks = served.scheduler.tasks();
+    let added = tasks.add("slow", Schedule::once("0s"), move |_| {
+        begun.send(()).unwrap();
+        ends.lock().unwrap().recv().unwrap();
+    });
+    added.unwrap();
+    begins.recv_timeout(LIMIT).unwrap();
+    let Served { scheduler, server } = served;
+    let address = server.address();
+    std::thread::scope(|scope| {
+        let stop = scope.spawn(move || scheduler.shutdown().unwrap());
+        while !tasks.is_stopping() {
+            std::thread::yield_now();
+        }
+        let request =
+            format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let answer = Answer::of(&exchange(address, request.as_bytes(), LIMIT));
+        assert_eq!((answer.status, &answer.json()["status"]), (503, &"OUT_OF_SERVICE".into()));
+        end.send(()).unwrap();
+        stop.join().unwrap();
+    });
+    server.stop();
 }

@@ -1,0 +1,229 @@
+//! A store that is opened after the start.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use scheduler_core::Clock;
+use scheduler_core::time::EventCount;
+use scheduler_store::{
+    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Enqueued, Finish,
+    Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Watch,
+};
+
+use crate::observe::catch;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Opens a store, or says why that is not possible.
+pub(crate) type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;
+
+/// The time between two attempts to open the store in a process without a node.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A store that a scheduler starts without. The node tries to open it with each attempt to open a session; until that
+/// succeeds, all other requests fail at once and are not executed.
+#[derive(Clone)]
+pub(crate) struct LaterStore(Arc<Inner>);
+
+struct Inner {
+    store: OnceLock<Arc<dyn Store>>,
+    /// None while a thread calls it, and once the store is open.
+    opener: Mutex<Option<Opener>>,
+    /// Why it could not be opened.
+    reason: Mutex<String>,
+    /// Opened when no thread is to try any more.
+    end: Arc<EventCount>,
+    is_ended: OnceLock<()>,
+}
+
+impl LaterStore {
+    pub(crate) fn new(opener: Opener) -> Self {
+        Self(Arc::new(Inner {
+            store: OnceLock::new(),
+            opener: Mutex::new(Some(opener)),
+            reason: Mutex::new("nobody has tried yet".to_owned()),
+            end: Arc::new(EventCount::new()),
+            is_ended: OnceLock::new(),
+        }))
+    }
+
+    /// Tries to open the store, unless another thread does or it is open.
+    pub(crate) fn try_open(&self) {
+        // Its code is the program's, and runs outside of the lock.
+        let Some(mut opener) = lock(&self.0.opener).take() else { return };
+        let reason = match catch(&mut opener) {
+            Ok(Ok(store)) => {
+                drop(self.0.store.set(store));
+                return;
+            }
+            Ok(Err(reason)) => reason,
+            Err(failure) => failure.message().to_owned(),
+        };
+        *lock(&self.0.reason) = reason;
+        *lock(&self.0.opener) = Some(opener);
+    }
+
+    /// Tries again and again on a thread, for a process whose node does not.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn open_on_thread(&self, clock: Arc<dyn Clock>) -> std::io::Result<()> {
+        let later = self.clone();
+        let open = move || {
+            let inner = &*later.0;
+            loop {
+                let seen = inner.end.epoch();
+                if inner.is_ended.get().is_some() {
+                    return;
+                }
+                later.try_open();
+                if inner.store.get().is_some() {
+                    return;
+                }
+                clock.wait(&inner.end, seen, Some(clock.now() + PAUSE));
+            }
+        };
+        thread::Builder::new().name("scheduler-store".to_owned()).spawn(open).map(drop)
+    }
+
+    /// Lets the thread end.
+    pub(crate) fn stop(&self) {
+        self.0.is_ended.get_or_init(|| ());
+        self.0.end.open();
+    }
+
+    fn store(&self) -> Result<&dyn Store, StoreError> {
+        let not_open = || {
+            let reason = lock(&self.0.reason);
+            StoreError::NotExecuted(format!("it has not been opened yet: {reason}"))
+        };
+        self.0.store.get().map(|store| &**store).ok_or_else(not_open)
+    }
+}
+
+impl Store for LaterStore {
+    fn describe(&self) -> String {
+        self.store().map_or_else(|_| "a store that is not open yet".to_owned(), Store::describe)
+    }
+
+    fn separate(&self, application: &str) -> String {
+        self.store().map_or_else(|_| String::new(), |store| store.separate(application))
+    }
+
+    fn open(&self, request: &Open) -> Result<Opened, StoreError> {
+        self.try_open();
+        self.store()?.open(request)
+    }
+
+    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
+        self.store()?.renew(request)
+    }
+
+    fn close(&self, request: &Close) -> Result<(), StoreError> {
+        self.store()?.close(request)
+    }
+
+    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
+        self.store()?.register(request)
+    }
+
+    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
+        self.store()?.poll(request)
+    }
+
+    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
+        self.store()?.fire(request)
+    }
+
+    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
+        self.store()?.finish(requests)
+    }
+
+    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+        self.store()?.held(session)
+    }
+
+    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
+        self.store()?.reap(request)
+    }
+
+    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
+        self.store()?.enqueue(request)
+    }
+
+    fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
+        self.store()?.statement(jobs)
+    }
+
+    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+        self.store()?.command(command, not_after)
+    }
+
+    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+        self.store()?.command_all(request)
+    }
+
+    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
+        self.store()?.prune(request)
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
+        self.store()?.job(id)
+    }
+
+    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
+        self.store()?.jobs(filter, limit)
+    }
+
+    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
+        self.store()?.schedules()
+    }
+
+    fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
+        self.store()?.pauses()
+    }
+
+    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
+        self.store()?.sessions()
+    }
+
+    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+        self.store()?.depths()
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        Some(Box::new(LaterWatch { later: self.clone(), watch: None }))
+    }
+}
+
+/// Waits for changes once the store is open.
+struct LaterWatch {
+    later: LaterStore,
+    watch: Option<Box<dyn Watch>>,
+}
+
+impl Watch for LaterWatch {
+    fn wait(&mut self, limit: Duration) -> Result<bool, StoreError> {
+        if self.watch.is_none() {
+            self.watch = self.later.store()?.watch();
+        }
+        match &mut self.watch {
+            Some(watch) => watch.wait(limit),
+            None => Err(StoreError::NotExecuted("it reports no changes".to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for LaterStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LaterStore").field(&self.describe()).finish()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
