@@ -292,7 +292,7 @@ fn a_run_that_may_happen_once_at_most_outlives_an_outage_of_the_store() {
         cluster.advance(minutes(1));
         assert_eq!(state(&cluster), JobState::Done, "its outcome is stored when the store is back");
         assert_eq!((sum.load(SeqCst), cluster.starts("charge").len()), (1, 1));
-        // What others may run again is cut off, and does.
+        // A job that others may run again is cut off, and runs again.
         if watched == process {
             assert_eq!(cluster.starts("watch").len(), 2);
         }
