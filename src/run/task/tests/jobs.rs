@@ -321,7 +321,7 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
         control.reschedule(rate(1_000)).unwrap_err(),
     ];
     for error in errors {
-        assert!(error.to_string().contains("controlled in the store"), "{error}");
+        assert!(error.to_string().contains("in the store: see `Schedules::run_now`"), "{error}");
     }
     stage.until(2_000);
     assert_eq!(stage.heard(), "");
