@@ -6,6 +6,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use super::catch;
 
 /// The trace context of the current span; none outside of a trace.
+#[cfg(feature = "durable")]
 pub(crate) fn traceparent() -> Option<String> {
     // The subscriber is the program's code: it may panic.
     let context = catch(|| tracing::Span::current().context()).ok()?;
