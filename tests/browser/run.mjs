@@ -101,7 +101,7 @@ test("a task has its next runs, with changes of the clocks, and its history", "b
   await page.goBack();
   await page.waitForSelector("#list:visible");
   await page.getByRole("link", { name: "export", exact: true }).click();
-  await page.getByRole("button", { name: "Run now" }).click();
+  await page.locator("#task").getByRole("button", { name: "Run now" }).click();
   await page.locator("#runs pre").getByText("disk full").waitFor();
   await page.locator("#actions tr").filter({ hasText: "run" }).filter({ hasText: "ops" }).waitFor();
   await page.finish();
