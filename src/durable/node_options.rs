@@ -89,7 +89,7 @@ const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl NodeOptions {
     /// The life of the session after each renewal; 15 seconds by default. A process that cannot reach the store for
-    /// 0.85 of it stops its durable runs, and after all of it others take them over.
+    /// 0.85 of it stops its durable runs, but for those with `on_lost = "abandon"`, and after all of it others take over.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
