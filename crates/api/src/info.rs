@@ -79,6 +79,7 @@ json! {
         action: String,
         task: String,
     } optional {
+        queue: String,
         job: String,
         note: String,
         from: String,

@@ -1,5 +1,7 @@
 //! Durable jobs, their queues, and the processes that run them.
 
+use crate::tasks::Pause;
+
 json! {
     /// `GET /jobs`, the oldest first.
     struct Jobs {
@@ -127,6 +129,9 @@ json! {
         #[serde(flatten)]
         depth: Depth,
         tasks: Vec<QueueTask>,
+    } optional {
+        /// The pause of all its jobs.
+        pause: Pause,
     }
 
     /// The jobs of a task in a queue.
@@ -134,6 +139,9 @@ json! {
         task: String,
         #[serde(flatten)]
         depth: Depth,
+    } optional {
+        /// The pause of the jobs of the task, in all queues.
+        pause: Pause,
     }
 
     /// Numbers of unfinished jobs.

@@ -91,6 +91,12 @@ impl App {
         }
     }
 
+    /// True if the store is known to have paused a durable task.
+    pub(crate) fn is_paused_in_store(&self, task: &str) -> bool {
+        let is_durable = || self.tasks.get(task).is_ok_and(|control| control.is_durable());
+        self.store.as_ref().is_some_and(|store| store.is_paused(task)) && is_durable()
+    }
+
     /// Logs an action, and reports it to the program.
     pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
         let action = Action {
@@ -99,6 +105,7 @@ impl App {
             from,
             action: what.action,
             task: what.task.into(),
+            queue: what.queue.map(Arc::from),
             job: what.job,
             note: what.note.map(Arc::from),
         };
@@ -114,6 +121,7 @@ impl App {
 pub(crate) struct What<'a> {
     pub(crate) action: &'static str,
     pub(crate) task: &'a str,
+    pub(crate) queue: Option<&'a str>,
     pub(crate) job: Option<JobId>,
     pub(crate) note: Option<&'a str>,
 }

@@ -22,8 +22,10 @@ pub struct Action {
     pub from: Option<IpAddr>,
     /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel` or `delete`.
     pub action: &'static str,
-    /// The name of the task; `*` for jobs of any task.
+    /// The name of the task; `*` for jobs of any task, and for a queue.
     pub task: Arc<str>,
+    /// The queue, if it was paused or resumed.
+    pub queue: Option<Arc<str>>,
     /// The job, if it was done to one.
     pub job: Option<JobId>,
     /// The note of a pause; the rule that a task had, and the one that it got.

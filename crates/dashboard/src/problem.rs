@@ -49,7 +49,7 @@ impl From<ControlError> for Problem {
     fn from(error: ControlError) -> Self {
         let status = if error.is_unknown() {
             StatusCode::NOT_FOUND
-        } else if error.is_stopping() {
+        } else if error.is_stopping() || error.is_unavailable() {
             StatusCode::SERVICE_UNAVAILABLE
         } else {
             StatusCode::CONFLICT

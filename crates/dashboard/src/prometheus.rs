@@ -175,8 +175,8 @@ type Read = fn(&App, &TaskSnapshot) -> Option<f64>;
 /// The gauges of tasks.
 const TASK_GAUGES: [(&str, &str, Read); 9] = [
     ("scheduler_run_active", "Runs in progress.", |_, task| Some(task.running as f64)),
-    ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |_, task| {
-        Some(f64::from(task.is_paused))
+    ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |app, task| {
+        Some(f64::from(task.is_paused || app.is_paused_in_store(task.name())))
     }),
     ("scheduler_task_streak", "Failed runs since the last success.", |_, task| {
         Some(task.streak as f64)

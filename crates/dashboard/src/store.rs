@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{StoredSchedule, store_time};
+use scheduler::store::{self, JobPause, PauseScope, StoredSchedule, store_time};
 use scheduler::{Jobs, JobsError, Schedules};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -44,6 +44,8 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct KnownSchedules {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
+    /// The kinds of jobs and the queues that are paused.
+    pauses: Vec<JobPause>,
     /// Those that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
     /// Those whose rows have to be sent again.
@@ -70,6 +72,14 @@ pub(crate) fn may_have_effect<R>(done: &Result<R, JobsError>) -> bool {
     done.as_ref().err().is_none_or(JobsError::is_unavailable)
 }
 
+/// The kind of job that is paused; none of a queue.
+fn task_of(paused: &JobPause) -> Option<&str> {
+    match &paused.scope {
+        PauseScope::Task(name) => Some(name),
+        PauseScope::Queue(_) => None,
+    }
+}
+
 /// True if the schedule is paused now.
 pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
     let now = store_time(now());
@@ -92,6 +102,14 @@ impl Store {
         &self,
         question: impl FnOnce(&Jobs) -> Result<R, JobsError> + Send + 'static,
     ) -> Result<R, Problem> {
+        Ok(self.call(question).await??)
+    }
+
+    /// As [`ask`](Self::ask), for what may be refused in another way.
+    pub(crate) async fn call<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Jobs) -> R + Send + 'static,
+    ) -> Result<R, Problem> {
         let (jobs, places) = (self.jobs.clone(), Arc::clone(&self.places));
         let asked = async move {
             let place = places.acquire_owned().await;
@@ -102,7 +120,7 @@ impl Store {
             .await
         };
         match timeout(LIMIT, asked).await {
-            Ok(Ok(answer)) => Ok(answer?),
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => {
                 Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked"))
             }
@@ -132,6 +150,19 @@ impl Store {
         }
     }
 
+    /// The known pause of a kind of job.
+    pub(crate) fn pause_of(&self, task: &str) -> Option<store::Pause> {
+        let schedules = self.lock();
+        let paused = schedules.pauses.iter().find(|paused| task_of(paused) == Some(task));
+        paused.map(|paused| paused.pause.clone())
+    }
+
+    /// True if a durable task is known to be paused.
+    pub(crate) fn is_paused(&self, task: &str) -> bool {
+        let is_schedule_paused = self.lock().paused.contains(task);
+        is_schedule_paused || self.pause_of(task).is_some()
+    }
+
     /// The tasks whose rows have to be sent again.
     pub(crate) fn take_changed(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.lock().changed)
@@ -145,14 +176,17 @@ impl Store {
             schedules.asked
         };
         let asked = self.schedules.clone();
-        let answer = self.ask(move |_| asked.list()).await;
+        let answer = self.ask(move |jobs| Ok((asked.list()?, jobs.pauses()?))).await;
         let mut schedules = self.lock();
         if number < schedules.answered {
             return;
         }
         (schedules.answered, schedules.answered_at) = (number, Some(Instant::now()));
         match answer {
-            Ok(list) => schedules.take(list),
+            Ok((list, pauses)) => {
+                schedules.take(list);
+                schedules.take_pauses(pauses);
+            }
             Err(problem) => schedules.fail(problem.detail()),
         }
     }
@@ -204,6 +238,15 @@ impl KnownSchedules {
         }
         let gone = former.into_keys().filter(|name| !self.by_name.contains_key(name));
         self.changed.extend(gone.collect::<Vec<_>>());
+    }
+
+    fn take_pauses(&mut self, pauses: Vec<JobPause>) {
+        let former = std::mem::replace(&mut self.pauses, pauses);
+        let is_new = |paused: &&JobPause| !former.contains(paused);
+        let is_over = |paused: &&JobPause| !self.pauses.contains(paused);
+        let changed = self.pauses.iter().filter(is_new).chain(former.iter().filter(is_over));
+        let changed: Vec<String> = changed.filter_map(task_of).map(str::to_owned).collect();
+        self.changed.extend(changed);
     }
 
     fn fail(&mut self, why: &str) {

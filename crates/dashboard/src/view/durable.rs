@@ -26,7 +26,11 @@ pub(super) fn add(row: &mut Task, app: &App) {
             add_schedule(row, store, &schedule);
             add_pause(row, app, &schedule);
         }
-        Known::Nothing => {}
+        Known::Nothing => {
+            if let Some(pause) = store.pause_of(&row.name) {
+                show_pause(row, app, &pause);
+            }
+        }
         Known::Unknown(why) => row.store_failure = Some(why),
     }
 }
@@ -115,20 +119,30 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
 }
 
 fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
-    let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) else { return };
+    if let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) {
+        show_pause(row, app, pause);
+    }
+}
+
+fn show_pause(row: &mut Task, app: &App, pause: &store::Pause) {
     row.is_paused = true;
     if row.state == "waiting" {
         "paused".clone_into(&mut row.state);
     }
-    let (zone, until) = (zone_of(row), pause.until.map(utc));
+    row.pause = Some(pause_in(app, zone_of(row), pause));
+}
+
+/// A pause in the store, for people.
+pub(crate) fn pause_in(app: &App, zone: Zone, pause: &store::Pause) -> Pause {
+    let until = pause.until.map(utc);
     let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
-    row.pause = Some(Pause {
+    Pause {
         by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
         reason: reason.map(|reason| app.options.redacted(reason)),
         since: Some(instant(utc(pause.since))),
         until: until.map(instant),
         until_local: until.map(|at| local(at, zone)),
-    });
+    }
 }
 
 /// The attributes of a rule, as a store keeps them.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use scheduler::Zone;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{Depth, JobState, SessionId, SessionInfo, StoredJob};
+use scheduler::store::{Depth, JobPause, JobState, PauseScope, SessionId, SessionInfo, StoredJob};
 use scheduler_api::{GoneNode, Job, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
+use super::durable::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
 use crate::gone::Gone;
@@ -117,8 +118,19 @@ fn hide(value: &mut Value, names: &[String]) {
 }
 
 /// The queues, each with its tasks.
-pub(crate) fn queues(depths: &[Depth]) -> Vec<Queue> {
+pub(crate) fn queues(app: &App, depths: &[Depth], pauses: &[JobPause]) -> Vec<Queue> {
     let mut queues = BTreeMap::<&str, Queue>::new();
+    let mut tasks = BTreeMap::new();
+    for paused in pauses {
+        let pause = Some(pause_in(app, app.zone, &paused.pause));
+        match &paused.scope {
+            PauseScope::Task(task) => drop(tasks.insert(&**task, pause)),
+            PauseScope::Queue(queue) => {
+                let row = Queue { queue: queue.clone(), pause, ..Queue::default() };
+                queues.insert(queue, row);
+            }
+        }
+    }
     for depth in depths {
         let queue = queues
             .entry(&depth.queue)
@@ -131,7 +143,8 @@ pub(crate) fn queues(depths: &[Depth]) -> Vec<Queue> {
             oldest_ms: depth.oldest.map(millis),
         };
         add(&mut queue.depth, &of_task);
-        queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task });
+        let pause = tasks.get(&*depth.task).cloned().flatten();
+        queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
     }
     queues.into_values().collect()
 }

@@ -17,7 +17,6 @@ use super::guard::Caller;
 use super::rule::Written;
 use crate::app::{App, What};
 use crate::problem::Problem;
-use crate::store::may_have_effect;
 use crate::times::now;
 use crate::view;
 
@@ -76,16 +75,36 @@ impl Act {
         }
     }
 
-    /// In the store.
-    fn on_schedule(self, schedules: &Schedules, schedule: &str) -> Result<(), JobsError> {
+    /// In the store. A pause is one of the schedule, or of the kind of job.
+    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), Refused> {
+        let name = task.name();
         match self {
-            Self::Run => schedules.run_now(schedule).map(drop),
-            Self::Pause(pause) => schedules.pause(schedule, &pause),
-            Self::Resume => schedules.resume(schedule),
-            Self::Reschedule(rule) => schedules.reschedule(schedule, rule),
-            Self::Reset => schedules.reset(schedule),
-            Self::Cancel | Self::Enable => Ok(()),
+            Self::Run => schedules.run_now(name).map(drop)?,
+            Self::Reschedule(rule) => schedules.reschedule(name, rule)?,
+            Self::Reset => schedules.reset(name)?,
+            Self::Pause(_) | Self::Resume => self.on_task(task)?,
+            Self::Cancel | Self::Enable => {}
         }
+        Ok(())
+    }
+}
+
+/// A refusal of the store, or of a task that the store keeps.
+struct Refused {
+    problem: Problem,
+    /// True if the store did not answer, and may have done it.
+    is_unavailable: bool,
+}
+
+impl From<JobsError> for Refused {
+    fn from(error: JobsError) -> Self {
+        Self { is_unavailable: error.is_unavailable(), problem: error.into() }
+    }
+}
+
+impl From<ControlError> for Refused {
+    fn from(error: ControlError) -> Self {
+        Self { is_unavailable: error.is_unavailable(), problem: error.into() }
     }
 }
 
@@ -96,8 +115,8 @@ pub(crate) async fn pause(
     by: Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Task> {
-    let act = pause_of(&read(&body)?, by.who().name())?;
-    done(app, name, by, act).await
+    let pause = pause_of(&read(&body)?, by.who().name())?;
+    done(app, name, by, Act::Pause(pause)).await
 }
 
 /// `GET /tasks/{name}/preview?cron=…&zone=…`
@@ -133,7 +152,7 @@ pub(crate) async fn reschedule(
     done(app, name, by, Act::Reschedule(schedule)).await
 }
 
-fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem> {
+pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem> {
     if body.is_empty() {
         return Ok(T::default());
     }
@@ -141,7 +160,7 @@ fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem
     serde_json::from_slice(body).map_err(error)
 }
 
-fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
+pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {
@@ -163,7 +182,7 @@ fn pause_of(request: &PauseRequest, who: &str) -> Result<Act, Problem> {
         return Err(Problem::bad_request("the pause would be over: its end has passed"));
     }
     let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
-    Ok(Act::Pause(until.into_iter().fold(pause, Pause::until)))
+    Ok(until.into_iter().fold(pause, Pause::until))
 }
 
 /// The tasks that are meant: those with the names, with the tag, or all.
@@ -186,8 +205,8 @@ pub(crate) async fn pause_many(
     body: Bytes,
 ) -> Answer<Changed> {
     let request = read(&body)?;
-    let act = pause_of(&request, by.who().name())?;
-    many(&app, by, tasks_of(&request, &app)?, act).await
+    let pause = pause_of(&request, by.who().name())?;
+    many(&app, by, tasks_of(&request, &app)?, Act::Pause(pause)).await
 }
 
 /// `POST /tasks:resume`
@@ -210,7 +229,7 @@ pub(super) async fn done(
     let control = app.tasks.get(&name)?;
     let before = view::row(&app, &control.snapshot());
     if control.is_durable() && act.is_for_store() {
-        on_schedules(&app, &by, vec![control.clone()], &act, Some(&before)).await?;
+        in_store(&app, &by, vec![control.clone()], &act, Some(&before)).await?;
     } else {
         act.clone().on_task(&control)?;
         note(&app, &by, control.name(), &act, change(&control, &act, Some(&before)).as_deref());
@@ -226,44 +245,53 @@ async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> 
         note(app, &by, task.name(), &act, act.reason());
         changed += 1;
     }
+    let is_meant = |task: &TaskControl| {
+        !matches!(act, Act::Resume) || view::row(app, &task.snapshot()).is_paused
+    };
+    let durable: Vec<_> = durable.into_iter().filter(is_meant).collect();
     if !durable.is_empty() {
-        changed += on_schedules(app, &by, durable, &act, None).await?;
+        changed += in_store(app, &by, durable, &act, None).await?;
     }
     Ok(Json(Changed { changed: changed as u64 }))
 }
 
-/// Does something to schedules in the store, and returns how many it changed. One by itself may be refused; of several,
+/// Does something to durable tasks in the store, and returns how many it changed. One by itself may be refused; of several,
 /// those that are refused do not count.
-async fn on_schedules(
+async fn in_store(
     app: &Arc<App>,
     by: &Caller,
     tasks: Vec<TaskControl>,
     act: &Act,
     before: Option<&Task>,
 ) -> Result<usize, Problem> {
-    let changes: Vec<(String, Option<String>)> =
-        tasks.iter().map(|task| (task.name().to_owned(), change(task, act, before))).collect();
+    let changes: Vec<(TaskControl, Option<String>)> = tasks
+        .into_iter()
+        .map(|task| {
+            let text = change(&task, act, before);
+            (task, text)
+        })
+        .collect();
     let (noted, by, act) = (Arc::clone(app), by.clone(), act.clone());
-    let is_one = tasks.len() == 1;
+    let is_one = changes.len() == 1;
     let store = app.store()?;
     let schedules = store.schedules().clone();
-    let changed = store.ask(move |_| {
+    let changed = store.call(move |_| {
         let mut changed = 0;
-        for (name, text) in &changes {
-            let done = act.clone().on_schedule(&schedules, name);
+        for (task, text) in &changes {
+            let done = act.clone().in_store(&schedules, task);
             // It is noted here, because the visitor may be gone before the answer.
-            if may_have_effect(&done) {
-                note(&noted, &by, name, &act, text.as_deref());
+            if done.as_ref().err().is_none_or(|refused| refused.is_unavailable) {
+                note(&noted, &by, task.name(), &act, text.as_deref());
             }
             match done {
                 Ok(()) => changed += 1,
-                Err(error) if is_one || error.is_unavailable() => return Err(error),
+                Err(refused) if is_one || refused.is_unavailable => return Err(refused.problem),
                 Err(_) => {}
             }
         }
         Ok(changed)
     });
-    let changed = changed.await?;
+    let changed = changed.await??;
     drop(store.look_now().await);
     Ok(changed)
 }
@@ -282,5 +310,5 @@ fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String
 }
 
 fn note(app: &App, by: &Caller, task: &str, act: &Act, note: Option<&str>) {
-    app.note((&by.who(), by.from), What { action: act.name(), task, job: None, note });
+    app.note((&by.who(), by.from), What { action: act.name(), task, queue: None, job: None, note });
 }

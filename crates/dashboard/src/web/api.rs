@@ -152,6 +152,7 @@ pub(crate) async fn actions(
         who: action.who.to_string(),
         action: action.action.to_owned(),
         task: action.task.to_string(),
+        queue: action.queue.as_deref().map(str::to_owned),
         job: action.job.map(|job| job.to_string()),
         note: action.note.as_deref().map(|note| app.options.redacted(note)),
         from: action.from.map(|address| address.to_string()),

@@ -166,7 +166,7 @@ impl By {
     }
 
     fn note(&self, task: &str, job: Option<JobId>, note: Option<&str>) {
-        let what = What { action: self.act.name, task, job, note };
+        let what = What { action: self.act.name, task, queue: None, job, note };
         self.app.note((&self.caller.who(), self.caller.from), what);
     }
 }

@@ -59,8 +59,8 @@ fn none(id: JobId) -> Problem {
 
 /// `GET /queues`
 pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let depths = app.store()?.ask(Jobs::depths).await?;
-    Ok(Json(Queues { now: instant(now()), queues: view::queues(&depths) }))
+    let (depths, pauses) = app.store()?.ask(|jobs| Ok((jobs.depths()?, jobs.pauses()?))).await?;
+    Ok(Json(Queues { now: instant(now()), queues: view::queues(&app, &depths, &pauses) }))
 }
 
 /// `GET /nodes`
@@ -88,7 +88,8 @@ pub(super) async fn act(
         let done = (act.one)(jobs, id);
         // It is noted here, because the visitor may be gone before the answer.
         if may_have_effect(&done) {
-            let what = What { action: act.name, task: &job.task, job: Some(id), note: None };
+            let what =
+                What { action: act.name, task: &job.task, queue: None, job: Some(id), note: None };
             noted.note((&caller.who(), caller.from), what);
         }
         done?;

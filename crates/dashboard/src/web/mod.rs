@@ -12,6 +12,7 @@
 //! | `api` | what `/api/v1` says of tasks |
 //! | `actions`, `rule` | what visitors do to tasks, and the rules that they write |
 //! | `jobs` | jobs, queues and processes of a store |
+//! | `queues` | pauses of queues |
 //! | `search`, `bulk` | jobs that match, and what is done to all of them |
 //! | `ops` | the actuator, metrics, health |
 //! | `page` | the one document |
@@ -26,6 +27,7 @@ mod jobs;
 mod openapi;
 mod ops;
 mod page;
+mod queues;
 mod routes;
 mod rule;
 mod search;

@@ -43,7 +43,10 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: Header
 /// `GET /metrics`, `GET /actuator/prometheus`
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
-        Ok(store) => store.ask_briefly(|jobs| Ok((jobs.depths()?, jobs.sessions()?))).await,
+        Ok(store) => {
+            store.look_if_old().await;
+            store.ask_briefly(|jobs| Ok((jobs.depths()?, jobs.sessions()?))).await
+        }
         Err(_) => None,
     };
     // Programs that are scraped know the names of processes that die while no page is open.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
     Actions, ActionsQuery, Changed, ChangedJobs, Described, Info, Job, JobErrors, JobFilter, Jobs,
-    JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queues, RuleRequest, Runs,
-    RunsQuery, Task, Tasks, Timeline, Type,
+    JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue, Queues, RuleRequest,
+    Runs, RunsQuery, Task, Tasks, Timeline, Type,
 };
 
 use super::actions::Act;
-use super::{actions, api, bulk, jobs, ops, search};
+use super::{actions, api, bulk, jobs, ops, queues, search};
 use crate::actuator;
 use crate::app::App;
 
@@ -171,6 +171,13 @@ fn of_jobs() -> Vec<Route> {
         one("/api/v1/jobs/{id}/delete", bulk::DELETE, "Deletes a job that is not running"),
         read("/api/v1/queues", get(jobs::queues), "Numbers of jobs in each queue")
             .answer::<Queues>(),
+        Route::change("/api/v1/queues/{name}/pause", post(queues::pause), "Pauses a queue")
+            .body::<PauseRequest>()
+            .answer::<Queue>()
+            .accepted(),
+        Route::change("/api/v1/queues/{name}/resume", post(queues::resume), "Lets it go on")
+            .answer::<Queue>()
+            .accepted(),
         read("/api/v1/nodes", get(jobs::nodes), "The processes that use the store")
             .answer::<Nodes>(),
     ]

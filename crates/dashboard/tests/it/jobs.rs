@@ -302,7 +302,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
     served.scheduler.wait_for("report", Until::runs(1), LIMIT).unwrap();
     let resumed = served.post("/api/v1/tasks/report/resume", "").json();
     assert!(resumed["isPaused"] == false && resumed["next"].is_string(), "{resumed}");
-    assert_eq!(served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json()["changed"], 1);
+    assert_eq!(served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json()["changed"], 2);
     assert_eq!(served.post("/api/v1/tasks:resume", r#"{"names":["report"]}"#).json()["changed"], 1);
     let actions = served.get("/api/v1/actions?task=report").json();
     let names: Vec<&str> = actions["actions"]

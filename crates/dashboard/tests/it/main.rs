@@ -13,6 +13,7 @@ mod memory;
 mod metrics;
 mod mounted;
 mod openapi;
+mod pauses;
 mod security;
 mod slow_real_clock;
 mod support;

@@ -1,0 +1,89 @@
+//! Pauses of kinds of jobs and of queues.
+
+use std::sync::{Arc, Mutex};
+
+use scheduler::store::{JobState, PauseScope};
+use serde_json::json;
+
+use crate::away::Moody;
+use crate::jobs::{jobs, mail, with_store};
+use crate::live::Stream;
+use crate::support::*;
+
+type Heard = (String, &'static str, String, Option<String>, Option<String>);
+
+#[test]
+fn a_kind_of_job_is_paused_and_resumed_as_any_task() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let mut stream = Stream::open(&served);
+    let paused = served.post("/api/v1/tasks/mail/pause", r#"{"reason":"mail is down"}"#);
+    assert_eq!(paused.status, 202, "{}", paused.body);
+    let row = paused.json();
+    assert_eq!((&row["isPaused"], &row["state"]), (&json!(true), &json!("paused")));
+    assert_eq!(row["pause"]["reason"], "mail is down");
+    let live = stream.row("mail", |row| row["isPaused"] == true);
+    assert_eq!(live["pause"]["by"], "ops");
+    let job = mail::job(json!(null));
+    let id = job.id();
+    jobs(&served).enqueue(job).expect("jobs are still accepted");
+    let pauses = jobs(&served).pauses().unwrap();
+    assert_eq!(pauses[0].scope, PauseScope::Task("mail".to_owned()));
+    let metrics = served.get("/metrics").body;
+    assert!(metrics.contains("scheduler_task_paused{task=\"mail\"} 1"), "{metrics}");
+    assert_eq!(jobs(&served).get(id).unwrap().expect("it is there").state, JobState::Ready);
+    let queues = served.get("/api/v1/queues").json();
+    assert_eq!(queues["queues"][0]["tasks"][0]["pause"]["reason"], "mail is down");
+    assert_eq!(queues["queues"][0].get("pause"), None, "the queue is not paused");
+    let resumed = served.post("/api/v1/tasks/mail/resume", "");
+    assert_eq!((resumed.status, &resumed.json()["isPaused"]), (202, &json!(false)));
+    assert_eq!(served.post("/api/v1/tasks/mail/resume", "").status, 409, "it is resumed");
+    assert_eq!(jobs(&served).pauses().unwrap(), []);
+    served.stop();
+}
+
+#[test]
+fn a_queue_is_paused_and_resumed_and_noted() {
+    let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+    let to = Arc::clone(&heard);
+    let dashboard = dashboard().on_action(move |act| {
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        let (task, queue, note) = (act.task.to_string(), text(&act.queue), text(&act.note));
+        to.lock().unwrap().push((act.who.to_string(), act.action, task, queue, note));
+    });
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let body = r#"{"reason":"mail is down","forMs":3600000}"#;
+    let paused = served.post("/api/v1/queues/to%2Fmail/pause", body);
+    assert_eq!(paused.status, 202, "{}", paused.body);
+    assert_eq!((&paused.json()["queue"], &paused.json()["due"]), (&json!("to/mail"), &json!(0)));
+    assert!(paused.json()["pause"]["until"].is_string(), "{}", paused.json());
+    let queues = served.get("/api/v1/queues").json();
+    assert_eq!(queues["queues"][0]["pause"]["reason"], "mail is down", "also without a job");
+    let actions = served.get("/api/v1/actions").json();
+    assert_eq!(actions["actions"][0]["queue"], "to/mail");
+    assert_eq!(served.post("/api/v1/queues/to%2Fmail/resume", "").status, 202);
+    let again = served.post("/api/v1/queues/to%2Fmail/resume", "");
+    assert_eq!(again.status, 409);
+    assert!(again.body.contains("queue `to/mail` is not paused"), "{}", again.body);
+    let both = heard.lock().unwrap().clone();
+    let of = |index: usize| (both[index].1, &*both[index].2, both[index].3.as_deref());
+    assert_eq!(of(0), ("pause", "*", Some("to/mail")));
+    assert_eq!(both[0].4.as_deref(), Some("mail is down"));
+    assert_eq!((of(1), both.len()), (("resume", "*", Some("to/mail")), 2));
+    let viewer =
+        [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
+    assert_eq!(served.send("POST", "/api/v1/queues/mail/pause", &viewer, "").status, 403);
+    served.stop();
+}
+
+#[test]
+fn all_tasks_are_paused_and_resumed_at_once_also_kinds_of_jobs() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let changed = served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json();
+    let all = served.get("/api/v1/tasks").json()["tasks"].as_array().unwrap().len();
+    assert_eq!(changed["changed"], all);
+    assert_eq!(jobs(&served).pauses().unwrap().len(), 1);
+    let resumed = served.post("/api/v1/tasks:resume", r#"{"all":true}"#).json();
+    assert_eq!(resumed["changed"], all);
+    assert_eq!(jobs(&served).pauses().unwrap(), []);
+    served.stop();
+}
