@@ -139,13 +139,15 @@
       job.payload ? card("h-payload", "Payload", job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
   };
 
+  const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
+  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct ? el("button", { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}`, on: { click: () => is ? queueAct(queue, "resume") : pause([], queue) } }, label) : null; };
   const showQueues = async () => {
     const { queues } = await ask("queues");
     if (route.view !== "queues") return;
     facts.queues = queues;
     const link = (queue, task, state, ...text) => el("a", { href: toJobs({ state, queue, ...(task ? { task } : {}) }) }, ...text);
-    const row = (it, queue, task, isPart) => el("tr", { class: isPart ? "part" : null }, cell(null, "task", link(queue, task, it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue)), cell("Due", "number", it.due ? link(queue, task, "ready", String(it.due)) : "0"), cell("Later", "number", String(it.later)), cell("Running", "number", it.running ? link(queue, task, "running", String(it.running)) : "0"), cell("Parked", "number", it.parked ? link(queue, task, "parked", el("span", { class: "is-bad" }, "✖ " + it.parked)) : "0"), cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)));
-    put("", headOf("Queues"), queues.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait"], queues.flatMap((queue) => [row(queue, queue.queue), ...queue.tasks.map((task) => row(task, queue.queue, task.task, true))])) : note("", "No job waits, runs or is parked."));
+    const row = (it, queue, task, isPart) => el("tr", { class: isPart ? "part" : null }, cell(null, "task", link(queue, task, it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause ? sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(it.pause.untilLocal) : "")) : null), cell("Due", "number", it.due ? link(queue, task, "ready", String(it.due)) : "0"), cell("Later", "number", String(it.later)), cell("Running", "number", it.running ? link(queue, task, "running", String(it.running)) : "0"), cell("Parked", "number", it.parked ? link(queue, task, "parked", el("span", { class: "is-bad" }, "✖ " + it.parked)) : "0"), cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)), cell(null, "act acts", isPart ? null : queueButton(it)));
+    put("", headOf("Queues"), queues.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], queues.flatMap((queue) => [row(queue, queue.queue), ...queue.tasks.map((task) => row(task, queue.queue, task.task, true))])) : note("", "No job waits, runs or is parked."));
   };
 
   const showNodes = async () => {

@@ -224,8 +224,7 @@
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
-    view.toggle.hidden = row.isEnded || row.kind === "job";
-    view.check.hidden = row.kind === "job";
+    view.toggle.hidden = row.isEnded;
     set(view.toggle, label);
     view.toggle.setAttribute("aria-label", label + ": " + view.name);
     view.row = row;
@@ -312,10 +311,10 @@
   const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; set($("selected"), selected.size + " selected"); };
 
   // Pausing.
-  let pausing = [];
-  const pause = (names) => {
-    pausing = names;
-    set($("dialog-title"), names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
+  let pausing = [], queued = "";
+  const pause = (names, queue = "") => {
+    pausing = names; queued = queue;
+    set($("dialog-title"), queue ? "Pause queue " + queue : names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
     $("reason").value = ""; $("length").value = "";
     $("dialog").showModal();
     $("reason").focus();
@@ -325,7 +324,7 @@
     const body = {};
     if ($("reason").value.trim()) body.reason = $("reason").value.trim();
     if ($("length").value) body.forMs = Number($("length").value);
-    pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
+    queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
   });
   const many = async (action, body) => {
     try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
@@ -352,10 +351,11 @@
     const row = detail, mayAct = info?.visitor.mayAct;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
     const button = (id, text, call, props) => el("button", { id, on: { click: call }, ...props }, text);
-    const buttons = !mayAct || row.isEnded || row.kind === "job" ? [] : row.state === "disabled" ? [button("do-enable", "Enable", () => act(row.name, "enable"))] : [
-      button("do-run", "Run now", () => act(row.name, "run"), row.running ? {} : { class: "primary" }),
+    const isKind = row.kind === "job";
+    const buttons = !mayAct || row.isEnded ? [] : row.state === "disabled" ? (isKind ? [] : [button("do-enable", "Enable", () => act(row.name, "enable"))]) : [
+      isKind ? null : button("do-run", "Run now", () => act(row.name, "run"), row.running ? {} : { class: "primary" }),
       row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
-      button("do-rule", "Reschedule…", () => reschedule(row)),
+      isKind ? null : button("do-rule", "Reschedule…", () => reschedule(row)),
       row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel"), hungSince(row) ? { class: "primary" } : {}) : null].filter(Boolean);
     const notes = [];
     if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));

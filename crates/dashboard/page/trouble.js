@@ -72,12 +72,14 @@
       items.push(["bad", "parked", "#/jobs?state=parked", parked + (parked === 1 ? " job parked" : " jobs parked"), ""]);
       for (const it of facts.errors.slice(0, first?.count > 1 ? 3 : 1)) items.push(["bad", "error " + it.task + " " + it.error, groupLink("parked", it), it.count + " × " + it.task, it.error]);
     }
-    const waiting = facts.queues.filter((queue) => queue.oldestMs > 60000);
+    const waiting = facts.queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause));
     if (waiting.length) { const worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b); items.push(["bad", "due", toJobs(waiting.length > 1 ? { state: "ready" } : { state: "ready", queue: worst.queue }), waiting.reduce((all, queue) => all + queue.due, 0) + " due jobs wait", `for ${span(worst.oldestMs)} in queue ${worst.queue}`]); }
     for (const node of facts.nodes.filter((it) => it.hasRunOut)) items.push(["bad", "node " + node.session, "#/nodes", "node " + node.label, "does not renew its lease"]);
     for (const gone of facts.gone.slice(0, 3)) items.push([now() - Date.parse(gone.at) < 600000 ? "bad" : "wait", "gone " + gone.session, "#/nodes", "node " + (gone.label || shortId(gone.session)), "lost " + ago(gone.at)]);
     if (facts.orphans.length) items.push(["bad", "orphans", "#/nodes", facts.orphans.length + " jobs", "of processes that are gone"]);
     if (paused.length) { const by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))]; items.push(["wait", "paused", "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : ""]); }
+    const still = facts.queues.filter((queue) => queue.pause);
+    if (still.length) items.push(["wait", "queues", "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", ")]);
     const count = wrong.hung.length + wrong.late.length + wrong.failing.length;
     const nodes = facts.gone.filter((it) => now() - Date.parse(it.at) < 600000).length + facts.nodes.filter((it) => it.hasRunOut).length;
     return { items, counts: { tasks: count, jobs: parked, queues: waiting.length || (facts.storeFailure ? 1 : 0), nodes } };

@@ -35,9 +35,10 @@ fn shown(answer: &Actions, look: Look) -> String {
 }
 
 fn row(action: &Action) -> Vec<Cell> {
-    let on = match &action.job {
-        Some(job) => format!("{} of {}", plain(job), plain(&action.task)),
-        None => plain(&action.task),
+    let on = match (&action.job, &action.queue) {
+        (Some(job), _) => format!("{} of {}", plain(job), plain(&action.task)),
+        (None, Some(queue)) => format!("queue {}", plain(queue)),
+        (None, None) => plain(&action.task),
     };
     let at = plain(&action.at);
     let cells = [at, plain(&action.who), plain(&action.action), on, text(&action.note)];

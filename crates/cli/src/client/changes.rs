@@ -1,6 +1,6 @@
 //! Changes of tasks: `run`, `pause`, `resume`, `cancel`, `enable` and `reschedule`.
 
-use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
+use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
 use super::api::{Api, escaped, plain};
@@ -10,12 +10,15 @@ use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::times;
 
-/// The tasks that are meant: one, those with a tag, or all.
+/// The tasks that are meant: one, those with a tag, or all; or the jobs of a queue.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhichArgs {
-    /// The task, in full or by an unambiguous end of its name
+    /// The task, in full or by an unambiguous end of its name; also a kind of job
     name: Option<String>,
+    /// All jobs of this queue, in all processes
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
     /// All tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
@@ -108,6 +111,9 @@ fn on_tasks(
     if let Some(name) = &which.name {
         return post(name, client, action, &request, ctx);
     }
+    if let Some(queue) = &which.queue {
+        return on_queue(queue, client, action, &request, ctx);
+    }
     let all = which.all.then_some(true);
     let request = PauseRequest { tag: which.tag.clone(), all, ..request };
     let api = Api::new(&client.server, ctx)?;
@@ -120,6 +126,30 @@ fn on_tasks(
     ctx.say(match action {
         "pause" => format!("{changed} {noun} paused"),
         _ => format!("{changed} {noun} resumed"),
+    })
+}
+
+fn on_queue(
+    queue: &str,
+    client: &ClientArgs,
+    action: &str,
+    request: &PauseRequest,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let api = Api::new(&client.server, ctx)?;
+    let answer: Value = api.post(&format!("/queues/{}/{action}", escaped(queue)), request)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let row: Queue = api.typed(answer)?;
+    let name = plain(&row.queue);
+    ctx.say(match &row.pause {
+        Some(pause) => {
+            let until = pause.until_local.as_deref().map(plain);
+            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
+        }
+        None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Durable jobs, queues and nodes: `jobs`.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use clap::Subcommand;
@@ -216,7 +217,26 @@ fn queues(answer: &Queues, look: Look) -> String {
     if rows.is_empty() {
         return "no job waits, runs or is parked\n".to_owned();
     }
-    table::of(&["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"], &rows, look)
+    let heads = ["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"];
+    let paused = pauses(answer).map(|line| line + "\n");
+    table::of(&heads, &rows, look) + &paused.collect::<String>()
+}
+
+/// A line for each pause of a queue and of a kind of job.
+fn pauses(answer: &Queues) -> impl Iterator<Item = String> {
+    let queues = answer.queues.iter();
+    let queues =
+        queues.filter_map(|it| Some((format!("queue {}", plain(&it.queue)), it.pause.as_ref()?)));
+    let tasks = answer.queues.iter().flat_map(|queue| &queue.tasks);
+    let tasks: BTreeMap<_, _> =
+        tasks.filter_map(|it| Some((plain(&it.task), it.pause.as_ref()?))).collect();
+    queues.chain(tasks).map(|(what, pause)| {
+        let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+        let until = pause.until_local.as_deref().map(|until| format!(" until {}", plain(until)));
+        let reason = pause.reason.as_deref().map(|reason| format!(": {}", plain(reason)));
+        let texts = [by, until, reason].map(Option::unwrap_or_default);
+        format!("{what} is paused{}", texts.concat())
+    })
 }
 
 fn depth(name: String, depth: &Depth) -> Vec<Cell> {

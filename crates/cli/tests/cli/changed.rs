@@ -288,3 +288,43 @@ fn shells_complete_the_commands_and_man_shows_them() {
     let none = Typed::new(&["man", "jobs", "burn"]).answer();
     assert!(none.code == 2 && none.errors.contains("`jobs burn`"), "{}", none.errors);
 }
+
+#[test]
+fn a_queue_is_paused_and_resumed() {
+    let queue = |pause: Option<Value>| {
+        let mut row = json!({ "queue": "mail", "due": 2, "tasks": [] });
+        row.as_object_mut().expect("an object").extend(pause.map(|it| ("pause".to_owned(), it)));
+        row.to_string()
+    };
+    let pause = json!({ "by": "ops", "untilLocal": "Fri 2026-03-27 13:00 +00:00" });
+    let stub = Stub::of(vec![
+        ("POST /api/v1/queues/mail/pause", 202, queue(Some(pause))),
+        ("POST /api/v1/queues/mail/resume", 202, queue(None)),
+    ]);
+    let typed = ["pause", "--queue", "mail", "--reason", "outage", "--for", "1h"];
+    assert_eq!(
+        ask(&stub, &typed).output,
+        "queue mail: paused until Fri 2026-03-27 13:00 +00:00; to let it go on: scheduler resume --queue mail\n"
+    );
+    let paused = json!({ "reason": "outage", "forMs": 3_600_000 });
+    assert_eq!(bodies(&stub, "POST /api/v1/queues/mail/pause"), [paused]);
+    let resumed = ask(&stub, &["resume", "--queue", "mail"]).output;
+    assert_eq!(resumed, "queue mail: goes on; 2 jobs are due\n");
+    assert_eq!(ask(&stub, &["pause", "--queue", "mail", "--all"]).code, 2);
+}
+
+#[test]
+fn the_list_of_queues_says_who_has_paused_what() {
+    let pause = |reason: &str| json!({ "by": "ops", "reason": reason });
+    let depth =
+        |name: &str, of: &str| json!({ name: of, "due": 1, "later": 0, "running": 0, "parked": 0 });
+    let (mut queue, mut task) = (depth("queue", "mail"), depth("task", "send"));
+    task["pause"] = pause("bug");
+    queue["tasks"] = json!([task]);
+    queue["pause"] = pause("outage");
+    let stub =
+        Stub::of(vec![("GET /api/v1/queues", 200, json!({ "queues": [queue] }).to_string())]);
+    let output = ask(&stub, &["jobs", "queues"]).output;
+    let lines: Vec<&str> = output.lines().skip(3).collect();
+    assert_eq!(lines, ["queue mail is paused by ops: outage", "send is paused by ops: bug"]);
+}
