@@ -9,6 +9,7 @@ mod real_clock_deploys;
 mod real_clock_jobs;
 mod real_clock_outages;
 mod real_clock_partitions;
+mod real_clock_pauses;
 mod real_clock_pools;
 mod real_clock_schedules;
 mod support;
