@@ -14,7 +14,7 @@ impl Run {
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
     ///
-    /// #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable)]
+    /// #[scheduled(cron = "0 0 3 * * *", zone = "UTC", durable, name = "nightly")]
     /// fn nightly(run: Run) {
     ///     println!("job {:?}, attempt {}, after {} missed ticks", run.job_id(), run.attempt(), run.missed());
     /// }

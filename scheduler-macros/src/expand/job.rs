@@ -16,6 +16,7 @@ use super::Task;
 use super::facade_call::FacadeCall;
 use super::own_type::without_self;
 use super::task::Names;
+use super::unnamed;
 use crate::check::{Argument, Owner};
 
 /// The type, and what stands beside the entry.
@@ -27,7 +28,7 @@ pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream
     let job = Ident::new("job", Span::mixed_site());
     let make = make(task, &quote!(pub), &job, names);
     let make = quote!(impl #maker { #make });
-    let unnamed = unnamed(task);
+    let unnamed = unnamed::job(task);
     let maker = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
@@ -42,7 +43,7 @@ pub(super) fn method_maker(task: &Task<'_>, names: &Names) -> TokenStream {
     let (ident, vis) = (&task.function.sig.ident, &task.function.vis);
     let function = format_ident!("{}_job", ident.unraw(), span = maker_name(ident).span());
     let make = make(task, &quote!(#[allow(dead_code)] #vis), &function, names);
-    let unnamed = unnamed(task);
+    let unnamed = unnamed::job(task);
     quote!(impl #ty { #make } #unnamed)
 }
 
@@ -86,25 +87,6 @@ fn payload<'a>(task: &Task<'a>) -> Option<&'a Type> {
     task.arguments.iter().find_map(|argument| match argument {
         Argument::Payload(ty) => Some(ty),
         _ => None,
-    })
-}
-
-/// A warning at the function's name, if a move of the function would change the name under which jobs are kept.
-fn unnamed(task: &Task<'_>) -> Option<TokenStream> {
-    task.plan.job.as_ref().filter(|job| !job.is_named)?;
-    let ident = &task.function.sig.ident;
-    let name = ident.unraw();
-    let note = format!(
-        "its jobs are kept under its path, and a function that is moved or renamed does not find them again: \
-         write `#[job(name = \"{name}\")]`"
-    );
-    let used = Ident::new("JOB_WITHOUT_NAME", Span::mixed_site().located_at(ident.span()));
-    let mut seen = used.clone();
-    seen.set_span(ident.span());
-    Some(quote! {
-        #[deprecated(note = #note)]
-        const #used: () = ();
-        const _: () = #seen;
     })
 }
 

@@ -13,6 +13,7 @@ mod facade_call;
 mod job;
 mod own_type;
 mod task;
+mod unnamed;
 mod wire;
 
 use proc_macro2::{Ident, TokenStream};
@@ -28,7 +29,8 @@ use task::{Names, path};
 
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
-    entry_and(task, &Names::unlike(task), &TokenStream::new())
+    let unnamed = unnamed::schedule(task);
+    entry_and(task, &Names::unlike(task), &quote!(#unnamed))
 }
 
 /// Generates the entry of a job, and what makes jobs.
