@@ -165,7 +165,7 @@
 
   // What visitors changed.
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr", {},
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.task === "*" ? "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action), cell("Who", null, it.who),
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.task === "*" ? "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action), cell("Who", null, it.who),
     cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", {}, it.note || "–")), cell("From", "dim", it.from || "–"))));
   const showActions = async () => {
     const { actions } = await ask("actions");
