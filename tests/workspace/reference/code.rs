@@ -68,7 +68,7 @@ pub(super) struct Variant {
 pub(super) fn variants(path: &str, name: &str) -> Vec<Variant> {
     let variant = |variant: &syn::Variant| Variant {
         name: snake(&variant.ident.to_string()),
-        fields: variant.fields.iter().map(serial_name).collect(),
+        fields: variant.fields.iter().flat_map(serial_names).collect(),
         doc: doc(&variant.attrs),
     };
     enumeration(parsed(path), name).variants.iter().map(variant).collect()
@@ -89,18 +89,26 @@ fn snake(name: &str) -> String {
     name.chars().enumerate().map(letter).collect()
 }
 
-/// The name of a field, or the one by which `serde` renames it.
-fn serial_name(field: &syn::Field) -> String {
-    let renamed = field.attrs.iter().filter_map(|attribute| match &attribute.meta {
+/// The names of a field as `serde` writes them: several where it puts the fields of a job in its place, none where it skips it.
+fn serial_names(field: &syn::Field) -> Vec<String> {
+    let lists = field.attrs.iter().filter_map(|attribute| match &attribute.meta {
         Meta::List(list) => Some(list.tokens.to_string()),
         _ => None,
     });
-    let mut renamed = renamed.filter_map(|tokens| {
-        let (_, rest) = tokens.split_once("rename = \"")?;
-        Some(rest.split('"').next()?.to_owned())
-    });
-    let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
-    renamed.next().unwrap_or(name)
+    let options: String = lists.collect();
+    if options.contains("(flatten)") {
+        let items = parsed("src/observe/parked.rs").items.into_iter();
+        let mut structs =
+            items.filter_map(|item| if let Item::Struct(item) = item { Some(item) } else { None });
+        let found = structs.find(|item| item.ident == "ParkedJob").expect("the struct");
+        return found.fields.iter().flat_map(serial_names).collect();
+    }
+    if options.contains("(skip)") {
+        return Vec::new();
+    }
+    let renamed = options.split_once("rename = \"").and_then(|(_, rest)| rest.split('"').next());
+    let name = || field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+    vec![renamed.map_or_else(name, str::to_owned)]
 }
 
 /// The documentation of an item, in one line.
