@@ -147,7 +147,7 @@ impl Tx<'_> {
             JobRow::read,
         )?;
         for mut row in orphans {
-            row.job.lose(request, self.next_fence(), self.now);
+            row.job.lose(request, || self.next_fence(), self.now);
             let job = row.job.clone();
             self.store(row)?;
             if let Some(origin) = job.origin.as_ref().filter(|_| job.state != JobState::Ready) {

@@ -129,10 +129,10 @@ impl StoredJob {
 
     /// The session of a running job has died. Of a job that runs at most once session and fence stay, so that its run can still
     /// end it (R4).
-    pub fn lose(&mut self, reap: &Reap, fence: Fence, now: StoreTime) {
+    pub fn lose(&mut self, reap: &Reap, next_fence: impl FnOnce() -> Fence, now: StoreTime) {
         self.lost += 1;
         if self.on_lost == OnLost::Rerun {
-            (self.fence, self.session) = (fence, None);
+            (self.fence, self.session) = (next_fence(), None);
         }
         // A loss is no failure: a job whose attempts are used up has not failed them.
         let is_over = self.on_lost == OnLost::Abandon || self.lost >= reap.max_lost;

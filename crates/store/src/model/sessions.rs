@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::state::{SessionRow, State};
-use crate::id::SessionId;
+use crate::id::{Fence, SessionId};
 use crate::job::{Held, JobState, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
@@ -94,9 +94,13 @@ impl State {
         let orphans = self.jobs.values().map(|row| &row.job).filter(|job| is_orphan(job));
         let orphans: Vec<_> = orphans.map(|job| job.id).collect();
         for id in orphans {
-            let fence = self.next_fence();
             let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else { continue };
-            job.lose(request, fence, now);
+            let last = &mut self.fence;
+            let next_fence = || {
+                *last += 1;
+                Fence(*last)
+            };
+            job.lose(request, next_fence, now);
             let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
             reaped.jobs.push(job.clone());
             if let Some(origin) = ended {
