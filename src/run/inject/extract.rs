@@ -49,7 +49,7 @@ use crate::run::{Run, Shutdown};
     message = "`{Self}` cannot be a parameter of a scheduled function",
     label = "not a task parameter",
     note = "task parameters are: `&T` (a value given to `.manage(…)`), `Option<&T>`, `State<T>`, \
-            `Run`, `Shutdown`, `Tasks`, `Jobs`, `Arc<dyn Clock>`",
+            `Run`, `Shutdown`, `Tasks`, `Jobs`, `Schedules`, `Arc<dyn Clock>`",
     note = "to pass a value of your own, write `&{Self}` and call `.manage(value)` before the start; \
             or, if the code that enqueues a `#[job]` gives it, mark it `#[payload]`"
 )]
