@@ -127,7 +127,7 @@ fn check_encoding(session: &mut Session) -> Result<(), ConnectError> {
 const RIGHTS: &str = "
 select string_agg(r.name || ': ' || r.missing, ', ' order by r.name) from (
   select t.name, string_agg(p.name, ' ' order by p.name) as missing
-  from (values ('session'), ('schedule'), ('job'), ('key'), ('done')) t(name)
+  from (values ('session'), ('schedule'), ('job'), ('key'), ('pause'), ('done')) t(name)
   cross join (values ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) p(name)
   where not has_table_privilege('{s}.' || t.name, p.name) group by t.name
   union all
