@@ -49,9 +49,9 @@ pub mod tutorial {}
 #[doc = include_str!("../docs/from-spring.md")]
 pub mod from_spring {}
 
+/// [any]: crate::guide::outbox#from-any-language
 /// [cli]: https://docs.rs/scheduler-cli
 /// [dashboard]: https://docs.rs/scheduler-dashboard
-/// [durable]: crate::guide::durable#postgresql
 /// [production]: crate::guide::observe#events
 /// [testing]: ../../testing/index.html
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-celery.md"))]
@@ -116,6 +116,7 @@ pub mod production {}
 /// [builder]: crate::Builder::messages
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [durable]: crate::guide::durable
+#[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
 #[doc = in_repository!("events", "docs/reference/events.md")]
 #[doc = in_repository!("metrics", "docs/reference/metrics.md")]
 #[doc = in_repository!("sql", "docs/reference/sql.md")]
@@ -132,25 +133,34 @@ pub mod process {}
 #[cfg_attr(feature = "testing", doc = include_str!("../docs/simulations.md"))]
 pub mod simulations {}
 
+/// [any]: crate::guide::outbox#from-any-language
 /// [arguments]: macro@crate::scheduled#arguments
 /// [away]: crate::guide::durable#the-store-is-away
 /// [cli]: https://docs.rs/scheduler-cli
+/// [costs]: crate::guide::durable_details#costs
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [durable]: crate::guide::durable
+/// [events]: crate::guide::observe#events
 /// [following]: crate::guide::observe#following-a-job
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
+/// [last-success]: crate::guide::observe#metrics
+/// [monitors]: https://docs.rs/scheduler-monitors
 /// [outbox]: crate::guide::outbox
 /// [pausing]: crate::guide::durable#pausing
 /// [policies]: crate::guide::policies
+/// [role]: crate::guide::cluster#the-role-of-the-program
 /// [scheduled]: macro@crate::scheduled
+/// [server]: crate::guide::production#beside-a-server
 /// [settings]: crate::guide::settings
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html#durable-tasks
+/// [time]: crate::guide::how_it_works#time
 /// [tokio]: crate::guide::production#programs-with-tokio
 /// [twice]: crate::guide::outbox#the-same-request-twice
 /// [upgrades]: crate::guide::upgrades
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
+#[doc = in_repository!("node", "docs/reference/settings.md")]
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/questions.md"))]
 pub mod questions {}
 
@@ -174,6 +184,7 @@ pub mod upgrades {}
 #[doc = include_str!("../docs/how-it-works.md")]
 pub mod how_it_works {}
 
+/// [abandon]: crate::guide::durable_details#runs-that-outlive-an-outage
 /// [cli]: https://docs.rs/scheduler-cli
 /// [cluster]: crate::guide::cluster
 /// [dashboard]: https://docs.rs/scheduler-dashboard
@@ -199,6 +210,7 @@ pub mod durable {}
 pub mod durable_details {}
 
 /// [key]: crate::guide::durable#jobs
+/// [role]: crate::guide::cluster#the-role-of-the-program
 /// [settings]: crate::guide::settings
 #[doc = in_repository!("example", "examples/outbox_axum.rs")]
 #[doc = in_repository!("sql", "docs/reference/sql.md")]
