@@ -160,7 +160,7 @@ fn attempts_are_warnings_and_the_parking_is_the_one_error() {
     let errors = sim.messages().into_iter().filter(|text| text.starts_with("ERROR"));
     let help: Vec<String> =
         errors.filter_map(|text| Some(text.lines().nth(1)?.to_owned())).collect();
-    assert_eq!(help, [format!("      it is kept until it is retried: scheduler jobs retry {id}")]);
+    assert_eq!(help, [format!("      it is kept for a retry by hand: scheduler jobs retry {id}")]);
 }
 
 #[test]

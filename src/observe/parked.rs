@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A durable job that was given up, and is kept with its last error until it is retried by hand: what
+/// A durable job that was given up, and is kept with its last error for a retry by hand: the value that
 /// [`Builder::on_parked`](crate::Builder::on_parked) and the event
-/// [`StoreEvent::JobParked`](crate::StoreEvent::JobParked) tell.
+/// [`StoreEvent::JobParked`](crate::StoreEvent::JobParked) give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

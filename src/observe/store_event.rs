@@ -74,7 +74,7 @@ pub enum StoreEvent {
         /// True if it was parked and does not run again by itself.
         is_parked: bool,
     },
-    /// A job was given up, and is kept with its last error until it is retried by hand.
+    /// A job was given up, and is kept with its last error for a retry by hand, as long as the store keeps parked jobs.
     #[non_exhaustive]
     JobParked {
         /// The job, with its error.

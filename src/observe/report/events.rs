@@ -118,7 +118,7 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
 fn help_of(what: &StoreEvent) -> String {
     match what {
         StoreEvent::JobParked { job } => {
-            format!("it is kept until it is retried: scheduler jobs retry {}", job.id)
+            format!("it is kept for a retry by hand: scheduler jobs retry {}", job.id)
         }
         StoreEvent::OtherApplication { application, other, help, .. } => format!(
             "help: {help}; or, if `{application}` and `{other}` are one application, \
