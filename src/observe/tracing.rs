@@ -129,7 +129,7 @@ thread_local! {
     static IN_SPAN: Cell<Option<Logged>> = const { Cell::new(None) };
 }
 
-/// Which attempt was logged inside its span.
+/// The attempt that was logged inside its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Logged {
     task: *const (),

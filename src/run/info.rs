@@ -61,7 +61,7 @@ impl RunInfo {
     }
 }
 
-/// Which durable job runs, as plain data: part of a [`RunInfo`].
+/// The durable job that runs, as plain data: part of a [`RunInfo`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

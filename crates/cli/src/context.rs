@@ -80,7 +80,7 @@ impl Context<'_> {
         writeln!(self.output, "{line}").map_err(|error| unwritten(&error))
     }
 
-    /// Returns the look of tables: colours only in a terminal that shows them, and if nobody has set `NO_COLOR`.
+    /// Returns the look of tables: colours only in a terminal that shows them, without `NO_COLOR`.
     pub(crate) fn look(&self) -> Look {
         let is_set = |name| (self.variable)(name).is_some_and(|value| !value.is_empty());
         let is_dumb = (self.variable)("TERM").is_some_and(|value| value == "dumb");

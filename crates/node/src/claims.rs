@@ -34,7 +34,7 @@ pub(crate) struct Claim {
     /// When its run began.
     pub(crate) begun: Option<Tick>,
     pub(crate) was_lost: bool,
-    /// True if it runs at most once. Its run goes on when the session ends, since nobody else may run it (R4).
+    /// True if it runs at most once. Its run goes on when the session ends, because no other process may run it (R4).
     pub(crate) is_abandon: bool,
     pub(crate) is_lost: bool,
     pub(crate) is_cancelled: bool,

@@ -11,7 +11,7 @@ use scheduler_store::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Which thread sends a request. Each has a connection of its own, and one request in flight at most.
+/// The thread that sends a request. Each has a connection of its own, and one request in flight at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Channel {
     /// Everything but renewals.

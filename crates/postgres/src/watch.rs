@@ -59,7 +59,7 @@ impl Watch for Listener {
             None => {}
         }
         self.session = Some(self.open()?);
-        // Others may have enqueued while nobody listened.
+        // Others may have enqueued while this process did not listen.
         Ok(true)
     }
 }

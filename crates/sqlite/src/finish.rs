@@ -56,7 +56,7 @@ impl Tx<'_> {
         };
         let row = row.filter(|row| {
             let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
-            // Nobody else runs a job that runs at most once: its end counts also when the session is gone (R4).
+            // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(mut row) = row else { return Ok(Finished::Lost) };

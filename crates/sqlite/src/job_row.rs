@@ -37,7 +37,7 @@ pub(crate) struct JobRow {
     pub(crate) seq: i64,
     pub(crate) job: StoredJob,
     pub(crate) key_until: KeyUntil,
-    /// Until when a job that is inserted keeps its key at least.
+    /// The earliest instant at which an inserted job may lose its key.
     pub(crate) key_kept_until: Option<StoreTime>,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(crate) is_exclusive: bool,

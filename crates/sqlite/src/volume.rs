@@ -1,4 +1,4 @@
-//! Which file systems a database may be on.
+//! The file systems that a database may be on.
 //!
 //! SQLite's write-ahead log needs shared memory and locks that all processes see at once. Network file systems have neither,
 //! and 9p (drives of Windows under WSL) has no locks at all. File systems behind FUSE cannot be distinguished: they are

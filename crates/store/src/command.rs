@@ -16,7 +16,7 @@ pub enum Command {
         schedule: String,
         /// When the pause ends; none until it is resumed.
         until: Option<StoreTime>,
-        /// Who pauses it.
+        /// The person or program that pauses it.
         by: String,
         /// Why.
         reason: String,
@@ -32,7 +32,7 @@ pub enum Command {
         scope: PauseScope,
         /// When the pause ends; none until they are resumed.
         until: Option<StoreTime>,
-        /// Who pauses them.
+        /// The person or program that pauses them.
         by: String,
         /// Why.
         reason: String,

@@ -28,7 +28,7 @@ pub enum When {
     At(StoreTime),
 }
 
-/// Until when a key keeps other jobs out.
+/// The end of a key: until then it keeps other jobs out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyUntil {
     /// Until the job has ended.
@@ -56,7 +56,7 @@ pub enum OnConflict {
 pub struct Key {
     /// The text.
     pub text: String,
-    /// Until when it keeps others out.
+    /// The time until which it keeps others out.
     pub until: KeyUntil,
     /// The rule if another job has the key.
     pub on_conflict: OnConflict,
@@ -234,7 +234,7 @@ pub struct StoredJob {
     pub traceparent: Option<String>,
 }
 
-/// Which schedule made a job.
+/// The schedule and the tick that made a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The name of the schedule.

@@ -13,7 +13,7 @@ pub struct Pause {
     /// When it ends, or has ended; none until it is resumed by hand. Ticks in the pause of a schedule are skipped as paused,
     /// also after it (R18). A tick exactly at its end is not in it.
     pub until: Option<StoreTime>,
-    /// Who paused it.
+    /// The person or program that paused it.
     pub by: String,
     /// Why.
     pub reason: String,

@@ -220,7 +220,7 @@ pub struct DueSchedule {
 /// A row that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Which row.
+    /// The row.
     pub row: String,
     /// The fault, and the remedy.
     pub reason: String,

@@ -49,7 +49,7 @@ pub(crate) struct Rest {
 struct State {
     /// The changes of the store that the last poll has seen; none if something else has changed since.
     seen: Option<u64>,
-    /// Until when the node rests.
+    /// The end of the node's rest.
     until: Option<Tick>,
 }
 
@@ -94,7 +94,7 @@ impl Rest {
         }
     }
 
-    /// Until when the node rests, if it does.
+    /// The end of the node's rest, if it rests.
     pub(super) fn until(&self) -> Option<Tick> {
         self.lock().until
     }

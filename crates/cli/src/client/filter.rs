@@ -2,7 +2,7 @@
 
 use scheduler_api::JobFilter;
 
-/// Which jobs.
+/// The filter of jobs.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct FilterArgs {
     /// Of this state: ready, running, done, parked or cancelled

@@ -186,7 +186,7 @@ impl Node {
         self.clock.earliest(now)
     }
 
-    /// Until when the store may execute a request that is sent now; for what the program itself asks, such as an
+    /// The latest instant at which the store may execute a request that is sent now; for what the program itself asks, such as an
     /// enqueue. None while the store's clock is not known.
     #[must_use]
     pub fn not_after(&self, now: Tick) -> Option<StoreTime> {

@@ -23,7 +23,7 @@ impl State {
         let is_open = self.sessions.contains_key(&session);
         let row = self.jobs.get_mut(&held.job).filter(|row| {
             let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
-            // Nobody else runs a job that runs at most once: its end counts also when the session is gone (R4).
+            // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(job) = row.map(|row| &mut row.job) else { return Finished::Lost };
