@@ -9,9 +9,10 @@ use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
 use scheduler_store::{
     Command, Commanded, DEFAULT_QUEUE, Definition, Enqueue, Enqueued, Fire, JobId, NewJob, Next,
-    OnBusy, OnLost, Open, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store,
-    StoreTime, TaskRoom, TickJob, Timing, Uuid,
+    OnBusy, OnLost, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store, StoreTime,
+    TaskRoom, TickJob, Timing, Uuid,
 };
+pub(crate) use store_conformance::open;
 use store_conformance::{TestModel, TestStore};
 
 /// The server of this process; none if there is no PostgreSQL, and the test is to end.
@@ -124,25 +125,6 @@ pub(crate) fn id(number: u128) -> JobId {
 
 pub(crate) fn session(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(number))
-}
-
-pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
-    let id = SessionId::from_uuid(Uuid::from_u128(number));
-    let (label, build) = ("test".to_owned(), "1".to_owned());
-    let lease = SECOND * 3_600;
-    store
-        .open(&Open {
-            id,
-            replaces: None,
-            label,
-            build,
-            lease,
-            application: String::new(),
-            tasks: [].into(),
-            not_after: END,
-        })
-        .unwrap();
-    id
 }
 
 pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {

@@ -27,6 +27,23 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// Opens a session that lasts an hour.
+pub fn open(store: &dyn Store, number: u128) -> SessionId {
+    let id = session(number);
+    let request = Open {
+        id,
+        replaces: None,
+        label: "test".to_owned(),
+        build: "1".to_owned(),
+        lease: SECOND * 3_600,
+        application: String::new(),
+        tasks: [].into(),
+        not_after: StoreTime::MAX,
+    };
+    store.open(&request).expect("a session");
+    id
+}
+
 impl<T: TestStore> Given<T> {
     /// An empty store.
     pub(crate) fn store() -> Self {

@@ -25,7 +25,7 @@ pub use commands::*;
 pub use differential::{Differential, a_few_thousand_random_requests_are_answered_as_by_the_model};
 pub use ends::*;
 pub use enqueues::*;
-pub use given::definition;
+pub use given::{definition, open};
 pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;

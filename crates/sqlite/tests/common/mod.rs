@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scheduler_sqlite::{Clock, Sqlite, Synchronous};
-use scheduler_store::{
-    Enqueue, JobId, NewJob, Open, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid,
-};
+use scheduler_store::{Enqueue, JobId, NewJob, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid};
 use store_conformance::TestStore;
+pub(crate) use store_conformance::open;
 
 /// A folder that is deleted with its owner.
 #[derive(Debug)]
@@ -126,25 +125,6 @@ pub(crate) fn id(number: u128) -> JobId {
 pub(crate) fn jobs(numbers: std::ops::Range<u128>, task: &str) -> Enqueue {
     let jobs = numbers.map(|number| NewJob::new(id(number), task)).collect();
     Enqueue { jobs, not_after: END }
-}
-
-pub(crate) fn open(store: &dyn Store, number: u128) -> SessionId {
-    let id = SessionId::from_uuid(Uuid::from_u128(number));
-    let lease = Duration::from_secs(3_600);
-    let (label, build) = ("test".to_owned(), "1".to_owned());
-    store
-        .open(&Open {
-            id,
-            replaces: None,
-            label,
-            build,
-            lease,
-            application: String::new(),
-            tasks: [].into(),
-            not_after: END,
-        })
-        .unwrap();
-    id
 }
 
 pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
