@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Bugs that models have to find. Each patch in `ci/twins/` plants one into a copy of the engine: the twin. Above the patch stand a
-# sentence about the bug, and each test that has to fail for it, with words that its failure says:
+# Bugs that models have to find. `ci/twins/` has a file for each file of models, with a block for each bug: its name and a
+# sentence, each test that has to fail for it with words of its failure, and a patch that plants it into a copy of the engine:
 #
+#   twin sleep-without-second-look: A worker goes to sleep without a second look at the inbox.
 #   loom submission::l1_what_comes_while_a_worker_goes_to_sleep_is_run: deadlock
+#   --- a/scheduler-core/src/pool/worker.rs
 #
 #   ci/twins.sh                 all twins
 #   ci/twins.sh loom            those of one model checker; `shuttle` is the other one
@@ -63,23 +65,24 @@ git_apply() {
   git -c safe.directory='*' apply --directory="$copy" "$@"
 }
 
-# Plants the bug of a patch, and has each of its tests of a checker fail.
+# Plants the bug of a twin, and has each of its tests of a checker fail.
 try_twin() {
-  local patch="$1" checker="$2" name lines line
-  name="$(basename "$patch" .patch)"
+  local name="$1" checker="$2" patch="target/twin.patch" lines line
+  awk -v begin="twin $name:" '/^twin / { inside = index($0, begin) == 1 } inside' ci/twins/*.twins >"$patch"
+  [[ -s "$patch" ]] || { fault "$name: no such twin"; return 0; }
   lines="$(sed -n '/^--- /q; s/^\(loom\|shuttle\) /&/p' "$patch")"
-  [[ -n "$lines" ]] || fault "$patch names no test"
+  [[ -n "$lines" ]] || fault "$name: no test is named"
   lines="$(grep "^$checker " <<<"$lines" || true)"
   [[ -n "$lines" ]] || return 0
-  git_apply "$patch" || { fault "$patch does not apply any more"; return 0; }
+  git_apply "$patch" || { fault "$name: the patch does not apply any more"; return 0; }
   if build "$checker"; then
     while IFS= read -r line; do
-      [[ "$line" =~ ^$checker\ ([a-z0-9_:]+):\ (.+)$ ]] || { fault "$patch: no test and its words: $line"; continue; }
+      [[ "$line" =~ ^$checker\ ([a-z0-9_:]+):\ (.+)$ ]] || { fault "$name: no test and its words: $line"; continue; }
       expect_failure "$name" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
     done <<<"$lines"
   else
     tail -n 40 "$log" >&2
-    fault "$patch: the twin cannot be built"
+    fault "$name: the twin cannot be built"
   fi
   git_apply --reverse "$patch"
 }
@@ -88,7 +91,7 @@ try_twin() {
 check_tests() {
   local checker="$1" test
   while IFS= read -r test; do
-    grep -q "^$checker $test: " ci/twins/*.patch || fault "no patch in ci/twins/ names the test $test"
+    grep -q "^$checker $test: " ci/twins/*.twins || fault "no twin in ci/twins/ names the test $test"
   done < <("$program" --list | sed -n 's/: test$//p')
 }
 
@@ -103,10 +106,10 @@ fi
 make_copy
 for checker in "${checkers[@]}"; do
   if (($# == 0)); then
-    for patch in ci/twins/*.patch; do try_twin "$patch" "$checker"; done
+    for name in $(sed -n 's/^twin \([^:]*\):.*/\1/p' ci/twins/*.twins); do try_twin "$name" "$checker"; done
     check_tests "$checker"
   else
-    for name in "$@"; do try_twin "ci/twins/$name.patch" "$checker"; done
+    for name in "$@"; do try_twin "$name" "$checker"; done
   fi
 done
 ((faults == 0)) || { echo "$faults faults" >&2; exit 1; }

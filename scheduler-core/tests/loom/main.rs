@@ -27,8 +27,8 @@
 //!
 //! # Planted bugs
 //!
-//! A model that no bug can fail shows nothing. `ci/twins/` has a patch of the engine for each of many bugs, with the
-//! models that have to fail and how; `ci/twins.sh` sees that they do.
+//! A model that no bug can fail shows nothing. `ci/twins/` has patches that each plant a bug into the engine, with the
+//! models that have to fail and how; `ci/twins.sh` checks that they do.
 //!
 //! # Rules
 //!
