@@ -151,11 +151,11 @@ impl PoolBuilder {
     ///
     /// A waiting worker lets this much pass beyond a due time, and then runs all due tasks, in their exact order. Nothing runs
     /// early. Many tasks cost far less CPU time this way, and each is late by up to this much. If a longer task keeps the worker that
-    /// looked for it, a task may be late by this much once more, or by some [`Clock::wake_up`]s. Slack also holds for time limits and
+    /// looked for it, a task may be late by this much once more, or by some [`Clock::wake_latency`]s. Slack also holds for time limits and
     /// cron tasks, but the wall clock is still compared twice a second.
     ///
     /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one,
-    /// and one that is due while another is long may start some wake-ups later: see [`Clock::wake_up`] and
+    /// and one that is due while another is long may start some wake-ups later: see [`Clock::wake_latency`] and
     /// [`precise`](Self::precise).
     ///
     /// ```
@@ -291,8 +291,8 @@ impl PoolBuilder {
         let workers = Workers::new(core_size, self.keep_alive, self.core_may_time_out);
         let threads = StdThreads { stack_size: self.stack_size };
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let wake_up = if self.is_precise { Duration::ZERO } else { clock.wake_up() };
-        let timer_slack = TimerSlack { slack: self.slack, wake_up };
+        let wake_latency = if self.is_precise { Duration::ZERO } else { clock.wake_latency() };
+        let timer_slack = TimerSlack { slack: self.slack, wake_latency };
         let parts = |owner| Parts {
             clock,
             hooks: self.hooks,

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::effects::Effects;
-use super::entry::{Entry, Item, key, kind_of, tick_of, wall_of};
-use super::inbox::{Collected, SubmitState};
+use super::entry::{Entry, Item, key, kind_of};
+use super::inbox::{Batch, SubmitState};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
 use super::sleepers::{Sleepers, TimerSlack};
 use super::wall_queue::WallQueue;
 use super::workers::{WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::{NothingToRun, TaskId};
-use crate::time::{Due, Now, Tick};
+use crate::time::{Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -72,18 +72,10 @@ pub(super) enum Finished {
     },
 }
 
-/// A task that a worker has taken.
-#[derive(Debug)]
-pub(super) struct TakenTask {
-    pub(super) item: Item,
-    pub(super) kind: Kind,
-    pub(super) due: Due,
-}
-
 /// The next action of a worker.
 #[derive(Debug)]
 pub(super) enum Action {
-    Run(TakenTask),
+    Run(Entry),
     /// Wait to be woken, at most until this time.
     Wait(Tick),
     Leave,
@@ -138,12 +130,12 @@ impl Core {
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline]
-    pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<TakenTask> {
+    pub(super) fn try_take_fast(&mut self, worker: &mut Worker) -> Option<Entry> {
         let is_plain = self.sleepers.is_empty()
             && self.wall_queue.is_empty()
             && self.state < RunState::Stopping;
         let entry = if is_plain { self.queue.pop(self.known.as_nanos())? } else { return None };
-        Some(self.begin(worker, entry, false))
+        Some(self.begin(worker, entry))
     }
 
     /// Settles what a worker brings, and returns what it does next. `now` is none where the clock was not read.
@@ -167,7 +159,7 @@ impl Core {
         if self.wall_queue.is_empty()
             && let Some(entry) = self.queue.pop(self.known.as_nanos())
         {
-            return self.take(worker, entry, false, effects);
+            return self.take(worker, entry, effects);
         }
         let Some(now) = now else { return Action::ReadClock };
         self.known = self.known.max(now.tick);
@@ -176,44 +168,37 @@ impl Core {
             self.ensure_lookout(effects);
             return Action::Retry;
         }
-        if let Some((entry, is_wall)) = self.pop(now) {
-            return self.take(worker, entry, is_wall, effects);
+        if let Some(entry) = self.pop(now) {
+            return self.take(worker, entry, effects);
         }
         self.park_or_leave(worker, now, effects)
     }
 
-    /// Takes the first entry that is due on either clock; returns whether it is one of the wall clock.
-    fn pop(&mut self, now: Now) -> Option<(Entry, bool)> {
+    /// Takes the first entry that is due on either clock.
+    fn pop(&mut self, now: Now) -> Option<Entry> {
         if let Some(wall) = self.wall_queue.first_due(now) {
             let tick = self.queue.first_due(now.tick.as_nanos());
             if tick.is_none_or(|tick| wall < tick) {
-                return Some((self.wall_queue.pop()?, true));
+                return self.wall_queue.pop();
             }
         }
-        Some((self.queue.pop(now.tick.as_nanos())?, false))
+        self.queue.pop(now.tick.as_nanos())
     }
 
-    fn take(
-        &mut self,
-        worker: &mut Worker,
-        entry: Entry,
-        is_wall: bool,
-        effects: &mut Effects,
-    ) -> Action {
+    fn take(&mut self, worker: &mut Worker, entry: Entry, effects: &mut Effects) -> Action {
         if !self.sleepers.is_empty() {
             self.cover_next(effects);
         }
-        Action::Run(self.begin(worker, entry, is_wall))
+        Action::Run(self.begin(worker, entry))
     }
 
     #[inline]
-    fn begin(&mut self, worker: &mut Worker, entry: Entry, is_wall: bool) -> TakenTask {
+    fn begin(&mut self, worker: &mut Worker, entry: Entry) -> Entry {
         let kind = kind_of(entry.key);
         self.alarms -= usize::from(kind == Kind::Alarm);
         worker.info.tally.begin(kind);
         worker.idle_since_before = worker.idle_since.take();
-        let due = if is_wall { wall_of(entry.key) } else { tick_of(entry.key) };
-        TakenTask { item: entry.item, kind, due }
+        entry
     }
 
     /// Lets a worker leave that may, or sleep.
@@ -288,7 +273,7 @@ impl Core {
     /// Handles submissions that came during a step, and were judged by the state before it.
     pub(super) fn handle_late_submissions(&mut self, effects: &mut Effects) {
         if self.is_terminating {
-            self.remove_where(effects, |_, _| true);
+            self.remove_where(effects, |_| true);
         } else {
             self.ensure_workers(effects);
         }
@@ -345,18 +330,18 @@ impl Core {
         }
     }
 
-    /// Puts in what submitters have brought.
-    pub(super) fn enqueue(&mut self, collected: &mut Collected) {
-        self.known = self.known.max(collected.now);
-        self.submit_state.first_look = collected.first_look;
-        if collected.entries.len() == 1 {
+    /// Puts submissions into the queue. Submitters last knew this time of the first look.
+    pub(super) fn enqueue(&mut self, batch: &mut Batch, first_look: Tick) {
+        self.known = self.known.max(batch.now);
+        self.submit_state.first_look = first_look;
+        if batch.entries.len() == 1 {
             // As where a task submits the next.
-            collected.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
+            batch.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));
         } else {
-            collected.entries.drain(..).for_each(|entry| self.enter_one(entry));
+            batch.entries.drain(..).for_each(|entry| self.enter_one(entry));
         }
-        if !collected.wall_queue.is_empty() {
-            let entries = collected.wall_queue.drain(..);
+        if !batch.wall_queue.is_empty() {
+            let entries = batch.wall_queue.drain(..);
             entries.for_each(|(entry, offset)| self.wall_queue.push(entry, offset));
         }
     }
@@ -402,8 +387,7 @@ impl Core {
     /// Takes timers out that wait for a time ahead on a wall clock that was set back.
     fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
         for entry in self.wall_queue.take_if_set_back(now) {
-            let due = wall_of(entry.key);
-            match self.withdraw(entry, due) {
+            match self.withdraw(entry) {
                 Ok(timer) => {
                     self.calls += 1;
                     effects.set_back.push(timer);
@@ -450,19 +434,19 @@ impl Core {
         self.try_terminate(effects);
     }
 
-    /// Starts workers up to the core size, at most `limit`.
+    /// Starts workers up to the core size, at most `limit`; returns how many.
     ///
     /// A pool that is shut down starts none that would leave at once.
-    pub(super) fn prestart(&mut self, limit: usize, effects: &mut Effects) {
+    pub(super) fn prestart(&mut self, limit: usize, effects: &mut Effects) -> usize {
         let has_work = match self.state {
             RunState::Running => true,
             RunState::ShuttingDown => !self.is_exhausted(),
             RunState::Stopping | RunState::Terminated => false,
         };
         let missing = self.workers.core_size.saturating_sub(self.workers.live());
-        for _ in 0..if has_work { missing.min(limit) } else { 0 } {
-            self.start_worker(effects);
-        }
+        let count = if has_work { missing.min(limit) } else { 0 };
+        (0..count).for_each(|_| self.start_worker(effects));
+        count
     }
 
     pub(super) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects) {

@@ -46,10 +46,3 @@ impl Effects {
         self.cancel.len() + self.set_back.len()
     }
 }
-
-/// The results of starting workers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Starts {
-    pub(super) started: u32,
-    pub(super) refused: u32,
-}

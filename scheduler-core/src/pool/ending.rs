@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::effects::Effects;
-use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
+use super::entry::{Entry, Item, due_of, kind_of};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
 use super::wall_queue::on_monotonic_clock;
 use crate::time::{Due, Now};
@@ -39,9 +39,9 @@ impl Core {
         self.state = RunState::Stopping;
         effects.stop = true;
         let mut drained = Vec::new();
-        for (due, entry) in self.take_all(now) {
+        for entry in self.take_all(now) {
             let is_internal = kind_of(entry.key).is_internal();
-            match self.withdraw(entry, due) {
+            match self.withdraw(entry) {
                 Ok(item) if is_internal => self.cancel(item, effects),
                 Ok(item) if !item.is_over() => drained.push(item),
                 Ok(item) | Err(item) => effects.release.push(item),
@@ -55,30 +55,30 @@ impl Core {
         drained
     }
 
-    /// All entries with the times that they were put in for, the next first.
-    fn take_all(&mut self, now: Now) -> Vec<(Due, Entry)> {
+    /// Takes all entries, the next first.
+    fn take_all(&mut self, now: Now) -> Vec<Entry> {
         let mut all = Vec::new();
-        let tick = |entry: Entry| (entry.key, tick_of(entry.key), entry);
-        self.queue.extract(|_| true, |entry| all.push(tick(entry)));
-        let wall = |entry: Entry| (on_monotonic_clock(entry.key, now), wall_of(entry.key), entry);
-        self.wall_queue.extract(|_| true, |entry| all.push(wall(entry)));
-        all.sort_by_key(|(key, ..)| *key);
-        all.into_iter().map(|(_, due, entry)| (due, entry)).collect()
+        self.queue.extract(|_| true, |entry| all.push(entry));
+        self.wall_queue.extract(|_| true, |entry| all.push(entry));
+        all.sort_by_key(|entry| match kind_of(entry.key) {
+            Kind::WallTimer => on_monotonic_clock(entry.key, now),
+            _ => entry.key,
+        });
+        all
     }
 
     /// Drops what may not run any more, and entries that are dead.
     fn drop_what_may_not_run(&mut self, now: Now, effects: &mut Effects) {
         let (state, policy) = (self.state, self.policy);
-        self.remove_where(effects, |entry, due| {
-            !may_run(state, kind_of(entry.key), due.is_reached(now), policy)
-                || entry.item.is_over()
-                || !entry.item.stands_at(due)
+        self.remove_where(effects, |entry| {
+            !may_run(state, kind_of(entry.key), due_of(entry.key).is_reached(now), policy)
+                || is_ended(entry)
         });
     }
 
     /// Drops every task from the queue that has ended.
     pub(super) fn purge(&mut self, effects: &mut Effects) {
-        self.remove_where(effects, |entry, due| entry.item.is_over() || !entry.item.stands_at(due));
+        self.remove_where(effects, is_ended);
         self.after_removal(effects);
     }
 
@@ -86,12 +86,12 @@ impl Core {
     /// timers in any case, because they are not submitted again.
     pub(super) fn abandon_what_waits(&mut self, effects: &mut Effects) {
         if self.state == RunState::ShuttingDown {
-            self.remove_where(effects, |_, _| true);
+            self.remove_where(effects, |_| true);
             for item in std::mem::take(&mut self.suspended).into_values() {
                 self.cancel(item, effects);
             }
         } else {
-            self.remove_where(effects, |entry, _| kind_of(entry.key) == Kind::Timer);
+            self.remove_where(effects, |entry| kind_of(entry.key).is_timer());
         }
     }
 
@@ -116,7 +116,7 @@ impl Core {
         let is_over = is_over && self.calls <= effects.calls() && self.workers.live() == 0;
         if is_over && !self.is_terminating {
             self.is_terminating = true;
-            self.remove_where(effects, |_, _| true);
+            self.remove_where(effects, |_| true);
             effects.terminate = true;
         }
     }
@@ -132,4 +132,9 @@ impl Core {
         self.for_each_waiting(|due, item| view.push((due, Item::clone(item))));
         view
     }
+}
+
+/// Returns true if the task has ended, or stands elsewhere in the queue.
+fn is_ended(entry: &Entry) -> bool {
+    entry.item.is_over() || !entry.item.stands_at(due_of(entry.key))
 }

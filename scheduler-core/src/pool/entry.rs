@@ -30,18 +30,17 @@ pub(super) fn kind_of(key: Key) -> Kind {
         2 => Kind::Recurring,
         3 => Kind::Resumed,
         4 => Kind::Alarm,
-        _ => Kind::Timer,
+        5 => Kind::Timer,
+        _ => Kind::WallTimer,
     }
 }
 
-/// When the entry of a queue of the monotonic clock is due.
-pub(super) fn tick_of(key: Key) -> Due {
-    Due::Tick(Tick::from_nanos(key.due))
-}
-
-/// When the entry of a queue of the wall clock is due.
-pub(super) fn wall_of(key: Key) -> Due {
-    Due::Wall(WallTime::from_key(key.due))
+/// When an entry is due, on the clock of its kind.
+pub(super) fn due_of(key: Key) -> Due {
+    match kind_of(key) {
+        Kind::WallTimer => Due::Wall(WallTime::from_key(key.due)),
+        _ => Due::Tick(Tick::from_nanos(key.due)),
+    }
 }
 
 #[cfg(test)]
@@ -50,8 +49,8 @@ mod tests {
 
     #[test]
     fn the_kind_comes_out_of_the_key_and_the_number_orders() {
-        use Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer};
-        for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer] {
+        use Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
+        for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer, WallTimer] {
             assert_eq!(kind_of(key(9, TaskId(1 << 59), kind)), kind);
         }
         assert!(key(9, TaskId(4), Kind::Timer) < key(9, TaskId(5), Kind::OneShot));

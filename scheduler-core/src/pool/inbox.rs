@@ -19,14 +19,20 @@ const MANY: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
-    entries: Vec<Entry>,
-    /// Timers that are armed for a time on the wall clock, and by how much that was ahead when they came.
-    wall_queue: Vec<(Entry, i128)>,
-    /// The latest time at which something was submitted.
-    now: Tick,
+    batch: Batch,
     submit_state: SubmitState,
     /// By how much a look at the queue may be late, in nanoseconds: a copy of the core's, which never changes.
     slack: u64,
+}
+
+/// Submissions that go to the queue together.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) entries: Vec<Entry>,
+    /// Timers that are armed for a time on the wall clock, and by how much that was ahead when they came.
+    pub(super) wall_queue: Vec<(Entry, i128)>,
+    /// The latest time at which something was submitted.
+    pub(super) now: Tick,
 }
 
 /// The state of the core that submitters read.
@@ -48,9 +54,9 @@ pub(super) struct SubmitState {
 pub(super) enum FollowUp {
     /// Nothing: a worker will look in time.
     Nothing,
-    /// A worker is to be woken or started.
+    /// Wake or start a worker.
     EnsureWorkers,
-    /// The submissions are to be moved to the queue.
+    /// Move the submissions to the queue.
     Collect,
 }
 
@@ -74,8 +80,8 @@ impl Inbox {
     /// Puts a task in.
     #[inline]
     pub(super) fn push(&mut self, item: Item, key: Key, now: Tick) -> FollowUp {
-        self.now = self.now.max(now);
-        self.entries.push(Entry { key, item });
+        self.batch.now = self.batch.now.max(now);
+        self.batch.entries.push(Entry { key, item });
         self.follow_up(Tick::from_nanos(key.due.saturating_add(self.slack)))
     }
 
@@ -85,8 +91,8 @@ impl Inbox {
         match place {
             Due::Tick(due) => self.push(timer, key(due.as_nanos(), id, Kind::Timer), now.tick),
             Due::Wall(wall) => {
-                let key = key(wall.key(), id, Kind::Timer);
-                self.wall_queue.push((Entry { key, item: timer }, now.wall.offset(now.tick)));
+                let key = key(wall.key(), id, Kind::WallTimer);
+                self.batch.wall_queue.push((Entry { key, item: timer }, now.wall.offset(now.tick)));
                 // A look at the wall clock is at most half a second away, whatever the slack.
                 let slack = Duration::from_nanos(self.slack);
                 self.follow_up(wall_queue::look_for(key.due, now, slack))
@@ -101,7 +107,7 @@ impl Inbox {
             // Whoever is woken looks at all that comes meanwhile.
             self.submit_state.first_look = Tick::ZERO;
             FollowUp::EnsureWorkers
-        } else if self.entries.len() >= MANY {
+        } else if self.batch.entries.len() >= MANY {
             FollowUp::Collect
         } else {
             FollowUp::Nothing
@@ -109,15 +115,13 @@ impl Inbox {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.wall_queue.is_empty()
+        self.batch.entries.is_empty() && self.batch.wall_queue.is_empty()
     }
 
-    /// Takes the submissions, and leaves empty vectors with their capacity.
-    pub(super) fn collect(&mut self, collected: &mut Collected) {
-        std::mem::swap(&mut self.entries, &mut collected.entries);
-        std::mem::swap(&mut self.wall_queue, &mut collected.wall_queue);
-        collected.now = self.now;
-        collected.first_look = self.submit_state.first_look;
+    /// Swaps the submissions for an empty batch, and returns when the first sleeping worker looks, as submitters know it.
+    pub(super) fn collect(&mut self, empty: &mut Batch) -> Tick {
+        std::mem::swap(&mut self.batch, empty);
+        self.submit_state.first_look
     }
 
     /// Lets submitters know how the core stands; false if something has come that the core has to see first.
@@ -137,13 +141,4 @@ impl Inbox {
         self.submit_state.is_open = false;
         self.submit_state.takes_calls &= takes_calls;
     }
-}
-
-/// Submissions on their way to the queue.
-#[derive(Debug, Default)]
-pub(super) struct Collected {
-    pub(super) entries: Vec<Entry>,
-    pub(super) wall_queue: Vec<(Entry, i128)>,
-    pub(super) now: Tick,
-    pub(super) first_look: Tick,
 }

@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::{Action, Core, TakenTask, Worker, WorkerLoss};
-use super::effects::{Effects, Starts};
-use super::entry::Item;
+use super::core::{Action, Core, Worker, WorkerLoss};
+use super::effects::Effects;
+use super::entry::{Entry, Item};
 use super::hooks::Hooks;
-use super::inbox::{Collected, FollowUp, Inbox};
+use super::inbox::{Batch, FollowUp, Inbox};
 use super::shutdown::RunState;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::error::Failure;
@@ -53,8 +53,8 @@ pub(super) struct PoolState {
 /// The data that the lock of the core guards.
 struct Locked {
     core: Core,
-    /// Room for what is collected; empty between steps.
-    collected: Collected,
+    /// Swapped for the batch of the inbox; empty between steps.
+    batch: Batch,
     /// True if tasks are to call the pool for each entry that dies, as they know it.
     wants_death_notices: bool,
 }
@@ -88,11 +88,8 @@ impl PoolState {
         let is_heard = parts.announcer.is_heard();
         let is_silent = !is_heard && !parts.hooks.surround_runs();
         let slack = parts.core.timer_slack.slack;
-        let locked = Locked {
-            core: parts.core,
-            collected: Collected::default(),
-            wants_death_notices: false,
-        };
+        let locked =
+            Locked { core: parts.core, batch: Batch::default(), wants_death_notices: false };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
             let pool = Weak::clone(me) as Weak<dyn TaskPool>;
             let clock = Arc::clone(&parts.clock);
@@ -137,24 +134,23 @@ impl PoolState {
         self.step_locked(locked, &mut Effects::default(), step).0
     }
 
-    /// As [`step`](Self::step), with the lock held; also returns the results of starting workers.
+    /// As [`step`](Self::step), with the lock held; also returns true if each worker to start was started.
     fn step_locked<R>(
         &self,
         mut locked: MutexGuard<'_, Locked>,
         effects: &mut Effects,
         step: impl FnOnce(&mut Core, &mut Effects) -> R,
-    ) -> (R, Starts) {
+    ) -> (R, bool) {
         self.collect(&mut locked, effects);
         let result = step(&mut locked.core, effects);
         self.publish(&mut locked, effects);
         drop(locked);
-        let starts = if effects.is_empty() { Starts::default() } else { self.perform(effects) };
-        (result, starts)
+        (result, effects.is_empty() || self.perform(effects))
     }
 
     /// Takes the first entry for a worker that goes from one task to the next, where nothing else is to be done.
     #[inline(always)]
-    pub(super) fn try_take_fast(&self, worker: &mut Worker) -> Option<TakenTask> {
+    pub(super) fn try_take_fast(&self, worker: &mut Worker) -> Option<Entry> {
         let mut locked = self.core.lock();
         self.collect_inbox(&mut locked);
         let is_quiet = self.link.dead.is_quiet(locked.wants_death_notices);
@@ -166,12 +162,12 @@ impl PoolState {
         &self,
         worker: &mut Worker,
         now: Option<Now>,
-        wake_up: Option<Duration>,
+        wake_latency: Option<Duration>,
         effects: &mut Effects,
     ) -> Action {
         let next = |core: &mut Core, effects: &mut Effects| {
-            if let Some(wake_up) = wake_up {
-                core.timer_slack.wake_up = wake_up;
+            if let Some(wake_latency) = wake_latency {
+                core.timer_slack.wake_latency = wake_latency;
             }
             core.next(worker, now, effects)
         };
@@ -179,8 +175,8 @@ impl PoolState {
     }
 
     /// The time that a wake-up takes; none if the pool waits precisely.
-    pub(super) fn wake_up(&self) -> Option<Duration> {
-        (!self.is_precise).then(|| self.clock.wake_up())
+    pub(super) fn wake_latency(&self) -> Option<Duration> {
+        (!self.is_precise).then(|| self.clock.wake_latency())
     }
 
     /// Brings to the core what submitters and cancellers left for it.
@@ -201,13 +197,13 @@ impl PoolState {
     }
 
     fn collect_filled(&self, locked: &mut Locked) {
-        let Locked { core, collected, .. } = locked;
-        {
+        let Locked { core, batch, .. } = locked;
+        let first_look = {
             let mut inbox = self.inbox.lock();
             self.is_filled.store(false, Ordering::Release);
-            inbox.collect(collected);
-        }
-        core.enqueue(collected);
+            inbox.collect(batch)
+        };
+        core.enqueue(batch, first_look);
     }
 
     #[cold]
@@ -248,11 +244,12 @@ impl PoolState {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// Does what a submission asks of its submitter, and returns how the starts of workers went.
+    /// Does what a submission asks of its submitter; returns true if each worker to start was started.
     #[inline]
-    pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> Starts {
+    pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> bool {
         let step: fn(&mut Core, &mut Effects) = match follow_up {
-            FollowUp::Nothing => return Starts::default(),
+            FollowUp::Nothing => return true,
+            // Any step collects.
             FollowUp::Collect => |_, _| (),
             FollowUp::EnsureWorkers => Core::ensure_workers,
         };
@@ -279,8 +276,10 @@ impl PoolState {
 
     /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
-        let step = |core: &mut Core, effects: &mut Effects| core.prestart(1, effects);
-        self.step_locked(self.core.lock(), &mut Effects::default(), step).1.started > 0
+        let prestart = |core: &mut Core, effects: &mut Effects| core.prestart(1, effects);
+        let (count, are_started) =
+            self.step_locked(self.core.lock(), &mut Effects::default(), prestart);
+        count > 0 && are_started
     }
 
     /// Waits until the pool has terminated, `limit` has passed, or the calling run is asked to stop.
@@ -336,7 +335,7 @@ impl PoolState {
         self.step(|core, effects| core.lose_worker(&loss, effects));
     }
 
-    pub(super) fn announce_refusal(&self, worker: WorkerNumber, reason: &str) {
+    pub(super) fn announce_worker_lost(&self, worker: WorkerNumber, reason: &str) {
         self.announcer.announce(&Event::WorkerRefused { worker, reason });
     }
 
@@ -360,16 +359,14 @@ impl PoolState {
 
 /// The effects of a step.
 impl PoolState {
-    /// Does what a step has asked for, and returns how the starts of workers went.
-    fn perform(&self, effects: &mut Effects) -> Starts {
+    /// Does what a step has asked for; returns true if each worker to start was started.
+    fn perform(&self, effects: &mut Effects) -> bool {
         for gate in effects.wake.drain(..) {
             gate.open();
         }
-        let mut starts = Starts::default();
+        let mut are_started = true;
         for worker in effects.start.drain(..) {
-            let is_started = self.start_worker(worker);
-            starts.started += u32::from(is_started);
-            starts.refused += u32::from(!is_started);
+            are_started &= self.start_worker(worker);
         }
         if std::mem::take(&mut effects.stop) {
             self.link.stop();
@@ -388,7 +385,7 @@ impl PoolState {
             self.core.lock().core.terminated();
             self.termination.open();
         }
-        starts
+        are_started
     }
 
     /// Starts a worker's thread; returns true if that worked.
@@ -398,7 +395,7 @@ impl PoolState {
         let Err(reason) = self.starter().start(me, name, number) else {
             return true;
         };
-        self.announce_refusal(number, &reason);
+        self.announce_worker_lost(number, &reason);
         *self.refusal.lock() = reason;
         false
     }

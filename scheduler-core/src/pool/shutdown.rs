@@ -82,29 +82,35 @@ pub(crate) enum Kind {
     Alarm,
     /// A timer that is armed. The pool waits for it when it ends.
     Timer,
+    /// A timer that is armed for a time on the wall clock.
+    WallTimer,
 }
 
 impl Kind {
     /// Returns true if the pool made the item, so that it never is in the hands of a user.
     pub(crate) fn is_internal(self) -> bool {
-        matches!(self, Self::Resumed | Self::Alarm | Self::Timer)
+        self.is_timer() || matches!(self, Self::Resumed | Self::Alarm)
+    }
+
+    pub(crate) fn is_timer(self) -> bool {
+        matches!(self, Self::Timer | Self::WallTimer)
     }
 }
 
 /// Returns true if an item may stay in the queue, or enter it, or leave it to be run.
 pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
     match (state, kind) {
-        (RunState::Running, _)
-        | (RunState::ShuttingDown, Kind::Resumed | Kind::Alarm | Kind::Timer) => true,
-        (RunState::ShuttingDown, Kind::Plain | Kind::OneShot) => is_due || policy.execute_delayed,
+        (RunState::Running, _) => true,
+        (RunState::ShuttingDown, kind) if kind.is_internal() => true,
         (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
+        (RunState::ShuttingDown, _) => is_due || policy.execute_delayed,
         (RunState::Stopping | RunState::Terminated, _) => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer};
+    use super::Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 
@@ -115,7 +121,7 @@ mod tests {
             let (is_due, continue_recurring, execute_delayed) =
                 (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
             let policy = ShutdownPolicy { continue_recurring, execute_delayed };
-            for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer] {
+            for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer, WallTimer] {
                 assert!(may_run(Running, kind, is_due, policy));
                 assert!(!may_run(Stopping, kind, is_due, policy));
                 assert!(!may_run(Terminated, kind, is_due, policy));
@@ -124,9 +130,9 @@ mod tests {
                 assert_eq!(may_run(ShuttingDown, kind, is_due, policy), is_due || execute_delayed);
             }
             assert_eq!(may_run(ShuttingDown, Recurring, is_due, policy), continue_recurring);
-            assert!(may_run(ShuttingDown, Resumed, is_due, policy));
-            assert!(may_run(ShuttingDown, Alarm, is_due, policy));
-            assert!(may_run(ShuttingDown, Timer, is_due, policy));
+            for kind in [Resumed, Alarm, Timer, WallTimer] {
+                assert!(may_run(ShuttingDown, kind, is_due, policy));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::effects::Effects;
-use super::entry::{Entry, Item, kind_of, tick_of, wall_of};
+use super::entry::{Entry, Item, due_of, kind_of};
 use super::inbox::SubmitState;
 use super::shutdown::{Kind, RunState};
 use crate::observe::PoolStats;
@@ -63,9 +63,8 @@ impl Core {
         };
         self.sweeps += 1;
         let sweep = self.sweeps;
-        let is_dead = |entry: &Entry| !entry.item.stands_once(tick_of(entry.key), sweep);
+        let is_dead = |entry: &Entry| !entry.item.stands_once(due_of(entry.key), sweep);
         self.queue.extract(is_dead, &mut drop_entry);
-        let is_dead = |entry: &Entry| !entry.item.stands_once(wall_of(entry.key), sweep);
         self.wall_queue.extract(is_dead, &mut drop_entry);
         let others = effects.release.len() - before - alarms;
         self.alarms -= alarms;
@@ -73,32 +72,24 @@ impl Core {
         self.dead_others -= others as i64;
     }
 
-    /// Drops entries that `leaves` picks; their tasks are cancelled.
-    pub(super) fn remove_where(
-        &mut self,
-        effects: &mut Effects,
-        leaves: impl Fn(&Entry, Due) -> bool,
-    ) {
-        let mut out = Vec::new();
-        let tick = |entry: Entry| (tick_of(entry.key), entry);
-        self.queue
-            .extract(|entry| leaves(entry, tick_of(entry.key)), |entry| out.push(tick(entry)));
-        let wall = |entry: Entry| (wall_of(entry.key), entry);
-        self.wall_queue
-            .extract(|entry| leaves(entry, wall_of(entry.key)), |entry| out.push(wall(entry)));
-        for (due, entry) in out {
-            match self.withdraw(entry, due) {
+    /// Drops entries for which `leaves` returns true; their tasks are cancelled.
+    pub(super) fn remove_where(&mut self, effects: &mut Effects, leaves: impl Fn(&Entry) -> bool) {
+        let mut removed = Vec::new();
+        self.queue.extract(&leaves, |entry| removed.push(entry));
+        self.wall_queue.extract(&leaves, |entry| removed.push(entry));
+        for entry in removed {
+            match self.withdraw(entry) {
                 Ok(item) if !item.is_over() => self.cancel(item, effects),
                 Ok(item) | Err(item) => effects.release.push(item),
             }
         }
     }
 
-    /// Returns the task of an entry that was due then and has left the queue, or its dead item.
-    pub(super) fn withdraw(&mut self, entry: Entry, due: Due) -> Result<Item, Item> {
+    /// Returns the task of an entry that has left the queue, or its dead item.
+    pub(super) fn withdraw(&mut self, entry: Entry) -> Result<Item, Item> {
         let kind = kind_of(entry.key);
         self.alarms -= usize::from(kind == Kind::Alarm);
-        let taken_out = entry.item.take_out(due);
+        let taken_out = entry.item.take_out(due_of(entry.key));
         if taken_out.is_err() {
             self.count_dead(kind, -1);
         }
@@ -133,9 +124,8 @@ impl Core {
     /// Visits all tasks that wait, without alarms and timers.
     pub(super) fn for_each_waiting(&self, mut visit: impl FnMut(Due, &Item)) {
         for entry in self.queue.iter() {
-            let due = tick_of(entry.key);
-            if !matches!(kind_of(entry.key), Kind::Alarm | Kind::Timer) && entry.item.stands_at(due)
-            {
+            let (kind, due) = (kind_of(entry.key), due_of(entry.key));
+            if kind != Kind::Alarm && !kind.is_timer() && entry.item.stands_at(due) {
                 visit(due, &entry.item);
             }
         }

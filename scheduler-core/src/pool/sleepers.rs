@@ -99,7 +99,7 @@ impl Sleepers {
 pub(super) struct TimerSlack {
     pub(super) slack: Duration,
     /// The time that a wake-up takes.
-    pub(super) wake_up: Duration,
+    pub(super) wake_latency: Duration,
 }
 
 impl TimerSlack {
@@ -111,13 +111,17 @@ impl TimerSlack {
     /// The time of the second worker to look: at least a head start after the first. If the first one's tasks are short, it takes
     /// the next one, too, and the second worker would wake up in vain.
     pub(super) fn look_after(self, other: Tick, look: Tick) -> Tick {
-        let head_start = self.wake_up.max(self.slack);
+        let head_start = self.wake_latency.max(self.slack);
         look.max(other + head_start).min(look + head_start)
     }
 
     /// The end of a wait that begins now: at least one wake-up away, unless it is so brief that the worker spins.
     pub(super) fn wait(self, now: Tick, look: Tick) -> Tick {
-        if is_brief(look.since(now), self.wake_up) { look } else { look.max(now + self.wake_up) }
+        if is_brief(look.since(now), self.wake_latency) {
+            look
+        } else {
+            look.max(now + self.wake_latency)
+        }
     }
 }
 
@@ -164,7 +168,7 @@ mod tests {
     fn the_first_to_look_has_a_head_start_of_a_wake_up_or_of_the_slack() {
         let micros = Duration::from_micros;
         let at = |micros: u64| tick(1_000 * micros);
-        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_up: micros(40) };
+        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_latency: micros(40) };
         assert_eq!(timer_slack.look_after(at(100), at(104)), at(140));
         assert_eq!(timer_slack.look_after(at(100), at(300)), at(300));
         let slack = TimerSlack { slack: micros(1_000), ..timer_slack };

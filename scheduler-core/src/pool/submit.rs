@@ -192,7 +192,7 @@ impl ScheduledThreadPool {
                 return Ok(handle);
             }
         };
-        if self.state().run_follow_up(follow_up).refused > 0 {
+        if !self.state().run_follow_up(follow_up) {
             self.check_has_worker(&handle)?;
         }
         Ok(handle)
@@ -221,7 +221,7 @@ impl ScheduledThreadPool {
     }
 }
 
-/// Submits a task to the inbox.
+/// The arguments of a submission to the inbox.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Submission {
     pub(super) kind: Kind,

@@ -108,7 +108,7 @@ impl Drop for WorkerThread {
             state.lose_worker(WorkerLoss { number, was_parked: false, is_replaced: false });
             // ORDERING: relaxed, the swap alone decides which is the later one.
             if self.is_over.swap(true, Ordering::Relaxed) {
-                state.announce_refusal(self.number, DROPPED);
+                state.announce_worker_lost(self.number, DROPPED);
             }
         }
     }

@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::task::{OnceBody, Task, TaskHandle};
 
 impl ScheduledThreadPool {
-    /// Runs a task as soon as possible, and cancels it if it has not ended within `limit`.
+    /// Runs a task as soon as possible, and cancels it if it has not ended within `timeout`.
     ///
-    /// The limit counts from the submission. A run in progress is asked to stop, as by
+    /// The timeout counts from the submission. A run in progress is asked to stop, as by
     /// [`TaskHandle::cancel_now`]; a task that has not begun by then, never does; a value that comes
     /// later is dropped. As `submitWithTimeout` of the JDK's `ForkJoinPool`.
     ///
-    /// The body and blocked waits see the end of the time at once. Callbacks and futures that await the
-    /// handle are notified by an [`Alarm`](crate::Alarm): where all workers are busy, when the first of them is free.
+    /// The body and blocked waits see the timeout at once. Callbacks and futures that await the handle are notified by an
+    /// [`Alarm`](crate::Alarm): while all workers are busy, by the first that is free.
     ///
     /// ```
     /// use scheduler_core::{Run, ScheduledThreadPool};
@@ -34,10 +34,10 @@ impl ScheduledThreadPool {
     #[doc(alias = "submitWithTimeout")]
     pub fn submit_with_timeout<T: Send + Sync + 'static>(
         &self,
-        limit: Duration,
+        timeout: Duration,
         body: impl OnceBody<T>,
     ) -> Result<TaskHandle<T>, Error> {
-        let deadline = self.state().clock.now() + limit;
+        let deadline = self.state().clock.now() + timeout;
         let handle = self.submit_task(Task::once(body).deadline(deadline))?;
         if !handle.is_done() {
             let limited = handle.clone();

@@ -13,10 +13,8 @@ use crate::observe::Event;
 use crate::task::block::TaskBlock;
 use crate::task::header::{Header, TaskOptions};
 use crate::task::steps::Around;
-use crate::task::{
-    AnyTask, Arming, Fire, OnError, Recurrence, Run, Task, TaskHandle, TaskId, Timer,
-};
-use crate::time::{Due, Now, Tick};
+use crate::task::{AnyTask, Arming, Fire, Recurrence, Run, Task, TaskHandle, TaskId, Timer};
+use crate::time::{Due, Now};
 
 impl ScheduledThreadPool {
     /// Makes a timer of this content, which is not armed; see [`Timer`].
@@ -27,11 +25,9 @@ impl ScheduledThreadPool {
         let (state, name) = (self.state(), name.into());
         let id = state.draw_id();
         let around = state.decorate(id, Some(&name)).unwrap_or_default();
-        let options =
-            TaskOptions::new(Some(name), Recurrence::Once, OnError::Continue, Tick::MAX, true);
         let header = Header::new(Arc::clone(&state.link));
         header.set_id(id);
-        Timer::new(header, options, around, content)
+        Timer::new(header, name, around, content)
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::core::{Action, Finished, TakenTask, Worker, WorkerLoss};
+use super::core::{Action, Finished, Worker, WorkerLoss};
 use super::effects::Effects;
-use super::entry::Item;
+use super::entry::{Entry, Item, due_of, kind_of};
 use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::workers::{WorkerInfo, WorkerNumber};
@@ -24,26 +24,26 @@ pub(super) enum Step {
     Leaves,
 }
 
-/// A worker as its own thread has it.
+/// A worker with the memory that its steps use again.
 pub(super) struct WorkerLoop {
     worker: Worker,
     effects: Effects,
     /// True if the outcomes of runs are held back.
-    holds: bool,
+    holds_outcomes: bool,
 }
 
 impl WorkerLoop {
-    pub(super) fn new(info: WorkerInfo, holds: bool) -> Self {
-        Self { worker: Worker::new(info), effects: Effects::default(), holds }
+    pub(super) fn new(info: WorkerInfo, holds_outcomes: bool) -> Self {
+        Self { worker: Worker::new(info), effects: Effects::default(), holds_outcomes }
     }
 
     /// Gives back the task that the worker has run, takes the next one, and runs it.
     #[inline]
     pub(super) fn step(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
         if self.worker.has_nothing_to_settle()
-            && let Some(taken) = state.try_take_fast(&mut self.worker)
+            && let Some(entry) = state.try_take_fast(&mut self.worker)
         {
-            return self.run(state, taken, None, thread);
+            return self.run(state, entry, None, thread);
         }
         self.step_slowly(state, thread)
     }
@@ -51,13 +51,13 @@ impl WorkerLoop {
     #[inline(never)]
     fn step_slowly(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
         let mut now = None;
-        let mut wake_up = if self.worker.is_parked { state.wake_up() } else { None };
+        let mut wake_latency = if self.worker.is_parked { state.wake_latency() } else { None };
         loop {
-            match state.next(&mut self.worker, now, wake_up.take(), &mut self.effects) {
-                Action::Run(taken) => {
+            match state.next(&mut self.worker, now, wake_latency.take(), &mut self.effects) {
+                Action::Run(entry) => {
                     // RACE: another worker may have read the clock later, and the task may be due by that reading only.
-                    let now = now.filter(|now| taken.due.is_reached(*now));
-                    return self.run(state, taken, now, thread);
+                    let now = now.filter(|now| due_of(entry.key).is_reached(*now));
+                    return self.run(state, entry, now, thread);
                 }
                 Action::Wait(until) => return Step::Waits(until),
                 Action::Leave => return Step::Leaves,
@@ -72,17 +72,17 @@ impl WorkerLoop {
     fn run(
         &mut self,
         state: &Arc<PoolState>,
-        taken: TakenTask,
+        entry: Entry,
         now: Option<Now>,
         thread: &Thread,
     ) -> Step {
-        let is_alone = state.is_silent && !self.holds && thread.is_free();
-        if taken.kind != Kind::Plain || !is_alone {
-            return self.run_observed(state, taken, now, thread);
+        let kind = kind_of(entry.key);
+        let is_observed = !state.is_silent || self.holds_outcomes || !thread.is_free();
+        if kind != Kind::Plain || is_observed {
+            return self.run_observed(state, entry, now, thread);
         }
-        let TakenTask { item, kind, .. } = taken;
-        match thread.enter_plain(item, |task| task.run_plainly()) {
-            // The task is dropped before the pool learns of its end, which may be the pool's.
+        match thread.enter_plain(entry.item, |task| task.run_plainly()) {
+            // The task is dropped first: once its end is counted, the pool may terminate.
             Ok(()) => self.worker.info.tally.end(kind, true),
             Err(nothing) => self.worker.finished = Finished::FoundNothing { kind, nothing },
         }
@@ -94,11 +94,11 @@ impl WorkerLoop {
     fn run_observed(
         &mut self,
         state: &Arc<PoolState>,
-        taken: TakenTask,
+        entry: Entry,
         now: Option<Now>,
         thread: &Thread,
     ) -> Step {
-        let TakenTask { item, kind, due } = taken;
+        let (item, kind, due) = (entry.item, kind_of(entry.key), due_of(entry.key));
         if item.deadline() != Tick::MAX {
             let now = now.map_or_else(|| state.clock.now(), |now| now.tick);
             if item.is_overdue(now) && item.withdraw() {
@@ -108,10 +108,8 @@ impl WorkerLoop {
                 return Step::Ran(None);
             }
         }
-        let is_held = self.holds;
-        let started = now;
-        let request =
-            RunRequest { thread, due, started, from_queue: true, by_worker: true, is_held };
+        let is_held = self.holds_outcomes;
+        let request = RunRequest { thread, due, started: now, by_worker: true, is_held };
         match item.run(&request, &**state) {
             RunResult::Nothing(nothing) => {
                 self.worker.finished = Finished::FoundNothing { kind, nothing };
@@ -121,7 +119,7 @@ impl WorkerLoop {
                 self.worker.finished = Finished::Requeue(task, due);
             }
             RunResult::Over(AfterRun::Ended(_), task) => {
-                // As above.
+                // First, as in `run`.
                 drop(task);
                 self.worker.info.tally.end(kind, true);
             }
@@ -198,7 +196,7 @@ impl Drop for WorkerGuard<'_> {
             let (number, was_parked) = (self.number, self.worker_loop.worker.is_parked);
             let loss = WorkerLoss { number, was_parked, is_replaced: true };
             self.state.lose_worker(loss);
-            self.state.announce_refusal(self.number, "the worker's thread has died");
+            self.state.announce_worker_lost(self.number, "the worker's thread has died");
         }
     }
 }
@@ -214,7 +212,6 @@ pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
         thread: &thread,
         due: Due::Tick(Tick::MAX),
         started: Some(now),
-        from_queue: false,
         by_worker: false,
         is_held: false,
     };

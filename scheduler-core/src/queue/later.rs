@@ -15,7 +15,7 @@ use super::entry::{Entry, NEVER};
 const BITS: u32 = 6;
 /// The number of buckets of a level.
 const BUCKETS: usize = 1 << BITS;
-/// Below so many bits all is one bucket, which is about a microsecond wide.
+/// The lowest bits, which buckets ignore: the finest one is about a microsecond wide.
 const FINEST: u32 = 10;
 /// So many levels cover all due times.
 const LEVELS: usize = (u64::BITS - FINEST).div_ceil(BITS) as usize;
@@ -55,12 +55,12 @@ impl<T> Bucket<T> {
 
     #[inline]
     fn push(&mut self, entry: Entry<T>) {
-        self.note(entry.key.due);
+        self.update_first(entry.key.due);
         self.entries.push(entry);
     }
 
     #[inline]
-    fn note(&mut self, due: u64) {
+    fn update_first(&mut self, due: u64) {
         if due < self.first {
             (self.first, self.second) = (due, self.first);
         } else if due < self.second {
@@ -86,7 +86,7 @@ impl<T> Bucket<T> {
                 out(self.entries.swap_remove(index));
             } else {
                 let due = entry.key.due;
-                self.note(due);
+                self.update_first(due);
                 index += 1;
             }
         }
@@ -139,8 +139,8 @@ impl<T> LaterQueue<T> {
         level.buckets[index].push(entry);
     }
 
-    /// Opens the first bucket, which has an entry that is due at `now`: hands out the due entries, as far as they are near, and moves
-    /// the others to lower levels.
+    /// Opens the first bucket, which has an entry that is due at `now`. The due entries of a bucket of the lowest level, or of a
+    /// small one, leave; all others move to lower levels.
     pub(super) fn open(&mut self, now: u64, due: &mut DueQueue<T>) {
         let Some(level) = self.levels.iter().position(|level| level.filled != 0) else { return };
         let index = self.levels[level].filled.trailing_zeros() as usize;
@@ -196,7 +196,7 @@ impl<T> LaterQueue<T> {
         None
     }
 
-    /// When the first two are due; the second may be named too early where entries have left.
+    /// When the first two are due.
     pub(super) fn first_two(&self) -> [u64; 2] {
         let Some((level, index, bucket)) = self.first_bucket(0, 0) else { return [NEVER; 2] };
         if bucket.entries.len() > 1 {

@@ -385,7 +385,7 @@ where
     fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
         let (body, number, due) = {
             let mut slot = self.slot.lock();
-            match slot.phase.begin(request.from_queue) {
+            match slot.phase.begin(request.by_worker) {
                 Begin::Run(body) => (body, header::count_run(self.options.get()), slot.due),
                 Begin::Nothing(nothing) => return RunResult::Nothing(nothing),
                 Begin::Resume(body) => {

@@ -209,9 +209,7 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) due: Due,
     /// The time at which the run starts; none where nobody needs it yet.
     pub(crate) started: Option<Now>,
-    /// True if an entry of the queue stood for it.
-    pub(crate) from_queue: bool,
-    /// True if a worker runs it.
+    /// True if a worker runs it, which took it from the queue.
     pub(crate) by_worker: bool,
     /// True if the outcome is held back until it is [settled](AnyTask::settle).
     pub(crate) is_held: bool,

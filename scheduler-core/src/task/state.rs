@@ -166,9 +166,9 @@ impl<B, V> Phase<B, V> {
 
     /// Begins a run, or goes on with one, for who has taken the task from the queue or was handed it.
     #[inline]
-    pub(crate) fn begin(&mut self, from_queue: bool) -> Begin<B> {
+    pub(crate) fn begin(&mut self, by_worker: bool) -> Begin<B> {
         match std::mem::replace(self, Self::Running { was_woken: false }) {
-            Self::Waiting { is_queued, body } if is_queued == from_queue => Begin::Run(body),
+            Self::Waiting { is_queued, body } if is_queued == by_worker => Begin::Run(body),
             Self::Suspended { is_woken: true, is_queued: true, body } => Begin::Resume(body),
             Self::Over { is_queued, value } => {
                 *self = Self::Over { is_queued: false, value };

@@ -122,7 +122,7 @@ pub enum Fired {
 /// ```
 pub struct Timer<T> {
     header: Header,
-    options: TaskOptions,
+    name: Arc<str>,
     me: Weak<Self>,
     ticket: Arc<Ticket>,
     around: Option<Around>,
@@ -164,7 +164,7 @@ impl<T: Fire> Timer<T> {
     /// A timer that is not armed.
     pub(crate) fn new(
         header: Header,
-        options: TaskOptions,
+        name: Arc<str>,
         around: Option<Around>,
         content: T,
     ) -> Arc<Self> {
@@ -173,7 +173,7 @@ impl<T: Fire> Timer<T> {
             let entry_header = Header::new(Arc::clone(&header.link));
             entry_header.set_id(header.id());
             let ticket = Arc::new(Ticket { header: entry_header, armed: Mutex::new(None) });
-            Self { header, options, me, ticket, around, firings: Firings::default(), content }
+            Self { header, name, me, ticket, around, firings: Firings::default(), content }
         })
     }
 
@@ -214,7 +214,7 @@ impl<T: Fire> Timer<T> {
     /// The name of the timer.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.options.name.as_deref().unwrap_or_default()
+        &self.name
     }
 
     /// Calls the content, inside what surrounds it.
@@ -295,7 +295,15 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 
     fn options(&self) -> Option<&TaskOptions> {
-        Some(&self.options)
+        None
+    }
+
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn is_call(&self) -> bool {
+        true
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -518,7 +526,7 @@ impl<T> Drop for Timer<T> {
         if let Err(failure) = catch_drop(leftover)
             && let Some(pool) = self.header.link.pool()
         {
-            pool.drop_panicked(self.header.id(), self.options.name.as_deref(), &failure);
+            pool.drop_panicked(self.header.id(), Some(&self.name), &failure);
         }
     }
 }
@@ -526,7 +534,7 @@ impl<T> Drop for Timer<T> {
 impl<T: fmt::Debug> fmt::Debug for Timer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timer")
-            .field("name", &self.options.name)
+            .field("name", &self.name)
             .field("content", &self.content)
             .finish_non_exhaustive()
     }

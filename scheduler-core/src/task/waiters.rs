@@ -46,7 +46,7 @@ impl Waiters {
         Some(self.list.swap_remove(index).1)
     }
 
-    /// Takes all waiters out, in the order in which they came where none has left.
+    /// Takes all waiters out, in the order in which they came unless one was removed.
     #[must_use = "the waiters must be notified"]
     pub(crate) fn take(&mut self) -> Vec<(u64, Waiter)> {
         mem::take(&mut self.list)

@@ -96,7 +96,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     ///   have taken what it was to come for, or are at brief tasks.
     ///
     /// Must be zero where a test moves the time by hand, because a worker would wait until then.
-    fn wake_up(&self) -> Duration {
+    fn wake_latency(&self) -> Duration {
         Duration::ZERO
     }
 
@@ -116,6 +116,6 @@ pub trait Clock: fmt::Debug + Send + Sync {
 }
 
 /// Returns true if a wait is so brief that it is spun: whatever system it is, going to sleep and waking up costs more.
-pub(crate) fn is_brief(wait: Duration, wake_up: Duration) -> bool {
-    wait <= wake_up / 20
+pub(crate) fn is_brief(wait: Duration, wake_latency: Duration) -> bool {
+    wait <= wake_latency / 20
 }

@@ -102,7 +102,7 @@ fn learned(known: u64, late: u64) -> u64 {
 }
 
 /// Learns from a wait that was to end then.
-fn note_wake_up(until: Tick, now: Tick) {
+fn note_wake_latency(until: Tick, now: Tick) {
     if now >= until {
         // ORDERING: relaxed, it is a figure. Of two that are noted at once one may be lost.
         let known = WAKE_UP.load(Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Clock for SystemClock {
         self.look(tick)
     }
 
-    fn wake_up(&self) -> Duration {
+    fn wake_latency(&self) -> Duration {
         // ORDERING: relaxed, it is a figure.
         Duration::from_nanos(WAKE_UP.load(Ordering::Relaxed))
     }
@@ -225,11 +225,11 @@ impl Clock for SystemClock {
             None | Some(Tick::MAX) => gate.wait(seen),
             Some(until) => {
                 let left = until.since(self.now());
-                if is_brief(left, self.wake_up()) {
+                if is_brief(left, self.wake_latency()) {
                     self.spin(gate, seen, until);
                 } else {
                     gate.wait_timeout(seen, left);
-                    note_wake_up(until, self.now());
+                    note_wake_latency(until, self.now());
                 }
             }
         }

@@ -154,7 +154,7 @@ impl Clock for Slow {
         self.0.wall()
     }
 
-    fn wake_up(&self) -> Duration {
+    fn wake_latency(&self) -> Duration {
         ms(2)
     }
 

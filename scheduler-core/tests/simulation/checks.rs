@@ -157,9 +157,9 @@ impl World {
         let first_look = untils.min().unwrap_or(u64::MAX);
         // A worker that is awake may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
-        let Limits { slack, wake_up, .. } = self.limits;
-        let head_start = wake_up.max(slack);
-        let others = wake_up.saturating_add(if is_busy { head_start } else { 0 });
+        let Limits { slack, wake_latency, .. } = self.limits;
+        let head_start = wake_latency.max(slack);
+        let others = wake_latency.saturating_add(if is_busy { head_start } else { 0 });
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack).saturating_add(others),
             // The clock may be set meanwhile.

@@ -18,16 +18,16 @@ pub(crate) struct SimClock {
     truth: ManualClock,
     reads: AtomicU64,
     plant: Option<Plant>,
-    wake_up: Duration,
+    wake_latency: Duration,
 }
 
 impl SimClock {
-    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>, wake_up: u64) -> Self {
+    pub(crate) fn new(wall: DateTime<Utc>, plant: Option<Plant>, wake_latency: u64) -> Self {
         let start = Duration::from_nanos(TICK_START);
         let truth = ManualClock::at(wall - start);
         truth.advance(start);
-        let wake_up = Duration::from_nanos(wake_up);
-        Self { truth, reads: AtomicU64::new(0), plant, wake_up }
+        let wake_latency = Duration::from_nanos(wake_latency);
+        Self { truth, reads: AtomicU64::new(0), plant, wake_latency }
     }
 
     /// The true time, whatever the clock tells the pool.
@@ -66,8 +66,8 @@ impl Clock for SimClock {
         self.truth.wall()
     }
 
-    fn wake_up(&self) -> Duration {
-        self.wake_up
+    fn wake_latency(&self) -> Duration {
+        self.wake_latency
     }
 
     fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {

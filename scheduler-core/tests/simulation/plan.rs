@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     /// True if, at the end, all tasks are cancelled before the pool is stopped.
     pub(crate) cancels_at_end: bool,
     pub(crate) slack: u64,
-    pub(crate) wake_up: u64,
+    pub(crate) wake_latency: u64,
 }
 
 /// The relative frequency of each kind of operation.
@@ -114,7 +114,7 @@ impl Plan {
 
 impl Settings {
     fn draw(prng: &mut Prng) -> Self {
-        let (slack, wake_up) = match prng.below(4) {
+        let (slack, wake_latency) = match prng.below(4) {
             0 => (ease(prng), ease(prng)),
             1 => (0, ease(prng)),
             _ => (0, 0),
@@ -129,7 +129,7 @@ impl Settings {
             ends_by_drop: prng.chance(20),
             cancels_at_end: prng.chance(50),
             slack,
-            wake_up,
+            wake_latency,
         }
     }
 }

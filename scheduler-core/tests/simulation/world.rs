@@ -45,7 +45,7 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: u64,
     pub(crate) core_may_time_out: bool,
     pub(crate) slack: u64,
-    pub(crate) wake_up: u64,
+    pub(crate) wake_latency: u64,
 }
 
 pub(crate) struct World {
@@ -87,7 +87,7 @@ impl World {
         let clock = Arc::new(SimClock::new(
             DateTime::from_timestamp_nanos(WALL_START),
             plant,
-            settings.wake_up,
+            settings.wake_latency,
         ));
         let stage = Stage::new(Arc::clone(&clock), plant, settings.discards);
         let virtual_workers = VirtualWorkers::new();
@@ -111,7 +111,7 @@ impl World {
                 keep_alive: settings.keep_alive,
                 core_may_time_out: settings.core_may_time_out,
                 slack: settings.slack,
-                wake_up: settings.wake_up,
+                wake_latency: settings.wake_latency,
             },
             was_refused: false,
             hires: 0,
