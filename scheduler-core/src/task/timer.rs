@@ -213,7 +213,7 @@ impl<T: Fire> Timer<T> {
 
     /// The name of the timer.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 

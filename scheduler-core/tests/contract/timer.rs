@@ -17,7 +17,7 @@ fn ec_o1_a_timer_fires_once_at_the_time_it_is_armed_for() {
         assert_eq!((run.started().tick, timer.due()), (tick(10), None));
         Fired::Done
     });
-    assert_eq!((timer.name(), timer.due()), ("probe", None));
+    assert_eq!((&**timer.name(), timer.due()), ("probe", None));
     stage.run_for(ms(4));
     arm(&timer, &stage.clock, due(10));
     assert_eq!(timer.due(), Some(due(10)));

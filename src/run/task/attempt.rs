@@ -63,7 +63,7 @@ pub(super) fn execute(
 }
 
 fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
-    let name = Arc::clone(&work.task.name);
+    let name = Arc::clone(work.task.name());
     // It needs no handle: `Run::request_stop` asks it to stop.
     drop(engine.continue_as(Task::once_async(AttemptFuture(Some(work))).name(name)));
 }

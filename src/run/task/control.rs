@@ -53,7 +53,7 @@ impl Control {
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.task.name
+        self.task.name()
     }
 
     /// Returns a weak reference. A run in progress keeps the task alive.
@@ -375,14 +375,14 @@ impl Control {
             None => return Ok(()),
         }
         if !task.faults.is_empty() {
-            return Err(ControlError::faulty(&task.name, &task.faults));
+            return Err(ControlError::faulty(task.name(), &task.faults));
         }
         match state.planner.rule() {
-            Rule::None => return Err(ControlError::without_rule(&task.name)),
+            Rule::None => return Err(ControlError::without_rule(task.name())),
             // Its schedule was not registered.
             Rule::Job => {
                 let why = "it is durable, and enabled when the process starts: by `enabled = true` in its settings";
-                return Err(ControlError::refused(&task.name, why));
+                return Err(ControlError::refused(task.name(), why));
             }
             _ => {}
         }

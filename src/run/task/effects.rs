@@ -95,7 +95,7 @@ impl Effect {
             Self::DropRule(rule) => task.drop_contained(rule),
             Self::DropRun(run) => drop(run),
             Self::DropCall(call) => task.drop_contained(call),
-            Self::ReportEnd => task.report_end(),
+            Self::ReportEnd => ScheduledTask::report_end(task),
             #[cfg(feature = "durable")]
             Self::EndJob(job, end) => job.end(end),
             Self::Answer(answer) => answer.send(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::lazy_box::LazyBox;
 use crate::run::{ClaimedJob, Run};
 
 /// The number of jobs between two attempts whose numbers are kept. A job may never come back to this process.
@@ -9,7 +10,7 @@ const NUMBERS_KEPT: usize = 1_000;
 
 /// The numbers of runs of jobs that are tried again, by job: the next attempt has the same number if it takes place here.
 #[derive(Debug, Default)]
-pub(super) struct JobNumbers(BTreeMap<u128, u64>);
+pub(super) struct JobNumbers(LazyBox<BTreeMap<u128, u64>>);
 
 impl JobNumbers {
     /// Keeps the number of a run for the next attempt of its job.
@@ -24,6 +25,6 @@ impl JobNumbers {
 
     /// The number that was kept for a job.
     pub(super) fn take(&mut self, job: &ClaimedJob) -> Option<u64> {
-        self.0.remove(&job.number())
+        if self.0.is_empty() { None } else { self.0.remove(&job.number()) }
     }
 }

@@ -1,6 +1,6 @@
 //! Values that few tasks have: one word until they are needed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
 /// A value that takes one word until it is changed.
@@ -17,6 +17,10 @@ impl<T: 'static> Empty for Vec<T> {
 }
 
 impl<T: 'static> Empty for VecDeque<T> {
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
     const EMPTY: &'static Self = &Self::new();
 }
 

@@ -140,7 +140,7 @@ impl<'a> LockedTask<'a> {
         for request in self.state.planner.take_requests() {
             match request.by {
                 Requester::Person(reply) => {
-                    self.effects.push(Effect::Answer(reply.task_ended(&self.task.name, end)));
+                    self.effects.push(Effect::Answer(reply.task_ended(self.task.name(), end)));
                 }
                 Requester::Node(job) => self.give_back(&job),
             }

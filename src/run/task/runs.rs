@@ -409,7 +409,7 @@ impl LockedTask<'_> {
             self.effects.push(Effect::Release(permits, outcome));
         }
         if let Some(reply) = active.start.request.take().and_then(RunRequest::into_reply) {
-            self.effects.push(Effect::Answer(reply.refuse(&self.task.name, reason)));
+            self.effects.push(Effect::Answer(reply.refuse(self.task.name(), reason)));
         }
         self.effects.push(Effect::DropRun(active.run));
         self

@@ -32,7 +32,6 @@ pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 
 /// One task: its immutable parts, and its state behind a mutex. The value inside a [`Timer`].
 pub(crate) struct ScheduledTask {
-    pub(super) name: Arc<str>,
     pub(super) env: Arc<TaskEnv>,
     /// The errors in the attributes of a disabled task.
     pub(super) faults: Box<str>,
@@ -56,12 +55,8 @@ impl ScheduledTask {
         let planner = Planner::new(rule, policy, jitter_source, now);
         let mut state = TaskInner::new(facts, call, planner);
         state.end = disabled.as_ref().map(|_| TaskState::Disabled);
-        let task = Self {
-            name: Arc::clone(&name),
-            env,
-            faults: disabled.unwrap_or_default().into(),
-            state: Mutex::new(state),
-        };
+        let task =
+            Self { env, faults: disabled.unwrap_or_default().into(), state: Mutex::new(state) };
         pool.timer(name, task)
     }
 
@@ -99,8 +94,8 @@ impl ScheduledTask {
     }
 
     /// Reports that the task has ended. No lock may be held.
-    pub(super) fn report_end(&self) {
-        self.env.on_end.iter().for_each(|on_end| on_end(&self.name));
+    pub(super) fn report_end(task: &Timer<Self>) {
+        task.env.on_end.iter().for_each(|on_end| on_end(task.name()));
     }
 
     /// Drops a value whose destructor may be user code. No lock may be held.
@@ -147,6 +142,6 @@ impl Drop for ScheduledTask {
 
 impl fmt::Debug for ScheduledTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScheduledTask").field("task", &self.name).finish_non_exhaustive()
+        f.debug_struct("ScheduledTask").finish_non_exhaustive()
     }
 }

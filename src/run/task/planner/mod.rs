@@ -100,7 +100,7 @@ pub(super) struct Planner {
     /// Fire times that have come, in their order.
     waiting: LazyBox<VecDeque<Waiting>>,
     /// The fire time that follows the run in progress (`queue_one`).
-    queued: Option<FireTime>,
+    queued: Option<Box<FireTime>>,
     /// Runs that were asked for, in their order.
     requests: LazyBox<VecDeque<RunRequest>>,
     /// The number of runs in progress.
@@ -260,7 +260,7 @@ impl Planner {
             self.starts -= 1;
         }
         if let Some(fire) = self.queued.take() {
-            self.promote_queued(fire, now);
+            self.promote_queued(*fire, now);
         }
         let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
         // While another run may yet be refused, nothing is given up.
@@ -350,7 +350,11 @@ impl Planner {
         for waiting in self.waiting.take() {
             self.skip(reason, waiting.range);
         }
-        queued.into_iter().chain(jittered).for_each(|fire| self.skip(reason, Range::one(fire)));
+        queued
+            .map(|fire| *fire)
+            .into_iter()
+            .chain(jittered)
+            .for_each(|fire| self.skip(reason, Range::one(fire)));
         if !self.times.has_calendar_of(&rule) {
             self.fired = LazyBox::default();
         }

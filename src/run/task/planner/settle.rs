@@ -77,7 +77,7 @@ impl Planner {
 
     fn take(&self, first: FireTime, limit: Limit) -> (Option<Range>, Option<FireTime>) {
         let wall = |fire: FireTime| fire.at.as_wall(self.last_look);
-        let queued = self.queued.map(Range::one);
+        let queued = self.queued.as_deref().copied().map(Range::one);
         let mut held = self.waiting.iter().map(|waiting| waiting.range).chain(queued);
         let at = wall(first);
         if !self.times.is_cron() || held.clone().all(|range| wall(range.last) < at) {
@@ -134,8 +134,8 @@ impl Planner {
         {
             self.skip(SkipReason::Overlap, former.range);
         }
-        if let Some(former) = self.queued.replace(range.last) {
-            self.skip(SkipReason::Overlap, Range::one(former));
+        if let Some(former) = self.queued.replace(Box::new(range.last)) {
+            self.skip(SkipReason::Overlap, Range::one(*former));
         }
         if let Some(earlier) = range.without_last() {
             self.skip(SkipReason::Overlap, earlier);
@@ -180,7 +180,7 @@ impl Planner {
         if !self.times.is_once()
             && let Some(fire) = self.queued.take()
         {
-            self.skip(SkipReason::Paused, Range::one(fire));
+            self.skip(SkipReason::Paused, Range::one(*fire));
             self.restart_after(SkipReason::Paused);
         }
         let is_held_up = self.restarts == Some(SkipReason::Paused);
