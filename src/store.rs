@@ -2,18 +2,18 @@
 //!
 //! A store is given to [`Builder::store`](crate::Builder::store). [`Model`] keeps everything in memory, for tests.
 //!
-//! Times are those of the store's clock. Where schedules have a [`StoreTime`], [`utc`] and [`store_time`] convert it.
+//! Times are those of the store's clock. A store itself counts in [`StoreTime`]: [`utc`] and [`store_time`] convert it.
 
 use chrono::{DateTime, Utc};
 
 pub use crate::durable::{
-    EnqueueIn, EnqueueInAsync, Origin, SessionInfo, StoredJob, StoredPayload,
+    EnqueueIn, EnqueueInAsync, JobPause, Origin, SessionInfo, StoredJob, StoredPause,
+    StoredPayload, StoredSchedule,
 };
 pub use scheduler_store::{
-    DEFAULT_QUEUE, Definition, Depth, Enqueued, Fence, JobFilter, JobId, JobPause, JobState, Key,
-    KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Overlap, Pause, PauseScope, Priority,
-    Refusal, Rule, SessionId, Skips, Store, StoreError, StoreTime, StoredSchedule, TickJob, Timing,
-    Uuid, When,
+    DEFAULT_QUEUE, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil, Model,
+    NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, Refusal, SessionId, Skips, Store,
+    StoreError, StoreTime, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

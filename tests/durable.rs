@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use scheduler::chrono::{DateTime, Utc};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
     self, EnqueueIn, Enqueued, JobFilter, JobState, Model, NewJob, Store, StoreError, StoreTime,
-    Timing,
 };
 use scheduler::{
     Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Pause, Priority, Schedule, Scheduler,
@@ -108,7 +107,7 @@ fn a_job_and_a_schedule_are_one_type_each_beside_those_of_the_store() -> Checked
     let kept = jobs.list(&JobFilter::default(), 10)?;
     let mut schedules = scheduler.schedules()?.list()?;
     // The program's own are registered meanwhile.
-    schedules.retain(|schedule| schedule.definition.name == "hourly");
+    schedules.retain(|schedule| schedule.name == "hourly");
     assert_eq!(both_imported::kept(&kept, &schedules), (1, 1));
     scheduler.shutdown()?;
     Ok(())
@@ -237,24 +236,27 @@ fn a_schedule_for_each_customer_is_put_changed_and_removed() -> Checked {
     let daily = Schedule::cron("0 0 9 * * *").zone("Europe/Berlin");
     schedules.put("customer-7", daily, send_invoice::job(7).queue("own"))?;
     let found = schedules.list()?;
-    let definition = &found[0].definition;
-    assert_eq!((&*definition.name, &*definition.task), ("customer-7", "send-invoice"));
-    assert_eq!((&*definition.queue, &*definition.payload.bytes), ("own", &b"7"[..]));
-    assert!(definition.is_dynamic && definition.max_attempts == 5);
-    assert_eq!(definition.rule.timing, Timing::Computed);
+    let made = &found[0];
+    assert_eq!((&*made.name, &*made.task), ("customer-7", "send-invoice"));
+    assert_eq!((&*made.queue, made.payload.decode::<u64>()?), ("own", 7));
+    assert!(made.is_dynamic && made.max_attempts == 5 && !made.is_overridden);
+    assert_eq!((made.period(), made.has_ended), (None, false));
     schedules.pause("customer-7", &Pause::new().by("ada").reason("holidays"))?;
     let paused = schedules.list()?[0].pause.clone().expect("it is paused");
     assert_eq!((&*paused.by, &*paused.reason, paused.until), ("ada", "holidays", None));
+    assert!(paused.since <= Utc::now() && paused.holds(Utc::now()));
     let id = schedules.run_now("customer-7")?;
     assert_eq!(jobs.get(id)?.expect("it is there").task, "send-invoice");
     schedules.resume("customer-7")?;
     schedules.reschedule("customer-7", Schedule::fixed_rate("1h"))?;
-    let rule = schedules.list()?[0].rule().clone();
-    assert_eq!(rule.text, r#"{"fixed_rate":"1h"}"#);
+    let hourly = schedules.list()?.remove(0);
+    assert_eq!(hourly.rule, r#"{"fixed_rate":"1h"}"#);
     let hour = Duration::from_secs(3600);
-    assert_eq!(rule.timing, Timing::Rate { first: hour, period: hour }, "as for a task in memory");
+    assert_eq!((hourly.period(), hourly.is_overridden), (Some(hour), true));
+    let first = hourly.next.expect("a rate is never unknown") - Utc::now();
+    assert!(first > TimeDelta::minutes(50), "the first tick comes after a period: {first}");
     schedules.reset("customer-7")?;
-    assert!(schedules.list()?[0].rule().text.contains("Europe/Berlin"));
+    assert!(schedules.list()?[0].rule.contains("Europe/Berlin"));
     schedules.remove("customer-7")?;
     assert!(schedules.remove("customer-7").expect_err("it is gone").is_not_found());
     Ok(())
@@ -412,7 +414,7 @@ fn async_code_has_a_twin_of_each_call_about_schedules() -> Checked {
         schedules.put_async("x", hourly(), sweep::job()).await?;
         schedules.pause_async("x", &Pause::new().by("ada")).await?;
         let mine = |all: Vec<store::StoredSchedule>| {
-            all.into_iter().find(|schedule| schedule.definition.name == "x").expect("it is there")
+            all.into_iter().find(|schedule| schedule.name == "x").expect("it is there")
         };
         let paused = mine(schedules.list_async().await?).pause.expect("it is paused");
         assert_eq!(paused.by, "ada");
@@ -420,9 +422,9 @@ fn async_code_has_a_twin_of_each_call_about_schedules() -> Checked {
         let id = schedules.run_now_async("x").await?;
         assert_eq!(jobs.get_async(id).await?.expect("it is made").task, "sweep");
         schedules.reschedule_async("x", Schedule::fixed_rate("2h")).await?;
-        assert!(mine(schedules.list()?).rule().text.contains("2h"));
+        assert!(mine(schedules.list()?).rule.contains("2h"));
         schedules.reset_async("x").await?;
-        assert!(mine(schedules.list()?).rule().text.contains("1h"));
+        assert!(mine(schedules.list()?).rule.contains("1h"));
         schedules.remove_async("x").await?;
         let gone = schedules.remove_async("x").await.expect_err("it is removed");
         assert!(gone.is_not_found());
@@ -589,7 +591,7 @@ fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked 
     schedules.pause("daily", &Pause::new().by("ops"))?;
     let upcoming = |name: &str| -> Result<Vec<DateTime<Utc>>, Box<dyn Error>> {
         let all = schedules.list()?;
-        let schedule = all.iter().find(|it| it.definition.name == name).ok_or("none")?;
+        let schedule = all.iter().find(|it| it.name == name).ok_or("none")?;
         Ok(schedules.upcoming(schedule, 3))
     };
     let now = store::utc(model.now());

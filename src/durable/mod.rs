@@ -8,7 +8,7 @@
 //! | files | what |
 //! |---|---|
 //! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
-//! | `stored` | a job as the store has it, with times that people read |
+//! | `stored` | a job and a schedule as the store has them, with times that people read |
 //! | `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
 //! | `jobs`, `jobs_async`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
@@ -64,4 +64,6 @@ pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
 pub(crate) use shell::SimulatedNodes;
-pub use stored::{Origin, SessionInfo, StoredJob, StoredPayload};
+pub use stored::{
+    JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload, StoredSchedule,
+};

@@ -1,9 +1,10 @@
 //! Pauses of kinds of jobs and of queues.
 
-use scheduler_store::{Command, JobPause, PauseScope, StoreTime};
+use scheduler_store::{Command, PauseScope, StoreTime};
 
 use super::error::JobsError;
 use super::jobs::Jobs;
+use super::stored::JobPause;
 use crate::run::Pause;
 
 /// A pause as a command has it.
@@ -90,7 +91,8 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn pauses(&self) -> Result<Vec<JobPause>, JobsError> {
-        Ok(self.inner.client.call(|store| store.pauses())?)
+        let pauses = self.inner.client.call(|store| store.pauses())?;
+        Ok(pauses.into_iter().map(JobPause::from).collect())
     }
 
     /// As [`pause_task`](Self::pause_task), for async code.

@@ -5,9 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_store::{
-    Command, Definition, JobId, Next, Rule as StoredRule, StoreTime, StoredSchedule, Timing,
-};
+use scheduler_store::{Command, Definition, JobId, Rule as StoredRule, StoreTime, Timing};
 
 use super::error::JobsError;
 use super::identities::new_id;
@@ -15,6 +13,7 @@ use super::job::Job;
 use super::jobs::Jobs;
 use super::pauses::{AskedPause, asked};
 use super::rule::{definition_of, rule_of};
+use super::stored::StoredSchedule;
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
 use crate::run::inject::{Extract, Resolver};
@@ -59,32 +58,34 @@ impl Schedules {
     ///
     /// The store did not answer.
     pub fn list(&self) -> Result<Vec<StoredSchedule>, JobsError> {
-        Ok(self.jobs.inner.client.call(|store| store.schedules())?)
+        let schedules = self.jobs.inner.client.call(|store| store.schedules())?;
+        Ok(schedules.into_iter().map(StoredSchedule::from).collect())
     }
 
     /// The next ticks of a schedule that are still to come, at most `count`, as this process computes them; also those that a
     /// pause will skip. Of a fixed delay and a single tick there is one at most.
     #[must_use]
     pub fn upcoming(&self, schedule: &StoredSchedule, count: usize) -> Vec<DateTime<Utc>> {
-        let (rule, now) = (schedule.rule(), self.jobs.inner.client.store_now());
+        let (timing, now) = (schedule.timing, self.jobs.inner.client.store_now());
         let none = BTreeMap::new();
         let text =
-            TextRule::parse(&rule.text, self.jobs.inner.calendars.get().unwrap_or(&none)).ok();
-        let following = |at: &StoreTime| match rule.timing {
+            TextRule::parse(&schedule.rule, self.jobs.inner.calendars.get().unwrap_or(&none)).ok();
+        let following = |at: &StoreTime| match timing {
             Timing::Computed => text.as_ref()?.next_after(*at),
             Timing::Rate { period, .. } => Some(at.after(period)),
             _ => None,
         };
-        let first = match (schedule.next, rule.timing) {
-            (Next::At(at), _) if at > now => Some(at),
-            (Next::At(_) | Next::Unknown, Timing::Computed) => following(&now),
-            (Next::At(at), Timing::Rate { period, .. }) => {
+        let next = schedule.next.map(|at| StoreTime::from_micros(at.timestamp_micros()));
+        let first = match (next, timing) {
+            _ if schedule.has_ended => None,
+            (Some(at), _) if at > now => Some(at),
+            (_, Timing::Computed) => following(&now),
+            (Some(at), Timing::Rate { period, .. }) => {
                 let passed = now.since(at).as_nanos().checked_div(period.as_nanos()).unwrap_or(0);
                 let steps = u32::try_from(passed + 1).unwrap_or(u32::MAX);
                 Some(at.after(period.saturating_mul(steps)))
             }
-            (Next::At(_), _) => Some(now),
-            _ => None,
+            (next, _) => next.map(|_| now),
         };
         let until = text.as_ref().and_then(TextRule::until).unwrap_or(StoreTime::MAX);
         let ticks = std::iter::successors(first, following).take_while(|at| *at <= until);
@@ -93,7 +94,7 @@ impl Schedules {
 
     /// Returns true if a schedule is paused now.
     pub(crate) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
-        let now = self.jobs.inner.client.store_now();
+        let now = instant(self.jobs.inner.client.store_now());
         schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
     }
 

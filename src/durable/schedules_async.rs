@@ -1,10 +1,11 @@
 //! The durable schedules for async code.
 
-use scheduler_store::{JobId, StoredSchedule};
+use scheduler_store::JobId;
 
 use super::error::JobsError;
 use super::job::Job;
 use super::schedules::Schedules;
+use super::stored::StoredSchedule;
 use crate::define::schedule::Schedule;
 use crate::run::Pause;
 

@@ -1,9 +1,12 @@
-//! Jobs and processes as a store keeps them, with times that people read.
+//! Jobs, schedules and processes as a store keeps them, with times that people read.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_store::{Fence, JobId, JobState, OnLost, Priority, SessionId};
+use scheduler_store::{
+    Fence, JobId, JobState, Next, OnLost, Overlap, PauseScope, Priority, SessionId, Skips, Timing,
+};
 use serde::de::DeserializeOwned;
 
 use crate::run::instant;
@@ -86,6 +89,73 @@ pub struct Origin {
     pub missed: u64,
 }
 
+/// A schedule as a store keeps it. Times are by the store's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredSchedule {
+    /// Its name, unique in the store.
+    pub name: String,
+    /// The name of the task that runs its jobs.
+    pub task: String,
+    /// The argument of its jobs.
+    pub payload: StoredPayload,
+    /// The queue of its jobs.
+    pub queue: String,
+    /// The priority of its jobs.
+    pub priority: Priority,
+    /// After how many attempts its jobs are parked.
+    pub max_attempts: u32,
+    /// The rule for its jobs if their process dies.
+    pub on_lost: OnLost,
+    /// The rule for a tick that comes while a job is unfinished.
+    pub overlap: Overlap,
+    /// True if it was made while a program ran; false if it stands in the code.
+    pub is_dynamic: bool,
+    /// The rule that counts, as a JSON object of its attributes.
+    pub rule: String,
+    /// True if the rule was set by hand, in place of the one in the code.
+    pub is_overridden: bool,
+    /// The next tick; none if a process has yet to compute it, if it follows the end of an unfinished job, or if there is none.
+    pub next: Option<DateTime<Utc>>,
+    /// True if there is no further tick.
+    pub has_ended: bool,
+    /// The number of ticks that have become jobs.
+    pub fired: u64,
+    /// The last tick that became a job.
+    pub last_fired: Option<DateTime<Utc>>,
+    /// The numbers of skipped ticks.
+    pub skips: Skips,
+    /// The last pause, which may be over.
+    pub pause: Option<StoredPause>,
+    /// With [`Overlap::QueueOne`]: the tick that waits for the end of the job.
+    pub waiting: Option<DateTime<Utc>>,
+    pub(super) timing: Timing,
+}
+
+/// A pause as a store keeps it. Times are by the store's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredPause {
+    /// When it began.
+    pub since: DateTime<Utc>,
+    /// When it ends, or has ended; none until it is resumed.
+    pub until: Option<DateTime<Utc>>,
+    /// Who paused; empty if nobody was named.
+    pub by: String,
+    /// The reason, for people; may be empty.
+    pub reason: String,
+}
+
+/// A pause of a kind of job or of a queue, for all processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobPause {
+    /// The jobs.
+    pub scope: PauseScope,
+    /// The pause.
+    pub pause: StoredPause,
+}
+
 /// A process that uses the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -120,6 +190,26 @@ impl StoredPayload {
     }
 }
 
+impl StoredSchedule {
+    /// The time from tick to tick of a fixed rate, or from the end of a job to the next tick of a fixed delay.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        match self.timing {
+            Timing::Rate { period, .. } => Some(period),
+            Timing::Delay { delay, .. } => Some(delay),
+            Timing::Computed | Timing::Once(_) | Timing::OnceAfter(_) => None,
+        }
+    }
+}
+
+impl StoredPause {
+    /// Returns true if the pause holds at an instant.
+    #[must_use]
+    pub fn holds(&self, now: DateTime<Utc>) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
 /// The value, or a text if it is no JSON.
 #[cfg(feature = "serde")]
 impl serde::Serialize for StoredPayload {
@@ -144,11 +234,10 @@ fn as_text<S: serde::Serializer>(
 
 impl From<scheduler_store::StoredJob> for StoredJob {
     fn from(job: scheduler_store::StoredJob) -> Self {
-        let scheduler_store::Payload { version, bytes } = job.payload;
         Self {
             id: job.id,
             task: job.task,
-            payload: StoredPayload { version, bytes },
+            payload: job.payload.into(),
             queue: job.queue,
             priority: job.priority,
             key: job.key,
@@ -176,6 +265,58 @@ impl From<scheduler_store::Origin> for Origin {
     fn from(origin: scheduler_store::Origin) -> Self {
         let scheduler_store::Origin { schedule, tick, missed } = origin;
         Self { schedule, tick: tick.map(instant), missed }
+    }
+}
+
+impl From<scheduler_store::Payload> for StoredPayload {
+    fn from(payload: scheduler_store::Payload) -> Self {
+        let scheduler_store::Payload { version, bytes } = payload;
+        Self { version, bytes }
+    }
+}
+
+impl From<scheduler_store::StoredSchedule> for StoredSchedule {
+    fn from(schedule: scheduler_store::StoredSchedule) -> Self {
+        let is_overridden = schedule.override_rule.is_some();
+        let of_code = schedule.definition;
+        let rule = schedule.override_rule.unwrap_or(of_code.rule);
+        Self {
+            name: of_code.name,
+            task: of_code.task,
+            payload: of_code.payload.into(),
+            queue: of_code.queue,
+            priority: of_code.priority,
+            max_attempts: of_code.max_attempts,
+            on_lost: of_code.on_lost,
+            overlap: of_code.overlap,
+            is_dynamic: of_code.is_dynamic,
+            rule: rule.text,
+            is_overridden,
+            next: match schedule.next {
+                Next::At(tick) => Some(instant(tick)),
+                Next::Unknown | Next::AfterJob | Next::Never => None,
+            },
+            has_ended: schedule.next == Next::Never,
+            fired: schedule.fired,
+            last_fired: schedule.last_fired.map(instant),
+            skips: schedule.skips,
+            pause: schedule.pause.map(StoredPause::from),
+            waiting: schedule.waiting.map(|job| instant(job.tick)),
+            timing: rule.timing,
+        }
+    }
+}
+
+impl From<scheduler_store::Pause> for StoredPause {
+    fn from(pause: scheduler_store::Pause) -> Self {
+        let scheduler_store::Pause { since, until, by, reason } = pause;
+        Self { since: instant(since), until: until.map(instant), by, reason }
+    }
+}
+
+impl From<scheduler_store::JobPause> for JobPause {
+    fn from(paused: scheduler_store::JobPause) -> Self {
+        Self { scope: paused.scope, pause: paused.pause.into() }
     }
 }
 

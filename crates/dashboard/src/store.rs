@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{self, JobPause, PauseScope, StoredSchedule, store_time};
+use scheduler::store::{JobPause, PauseScope, StoredPause, StoredSchedule};
 use scheduler::{Jobs, JobsError, Schedules};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -82,8 +82,7 @@ fn task_of(paused: &JobPause) -> Option<&str> {
 
 /// True if the schedule is paused now.
 pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
-    let now = store_time(now());
-    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
+    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now()))
 }
 
 impl Store {
@@ -151,7 +150,7 @@ impl Store {
     }
 
     /// The known pause of a kind of job.
-    pub(crate) fn pause_of(&self, task: &str) -> Option<store::Pause> {
+    pub(crate) fn pause_of(&self, task: &str) -> Option<StoredPause> {
         let schedules = self.lock();
         let paused = schedules.pauses.iter().find(|paused| task_of(paused) == Some(task));
         paused.map(|paused| paused.pause.clone())
@@ -225,11 +224,11 @@ impl KnownSchedules {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
         let paused = list.iter().filter(|schedule| is_paused(schedule));
-        let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
+        let paused = paused.map(|schedule| schedule.name.clone()).collect();
         let formerly = std::mem::replace(&mut self.paused, paused);
         self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
         for schedule in list {
-            let name = schedule.definition.name.clone();
+            let name = schedule.name.clone();
             let same = former.get(&name).filter(|former| ***former == schedule);
             if same.is_none() || was_away {
                 self.changed.insert(name.clone());

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
-use scheduler_store::{
-    JobState, Registration, Skips, Store, StoreTime, StoredJob, StoredSchedule, Stranger,
-};
+use scheduler_store::{JobState, Registration, Skips, Store, StoreTime, StoredJob, Stranger};
 
 use super::super::parts::JobTask;
 use super::super::schedules::Schedules;
+use super::super::stored::StoredSchedule;
 use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
 use crate::run::instant;
 
@@ -65,7 +64,11 @@ impl Reports {
                 StoreEvent::ScheduleOlder { schedule: schedule.definition.name.into() }
             }
             NodeEvent::Registered { schedule, outcome } => {
-                return self.registered(&schedule, outcome == Registration::Changed, tasks);
+                return self.registered(
+                    &(*schedule).into(),
+                    outcome == Registration::Changed,
+                    tasks,
+                );
             }
             NodeEvent::Silent { schedule, rule } => {
                 StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
@@ -139,7 +142,7 @@ impl Reports {
         is_changed: bool,
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
-        let name = &*schedule.definition.name;
+        let name = &*schedule.name;
         let is_paused = self.schedules.is_paused(schedule);
         let next = self.schedules.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
         let schedule = name.into();

@@ -53,7 +53,7 @@ impl InStore {
             return self.jobs.is_task_paused(&self.name);
         }
         let schedules = self.schedules.list()?;
-        let mine = schedules.iter().find(|schedule| schedule.definition.name == *self.name);
+        let mine = schedules.iter().find(|schedule| schedule.name == *self.name);
         Ok(mine.is_some_and(|schedule| self.schedules.is_paused(schedule)))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{self, StoredSchedule, Timing, utc};
+use scheduler::store::{StoredPause, StoredSchedule};
 use scheduler::{Attribute, RuleKind, Schedule, TaskControl, Zone};
 use scheduler_api::{Pause, SkippedTicks, Task};
 use scheduler_expr::CronExpression;
@@ -45,7 +45,7 @@ pub(super) fn upcoming(
     let store = app.store().ok()?;
     match store.known(name) {
         Known::Schedule(schedule) => {
-            let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
+            let zone = texts(&schedule.rule).get("zone").and_then(|zone| zone.parse().ok());
             Some((store.schedules().upcoming(&schedule, count), zone))
         }
         _ => None,
@@ -53,14 +53,10 @@ pub(super) fn upcoming(
 }
 
 fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
-    let mut texts = texts(&schedule.rule().text);
-    if schedule.override_rule.is_some() {
+    let mut texts = texts(&schedule.rule);
+    if schedule.is_overridden {
         (row.expression, row.initial_delay_ms) = (None, None);
-        row.period_ms = match schedule.rule().timing {
-            Timing::Rate { period, .. } => Some(millis(period)),
-            Timing::Delay { delay, .. } => Some(millis(delay)),
-            _ => None,
-        };
+        row.period_ms = schedule.period().map(millis);
         let preview = as_schedule(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
         match preview {
             Some(preview) => {
@@ -68,7 +64,7 @@ fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
                 row.rule = preview.rule.to_string();
             }
             // A newer build has written it.
-            None => row.rule.clone_from(&schedule.rule().text),
+            None => row.rule.clone_from(&schedule.rule),
         }
     }
     if let Some(expression) = texts.remove("cron") {
@@ -102,10 +98,10 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
     } else {
         (row.next, row.next_local) = (at, at_local);
     }
-    let last_tick = schedule.last_fired.map(utc);
+    let last_tick = schedule.last_fired;
     row.schedule = Some(scheduler_api::Schedule {
         fired: schedule.fired,
-        is_overridden: schedule.override_rule.is_some(),
+        is_overridden: schedule.is_overridden,
         is_waiting: schedule.waiting.is_some(),
         skipped: SkippedTicks {
             overlap: schedule.skips.overlap,
@@ -114,7 +110,7 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
         },
         last_tick: last_tick.map(instant),
         last_tick_local: last_tick.map(|at| local(at, zone)),
-        has_ended: (schedule.next == store::Next::Never).then_some(true),
+        has_ended: schedule.has_ended.then_some(true),
     });
 }
 
@@ -124,7 +120,7 @@ fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
     }
 }
 
-fn show_pause(row: &mut Task, app: &App, pause: &store::Pause) {
+fn show_pause(row: &mut Task, app: &App, pause: &StoredPause) {
     row.is_paused = true;
     if row.state == "waiting" {
         "paused".clone_into(&mut row.state);
@@ -133,15 +129,14 @@ fn show_pause(row: &mut Task, app: &App, pause: &store::Pause) {
 }
 
 /// A pause in the store, for people.
-pub(crate) fn pause_in(app: &App, zone: Zone, pause: &store::Pause) -> Pause {
-    let until = pause.until.map(utc);
+pub(crate) fn pause_in(app: &App, zone: Zone, pause: &StoredPause) -> Pause {
     let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
     Pause {
         by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
         reason: reason.map(|reason| app.options.redacted(reason)),
-        since: Some(instant(utc(pause.since))),
-        until: until.map(instant),
-        until_local: until.map(|at| local(at, zone)),
+        since: Some(instant(pause.since)),
+        until: pause.until.map(instant),
+        until_local: pause.until.map(|at| local(at, zone)),
     }
 }
 

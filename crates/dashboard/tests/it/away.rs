@@ -3,13 +3,13 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
-    Depth, Enqueued, JobFilter, JobId, JobPause, Model, SessionId, Store, StoreError, StoreTime,
-    StoredSchedule, store_time,
+    Depth, Enqueued, JobFilter, JobId, Model, SessionId, Store, StoreError, StoreTime, store_time,
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
-    Close, Command, Commanded, Enqueue, Finish, Finished, Fire, Fired, Held, Open, Opened, Poll,
-    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, StoredJob,
+    Close, Command, Commanded, Enqueue, Finish, Finished, Fire, Fired, Held, JobPause, Open,
+    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    StoredJob, StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
