@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 step_lives() {
   TEST_NODE_SEEDS="${1:-1000000}" TEST_NODE_FIRST="${2:-0}" TEST_NODE_SMALL=900 \
-    cargo test --release -p scheduler-node --features simulation --test simulation -- --nocapture
+    cargo test --release -p scheduler-node --test simulation -- --nocapture
 }
 
 step_differential() {

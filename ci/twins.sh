@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Bugs that models have to find. `ci/twins/` has a file for each file of models, with a block for each bug: its name and a
-# sentence, each test that has to fail for it with words of its failure, and a patch that plants it into a copy of the engine:
+# sentence, each test that has to fail for it with words of its failure, and a patch that plants it into a copy:
 #
 #   twin sleep-without-second-look: A worker goes to sleep without a second look at the inbox.
 #   loom submission::l1_what_comes_while_a_worker_goes_to_sleep_is_run: deadlock
 #   --- a/scheduler-core/src/pool/worker.rs
 #
 #   ci/twins.sh                 all twins
-#   ci/twins.sh loom            those of one model checker; `shuttle` is the other one
+#   ci/twins.sh loom            those of one checker: `loom` and `shuttle` for the engine, `node` for the lives of processes that share
+#                               a store
 #   ci/twins.sh loom NAME...    some of them
 #
 # As much is explored as in CI. It is a fault if a twin passes or fails otherwise, if a patch does not apply any more, and if no
@@ -18,7 +19,7 @@ cd "$(dirname "$0")/.."
 # One copy for all, beside the dependencies of the models, so that only what a patch changes is built anew.
 copy=target/twins
 export CARGO_INCREMENTAL=1 CARGO_TERM_COLOR=never
-export LOOM_MAX_PREEMPTIONS=2 TEST_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1
+export LOOM_MAX_PREEMPTIONS=2 TEST_SCHEDULES=20000 SHUTTLE_SILENCE_WARNINGS=1 TEST_NODE_SEEDS=3000
 unset LOOM_MAX_DURATION SHUTTLE_RANDOM_SEED
 log="target/twins.log"
 faults=0
@@ -28,21 +29,22 @@ fault() {
   faults=$((faults + 1))
 }
 
-# The packages of a twin, as a workspace of their own, and the facade's file that loom has models for.
+# The packages of twins, as a workspace of their own, and the facade's file that loom has models for.
 make_copy() {
   rm -rf "$copy"
   mkdir -p "$copy/src/observe" "$copy/crates"
   cp -r scheduler-core Cargo.lock "$copy"
-  cp -r crates/expr "$copy/crates"
+  cp -r crates/{expr,store,node} "$copy/crates"
   cp src/observe/queue.rs "$copy/src/observe"
-  sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "crates/expr"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
+  sed -e '/^members = \[/,/^\]/c members = ["scheduler-core", "crates/*"]' -e '/^\[package\]/,$d' Cargo.toml >"$copy/Cargo.toml"
 }
 
 # Builds the tests of a checker in the copy, and finds their program.
 build() {
-  local checker="$1"
-  RUSTFLAGS="--cfg $checker" cargo test --manifest-path "$copy/Cargo.toml" --target-dir "target/$checker" --profile models \
-    -p scheduler-core --test "$checker" --no-run >"$log" 2>&1 || return 1
+  local checker="$1" tests=(--profile models -p scheduler-core --test "$1")
+  [[ "$checker" != node ]] || tests=(-p scheduler-node --test simulation)
+  RUSTFLAGS="--cfg $checker" cargo test --manifest-path "$copy/Cargo.toml" --target-dir "target/$checker" \
+    "${tests[@]}" --no-run >"$log" 2>&1 || return 1
   program="$(sed -n 's/^ *Executable .*(\(.*\))$/\1/p' "$log")"
   [[ -x "$program" ]]
 }
@@ -70,7 +72,7 @@ try_twin() {
   local name="$1" checker="$2" patch="target/twin.patch" lines line
   awk -v begin="twin $name:" '/^twin / { inside = index($0, begin) == 1 } inside' ci/twins/*.twins >"$patch"
   [[ -s "$patch" ]] || { fault "$name: no such twin"; return 0; }
-  lines="$(sed -n '/^--- /q; s/^\(loom\|shuttle\) /&/p' "$patch")"
+  lines="$(sed -n '/^--- /q; s/^\(loom\|shuttle\|node\) /&/p' "$patch")"
   [[ -n "$lines" ]] || fault "$name: no test is named"
   lines="$(grep "^$checker " <<<"$lines" || true)"
   [[ -n "$lines" ]] || return 0
@@ -95,11 +97,11 @@ check_tests() {
   done < <("$program" --list | sed -n 's/: test$//p')
 }
 
-checkers=(loom shuttle)
+checkers=(loom shuttle node)
 if (($# > 0)); then
   case "$1" in
-    loom | shuttle) checkers=("$1"); shift ;;
-    *) echo "usage: $0 [loom|shuttle [NAME...]]" >&2; exit 2 ;;
+    loom | shuttle | node) checkers=("$1"); shift ;;
+    *) echo "usage: $0 [loom|shuttle|node [NAME...]]" >&2; exit 2 ;;
   esac
 fi
 

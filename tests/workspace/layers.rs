@@ -47,19 +47,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "crates/node/src",
         &[
-            "tick",
-            "rng",
-            "safeguard",
-            "rule",
-            "config",
-            "clock",
-            "peers",
-            "claims",
-            "backoff",
-            "request",
-            "effect",
-            "firing",
-            "node",
+            "tick", "rng", "rule", "config", "clock", "peers", "claims", "backoff", "request",
+            "effect", "firing", "node",
         ],
     ),
     (

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use scheduler_store::Definition;
 
-use crate::safeguard::Safeguards;
-
 /// The configuration of a node. The defaults suit a store on the same machine and one far away.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -55,8 +53,6 @@ pub struct Config {
     pub catch_up_limit: u32,
     /// The time for which a node without a free worker lets others fire first.
     pub yield_for: Duration,
-    /// The rules of the design that hold: all of them.
-    pub safeguards: Safeguards,
 }
 
 /// A task that a process runs.
@@ -100,7 +96,6 @@ impl Default for Config {
             keep_parked: day * 30,
             catch_up_limit: 100,
             yield_for: Duration::from_millis(5),
-            safeguards: Safeguards::default(),
         }
     }
 }

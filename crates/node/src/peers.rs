@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use scheduler_store::{Lease, SessionId};
 
-use crate::safeguard::{Safeguard, Safeguards};
 use crate::tick::Tick;
 
 /// The leases of other sessions, as they were last seen.
@@ -36,11 +35,9 @@ impl PeerLeases {
 
     /// The sessions that are dead: each has not been renewed for a whole lease by the clock of this process, and has
     /// run out by the store's clock. One of the two clocks may have been set (R8).
-    pub(crate) fn dead(&self, lease: Duration, safeguards: Safeguards) -> Vec<Lease> {
-        let is_dead = |seen: &&Seen| {
-            seen.lease.has_run_out
-                && (seen.until.since(seen.since) >= lease || !safeguards.hold(Safeguard::R8))
-        };
+    pub(crate) fn dead(&self, lease: Duration) -> Vec<Lease> {
+        let is_dead =
+            |seen: &&Seen| seen.lease.has_run_out && seen.until.since(seen.since) >= lease;
         self.seen.values().filter(is_dead).map(|seen| seen.lease).collect()
     }
 
@@ -80,14 +77,14 @@ mod tests {
         let mut others = PeerLeases::default();
         others.observe(&lease(1, true), at(0), at(1));
         others.observe(&lease(1, true), at(10), at(11));
-        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "seen for 9 s only");
+        assert_eq!(others.dead(LEASE), [], "seen for 9 s only");
         assert_eq!(others.look_at(LEASE), Some(at(11)));
         others.observe(&lease(1, false), at(11), at(12));
-        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "the store's clock says no");
+        assert_eq!(others.dead(LEASE), [], "the store's clock says no");
         others.observe(&lease(1, true), at(12), at(13));
-        assert_eq!(others.dead(LEASE, Safeguards::default()), lease(1, true));
+        assert_eq!(others.dead(LEASE), lease(1, true));
         assert_eq!(others.look_at(LEASE), None);
         others.observe(&lease(2, true), at(14), at(15));
-        assert_eq!(others.dead(LEASE, Safeguards::default()), [], "it was renewed");
+        assert_eq!(others.dead(LEASE), [], "it was renewed");
     }
 }

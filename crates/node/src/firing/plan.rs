@@ -5,7 +5,6 @@ use scheduler_store::{DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTim
 use super::sequence::{STEP, Sequence};
 use crate::rng::mix;
 use crate::rule::{LATE, Misfire, Policy, Rules};
-use crate::safeguard::{Safeguard, Safeguards};
 
 /// One statement: the cursor moves, and a tick becomes a job or none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +27,7 @@ pub(crate) struct PlannedTick {
 
 /// The statements for all ticks that have come by an instant of the store's clock, in order; at most so many. None if
 /// nothing can be decided before a job has ended.
-pub(crate) fn plan(
-    due: &DueSchedule,
-    now: StoreTime,
-    rules: &dyn Rules,
-    limit: u32,
-    safeguards: Safeguards,
-) -> Vec<Plan> {
+pub(crate) fn plan(due: &DueSchedule, now: StoreTime, rules: &dyn Rules, limit: u32) -> Vec<Plan> {
     let schedule = &due.schedule;
     let policy = rules.policy(schedule);
     let planner = Planner {
@@ -44,9 +37,8 @@ pub(crate) fn plan(
         policy,
         pause: schedule.pause.as_ref().filter(|pause| {
             // One whose end was before its beginning has no ticks.
-            pause.until.is_none_or(|until| pause.since < until) && safeguards.hold(Safeguard::R18)
+            pause.until.is_none_or(|until| pause.since < until)
         }),
-        safeguards,
     };
     match schedule.rule().timing {
         Timing::Delay { .. } | Timing::Once(_) | Timing::OnceAfter(_) => {
@@ -62,7 +54,6 @@ struct Planner<'a> {
     sequence: Sequence<'a>,
     policy: Policy,
     pause: Option<&'a Pause>,
-    safeguards: Safeguards,
 }
 
 /// Ticks in stretches without a pause: how many, and the last one.
@@ -201,13 +192,7 @@ impl Planner<'_> {
             }
             _ => {}
         }
-        let mut plan = self.with(moves, tick, 0);
-        if let Timing::Delay { delay, .. } = schedule.rule().timing
-            && !self.safeguards.hold(Safeguard::R19)
-        {
-            plan.next = Next::At(self.now.after(delay));
-        }
-        Some(plan)
+        Some(self.with(moves, tick, 0))
     }
 
     /// The cursor moves, and no tick becomes a job.

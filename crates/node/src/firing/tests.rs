@@ -9,7 +9,6 @@ use scheduler_store::{
 
 use super::{Plan, plan};
 use crate::rule::{Misfire, Policy, Rules};
-use crate::safeguard::Safeguards;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -55,7 +54,7 @@ fn row(overlap: Overlap) -> StoredSchedule {
 
 fn plans(row: StoredSchedule, busy_since: Option<f64>, misfire: Misfire, now: f64) -> Vec<Plan> {
     let due = DueSchedule { schedule: row, busy_since: busy_since.map(at) };
-    plan(&due, at(now), &With(misfire), 100, Safeguards::default())
+    plan(&due, at(now), &With(misfire), 100)
 }
 
 /// The ticks that become jobs, and what is skipped.

@@ -11,7 +11,6 @@ use super::state::{InFlight, Node, Phase};
 use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
-use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
 /// Of more schedules than these it is not kept what follows their jobs.
@@ -141,15 +140,12 @@ impl Node {
                 let last = fires.iter().map(|fire| fire.not_after).max();
                 self.claims_are_uncertain(last.unwrap_or_default(), now);
             }
-            Request::Finish(finishes) if !self.config.safeguards.hold(Safeguard::R4) => {
-                self.finishes.drain(..finishes.len());
-            }
             _ => {}
         }
     }
 
     fn claims_are_uncertain(&mut self, until: StoreTime, now: Tick) {
-        if self.session.is_some() && self.config.safeguards.hold(Safeguard::R1) {
+        if self.session.is_some() {
             self.uncertain_until = self.uncertain_until.max(Some(until));
             self.deadlines.compare = now;
         }
@@ -217,9 +213,7 @@ impl Node {
         for job in jobs {
             self.claimed(poll.session, job, now, effects);
         }
-        if self.config.safeguards.hold(Safeguard::R22) {
-            self.give_back_paused(&polled.paused, now, effects);
-        }
+        self.give_back_paused(&polled.paused, now, effects);
         let wait = self.rng.about(self.config.poll_every);
         (self.deadlines.routine, self.deadlines.known) = (now.after(wait), Tick::MAX);
         self.deadlines.poll = if self.is_nudged { now } else { self.deadlines.routine };
@@ -254,7 +248,7 @@ impl Node {
         if let Some(leases) = leases {
             self.peers.observe(&leases, sent, now);
             self.deadlines.leases = sent.after(self.config.poll_every / 2);
-            if !self.peers.dead(self.config.lease, self.config.safeguards).is_empty() {
+            if !self.peers.dead(self.config.lease).is_empty() {
                 self.deadlines.reap = now;
             }
         }

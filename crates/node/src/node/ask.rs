@@ -8,7 +8,6 @@ use scheduler_store::{OVER_KEPT, Poll, Prune, Reap, Register, SessionId, StoreTi
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
 use crate::request::{Channel, Request, RequestId};
-use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
 /// The greatest number of claims that one request ends.
@@ -168,18 +167,14 @@ impl Node {
         now: Tick,
     ) -> Request {
         (self.is_nudged, self.was_fire) = (false, false);
-        let (mut abandon_limit, mut lost_limit) =
-            (self.claims.free(&self.config), u32::from(!self.claims.has_lost()));
-        if !self.config.safeguards.hold(Safeguard::R14) {
-            (abandon_limit, lost_limit) = (limit, limit);
-        }
         Request::Poll(Poll {
             session,
             tasks: self.claims.rooms(&self.config),
             queues: self.config.queues.clone(),
             limit,
-            abandon_limit,
-            lost_limit,
+            // R14
+            abandon_limit: self.claims.free(&self.config),
+            lost_limit: u32::from(!self.claims.has_lost()),
             with_leases: self.deadlines.leases <= now,
             not_after,
         })
@@ -187,7 +182,7 @@ impl Node {
 
     fn reap_request(&mut self, not_after: StoreTime) -> Request {
         Request::Reap(Reap {
-            dead: self.peers.dead(self.config.lease, self.config.safeguards),
+            dead: self.peers.dead(self.config.lease),
             max_lost: self.config.max_lost,
             spread: self.config.lost_spread,
             draw: self.rng.number(),
@@ -197,10 +192,7 @@ impl Node {
 
     fn prune_request(&self, not_after: StoreTime) -> Request {
         // A request that is sent again must find the job that it made before (R2).
-        let least = match self.config.safeguards.hold(Safeguard::R2) {
-            true => self.config.answer_limit * 2,
-            false => Duration::ZERO,
-        };
+        let least = self.config.answer_limit * 2;
         Request::Prune(Prune {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),

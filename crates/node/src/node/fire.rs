@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Fire, Fired, Next, OnBusy, Pause, SessionId, Skips, StoreTime,
-    StoredSchedule, TickJob, Timing,
+    Definition, DueSchedule, Fire, Fired, Next, Pause, SessionId, Skips, StoreTime, StoredSchedule,
+    TickJob, Timing,
 };
 
 use super::ended::LOCKED;
@@ -14,7 +14,6 @@ use super::state::Node;
 use crate::effect::{Effect, NodeEvent};
 use crate::firing::{Plan, plan};
 use crate::request::Request;
-use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
 /// With so many ticks a request is full; the others have to wait for the next one.
@@ -54,7 +53,7 @@ impl Node {
 
     fn is_of_other_build(&self, schedule: &StoredSchedule) -> bool {
         let stored = &schedule.definition;
-        if stored.is_dynamic || !self.config.safeguards.hold(Safeguard::R16) {
+        if stored.is_dynamic {
             return false;
         }
         !self.own(&stored.name).is_some_and(|own| {
@@ -81,12 +80,11 @@ impl Node {
         let mut taken = BTreeMap::new();
         let mut due = std::mem::take(&mut self.due).into_iter();
         while fires.len() < FIRES
-            && let Some(mut due) = due.next()
+            && let Some(due) = due.next()
         {
             let rule = due.schedule.rule().text.clone();
-            self.mistake(&mut due);
             let limit = self.config.catch_up_limit;
-            let plans = plan(&due, store_now, &*self.rules, limit, self.config.safeguards);
+            let plans = plan(&due, store_now, &*self.rules, limit);
             let is_behind = plans.last().is_some_and(
                 |plan| matches!(plan.next, Next::At(at) if plan.tick.is_some() && at <= store_now),
             );
@@ -105,18 +103,6 @@ impl Node {
         self.due = due.collect();
         self.was_fire = true;
         (!fires.is_empty()).then(|| Request::Fire(fires.into()))
-    }
-
-    /// The belief of a node without R16 or R17.
-    fn mistake(&self, due: &mut DueSchedule) {
-        if !self.config.safeguards.hold(Safeguard::R17) {
-            due.schedule.override_rule = None;
-        }
-        if !self.config.safeguards.hold(Safeguard::R16)
-            && let Some(own) = self.own(&due.schedule.definition.name)
-        {
-            due.schedule.definition.rule = own.rule.clone();
-        }
     }
 
     /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.
@@ -141,10 +127,6 @@ impl Node {
         claim: bool,
         not_after: StoreTime,
     ) -> Fire {
-        let on_busy = match plan.on_busy {
-            OnBusy::Queue if !self.config.safeguards.hold(Safeguard::R12) => OnBusy::Skip,
-            on_busy => on_busy,
-        };
         let job = plan.tick.map(|tick| TickJob {
             id: scheduler_store::JobId::from_uuid(self.rng.id(tick.run_at)),
             tick: tick.tick,
@@ -160,7 +142,7 @@ impl Node {
             cursor: plan.cursor,
             next: plan.next,
             job,
-            on_busy,
+            on_busy: plan.on_busy,
             skips: plan.skips,
             claim,
             not_after,

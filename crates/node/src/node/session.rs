@@ -7,7 +7,6 @@ use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, StoreTime}
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Channel, Request};
-use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
 impl Node {
@@ -23,9 +22,6 @@ impl Node {
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);
-        if !self.config.safeguards.hold(Safeguard::R15) {
-            self.is_registered = self.config.definitions.is_empty();
-        }
         self.due.clear();
         self.uncertain_until = None;
         let waiting = self.claims.waiting(|job| job.session == session.id);
@@ -53,14 +49,9 @@ impl Node {
 
     pub(super) fn open_request(&mut self, now: Tick) -> Request {
         let shown = self.clock.latest(now);
-        let fresh = SessionId::from_uuid(self.rng.id(shown.unwrap_or_default()));
-        let id = match self.former {
-            Some(former) if !self.config.safeguards.hold(Safeguard::R5) => former,
-            _ => fresh,
-        };
         Request::Open(Open {
-            id,
-            replaces: self.former.filter(|former| *former != id),
+            id: SessionId::from_uuid(self.rng.id(shown.unwrap_or_default())),
+            replaces: self.former,
             label: self.config.label.clone(),
             build: self.config.build.clone(),
             application: self.config.application.clone(),
@@ -84,7 +75,7 @@ impl Node {
         if valid_until <= now {
             return;
         }
-        let is_first = self.first_opened.is_none() || !self.config.safeguards.hold(Safeguard::R15);
+        let is_first = self.first_opened.is_none();
         if is_first {
             self.first_opened = Some(opened.now);
         }
@@ -101,7 +92,6 @@ impl Node {
     /// Returns true if the thread of the store was seen at work within the last lease (R20).
     pub(super) fn is_making_progress(&self, now: Tick) -> bool {
         now.since(self.progress) <= self.config.lease
-            || !self.config.safeguards.hold(Safeguard::R20)
     }
 
     pub(super) fn ask_for_lease(&mut self, now: Tick, effects: &mut Vec<Effect>) {
@@ -161,8 +151,7 @@ impl Node {
         let is_over = self.claims.is_empty()
             && self.finishes.is_empty()
             && self.locked.is_empty()
-            && self.uncertain_until.is_none()
-            || !self.config.safeguards.hold(Safeguard::R7);
+            && self.uncertain_until.is_none();
         let not_after = self.not_after(now).filter(|_| is_over)?;
         Some(Request::Close(Close { session, not_after }))
     }

@@ -13,7 +13,6 @@ use crate::peers::PeerLeases;
 use crate::request::{Request, RequestId};
 use crate::rng::Rng;
 use crate::rule::Rules;
-use crate::safeguard::Safeguard;
 use crate::tick::Tick;
 
 /// One process among those that share a store, as a state machine without I/O.
@@ -131,10 +130,7 @@ impl Node {
             fire: Tick::MAX,
             reap: now.after(config.reap_every),
             prune: now.after(config.prune_every),
-            compare: match config.safeguards.hold(Safeguard::R1) {
-                true => now.after(config.compare_every),
-                false => Tick::MAX,
-            },
+            compare: now.after(config.compare_every),
             stale: Tick::MAX,
             unlock: Tick::MAX,
         };
@@ -190,9 +186,6 @@ impl Node {
     /// enqueue. None while the store's clock is not known.
     #[must_use]
     pub fn not_after(&self, now: Tick) -> Option<StoreTime> {
-        if !self.config.safeguards.hold(Safeguard::R2) {
-            return Some(StoreTime::MAX);
-        }
         self.clock.latest(now).map(|latest| latest.after(self.config.answer_limit))
     }
 
@@ -200,30 +193,5 @@ impl Node {
     #[must_use]
     pub fn runs(&self) -> u32 {
         self.claims.begun()
-    }
-
-    /// All that changes, as text.
-    ///
-    /// # Errors
-    ///
-    /// Those of `text`.
-    #[cfg(feature = "simulation")]
-    #[doc(hidden)]
-    pub fn trace(&self, text: &mut impl std::fmt::Write) -> std::fmt::Result {
-        let session = (&self.session, &self.former, self.first_opened, self.is_registered);
-        let ends = (&self.finishes, &self.locked);
-        let work = (&self.claims, ends, self.uncertain_until, &self.due, &self.has_follow_up);
-        let wants = (
-            self.was_finish,
-            self.was_fire,
-            self.may_have_more,
-            &self.saturated_tasks,
-            self.is_nudged,
-        );
-        let limited = (self.wants_abandon, self.wants_lost);
-        let asked = (&self.store, &self.lease, wants, limited);
-        write!(text, "{session:?}{work:?}{asked:?}{:?}{:?}", self.is_followed, self.deadlines)?;
-        write!(text, "{:?}{:?}{:?}{:?}", self.phase, self.clock, self.backoff, self.peers)?;
-        write!(text, "{:?}{:?}{:?}", self.rng, self.progress, self.muted_schedules)
     }
 }

@@ -12,7 +12,6 @@ use crate::setup::{Setup, plain};
 use crate::wire::{Event, Happening};
 use crate::world::{MILLI, SECOND, Wanted, Wish, World};
 use scheduler_node::Rng;
-use scheduler_node::Safeguards;
 
 /// The figures of a life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,9 +49,9 @@ const END: u64 = 160 * SECOND;
 /// # Errors
 ///
 /// Something has happened that the contract rules out.
-pub(crate) fn live(seed: u64, safeguards: Safeguards) -> Result<Figures, Fault> {
+pub(crate) fn live(seed: u64) -> Result<Figures, Fault> {
     let mut rng = Rng::new(u128::from(seed) << 32);
-    let setup = Setup::draw(&mut rng, safeguards);
+    let setup = Setup::draw(&mut rng);
     let mut world = World::new(seed, setup, rng);
     world.prepare();
     while let Some(event) = world.next_event() {

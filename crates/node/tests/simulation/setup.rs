@@ -8,7 +8,6 @@ use scheduler_store::{Definition, OnLost, Overlap, Payload, Priority, Rule};
 use crate::body::{POISON, WORK};
 use crate::rules::{self, SimRules};
 use scheduler_node::Rng;
-use scheduler_node::Safeguards;
 use scheduler_node::{Config, TaskConfig};
 use scheduler_node::{Misfire, Policy};
 
@@ -33,7 +32,6 @@ pub(crate) struct Setup {
     pub(crate) other_rule: Rule,
     pub(crate) rules: Arc<SimRules>,
     pub(crate) keep_done: Duration,
-    pub(crate) safeguards: Safeguards,
 }
 
 const fn ms(millis: u64) -> Duration {
@@ -41,7 +39,7 @@ const fn ms(millis: u64) -> Duration {
 }
 
 impl Setup {
-    pub(crate) fn draw(rng: &mut Rng, safeguards: Safeguards) -> Self {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
         let poison = rng.below(8) == 0;
         let mut some = |parts: u64| rng.below(parts) == 0;
         let (crashes, freezes, hangs) =
@@ -75,7 +73,6 @@ impl Setup {
             } else {
                 Duration::from_secs(3_600)
             },
-            safeguards,
         }
     }
 
@@ -112,7 +109,6 @@ impl Setup {
             keep_done: self.keep_done,
             keep_parked: Duration::from_secs(3_600),
             catch_up_limit: 1 + rng.below(5) as u32,
-            safeguards: self.safeguards,
             ..Config::default()
         }
     }

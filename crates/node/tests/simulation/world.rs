@@ -4,16 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use scheduler_store::{
-    Command, Commanded, Enqueue, JobPause, Model, NewJob, Refusal, Store, StoreError, StoreTime,
-};
+use scheduler_store::{Command, Enqueue, Model, NewJob, Refusal, Store, StoreError, StoreTime};
 
 use crate::checker::Checker;
 use crate::process::Process;
 use crate::setup::Setup;
 use crate::wire::{Event, Message, Reply, Sender, What};
 use scheduler_node::Rng;
-use scheduler_node::Safeguard;
 use scheduler_node::{Answer, Request};
 
 /// A second of true time.
@@ -189,18 +186,11 @@ impl World {
                 let mut fired = Vec::new();
                 for fire in fires.iter() {
                     let row = self.checker.row(&self.model, &fire.schedule);
-                    let mut fire = fire.clone();
-                    if let Some(row) = row.as_ref()
-                        && !self.setup.safeguards.hold(Safeguard::R6)
-                        && row.cursor < fire.cursor
-                    {
-                        fire.seen = row.cursor;
-                    }
-                    match self.model.fire(&fire) {
+                    match self.model.fire(fire) {
                         Ok(answer) => {
                             let after = self.checker.row(&self.model, &fire.schedule);
                             let rows = (row.as_ref(), after.as_ref());
-                            self.checker.fired(&fire, &answer, rows, store_now);
+                            self.checker.fired(fire, &answer, rows, store_now);
                             fired.push(answer);
                         }
                         Err(error) if fired.is_empty() => return Reply::Node(Err(error)),
@@ -209,39 +199,12 @@ impl World {
                 }
                 Reply::Node(Ok(Answer::Fire(fired, None)))
             }
-            What::Node(request @ Request::Poll(_))
-                if !self.setup.safeguards.hold(Safeguard::R21) =>
-            {
-                Reply::Node(self.execute_in_spite_of_pauses(request))
-            }
             What::Node(request) => Reply::Node(request.execute(&self.model)),
             What::Enqueue(enqueue) => Reply::Enqueue(self.model.enqueue(enqueue)),
             What::Command(command, not_after) => {
-                let commanded = self.model.command(command, *not_after);
-                // Without R13, a retry takes no for an answer, and tells nobody.
-                Reply::Command(match commanded {
-                    Ok(Commanded::Conflict(_)) if !self.setup.safeguards.hold(Safeguard::R13) => {
-                        Ok(Commanded::Done)
-                    }
-                    commanded => commanded,
-                })
+                Reply::Command(self.model.command(command, *not_after))
             }
         }
-    }
-
-    /// Without R21, a poll does not look at the pauses.
-    fn execute_in_spite_of_pauses(&self, request: &Request) -> Result<Answer, StoreError> {
-        let pauses = self.model.pauses();
-        for JobPause { scope, .. } in pauses.iter().flatten().cloned() {
-            drop(self.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX));
-        }
-        let answer = request.execute(&self.model);
-        for JobPause { scope, pause } in pauses.into_iter().flatten() {
-            let (until, by, reason) = (pause.until, pause.by, pause.reason);
-            let pause = Command::PauseJobs { scope, until, by, reason };
-            drop(self.model.command(&pause, StoreTime::MAX));
-        }
-        answer
     }
 
     /// A client asks, or asks again.
@@ -254,15 +217,7 @@ impl World {
         if wish.is_done || self.now - first > last {
             return;
         }
-        if let Wanted::Enqueue(job) = &mut wish.what
-            && !self.setup.safeguards.hold(Safeguard::R3)
-        {
-            job.id = scheduler_store::JobId::from_uuid(self.rng.id(StoreTime::MIN));
-        }
-        let not_after = match self.setup.safeguards.hold(Safeguard::R2) {
-            true => self.store_now().after(patience),
-            false => StoreTime::MAX,
-        };
+        let not_after = self.store_now().after(patience);
         let what = match &self.wishes[index].what {
             Wanted::Enqueue(job) => {
                 self.checker.wants(index, job);
