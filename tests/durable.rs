@@ -390,6 +390,9 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         assert_eq!(jobs.wait_async(id, Duration::ZERO).await?.state, JobState::Cancelled);
         assert!(jobs.cancel_async(id).await.expect_err("it has ended").state().is_some());
         jobs.retry_async(id).await?;
+        let waiting = jobs.get_async(id).await?.expect("it is kept");
+        jobs.edit_async(&waiting, &waiting.payload.with(&Value::Null)?).await?;
+        assert_eq!(&*jobs.get(id)?.expect("it is kept").payload.text(), "null");
         assert_eq!(jobs.cancel_all_async(&filter).await?, 2);
         assert_eq!(jobs.retry_all_async(&filter).await?, 2);
         jobs.delete_async(id).await?;

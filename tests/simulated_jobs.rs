@@ -286,3 +286,54 @@ fn a_job_with_an_identity_of_the_program_runs_once() {
     assert_eq!(sim.drain_jobs(hours(1)), []);
     assert_eq!(sim.outcomes("sweep").len(), 1);
 }
+
+#[test]
+fn a_parked_job_is_edited_and_retried() {
+    #[job(name = "post")]
+    fn post(#[payload] to: String) -> Result<(), String> {
+        if to.contains('@') { Ok(()) } else { Err(to + " is no address") }
+    }
+    let mut sim = Sim::at("2026-01-01T00:30:00Z").with_store().tasks(scheduler::tasks![post]);
+    let jobs = sim.jobs().clone();
+    let id = jobs.enqueue(post::job("zoe".to_owned())).expect("it is stored").id();
+    sim.drain_jobs(minutes(1));
+    let stored = || jobs.get(id).expect("an answer").expect("it is kept");
+    let parked = stored();
+    assert_eq!(parked.state, JobState::Parked);
+    let mut broken = parked.payload.clone();
+    broken.bytes = b"{".to_vec();
+    let refused = jobs.edit(&parked, &broken).expect_err("it is no JSON").to_string();
+    assert!(refused.starts_with("the payload is no JSON: EOF"), "{refused}");
+    let payload = parked.payload.with(&"zoe@example.com").expect("it is JSON");
+    jobs.edit(&parked, &payload).expect("it is parked");
+    let edited = stored();
+    assert_eq!((edited.state, &*edited.payload.text()), (JobState::Parked, "\"zoe@example.com\""));
+    jobs.retry(id).expect("it is parked");
+    sim.drain_jobs(minutes(1));
+    assert_eq!(stored().state, JobState::Done);
+    let late = jobs.edit(&edited, &payload).expect_err("it is done");
+    assert_eq!(late.state(), Some(JobState::Done));
+}
+
+#[test]
+fn an_edit_of_a_job_that_has_run_meanwhile_is_refused() {
+    #[job(name = "measure", retry(max = 3, base = "1m"))]
+    fn measure(#[payload] number: u32) -> Result<(), String> {
+        Err(format!("{number} is too small"))
+    }
+    let mut sim = Sim::at("2026-01-01T00:30:00Z").with_store().tasks(scheduler::tasks![measure]);
+    let jobs = sim.jobs().clone();
+    let id = jobs.enqueue(measure::job(1).after(secs(10))).expect("it is stored").id();
+    let stored = || jobs.get(id).expect("an answer").expect("it is kept");
+    let read = stored();
+    let payload = read.payload.with(&2).expect("it is JSON");
+    sim.advance(secs(30));
+    let error = jobs.edit(&read, &payload).expect_err("it has run");
+    assert!(error.is_changed() && error.state().is_none(), "{error}");
+    assert_eq!(error.to_string(), "the job was claimed since it was read; read it again");
+    let again = stored();
+    assert_eq!((again.state, again.attempt, &*again.payload.text()), (JobState::Ready, 1, "1"));
+    jobs.edit(&again, &payload).expect("it waits");
+    sim.advance(minutes(2));
+    assert_eq!(stored().error.as_deref(), Some("2 is too small"));
+}

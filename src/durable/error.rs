@@ -95,6 +95,7 @@ enum Kind {
     NotFound,
     Conflict(JobId),
     State(JobState),
+    Changed,
     InCode,
     Refused(String),
 }
@@ -141,6 +142,12 @@ impl JobsError {
         }
     }
 
+    /// The job was claimed since it was read, and may be another one by now.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        matches!(self.0, Kind::Changed)
+    }
+
     /// The state of the job, in which this is not possible.
     #[must_use]
     pub fn state(&self) -> Option<JobState> {
@@ -164,6 +171,7 @@ pub(super) fn answered(answer: Result<Commanded, StoreError>) -> Result<(), Jobs
         Commanded::NotFound => Kind::NotFound,
         Commanded::Conflict(job) => Kind::Conflict(job),
         Commanded::State(state) => Kind::State(state),
+        Commanded::Changed => Kind::Changed,
         Commanded::InCode => Kind::InCode,
     }))
 }
@@ -175,6 +183,7 @@ impl fmt::Display for JobsError {
             Kind::NotFound => f.write_str("there is no such job or schedule"),
             Kind::Conflict(job) => write!(f, "job {job} is unfinished, and in the way"),
             Kind::State(state) => write!(f, "not possible for a job that is {}", state.word()),
+            Kind::Changed => f.write_str("the job was claimed since it was read; read it again"),
             Kind::InCode => {
                 f.write_str("the schedule stands in the code, and can only be changed there")
             }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, StoreError, Uuid,
+    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload, StoreError,
+    Uuid,
 };
 
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::options::JobOptions;
-use super::stored::{SessionInfo, StoredJob};
+use super::stored::{SessionInfo, StoredJob, StoredPayload};
 use crate::define::calendar::Calendar;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
@@ -226,6 +227,45 @@ impl Jobs {
         self.command(&Command::Retry { job: id })?;
         self.inner.client.nudge();
         Ok(())
+    }
+
+    /// Gives a job that waits or is parked another payload, such as a parked one before its retry. The job is as
+    /// [`get`](Self::get) has returned it: one that was claimed since then is left alone.
+    ///
+    /// Nothing else changes: a parked job stays parked until its [`retry`](Self::retry). The payload has its own version, which is
+    /// that of the type that reads it.
+    ///
+    /// ```
+    /// use scheduler::store::JobId;
+    /// use scheduler::{Jobs, job};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Letter {
+    ///     to: String,
+    /// }
+    ///
+    /// fn send_to(jobs: &Jobs, id: JobId, address: &str) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let job = jobs.get(id)?.ok_or("there is no such job")?;
+    ///     let mut letter: Letter = job.payload.decode()?;
+    ///     letter.to = address.to_owned();
+    ///     jobs.edit(&job, &job.payload.with(&letter)?)?;
+    ///     jobs.retry(id)?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The payload is no JSON or too long; there is no such job, it is running, has ended, or [was claimed
+    /// meanwhile](JobsError::is_changed); or the store did not answer.
+    pub fn edit(&self, job: &StoredJob, payload: &StoredPayload) -> Result<(), JobsError> {
+        if let Some(why) = payload.fault() {
+            return Err(JobsError::refused(format!("the payload is no JSON: {why}")));
+        }
+        let StoredPayload { version, bytes } = payload.clone();
+        let payload = Payload { version, bytes };
+        self.command(&Command::Edit { job: job.id, fence: Some(job.fence), payload })
     }
 
     /// Deletes a job that is not running.

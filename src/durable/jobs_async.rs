@@ -7,7 +7,7 @@ use scheduler_store::{Depth, Enqueued, JobFilter, JobId, StoreError};
 use super::error::{EnqueueError, JobsError};
 use super::job::Job;
 use super::jobs::{Asking, Jobs, sole};
-use super::stored::{SessionInfo, StoredJob};
+use super::stored::{SessionInfo, StoredJob, StoredPayload};
 
 /// The same for async code: each asks the store on one thread that all of them share, and needs no runtime.
 ///
@@ -95,6 +95,20 @@ impl Jobs {
     /// As [`retry`](Self::retry).
     pub async fn retry_async(&self, id: JobId) -> Result<(), JobsError> {
         self.ask_async(move |jobs| jobs.retry(id)).await
+    }
+
+    /// As [`edit`](Self::edit).
+    ///
+    /// # Errors
+    ///
+    /// As [`edit`](Self::edit).
+    pub async fn edit_async(
+        &self,
+        job: &StoredJob,
+        payload: &StoredPayload,
+    ) -> Result<(), JobsError> {
+        let (job, payload) = (job.clone(), payload.clone());
+        self.ask_async(move |jobs| jobs.edit(&job, &payload)).await
     }
 
     /// As [`delete`](Self::delete).

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use scheduler_store::{
     Fence, JobId, JobState, Next, OnLost, Overlap, PauseScope, Priority, SessionId, Skips, Timing,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::run::instant;
@@ -181,6 +182,21 @@ impl StoredPayload {
     /// It is of another type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(if self.bytes.is_empty() { b"null" } else { &self.bytes })
+    }
+
+    /// Another value, with the same version; `1` if the job had no argument. See [`Jobs::edit`](crate::Jobs::edit).
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be encoded as JSON.
+    pub fn with(&self, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { version: self.version.max(1), bytes: serde_json::to_vec(value)? })
+    }
+
+    /// Says why it is no JSON; none if it is.
+    pub(super) fn fault(&self) -> Option<String> {
+        let value = serde_json::from_slice::<serde::de::IgnoredAny>(&self.bytes);
+        value.err().map(|error| error.to_string())
     }
 
     /// The JSON as text; empty if the job has no argument.

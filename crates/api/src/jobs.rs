@@ -41,6 +41,18 @@ json! {
         matching: JobFilter,
     }
 
+    /// The body of `POST /jobs/{id}/edit`: another payload of a job that waits or is parked.
+    #[serde(deny_unknown_fields)]
+    struct EditRequest {
+        /// The payload: a text that is JSON, and is stored as it is.
+        payload: String,
+    } optional {
+        /// The version of its type; without one, that of the payload before.
+        version: u32,
+        /// The fence of the job as the visitor has seen it: one that was claimed since then is refused.
+        fence: u64,
+    }
+
     /// `GET /jobs:errors`, the most frequent first.
     struct JobErrors {
         now: String,

@@ -83,8 +83,8 @@ pub use info::{
     Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
 };
 pub use jobs::{
-    ChangedJobs, Depth, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs, JobsRequest, Node,
-    NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
+    ChangedJobs, Depth, EditRequest, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs,
+    JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
 };
 pub use runs::{FailedAttempt, Run, RunError, Runs, RunsQuery};
 pub use tasks::{

@@ -20,7 +20,7 @@ pub struct Action {
     pub who: Arc<str>,
     /// The address of the connection, if it is known.
     pub from: Option<IpAddr>,
-    /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel` or `delete`.
+    /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel`, `delete` or `edit`.
     pub action: &'static str,
     /// The name of the task; `*` for jobs of any task, and for a queue.
     pub task: Arc<str>,

@@ -1,14 +1,16 @@
 //! Jobs: from rows, and to the arrays of a batch.
 
 use scheduler_store::{
-    Enqueued, Fence, Held, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload,
-    Priority, SessionId, StoreTime, StoredJob, Uuid, When, micros,
+    Commanded, Enqueued, Fence, Held, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost,
+    Origin, Payload, Priority, SessionId, StoreError, StoreTime, StoredJob, Uuid, When, micros,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
+use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::session::Run;
-use crate::value::{At, count, small};
+use crate::sql::Schema;
+use crate::value::{At, Params, count, long, small};
 
 /// Reads a job whose columns begin at an index.
 ///
@@ -226,6 +228,48 @@ impl Batch {
             });
         }
         Ok(())
+    }
+}
+
+/// Another payload of a job.
+#[derive(Debug)]
+pub(crate) struct Edit {
+    pub(crate) job: JobId,
+    pub(crate) fence: Option<Fence>,
+    pub(crate) payload: Payload,
+}
+
+impl Edit {
+    pub(crate) fn send(
+        self,
+        thread: &ConnectionThread,
+        schema: &Schema,
+        not_after: StoreTime,
+    ) -> Result<Commanded, StoreError> {
+        let sql = schema.sql("select {s}.edit_job($1, $2, $3, $4, $5)");
+        // The second time it finds what the first has written, or the state of the job.
+        thread.call(RetryOnDisconnect::Once, move |connection| {
+            let params: Params<'_> = &[
+                (&self.job.as_uuid(), Type::UUID),
+                (&self.payload.bytes, Type::BYTEA),
+                (&i64::from(self.payload.version), Type::INT8),
+                (&self.fence.map(|Fence(fence)| long(fence)), Type::INT8),
+                (&At(not_after), Type::TIMESTAMPTZ),
+            ];
+            let row = connection.query_typed_one(&sql, params)?;
+            Ok(commanded(row.try_get(0)?))
+        })
+    }
+}
+
+/// The answer of a function to a command.
+pub(crate) fn commanded(word: &str) -> Commanded {
+    match (word, word.parse::<JobId>()) {
+        ("ok", _) => Commanded::Done,
+        ("not_found", _) => Commanded::NotFound,
+        ("changed", _) => Commanded::Changed,
+        (_, Ok(other)) => Commanded::Conflict(other),
+        (word, Err(_)) => Commanded::State(state(word)),
     }
 }
 

@@ -179,12 +179,7 @@ impl Postgres {
             }
             connection.query_typed_one(&sql, &params)?.try_get(0)
         })?;
-        Ok(match (&*answer, answer.parse::<JobId>()) {
-            ("ok", _) => Commanded::Done,
-            ("not_found", _) => Commanded::NotFound,
-            (_, Ok(other)) => Commanded::Conflict(other),
-            (word, Err(_)) => Commanded::State(job::state(word)),
-        })
+        Ok(job::commanded(&answer))
     }
 }
 
@@ -466,6 +461,10 @@ impl Store for Postgres {
             Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
             Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
             Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
+            Command::Edit { job, fence, payload } => {
+                let edit = job::Edit { job: *job, fence: *fence, payload: payload.clone() };
+                return edit.send(self.caller(), self.schema_of(), not_after);
+            }
             Command::RunNow { schedule, job } => {
                 return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
             }

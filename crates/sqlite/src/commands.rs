@@ -2,8 +2,8 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, JobId, JobState, Origin, Pause, StoredSchedule,
-    TickJob,
+    Command, CommandAll, Commanded, CommandedAll, Fence, JobId, JobState, Origin, Pause, Payload,
+    StoredSchedule, TickJob,
 };
 
 use crate::job_row::JobRow;
@@ -29,6 +29,7 @@ impl Tx<'_> {
             Command::Cancel { job } => self.cancel(*job),
             Command::Retry { job } => self.retry(*job),
             Command::Delete { job } => self.delete(*job),
+            Command::Edit { job, fence, payload } => self.edit(*job, *fence, payload),
         }
     }
 
@@ -148,6 +149,27 @@ impl Tx<'_> {
         }
         self.has_ended(row.job.origin.as_ref())?;
         Ok(Commanded::Done)
+    }
+
+    fn edit(
+        &self,
+        id: JobId,
+        fence: Option<Fence>,
+        payload: &Payload,
+    ) -> rusqlite::Result<Commanded> {
+        let row = match self.find(id)? {
+            Some(row) => Some(row),
+            None => self.find_done(id)?,
+        };
+        let Some(mut row) = row else { return Ok(Commanded::NotFound) };
+        let answer = row.job.edit(fence, payload);
+        if answer == Commanded::Done {
+            self.execute(
+                "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, undecoded = 0 WHERE seq = ?1",
+                params![row.seq, payload.version, payload.bytes],
+            )?;
+        }
+        Ok(answer)
     }
 
     fn has_ended(&self, origin: Option<&Origin>) -> rusqlite::Result<()> {

@@ -53,6 +53,7 @@ impl Command {
             Self::Put { definition } => definition.check(),
             Self::PauseJobs { scope, .. } => name(scope.word(), scope.name()),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
+            Self::Edit { payload: new, .. } => payload(&new.bytes),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! The commands of people and of the program, and the answers.
 
-use crate::id::JobId;
-use crate::job::{JobState, StoredJob};
+use crate::id::{Fence, JobId};
+use crate::job::{JobState, Payload, StoredJob};
 use crate::pause::PauseScope;
 use crate::request::JobFilter;
 use crate::schedule::{Definition, Rule};
@@ -81,6 +81,15 @@ pub enum Command {
         /// The job.
         job: JobId,
     },
+    /// Gives a job that waits or is parked another payload. The count of failures to decode it begins again.
+    Edit {
+        /// The job.
+        job: JobId,
+        /// The fence of the job as the writer has read it: a job that was claimed since then is left alone. None for any.
+        fence: Option<Fence>,
+        /// The payload.
+        payload: Payload,
+    },
 }
 
 /// The answer to a [`Command`].
@@ -94,6 +103,8 @@ pub enum Commanded {
     Conflict(JobId),
     /// Not possible for a job in this state.
     State(JobState),
+    /// The job was claimed since it was read: its fence is another one.
+    Changed,
     /// The schedule stands in the code of a process, and is not dynamic.
     InCode,
 }

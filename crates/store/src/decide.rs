@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::command::Commanded;
 use crate::id::{Fence, SessionId};
-use crate::job::{JobState, KeyUntil, OnLost, StoredJob};
+use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
 use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Prune, Reap, Stranger, reap_wait};
 use crate::text::storable;
 use crate::time::StoreTime;
@@ -235,5 +236,18 @@ impl StoredJob {
             (self.lost, self.undecoded) = (0, 0);
         }
         (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
+    }
+
+    /// Gives a job that waits or is parked another payload, by hand.
+    pub fn edit(&mut self, fence: Option<Fence>, payload: &Payload) -> Commanded {
+        if !matches!(self.state, JobState::Ready | JobState::Parked) {
+            return Commanded::State(self.state);
+        }
+        if fence.is_some_and(|seen| seen != self.fence) {
+            return Commanded::Changed;
+        }
+        self.payload.clone_from(payload);
+        self.undecoded = 0;
+        Commanded::Done
     }
 }

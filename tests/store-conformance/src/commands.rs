@@ -9,7 +9,9 @@ use scheduler_store::{
     Command, CommandAll, Commanded, CommandedAll, End, Finished, JobAction, JobFilter,
 };
 use scheduler_store::{Definition, Next, OVER_KEPT, Overlap, Rule, Timing};
-use scheduler_store::{Enqueued, JobState, OnConflict};
+use scheduler_store::{
+    Enqueued, JobState, OnConflict, PAYLOAD_MAX, Payload, StoreError, StoredJob,
+};
 
 /// A job that another one keeps out stays as it is, and the other one is named.
 pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
@@ -69,6 +71,63 @@ pub fn a_running_job_is_not_deleted<T: TestStore>() {
     assert_eq!(given.command(&Command::Delete { job: running }), wanted);
     assert_eq!(given.command(&Command::Retry { job: running }), wanted);
     assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::NotFound);
+}
+
+/// A job that waits or is parked gets another payload, and stays as it is otherwise. A running one and one that has ended do not.
+pub fn a_job_that_waits_or_is_parked_is_edited<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let edited = given.job_of(1, "a");
+    let edit = |fence, text: &[u8]| {
+        let payload = Payload { version: 2, bytes: text.to_vec() };
+        given.command(&Command::Edit { job: edited, fence, payload })
+    };
+    let before = given.job(edited);
+    assert_eq!(edit(Some(before.fence), b"1"), Commanded::Done);
+    let payload = Payload { version: 2, bytes: b"1".to_vec() };
+    assert_eq!(given.job(edited), StoredJob { payload: payload.clone(), ..before });
+    let claimed = given.claim(id, "a");
+    assert_eq!(claimed.payload, payload);
+    assert_eq!(edit(Some(claimed.fence), b"2"), Commanded::State(JobState::Running));
+    let (error, after, limit) = ("no".to_owned(), SECOND, 3);
+    given.finish(id, claimed.held(), End::Undecodable { error: error.clone(), after, limit });
+    assert_eq!(given.job(edited).undecoded, 1);
+    assert_eq!(edit(None, b"3"), Commanded::Done);
+    assert_eq!(given.job(edited).undecoded, 0, "another payload has no failures");
+    assert_eq!(given.command(&Command::Retry { job: edited }), Commanded::Done);
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Park { error });
+    assert_eq!(edit(Some(claimed.fence), b"4"), Commanded::Done);
+    let parked = given.job(edited);
+    assert_eq!((parked.state, &*parked.payload.bytes), (JobState::Parked, &b"4"[..]));
+    assert_eq!(given.command(&Command::Retry { job: edited }), Commanded::Done);
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(edit(None, b"5"), Commanded::State(JobState::Done));
+    assert_eq!(&*given.job(edited).payload.bytes, b"4");
+    let none = Command::Edit { job: job(9), fence: None, payload };
+    assert_eq!(given.command(&none), Commanded::NotFound);
+}
+
+/// Who has read a job before it was claimed does not edit what it has become since.
+pub fn r4_a_job_that_was_claimed_since_it_was_read_is_not_edited<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let edited = given.job_of(1, "a");
+    let read = given.job(edited);
+    let claimed = given.claim(id, "a");
+    given.finish(id, claimed.held(), End::GiveBack);
+    let ready = given.job(edited);
+    let payload = Payload { version: 1, bytes: b"1".to_vec() };
+    let edit = |fence| Command::Edit { job: edited, fence, payload: payload.clone() };
+    assert_eq!(given.command(&edit(Some(read.fence))), Commanded::Changed);
+    assert_eq!(given.job(edited), ready);
+    assert_eq!(given.command(&edit(Some(ready.fence))), Commanded::Done);
+    let late = given.ask().command(&edit(None), given.now.before(SECOND));
+    assert_eq!(late, Err(Refusal::TooLate.into()));
+    let long = Payload { version: 1, bytes: vec![b' '; PAYLOAD_MAX + 1] };
+    let long = Command::Edit { job: edited, fence: None, payload: long };
+    let refused = given.ask().command(&long, given.in_time());
+    assert!(matches!(refused, Err(StoreError::Refused(Refusal::Unstorable { .. }))), "{refused:?}");
+    assert_eq!(given.job(edited).payload, payload);
 }
 
 fn all<T: TestStore>(

@@ -439,7 +439,7 @@ impl Generator {
             Some(schedule) if !self.random.once_in(6) => schedule.definition.name,
             _ => self.name(),
         };
-        match self.random.below(14) {
+        match self.random.below(15) {
             12 => Command::PauseJobs {
                 scope: self.scope(),
                 until: self.random.once_in(2).then(|| self.instant(now)),
@@ -463,8 +463,20 @@ impl Generator {
             7 if self.random.once_in(3) => Command::Remove { schedule },
             8 | 9 => Command::Cancel { job: self.job(model) },
             10 => Command::Delete { job: self.job(model) },
+            14 => self.edit(model),
             _ => Command::Retry { job: self.job(model) },
         }
+    }
+
+    fn edit(&mut self, model: &Model) -> Command {
+        let job = self.job(model);
+        let fence = model.job(job).ok().flatten().map(|job| job.fence);
+        let fence = match self.random.below(4) {
+            0 => None,
+            1 => Some(Fence(self.random.below(9))),
+            _ => fence,
+        };
+        Command::Edit { job, fence, payload: self.payload() }
     }
 
     fn scope(&mut self) -> PauseScope {

@@ -106,6 +106,8 @@ macro_rules! store_conformance {
             r13_a_retry_beside_another_job_of_the_schedule_changes_nothing
             a_job_is_cancelled_at_once_or_asked_to_stop
             a_running_job_is_not_deleted
+            a_job_that_waits_or_is_parked_is_edited
+            r4_a_job_that_was_claimed_since_it_was_read_is_not_edited
             all_selected_jobs_are_cancelled_retried_and_deleted
             all_selected_jobs_come_in_batches
             r13_of_all_jobs_of_a_key_one_is_retried

@@ -140,10 +140,11 @@ pub(super) fn enqueue(notes: &Notes) -> String {
 }
 
 /// The functions for the person on call, in the order of the page.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "cancel",
     "retry",
     "remove",
+    "edit",
     "command_all",
     "list",
     "depths",

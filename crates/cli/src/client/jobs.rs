@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use clap::Subcommand;
-use scheduler_api::{Depth, Job, JobError, JobErrors, Node, NodeJob, Nodes, Queues};
+use scheduler_api::{Depth, EditRequest, Job, JobError, JobErrors, Node, NodeJob, Nodes, Queues};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::api::{Api, escaped, plain};
@@ -42,6 +43,8 @@ enum Command {
     Cancel(ChangeArgs),
     /// Delete jobs that are not running
     Delete(ChangeArgs),
+    /// Give a job that waits or is parked another payload; it stays as it is otherwise
+    Edit(EditArgs),
     /// List queues: how many jobs wait, run and are parked
     Queues(ClientArgs),
     /// List the processes that use the store, and the jobs that they have
@@ -76,6 +79,21 @@ struct JobArgs {
     client: ClientArgs,
 }
 
+#[derive(Clone, Debug, clap::Args)]
+struct EditArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The payload, in JSON; `-` reads it from the standard input
+    #[arg(long, value_name = "JSON")]
+    payload: String,
+    /// The version of its type; by default that of the payload before
+    #[arg(long, value_name = "NUMBER")]
+    payload_version: Option<u32>,
+    /// The fence that `jobs show` has said: a job that was claimed since then is left alone
+    #[arg(long, value_name = "NUMBER")]
+    fence: Option<u64>,
+}
+
 pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match &args.command {
         None => list(&args.list, ctx),
@@ -89,9 +107,38 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
         Some(Command::Retry(args)) => bulk::act(args, "retry", ctx),
         Some(Command::Cancel(args)) => bulk::act(args, "cancel", ctx),
         Some(Command::Delete(args)) => bulk::act(args, "delete", ctx),
+        Some(Command::Edit(args)) => edit(args, ctx),
         Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
         Some(Command::Nodes(client)) => ask("/nodes", client, nodes, ctx),
     }
+}
+
+/// Checks the payload before it is sent, and says how the job goes on.
+fn edit(args: &EditArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let mut payload = args.payload.clone();
+    if payload == "-" {
+        payload.clear();
+        let unread = |error| CliError::unable(format!("the payload cannot be read: {error}"));
+        ctx.input.read_to_string(&mut payload).map_err(unread)?;
+    }
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(&payload) {
+        let help = "write --payload '{\"order\": 17}'; a text is JSON in double quotes";
+        return Err(CliError::unable(format!("the payload is no JSON: {error}")).help(help));
+    }
+    let JobArgs { id, client } = &args.job;
+    let request = EditRequest { payload, version: args.payload_version, fence: args.fence };
+    let api = Api::new(&client.server, ctx)?;
+    let answer: Value = api.post(&format!("/jobs/{}/edit", escaped(id)), &request)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let job: Job = api.typed(answer)?;
+    let (id, task) = (plain(&job.id), plain(&job.task));
+    let next = match &*job.state {
+        "parked" => format!("stays parked until `scheduler jobs retry {id}`"),
+        _ => format!("is due {}", text(&job.run_at_local)),
+    };
+    ctx.say(format!("{id} of {task} has another payload, and {next}"))
 }
 
 /// Page by page, as many as are wanted.

@@ -328,3 +328,44 @@ fn the_list_of_queues_says_who_has_paused_what() {
     let lines: Vec<&str> = output.lines().skip(3).collect();
     assert_eq!(lines, ["queue mail is paused by ops: outage", "send is paused by ops: bug"]);
 }
+
+#[test]
+fn the_payload_of_a_job_is_edited() {
+    let row = |state: &str| {
+        json!({ "id": "7", "task": "mail", "queue": "default", "state": state,
+        "priority": "normal", "onLost": "rerun", "attempt": 1, "maxAttempts": 3, "lost": 0, "undecoded": 0,
+        "fence": 7, "isCancelRequested": false, "runAtLocal": "Fri 2026-03-27 12:00:00 +00:00" }).to_string()
+    };
+    let stub = Stub::of(vec![
+        ("POST /api/v1/jobs/7/edit", 202, row("parked")),
+        ("POST /api/v1/jobs/7/edit", 202, row("ready")),
+    ]);
+    let edit = ["jobs", "edit", "7", "--payload"];
+    let parked = ask(&stub, &[&edit[..], &["{\"to\": 1}", "--fence", "7"]].concat());
+    assert_eq!(
+        parked.output,
+        "7 of mail has another payload, and stays parked until `scheduler jobs retry 7`\n"
+    );
+    let piped = [&edit[..], &["-", "--payload-version", "2"]].concat();
+    let ready = asked_with(&stub, &piped, b"[17]\n");
+    assert_eq!(
+        ready.output,
+        "7 of mail has another payload, and is due Fri 2026-03-27 12:00:00 +00:00\n"
+    );
+    let sent = bodies(&stub, "POST /api/v1/jobs/7/edit");
+    assert_eq!(
+        sent,
+        [
+            json!({ "payload": "{\"to\": 1}", "fence": 7 }),
+            json!({ "payload": "[17]\n", "version": 2 })
+        ]
+    );
+    let broken = ask(&stub, &[&edit[..], &["zoe"]].concat());
+    assert_eq!(broken.code, 2);
+    assert!(broken.errors.contains("the payload is no JSON: expected value"), "{}", broken.errors);
+    assert_eq!(
+        bodies(&stub, "POST /api/v1/jobs/7/edit").len(),
+        2,
+        "it is checked before it is sent"
+    );
+}

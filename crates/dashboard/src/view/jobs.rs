@@ -100,6 +100,18 @@ fn payload(app: &App, visitor: &Visitor, job: &StoredJob) -> Option<Payload> {
     Some(Payload { is_cut: Some(cut.len() < text.len()), text: Some(cut), ..shown })
 }
 
+/// Returns true if nothing of the payload is hidden from this visitor.
+pub(crate) fn sees_payload(app: &App, visitor: &Visitor, job: &StoredJob) -> bool {
+    let bytes = &job.payload.bytes;
+    payload(app, visitor, job).is_none_or(|shown| {
+        let text = match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => format!("{value:#}"),
+            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+        };
+        shown.text == Some(text)
+    })
+}
+
 /// Takes the values of these fields away, wherever they are.
 fn hide(value: &mut Value, names: &[String]) {
     match value {

@@ -16,7 +16,7 @@ mod runs;
 mod task;
 mod timeline;
 
-pub(crate) use self::jobs::{gone, job, job_detail, nodes, queues, state_of};
+pub(crate) use self::jobs::{gone, job, job_detail, nodes, queues, sees_payload, state_of};
 pub(crate) use self::runs::{Page, runs};
 pub(crate) use self::task::{detail, next, preview, row};
 pub(crate) use self::timeline::timeline;

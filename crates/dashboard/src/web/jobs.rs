@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use scheduler::store::{JobFilter, JobId, JobState, StoredJob};
+use scheduler::store::{Fence, JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
-use scheduler_api::{Job, Nodes, Queues};
+use scheduler_api::{EditRequest, Job, Nodes, Queues};
 
 use super::api::{Accepted, Answer};
 use super::bulk::Act;
@@ -99,4 +100,40 @@ pub(super) async fn act(
     let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
     let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, &job) };
     Ok((StatusCode::ACCEPTED, Json(row)))
+}
+
+/// `POST /jobs/{id}/edit`: answers with the job as it is then. A visitor who does not see the whole payload would overwrite
+/// what is hidden.
+pub(super) async fn edit(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Accepted<Job> {
+    let id = id(&text)?;
+    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
+    let request: EditRequest = serde_json::from_slice(&body).map_err(wrong)?;
+    let mut job = app.store()?.ask(move |jobs| jobs.get(id)).await?.ok_or_else(|| none(id))?;
+    if !view::sees_payload(&app, &caller.who(), &job) {
+        let detail = "a part of the payload is hidden from you, and would be lost";
+        return Err(Problem::forbidden(detail));
+    }
+    let mut payload = job.payload.clone();
+    payload.bytes = request.payload.into_bytes();
+    payload.version = request.version.unwrap_or_else(|| payload.version.max(1));
+    job.fence = request.fence.map_or(job.fence, Fence);
+    let noted = Arc::clone(&app);
+    let ask = move |jobs: &Jobs| -> Result<Option<StoredJob>, JobsError> {
+        let done = jobs.edit(&job, &payload);
+        // It is noted here, because the visitor may be gone before the answer.
+        if may_have_effect(&done) {
+            let what =
+                What { action: "edit", task: &job.task, queue: None, job: Some(id), note: None };
+            noted.note((&caller.who(), caller.from), what);
+        }
+        done?;
+        jobs.get(id)
+    };
+    let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    Ok((StatusCode::ACCEPTED, Json(view::job(&app, &job))))
 }

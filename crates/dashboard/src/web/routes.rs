@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
-    Actions, ActionsQuery, Changed, ChangedJobs, Described, Info, Job, JobErrors, JobFilter, Jobs,
-    JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue, Queues, RuleRequest,
-    Runs, RunsQuery, Task, Tasks, Timeline, Type,
+    Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
+    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue,
+    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Timeline, Type,
 };
 
 use super::actions::Act;
@@ -169,6 +169,10 @@ fn of_jobs() -> Vec<Route> {
         one("/api/v1/jobs/{id}/retry", bulk::RETRY, "Makes a job due at once"),
         one("/api/v1/jobs/{id}/cancel", bulk::CANCEL, "Cancels a job, or asks it to stop"),
         one("/api/v1/jobs/{id}/delete", bulk::DELETE, "Deletes a job that is not running"),
+        Route::change("/api/v1/jobs/{id}/edit", post(jobs::edit), "Gives a job another payload")
+            .body::<EditRequest>()
+            .answer::<Job>()
+            .accepted(),
         read("/api/v1/queues", get(jobs::queues), "Numbers of jobs in each queue")
             .answer::<Queues>(),
         Route::change("/api/v1/queues/{name}/pause", post(queues::pause), "Pauses a queue")

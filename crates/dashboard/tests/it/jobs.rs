@@ -123,6 +123,62 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
 }
 
 #[test]
+fn the_payload_of_a_parked_job_is_edited() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&heard);
+    let dashboard = dashboard().on_action(move |act| {
+        to.lock().unwrap().push((act.who.to_string(), act.action, act.job));
+    });
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let id = parked(&served);
+    let path = format!("/api/v1/jobs/{id}");
+    let before = served.get(&path).json();
+    let edit = |body: Value| served.post(&format!("{path}/edit"), &body.to_string());
+    let fence = before["fence"].as_u64().unwrap();
+    for (body, status, word) in [
+        (json!({ "payload": "{" }), 400, "the payload is no JSON"),
+        (json!({ "payload": 1 }), 400, "invalid type"),
+        (json!({ "payload": "1", "version": -1 }), 400, "invalid value"),
+        (json!({ "payload": "1", "fence": fence + 1 }), 409, "claimed since it was read"),
+    ] {
+        let refused = edit(body);
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.json()["detail"].as_str().unwrap().contains(word), "{refused:?}");
+    }
+    let edited = edit(json!({ "payload": "{\"fails\": true}", "version": 2, "fence": fence }));
+    assert_eq!((edited.status, &edited.json()["state"]), (202, &"parked".into()), "{edited:?}");
+    let stored = jobs(&served).get(id.parse().unwrap()).unwrap().unwrap();
+    assert_eq!((&*stored.payload.text(), stored.payload.version), ("{\"fails\": true}", 2));
+    assert_eq!(edit(json!({ "payload": "{\"fails\": false}", "version": 1 })).status, 202);
+    served.post(&format!("{path}/retry"), "");
+    eventually(|| (served.get(&path).json()["state"] == "done").then_some(()));
+    assert_eq!(edit(json!({ "payload": "1" })).status, 409, "it is done");
+    let heard: Vec<_> =
+        heard.lock().unwrap().iter().map(|(who, act, _)| (who.clone(), *act)).collect();
+    let by_ops = |act| ("ops".to_owned(), act);
+    assert_eq!(heard, [by_ops("edit"), by_ops("edit"), by_ops("retry")]);
+    served.stop();
+}
+
+#[test]
+fn a_payload_that_a_visitor_does_not_see_whole_is_not_edited() {
+    let served =
+        with_store(&dashboard().hide_payload_fields(["iban"]), &Moody::new(), |builder| builder);
+    let id = parked(&served);
+    let refused = served.post(&format!("/api/v1/jobs/{id}/edit"), "{\"payload\": \"1\"}");
+    assert_eq!(refused.status, 403, "{refused:?}");
+    let stored = jobs(&served).get(id.parse().unwrap()).unwrap().unwrap();
+    assert!(stored.payload.text().contains("DE02"));
+    let plain = mail::job(json!({ "fails": true }));
+    let id = plain.id();
+    jobs(&served).enqueue(plain).unwrap();
+    eventually(|| (jobs(&served).get(id).unwrap()?.state == JobState::Parked).then_some(()));
+    let edited = served.post(&format!("/api/v1/jobs/{id}/edit"), "{\"payload\": \"1\"}");
+    assert_eq!(edited.status, 202, "{edited:?}");
+    served.stop();
+}
+
+#[test]
 fn jobs_come_in_pages_and_faulty_questions_are_refused_in_words() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
     let later = || mail::job(json!(null)).after(std::time::Duration::from_secs(3_600));

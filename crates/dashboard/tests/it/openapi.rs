@@ -70,6 +70,7 @@ fn body(path: &str) -> Value {
         path if path.contains("jobs:") => {
             json!({ "matching": { "state": "parked" }, "dryRun": true })
         }
+        path if path.ends_with("/edit") => json!({ "payload": "1" }),
         _ => json!({}),
     }
 }

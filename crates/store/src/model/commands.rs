@@ -27,6 +27,10 @@ impl State {
             Command::Cancel { job } => self.cancel(*job, now),
             Command::Retry { job } => self.retry(*job, now),
             Command::Delete { job } => self.delete(*job, now),
+            Command::Edit { job, fence, payload } => match self.jobs.get_mut(job) {
+                Some(row) => row.job.edit(*fence, payload),
+                None => Commanded::NotFound,
+            },
         }
     }
 

@@ -156,6 +156,37 @@ begin
   return 'ok';
 end $$;
 
+-- Returns 'changed' if the job was claimed since the fence was read.
+create function {s}.edit_job(p_job uuid, p_payload bytea, p_version bigint, p_fence bigint, p_not_after timestamptz)
+returns text language plpgsql volatile as $$
+declare
+  v {s}.job;
+  v_now timestamptz;
+begin
+  select * into v from {s}.job where id = p_job for update;
+  v_now := {s}.in_time(p_not_after);
+  if v.id is null then
+    return coalesce((select d.state from {s}.done_job(p_job, v_now) d), 'not_found');
+  elsif v.state = 'running' then
+    return v.state;
+  elsif v.fence <> p_fence then
+    return 'changed';
+  end if;
+  update {s}.job set payload = p_payload, payload_version = p_version, undecoded = 0 where id = p_job;
+  return 'ok';
+end $$;
+
+-- Gives a job that waits or is parked another payload, for any client; without a version, of the same one.
+create function {s}.edit(p_job uuid, p_payload jsonb, p_version bigint default null)
+returns text language plpgsql volatile as $$
+begin
+  if octet_length(p_payload::text) > {payload_max} or p_version not between 0 and 4294967295 then
+    raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
+  end if;
+  return {s}.edit_job(p_job, convert_to(p_payload::text, 'UTF8'),
+    coalesce(p_version, (select greatest(payload_version, 1) from {s}.job where id = p_job), 1), null, 'infinity');
+end $$;
+
 -- Jobs that meet all conditions, in the order of their identities. Of `done` rows are read in the order of their least identity,
 -- until no later one can have a job of the page.
 create function {s}.list(
