@@ -238,8 +238,8 @@ impl Core {
         if wall < first { [wall, first] } else { [first, second.min(wall)] }
     }
 
-    /// When the first entry is to be seen to, as far as that is known without a reading of the clocks.
-    fn first_look(&self) -> Tick {
+    /// When the first entry is to be looked at, by the last reading of the clocks.
+    fn first_entry_look(&self) -> Tick {
         let wall = self.wall_queue.look_by_last_offset(self.known, self.timer_slack.slack);
         wall.min(self.timer_slack.look(self.queue.first_two()[0]))
     }
@@ -247,7 +247,7 @@ impl Core {
     /// Wakes a sleeper, unless one looks in time for the first entry. Without sleepers a busy worker looks before it sleeps.
     pub(super) fn ensure_lookout(&mut self, effects: &mut Effects) {
         if !self.sleepers.is_empty() {
-            let look = self.first_look();
+            let look = self.first_entry_look();
             self.sleepers.wake_for(look, &mut effects.wake);
         }
     }
@@ -255,7 +255,7 @@ impl Core {
     /// As [`ensure_lookout`](Self::ensure_lookout), after a worker took an entry. It wakes nobody if that worker will probably
     /// take the next entry, too.
     fn cover_next(&mut self, effects: &mut Effects) {
-        let look = self.first_look();
+        let look = self.first_entry_look();
         if look != Tick::MAX {
             let look = self.timer_slack.look_after(self.known, look);
             self.sleepers.wake_for(look, &mut effects.wake);
@@ -330,10 +330,10 @@ impl Core {
         }
     }
 
-    /// Puts submissions into the queue. Submitters last knew this time of the first look.
-    pub(super) fn enqueue(&mut self, batch: &mut Batch, first_look: Tick) {
+    /// Puts submissions into the queue. Submitters have left this `wake_before`.
+    pub(super) fn enqueue(&mut self, batch: &mut Batch, wake_before: Tick) {
         self.known = self.known.max(batch.now);
-        self.submit_state.first_look = first_look;
+        self.submit_state.wake_before = wake_before;
         if batch.entries.len() == 1 {
             // As where a task submits the next.
             batch.entries.pop().into_iter().for_each(|entry| self.enter_one(entry));

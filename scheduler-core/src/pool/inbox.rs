@@ -14,8 +14,8 @@ const MANY: usize = 256;
 
 /// Submissions, in their order, until the next step of the core collects them.
 ///
-/// INVARIANT: a task that is to be looked at before `first_look` needs a worker earlier than any looks by itself, and its
-/// submitter wakes one. The core raises `first_look`, or refuses calls, only while the inbox is empty.
+/// INVARIANT: a task that is to be looked at before `wake_before` needs a worker earlier than any looks by itself, and its
+/// submitter wakes one. The core raises `wake_before`, or refuses calls, only while the inbox is empty.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
@@ -38,9 +38,9 @@ pub(super) struct Batch {
 /// The state of the core that submitters read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SubmitState {
-    /// When the first sleeping worker looks at the queue. An entry that is to be looked at before needs a worker to be woken;
-    /// while none sleeps this is zero, because a busy one looks.
-    pub(super) first_look: Tick,
+    /// A submitter wakes a worker for an entry that is to be looked at before this time: the earliest look of a sleeping worker.
+    /// Zero while none sleeps, because a busy one looks.
+    pub(super) wake_before: Tick,
     /// True if tasks are taken.
     pub(super) is_open: bool,
     /// True if alarms, timers and futures that go on are taken.
@@ -103,9 +103,9 @@ impl Inbox {
     /// Returns the work for an entry that is to be looked at then.
     #[inline]
     fn follow_up(&mut self, look: Tick) -> FollowUp {
-        if look < self.submit_state.first_look || self.submit_state.is_short {
+        if look < self.submit_state.wake_before || self.submit_state.is_short {
             // Whoever is woken looks at all that comes meanwhile.
-            self.submit_state.first_look = Tick::ZERO;
+            self.submit_state.wake_before = Tick::ZERO;
             FollowUp::EnsureWorkers
         } else if self.batch.entries.len() >= MANY {
             FollowUp::Collect
@@ -118,15 +118,15 @@ impl Inbox {
         self.batch.entries.is_empty() && self.batch.wall_queue.is_empty()
     }
 
-    /// Swaps the submissions for an empty batch, and returns when the first sleeping worker looks, as submitters know it.
+    /// Swaps the submissions for an empty batch, and returns `wake_before` as submitters have left it.
     pub(super) fn collect(&mut self, empty: &mut Batch) -> Tick {
         std::mem::swap(&mut self.batch, empty);
-        self.submit_state.first_look
+        self.submit_state.wake_before
     }
 
     /// Lets submitters know how the core stands; false if something has come that the core has to see first.
     pub(super) fn set_submit_state(&mut self, submit_state: SubmitState) -> bool {
-        let asks_more = submit_state.first_look > self.submit_state.first_look
+        let asks_more = submit_state.wake_before > self.submit_state.wake_before
             || submit_state.is_short && !self.submit_state.is_short
             || !submit_state.takes_calls && self.submit_state.takes_calls;
         if asks_more && !self.is_empty() {

@@ -198,12 +198,12 @@ impl PoolState {
 
     fn collect_filled(&self, locked: &mut Locked) {
         let Locked { core, batch, .. } = locked;
-        let first_look = {
+        let wake_before = {
             let mut inbox = self.inbox.lock();
             self.is_filled.store(false, Ordering::Release);
             inbox.collect(batch)
         };
-        core.enqueue(batch, first_look);
+        core.enqueue(batch, wake_before);
     }
 
     #[cold]

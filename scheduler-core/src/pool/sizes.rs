@@ -157,7 +157,7 @@ impl Core {
     /// The state for submitters.
     pub(super) fn submit_state(&self) -> SubmitState {
         SubmitState {
-            first_look: self.sleepers.first_look_or_zero(),
+            wake_before: self.sleepers.wake_before(),
             is_open: self.state == RunState::Running,
             takes_calls: self.state <= RunState::ShuttingDown && !self.is_terminating,
             is_short: self.wants_worker(),

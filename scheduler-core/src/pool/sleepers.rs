@@ -39,8 +39,8 @@ impl Sleepers {
         self.list.iter().map(|sleeper| sleeper.look).min().unwrap_or(Tick::MAX)
     }
 
-    /// The same for submitters: zero while none sleeps, because a busy worker looks.
-    pub(super) fn first_look_or_zero(&self) -> Tick {
+    /// The same for submitters ([`SubmitState`](super::inbox::SubmitState)): zero while none sleeps, because a busy worker looks.
+    pub(super) fn wake_before(&self) -> Tick {
         if self.list.is_empty() { Tick::ZERO } else { self.first_look() }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(park(&mut sleepers, 1, 50, 60), tick(50));
         assert_eq!(park(&mut sleepers, 2, 50, 60), tick(60));
         assert_eq!(park(&mut sleepers, 3, 50, 60), Tick::MAX);
-        assert_eq!(sleepers.first_look_or_zero(), tick(50));
+        assert_eq!(sleepers.wake_before(), tick(50));
         sleepers.unpark(1);
         assert_eq!(park(&mut sleepers, 1, 60, 70), tick(70), "they take turns");
     }
@@ -159,7 +159,7 @@ mod tests {
         assert!(wake.is_empty());
         sleepers.wake_for(tick(40), &mut wake);
         sleepers.wake_for(tick(30), &mut wake);
-        assert_eq!((wake.len(), sleepers.first_look_or_zero()), (1, Tick::ZERO));
+        assert_eq!((wake.len(), sleepers.wake_before()), (1, Tick::ZERO));
         sleepers.unpark(3);
         assert_eq!(sleepers.first_look(), tick(50));
     }

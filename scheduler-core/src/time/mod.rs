@@ -92,8 +92,6 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// - The worker that looks at the queue first is given so much time to run what is due before the
     ///   next one looks. A task that becomes due while it runs a long one starts later by up to that; so does a task
     ///   that a run submits.
-    /// - A worker that finds only a task that has come within this time leaves it to the others for so long, if they
-    ///   have taken what it was to come for, or are at brief tasks.
     ///
     /// Must be zero where a test moves the time by hand, because a worker would wait until then.
     fn wake_latency(&self) -> Duration {
