@@ -108,7 +108,9 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
         | StoreEvent::ScheduleOlder { .. }
         | StoreEvent::ScheduleRegistered { .. }
         | StoreEvent::Back { .. } => Some(Level::Info),
-        StoreEvent::ClaimReturned { .. } => None,
+        // A pause is reported itself.
+        StoreEvent::ClaimReturned { .. }
+        | StoreEvent::TicksSkipped { reason: SkipReason::Paused, .. } => None,
         StoreEvent::JobParked { .. } | StoreEvent::Damaged { .. } => Some(Level::Error),
         _ => Some(Level::Warn),
     }

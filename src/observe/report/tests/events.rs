@@ -8,8 +8,8 @@ use scheduler_core::trigger::Zone;
 use super::console::*;
 use crate::observe::sample::{self, at, error, facts, info};
 use crate::observe::{
-    EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, TaskFacts, TaskState,
-    UNBLOCK,
+    EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, StoreEvent, TaskFacts,
+    TaskState, UNBLOCK,
 };
 
 #[test]
@@ -72,6 +72,20 @@ fn a_tick_of_a_durable_task_that_was_missed_is_not_blamed_on_threads() {
     let kind = EventKind::Skipped { reason, first, last, count: 3_603, at_least, blocked };
     console.emit_with(&task, kind);
     console.prints("WARN  task `tick` skipped 3603 runs, the last one for Fri 2026-03-27 09:00:00 +01:00: its time had passed before it could run: no process was there, or all of them were busy");
+}
+
+#[test]
+fn ticks_of_a_schedule_that_is_data_are_printed_but_not_those_that_a_pause_skips() {
+    let console = Console::new("tick");
+    let skip = |reason| {
+        let (schedule, count, at_least) = ("digest-7".into(), 2, false);
+        let what = StoreEvent::TicksSkipped { schedule, reason, count, at_least };
+        console.global(EventKind::Store { what });
+    };
+    skip(SkipReason::Paused);
+    console.prints("");
+    skip(SkipReason::Overlap);
+    console.prints("WARN  scheduler: schedule `digest-7`: skipped 2 ticks: overlap");
 }
 
 #[test]
