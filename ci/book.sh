@@ -34,6 +34,11 @@ relink() {
 }
 relink "" "\.\./" "$sources"/src/*.md
 relink "../" "\.\./\.\./" "$sources"/src/*/*.md
+# Diagrams that a forge draws are pictures here.
+grep --files-with-matches --recursive '^```mermaid' "$sources/src" | while IFS= read -r page; do
+  ci/diagrams.sh "$page" >"$page.drawn"
+  mv "$page.drawn" "$page"
+done
 cat >"$sources/book.toml" <<END
 [book]
 title = "scheduler"

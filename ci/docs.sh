@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documentation of what is published, and looks at its links; plots have to show their tables.
+# Builds the documentation of what is published, and looks at its links; plots have to show their tables, and diagrams to be such
+# as the book draws.
 #
 # rustdoc does not see those in Markdown. `ci/docs.sh private` adds private items, and does not look at links.
 set -euo pipefail
@@ -57,6 +58,7 @@ case "${1:-public}" in
     cargo doc --all-features --no-deps "${published[@]}"
     (cd "$pages" && export LC_ALL=C && check_links)
     ci/plots.sh check
+    ci/diagrams.sh docs/how-it-works.md >/dev/null
     ;;
   private) cargo doc --all-features --no-deps --document-private-items "${published[@]}" ;;
   *) echo "usage: $0 [public|private]" >&2; exit 2 ;;
