@@ -13,7 +13,8 @@ use crate::define::settings::NodeSettings;
 /// Each option has a setting of its name, such as `scheduler.node.lease = "10s"` in `scheduler.toml`, or
 /// `SCHEDULER_NODE_LEASE=10s`, which counts more than the code.
 ///
-/// The defaults suit a store on the same machine and one far away. A process that dies is noticed after one to two leases.
+/// The defaults suit a store on the same machine and one far away. The jobs of a process that dies run elsewhere a lease after its
+/// last renewal, and a second or two.
 ///
 /// ```
 /// use scheduler::{NodeOptions, Scheduler};
