@@ -35,7 +35,7 @@ async fn import_orders(run: Run, jobs: Jobs) -> Result<(), Box<dyn Error + Send 
     Ok(())
 }
 
-/// A job: each import enqueues one. Each seventh fails in both attempts, and waits for somebody who retries it by hand.
+/// A job: each import enqueues one. Each seventh fails in both attempts, and waits for a person who retries it.
 #[job(name = "send_invoice", tags = ["shop"], retry(max = 1, base = "500ms"))]
 async fn send_invoice(#[payload] number: u64) -> Result<(), String> {
     tokio::time::sleep(Duration::from_millis(100 + 40 * (number % 9))).await;

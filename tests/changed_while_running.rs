@@ -99,7 +99,7 @@ impl Task {
     }
 }
 
-/// Which body ran, when, and whether it was run by hand.
+/// The number of the body that ran, when, and true if it was run by hand.
 type Started = (u64, DateTime<Utc>, bool);
 
 struct Model {

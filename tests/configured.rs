@@ -136,7 +136,7 @@ fn the_settings_of_a_pool_that_is_not_there_can_be_pasted() {
 #[scheduled(cron = "${audit.cron:@daily}", zone = "${audit.zone:UTC}", pool = "ledger")]
 fn audit(_books: &Books) {}
 
-/// A value that nobody manages.
+/// A value that no builder manages.
 struct Books;
 
 #[test]

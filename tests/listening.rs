@@ -1,4 +1,4 @@
-//! Listeners hear all events in order, and hurt nobody.
+//! Listeners hear all events in order, and hurt no run.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};

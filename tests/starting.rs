@@ -1,4 +1,4 @@
-//! Starts that are refused, and names that nobody can read.
+//! Starts that are refused, and names that cannot be read.
 //!
 //! `fixtures/programs` tests that one of two starts is refused: whole programs have signals.
 

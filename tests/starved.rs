@@ -152,7 +152,7 @@ fn a_task_that_waits_for_a_thread_is_named_while_it_waits_and_skips_are_counted(
         .unwrap();
     started.recv().unwrap();
     clock.advance(Duration::from_secs(3_600));
-    // The task that holds the thread goes on for ever, and nobody touches the other one.
+    // The task that holds the thread goes on for ever, and no command touches the other one.
     let warned = |what: &str| loop {
         let text = said.recv_timeout(Duration::from_secs(60)).expect(what);
         if text.contains(what) {

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[job(name = "stamp")]
 fn stamp() {}
 
-/// A database that is away until somebody says that it is there.
+/// A database that is away until the test says that it is there.
 #[derive(Clone, Default)]
 struct Database {
     store: Model,

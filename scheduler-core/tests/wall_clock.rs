@@ -23,7 +23,7 @@ struct Fixture {
     clock: ManualClock,
     workers: VirtualWorkers,
     pool: ScheduledThreadPool,
-    /// Until when each worker rests, if nobody wakes it.
+    /// The end of each worker's rest, if nothing wakes it before.
     rests: RefCell<BTreeMap<u64, Option<Tick>>>,
 }
 
@@ -90,7 +90,7 @@ impl Fixture {
     }
 
     /// Lets time pass. Workers take a step when their rest is over, and not before: as in a machine,
-    /// nobody tells them that the wall clock was set.
+    /// nothing tells them that the wall clock was set.
     fn pass_millis(&self, millis: u64) {
         let end = self.clock.now() + Duration::from_millis(millis);
         while let Some(next) = self.next_look().filter(|next| *next <= end) {

@@ -61,7 +61,7 @@ impl PartialEq for Sent {
 
 impl Eq for Sent {}
 
-/// Which options the code has set.
+/// The options that the code has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Given {
     queue: bool,

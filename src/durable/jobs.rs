@@ -408,7 +408,7 @@ impl Jobs {
     }
 }
 
-/// When a store is asked for a job that somebody waits for.
+/// The times at which a store is asked for a job that a caller waits for.
 pub(super) struct Asking<'a> {
     clock: &'a dyn Clock,
     at: Tick,

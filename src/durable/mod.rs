@@ -17,7 +17,7 @@
 //! The store decides when a job runs. The only clock is the scheduler's, and the only way to enqueue is [`Jobs`].
 //!
 //! A job is made, and is then accepted, kept out by its key, not accepted, or of unknown fate: then it is the same job, with
-//! the same identity, that is sent again (R3). No job is reported as not accepted when nobody knows.
+//! the same identity, that is sent again (R3). No job is reported as not accepted when its fate is unknown.
 //!
 //! The runner makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 

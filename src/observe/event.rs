@@ -223,7 +223,7 @@ pub enum EventKind {
     /// A hook, a listener or a trigger panicked outside a run, or a hook returned an error; the scheduler continues.
     #[non_exhaustive]
     HookFailed {
-        /// Which one, such as `listener`.
+        /// The name of the hook, such as `listener`.
         hook: &'static str,
         /// The panic or the error.
         failure: Failure,

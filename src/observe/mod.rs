@@ -4,7 +4,7 @@
 //! program's listeners. A task keeps its [`History`], and gives it out as a [`TaskSnapshot`].
 //!
 //! No listener delays or fails a run, or is called under a lock. No event keeps a run, a pool or a task alive. An ordinary
-//! run makes no event that nobody wants: ask [`Bus::is_heard`] before.
+//! run makes no event that no listener wants: ask [`Bus::is_heard`] before.
 //!
 //! # The events
 //!

@@ -17,7 +17,7 @@ use super::platform;
 /// The most items that wait.
 pub(crate) const CAPACITY: usize = if cfg!(loom) { 1 } else { 1_024 };
 
-/// Which items a full queue drops first.
+/// The order in which a full queue drops items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// Comes with every run. Leaves a quarter of the queue to others.

@@ -262,7 +262,7 @@ pub struct TaskSnapshot {
     pub state: TaskState,
     /// True if it is paused; a run that was in progress then goes on.
     pub is_paused: bool,
-    /// Who paused it, if that was given with the pause.
+    /// The person or program that paused it, if the pause names one.
     pub paused_by: Option<Arc<str>>,
     /// The reason given with the pause.
     pub pause_reason: Option<Arc<str>>,

@@ -69,7 +69,7 @@ pub enum StoreEvent {
         key: Option<Arc<str>>,
         /// The queue in which it waited.
         queue: Arc<str>,
-        /// Which attempt was lost.
+        /// The number of the lost attempt.
         attempt: u32,
         /// True if it was parked and does not run again by itself.
         is_parked: bool,
@@ -166,7 +166,7 @@ pub enum StoreEvent {
     /// A row of the store cannot be read.
     #[non_exhaustive]
     Damaged {
-        /// Which one.
+        /// The row.
         row: Arc<str>,
         /// The damage, and the repair.
         reason: Arc<str>,

@@ -18,7 +18,7 @@ use super::shortened;
 #[non_exhaustive]
 #[must_use = "a pause does nothing until a task gets it"]
 pub struct Pause {
-    /// Who pauses.
+    /// The person or program that pauses.
     pub by: Option<Arc<str>>,
     /// The reason, for people.
     pub reason: Option<Arc<str>>,
@@ -32,7 +32,7 @@ impl Pause {
         Self::default()
     }
 
-    /// Who pauses: a user, a script. At most 1,024 bytes are kept.
+    /// Names the person or program that pauses. At most 1,024 bytes are kept.
     pub fn by(self, who: impl AsRef<str>) -> Self {
         Self { by: Some(shortened(who.as_ref()).into()), ..self }
     }

@@ -6,7 +6,7 @@ use scheduler_core::Tick;
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// Until when each life is frozen; [`Tick::MAX`] without an end. One that has ended is frozen for ever.
+/// The end of each life's freeze; [`Tick::MAX`] if it has none. A life that has ended is frozen for ever.
 #[derive(Debug, Default)]
 pub(super) struct Lives(Mutex<Vec<Tick>>);
 

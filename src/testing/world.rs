@@ -412,7 +412,7 @@ impl Inside {
     }
 }
 
-/// The clock of the simulation. Who waits on it lets the simulation go on.
+/// The clock of the simulation. A thread that waits on it lets the simulation go on.
 impl Clock for World {
     fn now(&self) -> Tick {
         self.clock.now() + self.inside.waited()

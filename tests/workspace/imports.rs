@@ -1,4 +1,4 @@
-//! Which file uses which: the imports and paths of a crate, parsed.
+//! The files that each file uses: the imports and paths of a crate, parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

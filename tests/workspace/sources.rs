@@ -19,9 +19,18 @@ pub(crate) fn root() -> &'static Path {
 
 /// All Rust files below a folder of the workspace, or of all of it: `""`.
 pub(crate) fn of(folder: &str) -> Vec<Source> {
+    found(folder, "rs")
+}
+
+/// All files of the workspace whose names end so, without the dot.
+pub(crate) fn with_ending(ending: &str) -> Vec<Source> {
+    found("", ending)
+}
+
+fn found(folder: &str, ending: &str) -> Vec<Source> {
     let root = root();
     let folder = root.join(folder);
-    let sources = rust_files(&folder).into_iter().map(|file| Source {
+    let sources = files(&folder, ending).into_iter().map(|file| Source {
         path: slashed(file.strip_prefix(root).expect("below the root")),
         inside: file.strip_prefix(&folder).expect("below the folder").to_owned(),
         file,
@@ -34,13 +43,13 @@ fn slashed(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a readable folder");
     let paths = entries.map(|entry| entry.expect("a readable entry").path());
     paths
         .filter(|path| !is_built_or_hidden(path))
-        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .flat_map(|path| if path.is_dir() { files(&path, ending) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == ending))
         .collect()
 }
 

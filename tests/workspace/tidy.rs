@@ -85,11 +85,15 @@ fn documents_begin_sentences_with_their_subject() {
 fn is_riddle(line: &str) -> bool {
     let sentences = line.split(". ").flat_map(|part| part.split("| "));
     let mut sentences = sentences.map(|part| part.trim_start_matches(['*', '-', ' ']));
-    let begins = |sentence: &str| {
-        let words = ["What ", "Whether ", "How "];
-        words.iter().any(|word| sentence.starts_with(word)) && !sentence.contains('?')
-    };
-    sentences.any(begins) || HIDDEN.iter().any(|words| line.contains(words))
+    sentences.any(|sentence| begins_with_question_word(sentence) && !sentence.contains('?'))
+        || HIDDEN.iter().any(|words| line.contains(words))
+}
+
+/// Words with which a question begins, and a sentence only if it puts a clause before its subject.
+const QUESTION_WORDS: [&str; 6] = ["What ", "Whether ", "How ", "Which ", "Who ", "Until when "];
+
+fn begins_with_question_word(sentence: &str) -> bool {
+    QUESTION_WORDS.iter().any(|word| sentence.starts_with(word))
 }
 
 /// Words behind which the subject of a sentence hides.
@@ -99,33 +103,47 @@ const HIDDEN: [&str; 4] = ["is said", "is told", "are told", "of which"];
 fn riddles_differ_from_questions() {
     assert!(is_riddle("It waits. What comes then is another matter."));
     assert!(is_riddle("| a | How long it waits |"));
+    assert!(is_riddle("Who reads the answer gets a row."));
+    assert!(is_riddle("- Until when it waits"));
     assert!(is_riddle("two pools, one of which is full"));
     assert!(!is_riddle("**How do I pause it?** On the page."));
+    assert!(!is_riddle("**Which rights does it need?** None."));
 }
 
-/// Comments name their subject first: `CONTRIBUTING.md`, "Prose".
+/// Comments name their subject first: `CONTRIBUTING.md`, "How we work".
 #[test]
 fn comments_begin_with_their_subject() {
-    let sources = sources::of("");
+    let sources: Vec<Source> = ["rs", "sql"].into_iter().flat_map(sources::with_ending).collect();
     assert!(sources.len() > 300, "only {} files were looked at", sources.len());
     let faults: Vec<String> = sources.iter().flat_map(riddles).collect();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn comments_of_both_languages_are_found() {
+    assert_eq!(comment_of("    /// Who waits."), Some("Who waits."));
+    assert_eq!(comment_of("//! Which days match."), Some("Which days match."));
+    assert_eq!(comment_of("  -- Until when it waits"), Some("Until when it waits"));
+    assert_eq!(comment_of("let a = 1; // Who waits"), None);
 }
 
 /// The comments of a file that begin a sentence with a question word, or hide their subject.
 fn riddles(source: &Source) -> Vec<String> {
     let text = fs::read_to_string(&source.file).expect("a readable file");
     let lines = text.lines().enumerate().filter_map(|(number, line)| {
-        let comment = line.trim_start().strip_prefix("//")?;
-        let comment = comment.trim_start_matches(['/', '!']).trim_start();
-        let begins = |sentence: &str| {
-            ["What ", "Whether ", "How "].into_iter().any(|word| sentence.starts_with(word))
-        };
-        let is_riddle =
-            comment.split(". ").any(begins) || HIDDEN.iter().any(|words| comment.contains(words));
+        let comment = comment_of(line)?;
+        let is_riddle = comment.split(". ").any(begins_with_question_word)
+            || HIDDEN.iter().any(|words| comment.contains(words));
         is_riddle.then(|| format!("{}:{}: {comment}", source.path, number + 1))
     });
     lines.collect()
+}
+
+/// The text of a line that is a comment, of Rust or of SQL.
+fn comment_of(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let comment = line.strip_prefix("//").or_else(|| line.strip_prefix("--"))?;
+    Some(comment.trim_start_matches(['/', '!']).trim_start())
 }
 
 fn faults_of(source: &Source) -> Vec<String> {

@@ -8,7 +8,7 @@
   const when = (job) => job.finishedAt ? ["ended " + ago(job.finishedAt), job.finishedAt, job.finishedAtLocal] : job.state === "running" ? ["since " + ageOf(job.startedAt), job.startedAt, job.startedAtLocal] : Date.parse(job.runAt) > now() ? ["due " + until(job.runAt), job.runAt, job.runAtLocal] : ["due since " + ageOf(job.runAt), job.runAt, job.runAtLocal];
   const jobLink = (job, text) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, ...(text ? [text] : named(job.task)));
   const shortId = (id) => "…" + id.slice(-12);
-  // Nothing changes under a text that somebody has selected.
+  // Nothing changes under a selected text.
   const put = (key, ...children) => {
     const chosen = getSelection();
     if (!chosen.isCollapsed && $("store").contains(chosen.anchorNode)) return;

@@ -280,7 +280,7 @@
       if (!view) { view = makeRow(row.name); rows.set(row.name, view); body.append(view.tr); }
       if (view.row !== row) paintRow(view, row);
     }
-    // Nothing moves under the hand of somebody who uses it.
+    // Nothing moves under the hand of a person who uses it.
     const isUsed = !isFresh && body.contains(document.activeElement) || !isFresh && body.matches(":hover");
     const now = shown.map((row) => row.name).join("\n");
     if (!isUsed && now !== shownOrder) { shownOrder = now; body.append(...shown.map((row) => rows.get(row.name).tr)); }
@@ -514,7 +514,7 @@
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
   const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
-  // The clock in the zone of the server, whose offset does not change while somebody looks.
+  // The clock in the zone of the server, whose offset does not change while the page is open.
   const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
   const clockText = (at) => new Date(at + offset()).toISOString().slice(11, 19);
   const zoneName = () => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : info.zone;

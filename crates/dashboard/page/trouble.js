@@ -140,7 +140,7 @@
     if (info && !$("sign-in-form").offsetParent) {
       try {
         await about();
-        // A page that nobody sees has its title and its icon.
+        // A hidden page has its title and its icon.
         if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
         if (info.sections.includes("jobs")) {
           const { queues } = await ask("queues");

@@ -1,4 +1,4 @@
-//! Who may do what: tokens and their owners, or the program's own authentication; and the limit on wrong tokens.
+//! The rights of visitors: tokens, or the program's own authentication; the limit on wrong tokens.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -126,7 +126,7 @@ pub(crate) enum Auth {
 /// Why a request has no visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// There is no token, or the program knows nobody.
+    /// There is no token, or the program does not know the visitor.
     Missing,
     Wrong,
     /// The address has sent too many wrong tokens.

@@ -49,7 +49,7 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// A dashboard with the default settings, in which nobody may do anything yet: see
+    /// A dashboard with the default settings, in which no visitor may do anything yet: see
     /// [`serve`](Self::serve), [`operator`](Self::operator) and [`authorize`](Self::authorize).
     pub fn new() -> Self {
         Self { options: Options::new(), recorder: Arc::new(Recorder::new(RUNS_KEPT)) }
@@ -109,7 +109,7 @@ impl Dashboard {
         self
     }
 
-    /// Allows no actions, for nobody.
+    /// Allows no visitor any action.
     pub fn read_only(mut self) -> Self {
         self.options.is_read_only = true;
         self
@@ -204,7 +204,7 @@ impl Dashboard {
     /// The dashboard for a server of the program's own. It works under any prefix, and needs no setting for
     /// that. Mounted by `nest_service` it answers with and without a slash at the end; by `nest` only without.
     ///
-    /// Without [tokens](Self::operator) and without [`authorize`](Self::authorize) nobody sees anything.
+    /// Without [tokens](Self::operator) and without [`authorize`](Self::authorize) no visitor sees anything.
     ///
     /// # Errors
     ///

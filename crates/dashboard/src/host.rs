@@ -1,4 +1,4 @@
-//! Which names the dashboard answers to: the list that stops DNS rebinding.
+//! The names to which the dashboard answers: the list stops DNS rebinding.
 //!
 //! A page of a foreign site may let its own name point to 127.0.0.1. Its requests then come from the browser of the
 //! user with the foreign name in `Host`, equal to `Origin`: only a list of names tells them from good ones.
@@ -59,7 +59,7 @@ impl Hosts {
 
     fn allows(&self, host: &str) -> bool {
         let (name, port) = split(host);
-        // A name cannot be an address, so that nobody can make it point elsewhere.
+        // A name cannot be an address, so that no name server can make it point elsewhere.
         let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
         if is_address && self.any_address_at.is_some_and(|ours| port.unwrap_or(80) == ours) {
             return true;

@@ -22,7 +22,7 @@
 //! 1. [`serve`](Dashboard::serve) refuses an address that the network reaches, unless there is a token.
 //! 2. `Host` is a loopback name, the address itself, or [allowed](Dashboard::allow_host); otherwise 403.
 //! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has a token that was made in its
-//!    fragment, which browsers send to nobody; the page takes it from there into the storage of its tab, and sends it as a
+//!    fragment, which browsers never send; the page takes it from there into the storage of its tab, and sends it as a
 //!    header. There are no cookies. At most ten wrong tokens per minute and address.
 //! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.
 //! 5. A change is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
@@ -107,7 +107,7 @@
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
 //
-// A dashboard delays no task and keeps none alive, and its memory is bounded. It lets nobody in without a token or the program's
+// A dashboard delays no task and keeps none alive, and its memory is bounded. It lets no visitor in without a token or the program's
 // consent. It never shows a past time as the next one, nor UTC without a mark, and it asks no other server.
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! Which days match: plain arithmetic on the Gregorian calendar.
+//! The days that match: plain arithmetic on the Gregorian calendar.
 //!
 //! A day is named by its distance from 1970-01-01. Its match depends only on its month,
 //! the length of that month and the weekday of the month's first day: 28 cases, which all occur,

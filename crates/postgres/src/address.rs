@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use crate::error::ConnectError;
 use crate::fault::with_causes;
 
-/// Which authorities are trusted.
+/// The authorities that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Authorities {
     /// Those that the system trusts.

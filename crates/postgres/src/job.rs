@@ -15,7 +15,7 @@ use crate::value::{At, Params, count, long, small};
 /// Reads a job whose columns begin at an index.
 ///
 /// A check of the table allows only values that can be read. Others come from people who have removed the checks: numbers
-/// are moved into their range, and an unknown state is `Parked`, which nobody claims.
+/// are moved into their range, and an unknown state is `Parked`, which no process claims.
 pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
     let mut at = Columns { row, next: first };
     let id = JobId::from_uuid(at.get()?);

@@ -98,7 +98,7 @@ fn a_job_that_a_client_retries_keeps_no_other_from_being_claimed() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
 }
 
-/// Somebody pauses a kind by hand, and leaves the transaction open.
+/// A person pauses a kind by hand, and leaves the transaction open.
 #[test]
 fn a_pause_that_is_not_committed_keeps_nothing_from_being_claimed() {
     let Some((store, mut client, me, _)) = running(0) else { return };

@@ -107,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// Refuses to go on in a file that was removed, or replaced by another one of its name: nobody would find what is written.
+    /// Refuses to go on in a file that was removed, or replaced by another one of its name: no process would find what is written.
     fn check_file(&self) -> Result<(), StoreError> {
         let (mut file, now) = (lock(&self.file), self.settings.clock.since_boot());
         let Some((id, seen)) = &mut *file else { return Ok(()) };

@@ -92,7 +92,7 @@ impl Poll {
 }
 
 impl Prune {
-    /// Until when finished jobs are deleted: those that ended first, until the limit is reached, and all that ended at the same
+    /// The end of the jobs to delete: those that ended first, until the limit is reached, and all that ended at the same
     /// instant as the last of them. Each instant comes with the number of jobs that ended then, the earliest first.
     #[must_use]
     pub fn done_until(
@@ -209,7 +209,7 @@ impl StoredJob {
         }
     }
 
-    /// Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that nobody else
+    /// Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other
     /// has run it. It does not become ready again. Returns false if it was not parked so, or the run says nothing about it.
     pub fn end_late(&mut self, end: &End, now: StoreTime) -> bool {
         let is_parked_as_lost =

@@ -112,7 +112,7 @@ pub enum Event<'a> {
         id: TaskId,
         /// The name of the timer.
         name: Option<&'a str>,
-        /// Which function of [`Fire`](crate::Fire) it was.
+        /// The name of the function of [`Fire`](crate::Fire).
         call: &'static str,
         /// The panic.
         failure: &'a Failure,
@@ -130,7 +130,7 @@ pub enum Event<'a> {
     },
     /// A hook of the pool's owner panicked; the pool goes on.
     HookPanicked {
-        /// Which hook it was.
+        /// The name of the hook.
         hook: &'static str,
         /// The panic.
         failure: &'a Failure,

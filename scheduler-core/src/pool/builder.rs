@@ -116,7 +116,7 @@ impl PoolBuilder {
         self
     }
 
-    /// Which waiting tasks still run after a shutdown.
+    /// Chooses the waiting tasks that still run after a shutdown.
     pub fn shutdown_policy(mut self, policy: ShutdownPolicy) -> Self {
         self.policy = policy;
         self

@@ -125,7 +125,7 @@ impl ScheduledThreadPool {
         self.run_state() == RunState::Terminated
     }
 
-    /// Which waiting tasks still run after [`shutdown`](Self::shutdown).
+    /// The waiting tasks that still run after [`shutdown`](Self::shutdown).
     #[must_use]
     pub fn shutdown_policy(&self) -> ShutdownPolicy {
         self.state().step(|core, _| core.policy)

@@ -252,7 +252,7 @@ impl Core {
         }
     }
 
-    /// As [`ensure_lookout`](Self::ensure_lookout), after a worker took an entry. It wakes nobody if that worker will probably
+    /// As [`ensure_lookout`](Self::ensure_lookout), after a worker took an entry. It wakes none if that worker will probably
     /// take the next entry, too.
     fn cover_next(&mut self, effects: &mut Effects) {
         let look = self.first_entry_look();

@@ -34,7 +34,7 @@ impl RunState {
     }
 }
 
-/// Which waiting tasks still run after [`shutdown`](crate::ScheduledThreadPool::shutdown).
+/// The waiting tasks that still run after [`shutdown`](crate::ScheduledThreadPool::shutdown).
 ///
 /// A one-shot that is due already runs in any case, a recurring task only where recurring ones go on; and a run in
 /// progress goes on to its end.

@@ -39,7 +39,7 @@ impl Core {
         self.after_removal(effects);
     }
 
-    /// Drops dead entries where few entries are to be looked at, so that nobody wakes up for them.
+    /// Drops dead entries where few entries are to be looked at, so that no worker wakes up for them.
     pub(super) fn sweep_before_sleep(&mut self, effects: &mut Effects) {
         self.sweep_if_any(FEW, effects);
     }
@@ -164,7 +164,7 @@ impl Core {
         }
     }
 
-    /// Returns true if the pool wants to hear of each entry that dies: somebody may wait for the last one.
+    /// Returns true if the pool wants to hear of each entry that dies: a thread may wait for the last one.
     pub(super) fn wants_death_notices(&self) -> bool {
         self.state != RunState::Running || self.workers.is_timed()
     }

@@ -89,7 +89,7 @@ impl WorkerLoop {
         Step::Ran(None)
     }
 
-    /// Runs a task that has options, or that somebody observes.
+    /// Runs a task that has options, or that a hook or a listener observes.
     #[inline(never)]
     fn run_observed(
         &mut self,

@@ -13,7 +13,7 @@ impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, 
 where
     Option<B>: Steps<T>,
 {
-    /// Returns true if the task has nothing to drop and nobody to notify.
+    /// Returns true if the task has nothing to drop and no waiter to notify.
     #[inline(always)]
     pub(super) fn is_bare(&self, slot: &Slot<T, B>) -> bool {
         // A suspended run is kept among what is rare.
@@ -81,7 +81,7 @@ where
             slot = self.slot.lock();
         }
         slot.phase.left();
-        // Nobody else ends a task that is leaving.
+        // No other thread ends a task that is leaving.
         self.header.try_end(End::Cancelled);
         let waiters = slot.take_waiters();
         let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());

@@ -20,7 +20,7 @@ pub(crate) struct Thread {
     /// A task without options, whose only run is executed; borrowed meanwhile, so that it needs no second share. A [`Run`] of
     /// it is made on demand.
     plain: RefCell<Option<Arc<dyn AnyTask>>>,
-    /// When that run started, where somebody has asked.
+    /// When that run started, if its body has asked.
     started: Cell<Option<Now>>,
     /// Any other run; borrowed while it is executed.
     outermost: RefCell<Option<Run>>,

@@ -35,7 +35,7 @@
 //   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`current`).
 // * *Cancel against the end of a run*: both set the end in the header, by compare and swap; the first wins. If the cancel does, waiters
 //   are notified at once, and the outcome of the run is dropped by its worker.
-// * *Wait against end*: the waiter is added first, and then marked in the header. Who ends the task sees the mark, or the
+// * *Wait against end*: the waiter is added first, and then marked in the header. The thread that ends the task sees the mark, or the
 //   waiter sees the end.
 // * *Cancel against the queue*: the entry of a cancelled task stays, as a dead one. The flag `is_queued` says whether an entry stands for
 //   the task; exactly one of begin, cancel, withdraw clears it, and a cancel that does announces a dead entry.
@@ -97,7 +97,7 @@ pub(crate) trait AnyTask: Send + Sync {
     fn state(&self) -> TaskState;
     fn due(&self) -> Due;
 
-    /// Makes the only run of a task without options that stands in the queue; nobody observes it.
+    /// Makes the only run of a task without options that stands in the queue; no hook and no listener observes it.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) thread: &'a Thread,
     /// When it was due, by its entry.
     pub(crate) due: Due,
-    /// The time at which the run starts; none where nobody needs it yet.
+    /// The time at which the run starts; none while nothing needs it.
     pub(crate) started: Option<Now>,
     /// True if a worker runs it, which took it from the queue.
     pub(crate) by_worker: bool,

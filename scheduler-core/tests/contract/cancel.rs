@@ -74,7 +74,7 @@ fn ec_e2_only_a_waiting_task_can_be_removed() {
     assert_eq!(membership(), [true, true, true, false]);
     assert!(stage.pool.remove(&queued[3]).is_none());
     assert_eq!(membership(), [true, true, true, false]);
-    // As in the JDK a removed task is not cancelled; ours is when nobody can run it any more.
+    // As in the JDK a removed task is not cancelled; ours is when no worker can run it any more.
     assert_eq!(queued[3].state(), TaskState::Scheduled);
     drop(removed);
     assert_eq!(queued[3].state(), TaskState::Cancelled);

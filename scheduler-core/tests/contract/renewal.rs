@@ -1,4 +1,4 @@
-//! Calls of workers outside tasks hold up nobody.
+//! Calls of workers outside tasks hold up no other worker.
 //!
 //! Such calls are those of timers after the clock was set back, and callbacks of tasks that the pool cancels.
 

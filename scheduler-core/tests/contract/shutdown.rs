@@ -127,7 +127,7 @@ fn ec_h3_shutdown_now_returns_exactly_the_delayed_tasks() {
         assert_eq!(handle.state(), TaskState::Scheduled);
     }
 
-    // Dropped unrun they are cancelled, so that nobody waits in vain; the JDK leaves them pending.
+    // Dropped unrun they are cancelled, so that no thread waits in vain; the JDK leaves them pending.
     let waiter = Pending::start({
         let handle = handles[4].clone();
         move || handle.wait()

@@ -326,7 +326,7 @@ fn a_task_that_is_due_already_leaves_the_queue_when_it_is_cancelled() {
             pool.submit(move || ran.note(number)).unwrap()
         })
         .collect();
-    // Of some nobody knows but who has submitted them; others stand in the queue.
+    // Some are known only to the thread that has submitted them; others stand in the queue.
     for handle in handles[180..].iter().chain(&handles[..20]) {
         assert!(pool.is_queued(handle) && handle.cancel() && !pool.is_queued(handle));
     }

@@ -193,7 +193,7 @@ fn f_as2_each_of_many_last_wakes_counts() {
                 for round in 1..=ROUNDS {
                     wakes.fetch_add(1, SeqCst);
                     waker.wake_by_ref();
-                    // Nobody wakes it again before it has seen the last wake of the round.
+                    // No other wake comes before it has seen the last wake of the round.
                     eventually("the last wake is seen", || seen.load(SeqCst) >= round * THREADS);
                 }
             })

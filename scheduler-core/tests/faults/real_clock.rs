@@ -129,7 +129,7 @@ impl Drop for Pipe {
 fn f_cr2_no_file_that_a_zone_names_is_opened() {
     let pipe = Pipe::new();
     let path = pipe.0.clone();
-    // Who opens a pipe to write waits until a reader opens it.
+    // A thread that opens a pipe to write waits until a reader opens it.
     let opened = Pending::start(move || fs::OpenOptions::new().write(true).open(path).map(drop));
     let up = "../".repeat(40);
     let absolute = pipe.0.to_str().expect("a text").to_owned();

@@ -216,7 +216,7 @@ fn f_ti1_waits_at_every_edge() {
             let end = Pending::start(move || ending.await_termination(limit));
             let until = clock.now() + limit;
             if until > clock.now() {
-                // Nobody goes on before the limit, however far away that is.
+                // No thread goes on before the limit, however far away that is.
                 crate::kit::await_parked(&clock, 3);
                 assert!(wait.is_blocked() && end.is_blocked());
             }

@@ -43,7 +43,7 @@ fn closed() {
     assert_eq!(dropped.get(), 1, "the body is dropped once");
 }
 
-/// The same while the pool is stopped: the task ends in one way, and nobody waits for its time.
+/// The same while the pool is stopped: the task ends in one way, and no thread waits for its time.
 fn stopped() {
     let dropped = Counter::default();
     let (pool, clock) = pool_at_rest(1, builder(1));

@@ -34,7 +34,7 @@ fn blocked() {
     stop(&pool);
 }
 
-/// A task without a value ends without a lock, unless somebody waits.
+/// A task without a value ends without a lock, unless a thread waits.
 fn blocked_for_nothing() {
     let pool = pool(1);
     assert_eq!(pool.submit(|| ()).unwrap().wait(), Ok(()));

@@ -2,7 +2,7 @@
 //!
 //! Each model is a handful of calls on two or three threads, with an assertion that holds in any
 //! order. It is explored completely up to a number of preemptions: `LOOM_MAX_PREEMPTIONS`, 2 if not
-//! set. A thread that nobody will ever wake is a deadlock, which fails the model; so does a worker
+//! set. A thread that no other will ever wake is a deadlock, which fails the model; so does a worker
 //! that never leaves.
 //!
 //! | model | concurrent parts | file |

@@ -30,7 +30,7 @@ use watch::Watches;
 /// The number of schedules that each sampler takes unless `TEST_SCHEDULES` sets another.
 const SCHEDULES: usize = 10_000;
 
-/// Which schedules, unless `SHUTTLE_RANDOM_SEED` says otherwise.
+/// The seed of the schedules, unless `SHUTTLE_RANDOM_SEED` sets another.
 const SEED: u64 = 1;
 
 #[test]

@@ -138,7 +138,7 @@ impl Role {
         match finale {
             Finale::Ok => Ok(()),
             Finale::Error => Err("as planned"),
-            // Without the panic hook: a million planned panics are nobody's news.
+            // Without the panic hook: a million planned panics are no news.
             Finale::Panic => resume_unwind(Box::new("as planned")),
         }
     }

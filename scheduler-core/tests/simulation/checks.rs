@@ -199,7 +199,7 @@ impl World {
         self.model.count(&[Place::Queue, Place::Resumed, Place::Suspended]) == 0
     }
 
-    /// Nobody has a reason to act.
+    /// No worker has a reason to act.
     pub(crate) fn check_settled(&self) -> Verdict {
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let is_over = match self.model.state {

@@ -16,7 +16,7 @@ pub(crate) enum Answer {
     /// There was nothing to do it to.
     Nothing,
     Done,
-    /// Which task it was done to.
+    /// The number of the task that was changed.
     To(usize),
     Submitted {
         task: usize,

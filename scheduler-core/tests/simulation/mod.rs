@@ -2,7 +2,7 @@
 //!
 //! The *real* pool, with virtual workers and a manual clock, is taken through operations that a seed
 //! has drawn; a reference model of a hundred and fifty lines is taken through the same, and after each
-//! step both must tell the same story. A million seeds find what nobody has thought of.
+//! step both must tell the same story. A million seeds find cases that no author has thought of.
 //!
 //! | file | content |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! come, it has ended a run) takes a step; or time moves: steadily, to the next event, on the wall only
 //! or while the monotonic clock stands; or something goes wrong: a worker is refused, one wakes for
 //! no reason, a run ends early, a body panics or cancels itself, a destructor panics. A worker that
-//! nobody has woken stays where it is, so a wake-up that the pool forgets is a task that never starts.
+//! nothing has woken stays where it is, so a wake-up that the pool forgets is a task that never starts.
 //!
 //! # The invariants
 //!
@@ -38,7 +38,7 @@
 //! | I11 | a final state stays; the run state goes forward |
 //! | I12 | the queue keeps nothing but what waits, and cancelled tasks only if it was told to |
 //! | I13 | events and callbacks come once each, and say the same |
-//! | I14 | a step reads the clock a bounded number of times, and nobody waits for the past |
+//! | I14 | a step reads the clock a bounded number of times, and none waits for the past |
 //!
 //! # How to replay a failure
 //!

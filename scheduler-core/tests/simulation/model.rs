@@ -159,7 +159,7 @@ impl Model {
         out
     }
 
-    /// Nobody is left to run what waits, and nobody can be started.
+    /// No worker is left to run what waits, and none can be started.
     pub(crate) fn abandon(&mut self) {
         self.drop_timers();
         self.drop_where(|task| task.is_queued() || task.place == Place::Suspended);

@@ -15,7 +15,7 @@ pub(crate) enum Op {
     /// A worker that is ready takes a step, or one that has been busy for long enough ends its run;
     /// if there is none, time jumps to the next event.
     Work(u64),
-    /// A worker that nobody has woken takes a step.
+    /// A worker that was not woken takes a step.
     SpuriousStep(u64),
     /// A run ends before its drawn instant.
     FinishEarly(u64),

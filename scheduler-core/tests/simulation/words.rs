@@ -24,7 +24,7 @@ pub(crate) enum Due {
 }
 
 impl Due {
-    /// The reading of the monotonic clock at which this is reached if nobody sets the wall clock.
+    /// The reading of the monotonic clock at which this is reached if the wall clock is not set.
     pub(crate) fn key(self, now: Now) -> i128 {
         match self {
             Self::Tick(tick) => tick.into(),

@@ -21,7 +21,7 @@ pub(crate) enum Key {
     Nth,
 }
 
-/// Which attribute the options belong to.
+/// The attribute that has the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `#[scheduled(…)]`

@@ -1,4 +1,4 @@
-//! Which options an annotation needs, and which go together.
+//! The options that an annotation needs, and those that go together.
 
 use proc_macro2::Ident;
 use scheduler_expr::{Attribute, AttributeError, Role, RuleKind};

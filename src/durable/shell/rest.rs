@@ -9,7 +9,7 @@ use scheduler_store::{Model, SessionId};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// The nodes of a simulation. While nobody changes the store, their polls and renewals find and change nothing: a node that
+/// The nodes of a simulation. While nothing changes the store, their polls and renewals find and change nothing: a node that
 /// rests sends none, and time may go on to the next instant at which something is due.
 #[derive(Default)]
 pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
@@ -118,7 +118,7 @@ impl Rest {
         self.store.was_renewed(session, self.lease, self.store.now().before(ago));
     }
 
-    /// Returns true if nobody has changed the store since the last poll, and these are all sessions.
+    /// Returns true if nothing has changed the store since the last poll, and these are all sessions.
     pub(super) fn is_unchanged(&self, sessions: &[SessionId]) -> bool {
         self.lock().seen == Some(self.store.changes()) && self.store.has_only(sessions)
     }

@@ -42,7 +42,7 @@ struct ReporterInner {
     tasks: BTreeMap<Arc<str>, Option<Box<TaskLog>>>,
     /// By the name of a pool or hook.
     places: BTreeMap<Box<str>, Shown>,
-    /// Who held the threads of each pool when that was last explained.
+    /// The run that held the threads of each pool longest, and when that was last explained.
     holders: BTreeMap<Arc<str>, (DateTime<Utc>, Longest)>,
     /// The limit of all messages together, for many tasks that fail at once.
     all: Limit,

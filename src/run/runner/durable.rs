@@ -165,7 +165,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Without a node nobody else opens a store that is opened after the start.
+    /// Without a node nothing else opens a store that is opened after the start.
     fn open_without_node(&self, launch: &NodeLaunch<'_>) -> Result<(), StartError> {
         match &self.later {
             Some(later) if launch.simulation.is_some() => later.try_open(),

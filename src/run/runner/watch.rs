@@ -1,7 +1,7 @@
 //! Reports tasks that wait for a thread, while they wait.
 //!
 //! A run that starts late is explained when it starts. One that never starts, because a run that hangs holds the last thread,
-//! needs somebody who looks. A thread of its own does, in real time: workers may all be busy.
+//! is found by a thread of its own, in real time: workers may all be busy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, RecvTimeoutError};

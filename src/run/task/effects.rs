@@ -40,7 +40,7 @@ pub(super) enum Effect {
     EndJob(Arc<crate::run::ClaimedJob>, scheduler_store::End),
     /// The result of a manual run.
     Answer(Answer),
-    /// Somebody waits for the end of a run.
+    /// A thread or a future waits for the end of a run.
     Wake(Waker),
 }
 

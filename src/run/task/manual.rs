@@ -75,7 +75,7 @@ impl Future for ManualRun {
 }
 
 impl RunReply {
-    /// A reply that nobody waits for.
+    /// A reply without a waiter.
     #[cfg(test)]
     pub(super) fn unheard() -> Self {
         Self(OneShot::new())

@@ -14,7 +14,7 @@ pub(super) struct RunRequest {
     pub(super) by: Requester,
 }
 
-/// Who asks for a run.
+/// The origin of a request for a run.
 #[derive(Clone, Debug)]
 pub(super) enum Requester {
     Person(RunReply),

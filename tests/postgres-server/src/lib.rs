@@ -298,7 +298,7 @@ fn janitor(programs: &Path, folder: &Path, user: Option<(u32, u32)>) -> Child {
 }
 
 fn run(command: &mut Command) {
-    // The server keeps what it inherits, so nobody may wait for the end of its output.
+    // The server keeps what it inherits, so no reader may wait for the end of its output.
     let status =
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("the program starts");
     assert!(status.success(), "{command:?} ended with {status}");

@@ -22,7 +22,7 @@ pub fn a_session_lives_as_long_as_it_is_renewed<T: TestStore>() {
     assert!(given.ask().sessions().unwrap()[0].has_run_out);
 }
 
-/// A lease that has run out is never renewed, though nobody has reaped it.
+/// A lease that has run out is never renewed, though no process has reaped it.
 pub fn r2_a_session_that_has_lapsed_is_dead_for_ever<T: TestStore>() {
     let mut given = Given::<T>::store();
     let id = given.open_for(1, LEASE, None);

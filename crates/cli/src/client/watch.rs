@@ -33,7 +33,7 @@ pub(crate) struct WatchArgs {
 /// Shows the tasks at once and then again and again; without a count, until the process is ended.
 pub(super) fn watch(args: &WatchArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (api, every) = (Api::new(&args.client.server, ctx)?, length(&args.every)?);
-    // Nobody opens it: only time ends a wait.
+    // Nothing opens it: only time ends a wait.
     let gate = Arc::new(EventCount::new());
     let mut screen = Screen::default();
     for look in 1.. {

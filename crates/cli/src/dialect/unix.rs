@@ -167,7 +167,7 @@ impl Line {
     }
 }
 
-/// Which days the two day fields mean.
+/// The days that the two day fields mean.
 enum Days {
     /// Those that match both.
     Both,

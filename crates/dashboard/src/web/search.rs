@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// The number of errors that are shown.
 const ERRORS_MAX: usize = 50;
 
-/// Which jobs are wanted. The store knows nothing of a part of an error.
+/// The jobs that are wanted. The store has no filter for a part of an error.
 pub(crate) struct Search {
     pub(super) filter: store::JobFilter,
     pub(super) error: Option<String>,

@@ -1,4 +1,4 @@
-//! Who gets in, and what a request may ask for.
+//! The visitors that get in, and the requests that they may send.
 
 use std::io::ErrorKind;
 
@@ -20,7 +20,7 @@ fn served() -> Served {
     serve(&dashboard(), builder().task("a", hourly(), |_| {}).task("x/y", hourly(), |_| {}))
 }
 
-/// Nothing has run, nothing is paused, nobody did anything.
+/// Nothing has run, nothing is paused, no action was done.
 fn is_untouched(served: &Served) -> bool {
     let task = served.task("a").snapshot();
     let actions = served.get("/api/v1/actions").json();

@@ -130,7 +130,7 @@ words! {
         Abandon = "abandon",
     }
 
-    /// Which of the durable jobs that are due runs first.
+    /// The order in which due durable jobs run.
     Priority {
         /// After those of a higher priority.
         #[default]

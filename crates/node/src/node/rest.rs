@@ -8,7 +8,7 @@ use super::state::{Node, Phase};
 use crate::tick::Tick;
 
 impl Node {
-    /// The end of the time in which this node only sends polls, renewals and searches that find nothing, if nobody changes the store
+    /// The end of the time in which this node only sends polls, renewals and searches that find nothing, if nothing changes the store
     /// meanwhile. None if it has something to do.
     #[doc(hidden)]
     #[must_use]

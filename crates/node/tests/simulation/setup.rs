@@ -11,7 +11,7 @@ use scheduler_node::Rng;
 use scheduler_node::{Config, TaskConfig};
 use scheduler_node::{Misfire, Policy};
 
-/// Which faults a life has.
+/// The faults of a life.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) processes: usize,

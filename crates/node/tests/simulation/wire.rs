@@ -4,7 +4,7 @@ use scheduler_store::{Command, Commanded, Enqueue, Enqueued, StoreError, StoreTi
 
 use scheduler_node::{Answer, Channel, Request, RequestId};
 
-/// Who sends a message, and gets its answer.
+/// The sender of a message, which gets the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
     /// A node: the process and which of its lives.

@@ -27,7 +27,7 @@ impl Model {
         self.is_cut.load(Ordering::Relaxed)
     }
 
-    /// Returns true if these are all sessions, and each running job has one of them: then nobody waits for the end of a lease.
+    /// Returns true if these are all sessions, and each running job has one of them: then no job waits for the end of a lease.
     #[doc(hidden)]
     #[must_use]
     pub fn has_only(&self, sessions: &[SessionId]) -> bool {

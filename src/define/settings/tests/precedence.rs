@@ -1,4 +1,4 @@
-//! Which place counts.
+//! The place that counts, of several that set a value.
 
 use scheduler_expr::Attribute;
 

@@ -330,7 +330,7 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
     assert_eq!(node.sole_end(), End::GiveBack);
 }
 
-/// Nobody else may still report it: not even a node that drops the job.
+/// Nothing else may still report it: not even a node that drops the job.
 #[test]
 fn a_job_that_nobody_starts_is_given_back() {
     let node = Node::new();

@@ -44,7 +44,7 @@ fn describes_the_days_of_a_field_with_specials() {
     check("0 0 0 * * FRIL", "00:00, on the last Friday of the month");
     check("0 0 0 * * TUE#2", "00:00, on the second Tuesday of the month");
     check("0 0 0 1,L 1 *", "00:00, on day 1 and the last day of the month in January");
-    // Which day is meant in a month without a 28th to be sure of is not put in words.
+    // In a month that may end before the nearest weekday, words would be long: the field is named.
     check("0 0 0 27W * *", "00:00, on the weekday nearest to day 27 of the month");
     check("0 0 0 28W * *", "00:00, day-of-month 28W");
 }

@@ -24,7 +24,7 @@ pub(crate) struct Checker {
 
     pub(super) sessions: BTreeMap<SessionId, SessionFacts>,
     pub(super) jobs: BTreeMap<JobId, JobFacts>,
-    /// Which job each tick became, by schedule.
+    /// The job that each tick became, by schedule.
     pub(super) ticks: BTreeMap<(String, StoreTime), JobId>,
     pub(super) schedules: BTreeMap<String, ScheduleFacts>,
     pub(super) runs: Vec<RunFacts>,
@@ -54,7 +54,7 @@ pub(super) struct SessionFacts {
     pub(super) lease: Duration,
     /// When its last renewal was executed, by true time.
     pub(super) renewed: u64,
-    /// Until when its lease is valid for its own process, by the clock of that.
+    /// The end of its lease for its own process, by the clock of that process.
     pub(super) valid_until: Tick,
     pub(super) ended: Option<Ended>,
 }

@@ -56,7 +56,7 @@ create table {s}.schedule (
          when override_timing = 'delay' then override_every end) stored,
   is_exclusive boolean generated always as (
     overlap <> 'allow' or (case when override_rule is null then timing else override_timing end) = 'delay') stored,
-  -- When a process has to decide something; none while nobody has to.
+  -- When a process has to decide something; null while none has to.
   decide_at timestamptz generated always as (
     case when next_kind in ('job', 'never') or (pause_since is not null and pause_until is null) then null
          else greatest(coalesce(next_at, '-infinity'), coalesce(pause_until, '-infinity')) end) stored

@@ -39,7 +39,7 @@ begin
     group by k.queue, k.task, k.priority, k.kind);
 end $$;
 
--- Waits for a pause that is being made, but for no transaction that somebody leaves open after one.
+-- Waits for a pause that is being made, but for no transaction that is left open after one.
 create function {s}.await_pause() returns void language plpgsql volatile set lock_timeout = '100ms' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0));

@@ -35,8 +35,8 @@ begin
   return v_state;
 end $$;
 
--- Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that nobody else has run
--- it. Returns its state; none if it was not parked so, or the run says nothing about it.
+-- Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other process
+-- has run it. Returns its state; none if it was not parked so, or the run says nothing about it.
 create function {s}.end_late(p_session uuid, p_job uuid, p_fence bigint, p_end text, p_error text, p_now timestamptz)
 returns text language plpgsql volatile as $$
 declare

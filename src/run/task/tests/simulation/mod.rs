@@ -12,7 +12,7 @@
 //! * *nothing silent*: while a run hangs, what is skipped is reported at growing distances;
 //! * a pause starts no run of the schedule, an end none at all;
 //! * attempts, waits, time limits, outcomes, streaks and counters are those of what was drawn;
-//! * what the snapshot and the end of a run show as next is what comes, if nobody does anything; so does what would
+//! * what the snapshot and the end of a run show as next is what comes, if no command does; so does what would
 //!   come if the task were resumed.
 //!
 //! `specification` checks one task exactly.

@@ -112,7 +112,7 @@ impl Plan {
             tasks,
             ops: Vec::new(),
         };
-        // Some seeds know no clock that is set, and some nobody who does anything.
+        // In some seeds no clock is set, and in some no command comes.
         let (are_clocks_set, is_controlled) = (random.once_in(2), !random.once_in(4));
         let (mut tasks, mut back) = (plan.tasks.len(), 3);
         for _ in 0..3 + random.below(25) {

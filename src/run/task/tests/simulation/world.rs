@@ -278,7 +278,7 @@ impl World {
         self.pass(Duration::ZERO, rests);
     }
 
-    /// Looks at all tasks as others see them; not while the clock was set and nobody could look.
+    /// Looks at all tasks as others see them; not while the clock was set and no worker could look.
     pub(super) fn compare(&self) {
         if !self.is_news {
             self.tasks.iter().for_each(Subject::compare);

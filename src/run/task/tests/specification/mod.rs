@@ -15,7 +15,7 @@
 //! | `scheduled_task` | the task on virtual workers beside it |
 //! | `planted` | bugs of the specification: each has to be noticed |
 //!
-//! The specification takes no arithmetic from the planner: nobody would notice a common mistake.
+//! The specification takes no arithmetic from the planner: no comparison would find a common mistake.
 //!
 //! `TEST_SIM_SEEDS=2000000 cargo test --release -p scheduler-rs --lib specification -- --nocapture` compares
 //! more seeds, from `TEST_SIM_FIRST` on.

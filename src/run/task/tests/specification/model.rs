@@ -42,7 +42,7 @@ pub(super) struct Started {
     pub(super) generation: u32,
 }
 
-/// Which fire times a transition includes.
+/// The last fire times that a transition includes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Before,
@@ -494,7 +494,7 @@ impl Specification {
         is_idle && (self.is_spent() || !has_more)
     }
 
-    /// When the next run starts if nobody does anything and a worker is always free, a run in progress counting as over;
+    /// When the next run starts if no command comes and a worker is always free, a run in progress counting as over;
     /// `Err` if that is later than so many steps, `None` if it is not known or never.
     pub(super) fn next_start(&self, unit: Nanos, steps: u32) -> Result<Option<Nanos>, ()> {
         let mut ahead = self.clone();

@@ -51,7 +51,7 @@ struct InProgress {
     is_refused: bool,
 }
 
-/// Which fire times of the present calendar must not start any more.
+/// The fire times of the present calendar that must not start any more.
 #[derive(Default)]
 struct Twice {
     shown: BTreeSet<Nanos>,

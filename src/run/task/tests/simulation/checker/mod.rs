@@ -33,7 +33,7 @@ pub(super) struct Checker {
     has_been_paused: bool,
     /// When the last pause was over; none when the wall clock was set since.
     resumed_at: Option<Nanos>,
-    /// Until when a task with a run in progress may not have seen that the wall clock was set.
+    /// The latest instant at which a task with a run in progress sees that the wall clock was set.
     unseen_until: Nanos,
     is_cancelled: bool,
     has_failed: bool,
