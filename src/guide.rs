@@ -233,7 +233,7 @@ pub mod web_and_worker {}
 pub mod cluster {}
 
 /// [cluster]: crate::guide::cluster
-/// [dashboard]: https://docs.rs/scheduler-dashboard
+#[doc = in_repository!("api", "docs/reference/api.md")]
 #[doc = in_repository!("changelog", "CHANGELOG.md")]
 #[doc = include_str!("../docs/stability.md")]
 pub mod stability {}
