@@ -143,7 +143,7 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     row("pool", plain(&task.pool));
     row("trigger", text(&task.trigger_failure));
     let counters = &task.counters;
-    row("runs", format!("{}, of which {} failed", counters.runs, counters.failures));
+    row("runs", format!("{}, {} failed", counters.runs, counters.failures));
     let durations = task.durations.clone().unwrap_or_default();
     if let (Some(median), Some(most), Some(longest)) =
         (durations.p50_ms, durations.p95_ms, durations.max_ms)

@@ -128,7 +128,7 @@ shop::report
   function   shop::report
   source     src/jobs.rs:7
   pool       default
-  runs       3, of which 2 failed
+  runs       3, 2 failed
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 
 next:
