@@ -141,7 +141,7 @@ pub struct StoredPause {
     pub since: DateTime<Utc>,
     /// When it ends, or has ended; none until it is resumed.
     pub until: Option<DateTime<Utc>>,
-    /// Who paused; empty if nobody was named.
+    /// The person or program that paused; empty if none was named.
     pub by: String,
     /// The reason, for people; may be empty.
     pub reason: String,

@@ -108,7 +108,7 @@ pub fn a_job_that_waits_or_is_parked_is_edited<T: TestStore>() {
     assert_eq!(given.command(&none), Commanded::NotFound);
 }
 
-/// Who has read a job before it was claimed does not edit what it has become since.
+/// An edit of a job that was claimed since it was read is refused.
 pub fn r4_a_job_that_was_claimed_since_it_was_read_is_not_edited<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let edited = given.job_of(1, "a");
