@@ -36,6 +36,7 @@ pub(super) fn kind_of(key: Key) -> Kind {
 }
 
 /// When an entry is due, on the clock of its kind.
+#[inline]
 pub(super) fn due_of(key: Key) -> Due {
     match kind_of(key) {
         Kind::WallTimer => Due::Wall(WallTime::from_key(key.due)),
