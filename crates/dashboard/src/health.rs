@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{TaskSnapshot, TaskState};
+use scheduler::{RuleKind, TaskSnapshot, TaskState};
 use serde::Serialize;
 
 use crate::app::App;
@@ -157,9 +157,23 @@ fn own_grace(
     times: &[DateTime<Utc>],
     longest_run: Duration,
 ) -> Option<Duration> {
-    let gaps = times.windows(2).filter_map(|pair| (pair[1] - pair[0]).to_std().ok());
-    let gap = gaps.max().or(task.facts.period)?;
+    let gap = longest_gap(times).or(task.facts.period)?;
     Some(gap.saturating_mul(2).saturating_add(longest_run).saturating_add(GRACE_MIN))
+}
+
+/// The longest time between two of these instants, which follow each other.
+fn longest_gap(times: &[DateTime<Utc>]) -> Option<Duration> {
+    let gaps = times.windows(2).filter_map(|pair| (pair[1] - pair[0]).to_std().ok());
+    gaps.max()
+}
+
+/// The longest time between two runs of a task by its rule; `None` for one that runs in other processes, too.
+pub(crate) fn period(app: &App, task: &TaskSnapshot) -> Option<Duration> {
+    let control = app.tasks.get(task.name()).ok().filter(|control| !control.is_durable())?;
+    match task.facts.kind {
+        RuleKind::Cron => longest_gap(&control.next_fire_times(FIRE_TIMES)),
+        _ => task.facts.period,
+    }
 }
 
 fn longest_run(app: &App, task: &TaskSnapshot) -> Duration {

@@ -11,6 +11,7 @@ use scheduler::store::Depth;
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
+use crate::health;
 use crate::log::{Buckets, LENGTHS, Sum, Tally};
 use crate::times::now;
 
@@ -191,9 +192,11 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
         "Time since a run in progress has held up the first fire time, otherwise 0.",
         |_, task| Some(age(task.stuck_since)),
     ),
-    ("scheduler_task_period_seconds", "The fixed rate or delay of the task.", |_, task| {
-        Some(task.facts.period?.as_secs_f64())
-    }),
+    (
+        "scheduler_task_period_seconds",
+        "The fixed rate or delay of the task; by a cron expression the longest time between its next ten fire times.",
+        |app, task| Some(health::period(app, task)?.as_secs_f64()),
+    ),
     ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |_, task| {
         task.last_runs.first().map(|run| seconds(run.started_at + run.took))
     }),

@@ -64,6 +64,29 @@ fn each_task_has_its_counts_its_state_and_its_histograms() {
     served.stop();
 }
 
+/// The rule of alerts for a task without success needs it.
+#[test]
+fn a_cron_task_has_the_longest_time_between_its_fire_times_as_its_period() {
+    let cron = |expression: &str| Schedule::cron(expression).zone("UTC");
+    let store = crate::away::Moody::new();
+    let served = crate::jobs::with_store(&dashboard(), &store, |builder| {
+        builder
+            .task("nightly", cron("0 0 3 * * *"), |_| {})
+            .task("workdays", cron("0 0 9 * * MON-FRI"), |_| {})
+            .task("hourly", hourly(), |_| {})
+            .task("once", Schedule::once("1h"), |_| {})
+    });
+    let found = samples(&served.get("/metrics").body);
+    let period = |task: &str| {
+        found.get(&format!("scheduler_task_period_seconds{{task=\"{task}\"}}")).copied()
+    };
+    assert_eq!(period("nightly"), Some(86_400.0));
+    assert_eq!(period("workdays"), Some(3.0 * 86_400.0), "a weekend");
+    assert_eq!(period("hourly"), Some(3_600.0));
+    assert_eq!((period("once"), period("report")), (None, None));
+    served.stop();
+}
+
 #[test]
 fn promtool_has_nothing_to_say() {
     let critical = || Schedule::fixed_rate("1ms").tags(["critical"]);
