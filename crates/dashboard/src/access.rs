@@ -1,4 +1,4 @@
-//! The rights of visitors: tokens, or the program's own authentication; the limit on wrong tokens.
+//! The rights of visitors: tokens, or the program's own authentication; guesses are slow.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,14 @@ use axum::http::request::Parts;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-/// The number of wrong tokens that an address may send in a minute.
+/// The number of wrong tokens that an address may send in a minute; further answers to it are slow.
 const WRONG_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
-/// The greatest number of addresses that are watched; then all are forgotten.
+/// The time between two slow answers.
+const SLOW: Duration = Duration::from_secs(1);
+/// The longest wait for a slow answer. One that would wait longer is refused at once, and its token is not looked at.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The greatest number of addresses that are known; then all are forgotten.
 const ADDRESSES_MAX: usize = 1_024;
 /// A token that is shorter could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -133,56 +137,107 @@ pub(crate) enum Denied {
     TooMany,
 }
 
+/// The answer to who a visitor is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) visitor: Result<Visitor, Denied>,
+    /// The time to wait before the answer, whichever it is: otherwise a guess would cost nothing.
+    pub(crate) after: Duration,
+    /// True once in a minute, for an address that has just sent too many wrong tokens.
+    pub(crate) is_guessed: bool,
+}
+
+impl Known {
+    fn at_once(visitor: Result<Visitor, Denied>) -> Self {
+        Self { visitor, after: Duration::ZERO, is_guessed: false }
+    }
+}
+
+/// An address that sends tokens.
+#[derive(Debug)]
+struct Sender {
+    /// The wrong tokens of this minute.
+    wrong: u32,
+    since: Instant,
+    /// When the last slow answer is given.
+    slow_until: Instant,
+    /// Visitors whose tokens came from here: nobody makes them wait.
+    known: Vec<Arc<str>>,
+}
+
+impl Sender {
+    fn new(now: Instant) -> Self {
+        Self { wrong: 0, since: now, slow_until: now, known: Vec::new() }
+    }
+
+    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> Known {
+        if now.duration_since(self.since) >= WINDOW {
+            (self.wrong, self.since) = (0, now);
+        }
+        let is_known = |visitor: &Visitor| self.known.contains(&visitor.name);
+        if found.as_ref().is_some_and(is_known) {
+            return Known::at_once(found.ok_or(Denied::Wrong));
+        }
+        let is_over = self.wrong >= WRONG_MAX;
+        let after = if is_over { self.slow_until.max(now) + SLOW - now } else { Duration::ZERO };
+        if after > WAIT_MAX {
+            return Known::at_once(Err(Denied::TooMany));
+        }
+        self.slow_until = now + after;
+        let Some(visitor) = found else {
+            self.wrong = self.wrong.saturating_add(1);
+            let denied = if is_over { Denied::TooMany } else { Denied::Wrong };
+            return Known { visitor: Err(denied), after, is_guessed: self.wrong == WRONG_MAX };
+        };
+        self.known.push(Arc::clone(&visitor.name));
+        Known { visitor: Ok(visitor), after, is_guessed: false }
+    }
+}
+
 /// Finds the visitor of a request.
 pub(crate) struct Gatekeeper {
     auth: Auth,
-    wrong: Mutex<HashMap<Option<IpAddr>, (u32, Instant)>>,
+    senders: Mutex<HashMap<Option<IpAddr>, Sender>>,
     /// All wrong tokens.
     wrong_count: AtomicU64,
 }
 
 impl Gatekeeper {
     pub(crate) fn new(auth: Auth) -> Self {
-        Self { auth, wrong: Mutex::default(), wrong_count: AtomicU64::new(0) }
+        Self { auth, senders: Mutex::default(), wrong_count: AtomicU64::new(0) }
     }
 
     pub(crate) fn is_by_token(&self) -> bool {
         matches!(self.auth, Auth::Tokens(_))
     }
 
-    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Result<Visitor, Denied> {
+    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Known {
         let tokens = match &self.auth {
-            Auth::Program(authorize) => return authorize(head).ok_or(Denied::Missing),
+            Auth::Program(authorize) => {
+                return Known::at_once(authorize(head).ok_or(Denied::Missing));
+            }
             Auth::Tokens(tokens) => tokens,
         };
-        let Some(sent) = bearer(head) else { return Err(Denied::Missing) };
+        let Some(sent) = bearer(head) else { return Known::at_once(Err(Denied::Missing)) };
         // All are compared, so that the time does not reveal which one it is.
         let found = tokens.iter().fold(None, |found, token| {
             if is_same(sent, &token.secret) { Some(token) } else { found }
         });
-        found.map(|token| token.visitor.clone()).ok_or_else(|| self.note_wrong(from))
+        if found.is_none() {
+            self.wrong_count.fetch_add(1, Ordering::Relaxed);
+        }
+        let now = Instant::now();
+        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        if senders.len() >= ADDRESSES_MAX && !senders.contains_key(&from) {
+            senders.clear();
+        }
+        let sender = senders.entry(from).or_insert_with(|| Sender::new(now));
+        sender.decide(found.map(|token| token.visitor.clone()), now)
     }
 
     /// The number of wrong tokens that were sent, also beyond the limit.
     pub(crate) fn wrong_count(&self) -> u64 {
         self.wrong_count.load(Ordering::Relaxed)
-    }
-
-    fn note_wrong(&self, from: Option<IpAddr>) -> Denied {
-        self.wrong_count.fetch_add(1, Ordering::Relaxed);
-        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        if wrong.len() >= ADDRESSES_MAX {
-            wrong.clear();
-        }
-        let entry = wrong.entry(from).or_insert((0, Instant::now()));
-        if entry.1.elapsed() >= WINDOW {
-            *entry = (0, Instant::now());
-        }
-        if entry.0 >= WRONG_MAX {
-            return Denied::TooMany;
-        }
-        entry.0 += 1;
-        Denied::Wrong
     }
 }
 
@@ -225,7 +280,7 @@ mod tests {
             token("fedcba9876543210", Visitor::viewer("wall")),
         ];
         let keeper = Gatekeeper::new(Auth::Tokens(tokens));
-        let visitor = |text: &str| keeper.visitor(&head(text), None);
+        let visitor = |text: &str| keeper.visitor(&head(text), None).visitor;
         assert_eq!(visitor("Bearer 0123456789abcdef"), Ok(Visitor::operator("ops")));
         assert_eq!(visitor("bearer  fedcba9876543210"), Ok(Visitor::viewer("wall")));
         for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Bearer ", "Bearer é"]
@@ -235,18 +290,55 @@ mod tests {
         assert_eq!(visitor("Basic 0123456789abcdef"), Err(Denied::Missing));
     }
 
-    #[test]
-    fn who_guesses_too_often_has_to_wait_and_who_knows_the_token_does_not() {
-        let secret = "0123456789abcdef".to_owned();
-        let token = Token { secret, visitor: Visitor::operator("ops") };
-        let keeper = Gatekeeper::new(Auth::Tokens(vec![token]));
+    #[tokio::test(start_paused = true)]
+    async fn who_guesses_too_often_gets_slow_answers_and_who_is_known_does_not() {
+        let token = |secret: &str, name| Token {
+            secret: secret.to_owned(),
+            visitor: Visitor::operator(name),
+        };
+        let tokens = vec![token("0123456789abcdef", "ops"), token("fedcba9876543210", "new")];
+        let keeper = Gatekeeper::new(Auth::Tokens(tokens));
         let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
-        for _ in 0..WRONG_MAX {
-            assert_eq!(keeper.visitor(&head("Bearer x"), here), Err(Denied::Wrong));
+        let send = |token: &str, from| keeper.visitor(&head(&format!("Bearer {token}")), from);
+        let denied = |denied, after, is_guessed| Known {
+            visitor: Err(denied),
+            after: Duration::from_secs(after),
+            is_guessed,
+        };
+        let ops = Known::at_once(Ok(Visitor::operator("ops")));
+        assert_eq!(send("0123456789abcdef", here), ops);
+        for number in 1..=WRONG_MAX {
+            let is_last = number == WRONG_MAX;
+            assert_eq!(send("x", here), denied(Denied::Wrong, 0, is_last), "{number}");
         }
-        assert_eq!(keeper.visitor(&head("Bearer x"), here), Err(Denied::TooMany));
-        assert_eq!(keeper.visitor(&head("Bearer x"), there), Err(Denied::Wrong));
-        assert!(keeper.visitor(&head("Bearer 0123456789abcdef"), here).is_ok());
+        // One answer a second, whether the token is right or wrong.
+        assert_eq!(send("x", here), denied(Denied::TooMany, 1, false));
+        let right = send("fedcba9876543210", here);
+        assert_eq!(
+            (right.visitor, right.after),
+            (Ok(Visitor::operator("new")), Duration::from_secs(2))
+        );
+        (3..=10).for_each(|after| {
+            assert_eq!(send("x", here), denied(Denied::TooMany, after, false));
+        });
+        assert_eq!(send("x", here), denied(Denied::TooMany, 0, false), "it is not looked at");
+        // Those who came before, and other addresses, do not wait.
+        assert_eq!(send("0123456789abcdef", here), ops);
+        assert_eq!(send("x", there), denied(Denied::Wrong, 0, false));
+        assert_eq!(send("0123456789abcdef", there), ops);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(send("x", here), denied(Denied::TooMany, 8, false));
+        tokio::time::advance(WINDOW).await;
+        assert_eq!(send("x", here), denied(Denied::Wrong, 0, false));
+    }
+
+    #[test]
+    fn a_right_token_that_would_wait_too_long_is_refused_like_a_wrong_one() {
+        let now = Instant::now();
+        let mut sender = Sender::new(now);
+        (0..20).for_each(|_| drop(sender.decide(None, now)));
+        let right = sender.decide(Some(Visitor::operator("ops")), now);
+        assert_eq!(right, Known::at_once(Err(Denied::TooMany)));
     }
 
     #[test]

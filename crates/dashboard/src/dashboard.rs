@@ -129,6 +129,23 @@ impl Dashboard {
         self
     }
 
+    /// Believes `X-Forwarded-For` of connections from these addresses: the list of actions and the limit on wrong tokens
+    /// have the address of the client then, and not that of the proxy. Without it nobody is believed. A router knows
+    /// addresses only if the program serves it `into_make_service_with_connect_info::<SocketAddr>()`.
+    ///
+    /// ```
+    /// use scheduler_dashboard::Dashboard;
+    ///
+    /// let dashboard = Dashboard::new().trust_proxy(|address| address.is_loopback());
+    /// ```
+    pub fn trust_proxy(
+        mut self,
+        is_proxy: impl Fn(IpAddr) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.options.is_proxy = Some(Arc::new(is_proxy));
+        self
+    }
+
     /// Shows metrics and health to everybody who reaches the server. By default they need a token, except on a loopback
     /// address. They have names of tasks in them, and no texts of errors.
     pub fn public_metrics(mut self) -> Self {

@@ -1,7 +1,7 @@
 //! Those who watch live: how many they are, and what waits for each; and the last updates, for those who come again.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use tokio::sync::mpsc;
@@ -21,12 +21,21 @@ pub(crate) struct Hub(Mutex<Watchers>);
 
 #[derive(Debug)]
 pub(crate) struct Watchers {
-    pub(crate) list: Vec<mpsc::Sender<Bytes>>,
+    /// The oldest first.
+    pub(crate) list: Vec<Watcher>,
     pub(crate) is_pumping: bool,
     /// Odd while an update is being made.
     pub(crate) updates: u64,
     dropped: u64,
     log: UpdateLog,
+}
+
+/// A client that watches.
+#[derive(Clone, Debug)]
+pub(crate) struct Watcher {
+    pub(crate) sender: mpsc::Sender<Bytes>,
+    /// The name of its visitor.
+    pub(crate) visitor: Arc<str>,
 }
 
 /// The last updates. Each has a number, and those before the first one that is kept are lost.
@@ -90,7 +99,7 @@ impl Hub {
     /// The number of watchers, and the number of those that were dropped because they did not read.
     pub(crate) fn counts(&self) -> (usize, u64) {
         let watchers = self.lock();
-        let watching = watchers.list.iter().filter(|watcher| !watcher.is_closed()).count();
+        let watching = watchers.list.iter().filter(|watcher| !watcher.sender.is_closed()).count();
         (watching, watchers.dropped)
     }
 
@@ -99,7 +108,7 @@ impl Hub {
     /// RACE: an update that was made meanwhile may be older than the list, and must not come behind it.
     pub(crate) fn begin(
         &self,
-        sender: &mpsc::Sender<Bytes>,
+        watcher: &Watcher,
         list: Bytes,
         (updates, is_last): (u64, bool),
     ) -> Option<bool> {
@@ -112,20 +121,20 @@ impl Hub {
             watchers.log = UpdateLog::new(watchers.log.dashboard, watchers.log.pump + 1);
         }
         // The channel is empty.
-        drop(sender.try_send(watchers.log.id()));
-        drop(sender.try_send(list));
-        watchers.list.push(sender.clone());
+        drop(watcher.sender.try_send(watchers.log.id()));
+        drop(watcher.sender.try_send(list));
+        watchers.list.push(watcher.clone());
         Some(was_pumping)
     }
 
     /// Adds a watcher that comes again, with all that it has missed since the update with this identity. Returns false if
     /// some of that is lost.
-    pub(crate) fn go_on(&self, sender: &mpsc::Sender<Bytes>, id: &str) -> bool {
+    pub(crate) fn go_on(&self, watcher: &Watcher, id: &str) -> bool {
         let mut watchers = self.lock();
         let missed = watchers.log.after(id).filter(|_| watchers.is_pumping);
         let Some(missed) = missed else { return false };
-        drop(sender.try_send(missed));
-        watchers.list.push(sender.clone());
+        drop(watcher.sender.try_send(missed));
+        watchers.list.push(watcher.clone());
         true
     }
 }
@@ -138,7 +147,7 @@ impl Watchers {
     }
 
     pub(crate) fn send(&mut self, message: &Bytes) {
-        self.list.retain(|watcher| match watcher.try_send(message.clone()) {
+        self.list.retain(|watcher| match watcher.sender.try_send(message.clone()) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
                 self.dropped += 1;
@@ -148,9 +157,22 @@ impl Watchers {
         });
     }
 
-    pub(crate) fn is_full(&mut self) -> bool {
-        self.list.retain(|watcher| !watcher.is_closed());
-        self.list.len() >= WATCHERS_MAX
+    /// Returns true if a visitor may have one more stream. If there are as many as there may be, the visitor with the most
+    /// loses the oldest, unless that would only change who has the most.
+    pub(crate) fn make_room(&mut self, visitor: &str) -> bool {
+        self.list.retain(|watcher| !watcher.sender.is_closed());
+        if self.list.len() < WATCHERS_MAX {
+            return true;
+        }
+        let mut counts = HashMap::<&str, usize>::new();
+        for watcher in &self.list {
+            *counts.entry(&watcher.visitor).or_default() += 1;
+        }
+        let own = counts.get(visitor).copied().unwrap_or(0);
+        let most = counts.values().copied().max().unwrap_or(0);
+        let has_most = |watcher: &Watcher| counts.get(&*watcher.visitor) == Some(&most);
+        let oldest = self.list.iter().position(has_most).filter(|_| most > own + 1);
+        oldest.map(|index| self.list.remove(index)).is_some()
     }
 }
 
@@ -177,6 +199,32 @@ mod tests {
         for lost in ["a-1-4", "a-0-3", "b-1-3", "a-1", "", "-3", "3", "a-1--1"] {
             assert_eq!(missed(&all, lost), None, "{lost}");
         }
+    }
+
+    #[test]
+    fn a_visitor_with_many_streams_makes_room_for_one_with_fewer() {
+        let hub = Hub::new(1);
+        let mut watchers = hub.lock();
+        let mut kept = Vec::new();
+        let mut come = |watchers: &mut Watchers, visitor: &str| {
+            let is_let_in = watchers.make_room(visitor);
+            if is_let_in {
+                let (sender, receiver) = mpsc::channel(1);
+                watchers.list.push(Watcher { sender, visitor: visitor.into() });
+                kept.push(receiver);
+            }
+            is_let_in
+        };
+        let count = |watchers: &Watchers, visitor: &str| {
+            watchers.list.iter().filter(|watcher| &*watcher.visitor == visitor).count()
+        };
+        assert!((0..WATCHERS_MAX).all(|_| come(&mut watchers, "wall")));
+        assert!(!come(&mut watchers, "wall"), "nobody makes room for himself");
+        assert!((0..WATCHERS_MAX / 2).all(|_| come(&mut watchers, "ops")));
+        assert_eq!((count(&watchers, "wall"), count(&watchers, "ops")), (16, 16));
+        assert!(!come(&mut watchers, "ops") && !come(&mut watchers, "wall"), "both have a half");
+        assert!(come(&mut watchers, "third"));
+        assert_eq!(watchers.list.len(), WATCHERS_MAX);
     }
 
     #[test]

@@ -20,8 +20,9 @@ use scheduler_api::{Task, Tasks, Tick};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::access::Visitor;
 use crate::app::App;
-use crate::hub::MESSAGES_MAX;
+use crate::hub::{MESSAGES_MAX, Watcher};
 use crate::times::{instant, now};
 use crate::view;
 
@@ -40,12 +41,17 @@ const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 /// Returns a stream of events, which begins with all tasks, or with what came since the update `seen`; `None` if too
 /// many watch.
-pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response> {
+pub(crate) async fn watch(
+    app: &Arc<App>,
+    visitor: &Visitor,
+    seen: Option<&str>,
+) -> Option<Response> {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    if app.hub.lock().is_full() {
+    let watcher = Watcher { sender, visitor: visitor.name().into() };
+    if !app.hub.lock().make_room(&watcher.visitor) {
         return None;
     }
-    if seen.is_some_and(|id| app.hub.go_on(&sender, id)) {
+    if seen.is_some_and(|id| app.hub.go_on(&watcher, id)) {
         return Some(response(receiver));
     }
     app.look_at_schedules().await;
@@ -56,7 +62,7 @@ pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response
         tries += 1;
         let updates = {
             let mut watchers = app.hub.lock();
-            if watchers.is_full() {
+            if !watchers.make_room(&watcher.visitor) {
                 return None;
             }
             app.recorder.watch(true);
@@ -64,13 +70,13 @@ pub(crate) async fn watch(app: &Arc<App>, seen: Option<&str>) -> Option<Response
         };
         let list = Tasks { now: instant(now()), tasks: rows(app) };
         let list = message(event, &list);
-        let begun = app.hub.begin(&sender, list, (updates, tries >= TRIES_MAX));
+        let begun = app.hub.begin(&watcher, list, (updates, tries >= TRIES_MAX));
         if let Some(is_pumping) = begun {
             break is_pumping;
         }
         tokio::time::sleep(TRY_AGAIN).await;
     };
-    drop(sender);
+    drop(watcher);
     if !is_pumping {
         tokio::spawn(pump(Arc::clone(app)));
     }
@@ -116,7 +122,7 @@ async fn pump(app: Arc<App>) {
         watchers.updates += 1;
         update.iter().for_each(|update| watchers.send_update(update));
         tick.iter().for_each(|tick| watchers.send(tick));
-        watchers.list.retain(|watcher| !watcher.is_closed());
+        watchers.list.retain(|watcher| !watcher.sender.is_closed());
         if !watchers.list.is_empty() {
             watched = beats;
         } else if beats - watched >= BEATS_ALONE {

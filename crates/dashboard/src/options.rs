@@ -1,6 +1,7 @@
 //! The settings of a dashboard.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crate::access::{Auth, Role, Visitor};
 use crate::audit::OnAction;
 
 pub(crate) type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
+pub(crate) type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
 pub(crate) type Redact = dyn Fn(&str) -> String + Send + Sync;
 
 /// See the setters of [`Dashboard`](crate::Dashboard).
@@ -18,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) is_read_only: bool,
     pub(crate) hosts: Vec<String>,
     pub(crate) allows_any_host: bool,
+    /// Decides which addresses are proxies that name their clients.
+    pub(crate) is_proxy: Option<Arc<IsProxy>>,
     pub(crate) has_public_metrics: bool,
     pub(crate) grace: Option<Duration>,
     pub(crate) redact: Option<Arc<Redact>>,
@@ -36,6 +40,7 @@ impl Options {
             is_read_only: false,
             hosts: Vec::new(),
             allows_any_host: false,
+            is_proxy: None,
             has_public_metrics: false,
             grace: None,
             redact: None,

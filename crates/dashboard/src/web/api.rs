@@ -142,11 +142,13 @@ pub(crate) async fn task_next(
     }))
 }
 
-/// `GET /actions?task=…`
+/// `GET /actions?task=…`: addresses are for operators.
 pub(crate) async fn actions(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(query): Query<ActionsQuery>,
 ) -> Json<Actions> {
+    let shows_from = caller.who().role() >= Role::Operator;
     let shown = |action: &audit::Action| Action {
         at: instant(action.at),
         who: action.who.to_string(),
@@ -155,7 +157,7 @@ pub(crate) async fn actions(
         queue: action.queue.as_deref().map(str::to_owned),
         job: action.job.map(|job| job.to_string()),
         note: action.note.as_deref().map(|note| app.options.redacted(note)),
-        from: action.from.map(|address| address.to_string()),
+        from: action.from.filter(|_| shows_from).map(|address| address.to_string()),
     };
     let actions = app.audit.list(query.task.as_deref());
     Json(Actions { actions: actions.iter().map(shown).collect() })
@@ -164,10 +166,11 @@ pub(crate) async fn actions(
 /// `GET /events`, with `Last-Event-ID` to go on
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    match live::watch(&app, seen).await {
+    match live::watch(&app, &caller.who(), seen).await {
         Some(response) => Ok(response),
         None => {
             let detail = format!("{WATCHERS_MAX} pages watch already, which is the most");

@@ -15,10 +15,10 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::access::{Denied, Role, Visitor};
-use crate::app::App;
+use crate::app::{App, What};
 use crate::host::{is_direct, is_foreign};
 use crate::problem::Problem;
 
@@ -50,7 +50,7 @@ impl Caller {
 /// Refuses a request, or lets a handler have it.
 pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
-    match check(&app, &head) {
+    match enter(&app, &head).await {
         Ok(caller) => head.extensions.insert(caller),
         Err(problem) => return problem.into_response(),
     };
@@ -102,30 +102,46 @@ pub(crate) async fn harden(request: Request, next: Next) -> Response {
     response
 }
 
-fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
+/// Finds out who asks, and whether he may.
+async fn enter(app: &App, head: &Parts) -> Result<Caller, Problem> {
     check_frame(head)?;
     let host = match app.hosts.check(head) {
         Err(_) if is_probe(app, head) => String::new(),
         host => host?,
     };
-    let from = head.extensions.get::<ConnectInfo<SocketAddr>>().map(|connection| connection.0.ip());
+    let from = client(app, head);
+    let known = app.keeper.visitor(head, from);
+    if known.is_guessed {
+        let note = Some("ten wrong tokens within a minute");
+        let what = What { action: "wrong_tokens", task: "*", queue: None, job: None, note };
+        app.note((&Visitor::viewer("unknown"), from), what);
+    }
+    if !known.after.is_zero() {
+        sleep(known.after).await;
+    }
     let is_local = app.is_local && is_direct(&head.headers, &host);
-    let visitor = match app.keeper.visitor(head, from) {
+    let visitor = match known.visitor {
         Ok(visitor) => Some(visitor),
         Err(_) if is_public(app, head.uri.path(), is_local) => None,
         Err(denied) => return Err(refusal(app, denied)),
     };
-    if head.method.is_safe() {
-        return Ok(Caller { visitor, from, is_local });
+    let caller = Caller { visitor, from, is_local };
+    if !head.method.is_safe() {
+        check_change(app, head, &host, &caller)?;
     }
+    Ok(caller)
+}
+
+/// Refuses a change by somebody who may not, or that another site has sent.
+fn check_change(app: &App, head: &Parts, host: &str, caller: &Caller) -> Result<(), Problem> {
     if app.options.is_read_only {
         return Err(Problem::forbidden("this dashboard is read-only"));
     }
-    if visitor.as_ref().is_some_and(|visitor| visitor.role() < Role::Operator) {
+    if caller.visitor.as_ref().is_some_and(|visitor| visitor.role() < Role::Operator) {
         return Err(Problem::forbidden("your role is `viewer`, which may only look"));
     }
-    if is_foreign(&head.headers, &host) {
-        return Err(foreign(head, &host));
+    if is_foreign(&head.headers, host) {
+        return Err(foreign(head, host));
     }
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
@@ -135,7 +151,24 @@ fn check(app: &App, head: &Parts) -> Result<Caller, Problem> {
         let detail = "help: send Content-Type: application/json, also without a body";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    Ok(Caller { visitor, from, is_local })
+    Ok(())
+}
+
+/// The address of the client: that of the connection, or the last one that a trusted proxy names and that is none itself.
+fn client(app: &App, head: &Parts) -> Option<IpAddr> {
+    let connected = head.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip().to_canonical();
+    let Some(is_proxy) = &app.options.is_proxy else { return Some(connected) };
+    let named = head.headers.get_all("x-forwarded-for").iter().filter_map(|it| it.to_str().ok());
+    let named: Vec<&str> = named.flat_map(|list| list.split(',')).collect();
+    let named = named.iter().rev().map_while(|text| text.trim().parse::<IpAddr>().ok());
+    let mut client = connected;
+    for next in named.map(|address| address.to_canonical()) {
+        if !is_proxy(client) {
+            break;
+        }
+        client = next;
+    }
+    Some(client)
 }
 
 /// A proxy that does not pass `Host` makes all requests look as if another site had made them.
@@ -151,10 +184,14 @@ fn foreign(head: &Parts, host: &str) -> Problem {
     ))
 }
 
-/// Refuses what two servers in a row might read in two ways.
+/// Refuses what two servers in a row might read in two ways. hyper hides the length of a request that also has an encoding, so
+/// none may have one.
 fn check_frame(head: &Parts) -> Result<(), Problem> {
-    let lengths = head.headers.get_all(CONTENT_LENGTH).iter().count();
-    if lengths > 1 || lengths == 1 && head.headers.contains_key(TRANSFER_ENCODING) {
+    if head.headers.contains_key(TRANSFER_ENCODING) {
+        let detail = "help: send the body with Content-Length, and without Transfer-Encoding";
+        return Err(Problem::new(StatusCode::LENGTH_REQUIRED, detail));
+    }
+    if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
         return Err(Problem::bad_request("the request says in two ways how long it is"));
     }
     if OVERRIDES.iter().any(|name| head.headers.contains_key(*name)) {

@@ -92,3 +92,22 @@ fn f_ht2_a_bare_line_feed_makes_one_request_of_one() {
     assert!(answers(&exchange(host, hidden.as_bytes(), A_MOMENT)).len() <= 1);
     served.stop();
 }
+
+/// hyper takes `Content-Length` out of such a request, so that the guard sees only the encoding.
+#[test]
+fn f_ht2_a_request_that_says_in_chunks_how_long_it_is_is_refused() {
+    let served = serve(&dashboard(), builder().task("a", hourly(), |_| {}));
+    let chunks = "2\r\n{}\r\n0\r\n\r\n";
+    for headers in [
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    ] {
+        let bytes = with(&served, "/api/v1/tasks/a/pause", headers, chunks);
+        let found = answers(&exchange(served.address(), &bytes, A_MOMENT));
+        assert!(found == [411] || found == [400], "{headers}: {found:?}");
+        assert!(!served.task("a").snapshot().is_paused, "{headers}");
+    }
+    served.stop();
+}

@@ -16,20 +16,20 @@ pub(crate) struct Stream(BufReader<TcpStream>, String);
 
 impl Stream {
     pub(crate) fn open(served: &Served) -> Self {
-        Self::open_with(served, "")
+        Self::open_as(served, VIEWER, "")
     }
 
     /// Goes on after an event.
     fn open_after(served: &Served, id: &str) -> Self {
-        Self::open_with(served, &format!("Last-Event-ID: {id}\r\n"))
+        Self::open_as(served, VIEWER, &format!("Last-Event-ID: {id}\r\n"))
     }
 
-    fn open_with(served: &Served, header: &str) -> Self {
+    fn open_as(served: &Served, token: &str, header: &str) -> Self {
         let mut socket = TcpStream::connect(served.address()).unwrap();
         socket.set_read_timeout(Some(LIMIT)).unwrap();
         let host = served.address();
         let request = format!(
-            "GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {VIEWER}\r\n{header}\r\n"
+            "GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{header}\r\n"
         );
         socket.write_all(request.as_bytes()).unwrap();
         let mut stream = Self(BufReader::new(socket), String::new());
@@ -112,13 +112,32 @@ fn there_may_be_32_streams_and_one_that_closes_makes_room() {
     for stream in &mut streams {
         assert_eq!(stream.next().unwrap().0, "snapshot");
     }
-    let refused = served.get("/api/v1/events");
+    let token = format!("Bearer {VIEWER}");
+    let refused = served.send("GET", "/api/v1/events", &[("Authorization", &token)], "");
     assert_eq!(refused.status, 503);
     assert!(refused.json()["detail"].as_str().unwrap().contains("32"));
     assert_eq!(served.get("/api/v1/info").json()["streams"]["open"], 32);
     streams.truncate(31);
     eventually(|| (served.get("/api/v1/info").json()["streams"]["open"] == 31).then_some(()));
     assert_eq!(Stream::open(&served).next().unwrap().0, "snapshot");
+    served.stop();
+}
+
+#[test]
+fn a_viewer_with_all_streams_cannot_keep_others_out() {
+    let served = serve(&dashboard(), builder().task("a", hourly(), |_| {}));
+    let mut streams: Vec<Stream> = (0..32).map(|_| Stream::open(&served)).collect();
+    for stream in &mut streams {
+        assert_eq!(stream.next().unwrap().0, "snapshot");
+    }
+    let mut of_operator = Stream::open_as(&served, OPERATOR, "");
+    assert_eq!(of_operator.next().unwrap().0, "snapshot");
+    assert!(streams[0].next().is_none(), "the oldest of the viewer has ended");
+    assert_eq!(served.get("/api/v1/info").json()["streams"]["open"], 32);
+    served.task("a").run_now().unwrap();
+    for stream in streams[1..].iter_mut().chain([&mut of_operator]) {
+        stream.row("a", |row| row["counters"]["runs"] == 1);
+    }
     served.stop();
 }
 

@@ -1,6 +1,7 @@
 //! The visitors that get in, and the requests that they may send.
 
 use std::io::ErrorKind;
+use std::sync::{Arc, Mutex};
 
 use scheduler_dashboard::Dashboard;
 
@@ -281,22 +282,59 @@ fn a_viewer_sees_all_and_changes_nothing_and_read_only_is_for_all() {
 }
 
 #[test]
-fn ten_wrong_tokens_are_the_most() {
-    let served = served();
+fn after_ten_wrong_tokens_answers_are_slow_and_the_program_hears_of_it() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&heard);
+    let dashboard = dashboard().on_action(move |act| {
+        to.lock().unwrap().push((act.action, act.who.to_string(), act.from));
+    });
+    let served = serve(&dashboard, builder().task("a", hourly(), |_| {}));
     let ask = |token: &str| {
         let token = format!("Bearer {token}");
         served.send("GET", "/api/v1/info", &[("Authorization", &token)], "")
     };
+    assert_eq!(ask(OPERATOR).status, 200);
     for _ in 0..10 {
         assert_eq!(ask("wrong").status, 401);
     }
+    let here = Some([127, 0, 0, 1].into());
+    assert_eq!(*heard.lock().unwrap(), [("wrong_tokens", "unknown".to_owned(), here)]);
+    // Answers wait; the unit tests of `access` say for how long.
+    let begun = std::time::Instant::now();
     let answer = ask("wrong");
     assert_eq!(answer.status, 429);
+    assert!(begun.elapsed() >= std::time::Duration::from_millis(900), "{:?}", begun.elapsed());
     assert!(answer.json()["detail"].as_str().unwrap().contains("minute"));
     assert_eq!(ask(OPERATOR).status, 200, "others behind the same address go on");
+    assert_eq!(ask(VIEWER).status, 200, "also those who are new, if slowly");
     let metrics = served.get("/metrics").body;
     assert!(metrics.contains("\nscheduler_dashboard_wrong_tokens_total 11\n"), "{metrics}");
     served.stop();
+}
+
+#[test]
+fn only_a_trusted_proxy_names_the_client_and_only_operators_see_it() {
+    let from = |dashboard: Dashboard, header: &str| {
+        let served = serve(&dashboard, builder().task("a", hourly(), |_| {}));
+        let token = |token: &str| format!("Bearer {token}");
+        let (ops, wall) = (token(OPERATOR), token(VIEWER));
+        let headers = [("Content-Type", "application/json"), ("X-Forwarded-For", header)];
+        let headers = [&headers[..], &[("Authorization", &*ops)]].concat();
+        assert_eq!(served.send("POST", "/api/v1/tasks/a/pause", &headers, "").status, 202);
+        let seen = served.send("GET", "/api/v1/actions", &[("Authorization", &wall)], "").json();
+        assert!(seen["actions"][0]["who"] == "ops" && seen["actions"][0]["from"].is_null());
+        let seen = served.get("/api/v1/actions").json();
+        served.stop();
+        seen["actions"][0]["from"].as_str().unwrap().to_owned()
+    };
+    let trusting = || dashboard().trust_proxy(|address| address.is_loopback());
+    assert_eq!(from(dashboard(), "10.0.0.7"), "127.0.0.1", "nobody is believed");
+    assert_eq!(from(trusting(), "10.0.0.7"), "10.0.0.7");
+    assert_eq!(from(trusting(), "6.6.6.6, 10.0.0.7"), "10.0.0.7", "what a client has sent");
+    assert_eq!(from(trusting(), "10.0.0.7, ::1, 127.0.0.2"), "10.0.0.7", "several in a row");
+    assert_eq!(from(trusting(), "10.0.0.7, rubbish"), "127.0.0.1");
+    let nobody = dashboard().trust_proxy(|_| false);
+    assert_eq!(from(nobody, "10.0.0.7"), "127.0.0.1");
 }
 
 #[test]
