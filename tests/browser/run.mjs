@@ -87,6 +87,11 @@ test("a pause has a reason and a name, and ends", "basic", async (scene, browser
   await page.getByRole("button", { name: "Pause…", exact: true }).first().click();
   await page.keyboard.press("Enter");
   await page.getByText("2 tasks paused").waitFor();
+  await page.locator("#pick-tasks").check();
+  await page.getByText("6 selected").waitFor();
+  assert(await page.row("slow").getByRole("checkbox").isChecked(), "all are selected");
+  await page.locator("#pick-tasks").uncheck();
+  await page.locator("#bulk").waitFor({ state: "hidden" });
   await page.finish();
 });
 
@@ -270,6 +275,23 @@ test("the last and the next hour of all tasks are on one page", "trouble", async
   assert(/late or overdue in 1 min; next hour: due in 60 min/.test(await strip("starved")), await strip("starved"));
   assert(/paused in 1 min; next hour: due in 0 min/.test(await strip("import")), await strip("import"));
   equal(await page.locator("#timeline tr.failing").first().locator("td.task").textContent(), "hung", "what is wrong comes first");
+  await page.finish();
+});
+
+test("runs and waits of the last hour have a chart for the process and for each queue", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+  await section(page, "Timeline");
+  const queue = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Queue default" }) });
+  await queue.getByText(/100 runs, at most \d+ a minute; 100 failed/).waitFor();
+  await queue.getByText(/Wait for the start: .* in the mean \(dark\), at most /).waitFor();
+  const all = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Runs of this process" }) });
+  const bars = (card, kind) => card.locator(`svg path.${kind}`).first().getAttribute("d");
+  assert(/^(M\d+ 30v-[\d.]+h\.82V30z)+$/.test(await bars(queue, "bad")), "bars of failed jobs");
+  assert(/^M0 0h5[89]V30H0z$/.test(await bars(all, "unknown")), `what is not known: ${await bars(all, "unknown")}`);
+  await scene.tell("mend");
+  await scene.api("jobs:retry", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ matching: { state: "parked" } }) });
+  await queue.getByText(/200 runs, at most \d+ a minute; 100 failed/).waitFor({ timeout: 20000 });
   await page.finish();
 });
 

@@ -86,7 +86,7 @@ pub use jobs::{
     ChangedJobs, Depth, EditRequest, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs,
     JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
 };
-pub use runs::{FailedAttempt, Run, RunError, Runs, RunsQuery};
+pub use runs::{FailedAttempt, Minutes, QueueMinutes, Run, RunError, Runs, RunsQuery, Throughput};
 pub use tasks::{
     Changed, ClockChange, Counters, Durations, FireTime, LastRun, NextQuery, NextTimes, Pause,
     PauseRequest, Preview, Recent, RuleRequest, Schedule, Skipped, SkippedTicks, Task,

@@ -1,4 +1,4 @@
-//! Finished runs.
+//! Finished runs, and their numbers in the last hour.
 
 json! {
     /// The query of `GET /tasks/{name}/runs`.
@@ -49,5 +49,32 @@ json! {
         at: String,
     } optional {
         message: String,
+    }
+
+    /// `GET /throughput`: the last hour of this process, minute by minute.
+    struct Throughput {
+        now: String,
+        /// When counting began; minutes before it are not known.
+        known_since: String,
+        all: Minutes,
+        /// Queues of durable jobs, at most 50.
+        queues: Vec<QueueMinutes>,
+    }
+
+    /// The last hour of a queue.
+    struct QueueMinutes {
+        queue: String,
+        #[serde(flatten)]
+        minutes: Minutes,
+    }
+
+    /// 60 numbers of each kind: one for each minute, the present minute last.
+    struct Minutes {
+        started: Vec<u64>,
+        succeeded: Vec<u64>,
+        failed: Vec<u64>,
+        /// The mean time from the due time of a run to its start.
+        wait_ms: Vec<f64>,
+        longest_wait_ms: Vec<f64>,
     }
 }

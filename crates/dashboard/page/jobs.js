@@ -165,7 +165,7 @@
 
   // What visitors changed.
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr", {},
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.task === "*" ? "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action), cell("Who", null, it.who),
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.task === "*" ? it.action === "wrong_tokens" ? "–" : "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who),
     cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", {}, it.note || "–")), cell("From", "dim", it.from || "–"))));
   const showActions = async () => {
     const { actions } = await ask("actions");
@@ -219,7 +219,7 @@
       if (!$("rule-text").value.trim()) { show("dim", "The next runs are shown here."); return; }
       try {
         const found = await ask(path(ruled) + "/preview?" + new URLSearchParams(rule()));
-        const times = found.times.map((it) => el("li", {}, it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}`) : null, time(it.at, short(it.local), it.at), el("span", { class: "dim" }, until(it.at))));
+        const shown = shorter(found.times), times = found.times.map((it) => el("li", {}, it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}`) : null, time(it.at, shown(it.local), it.at), el("span", { class: "dim" }, until(it.at))));
         if (show("", el("p", {}, el("strong", {}, found.words || found.rule), found.expression ? ` (${found.zone})` : ""), el("ol", { class: "upcoming" }, ...times))) $("rule-ok").disabled = false;
       } catch (error) { show("is-bad pre", "✖ " + error.message.replace(/^task `[^`]*`: /, "")); }
     }, 250);

@@ -102,6 +102,7 @@
   const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
   // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
+  const shorter = (times) => times.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
   const brief = (local) => {
     if (!local) return "";
     const [, date, offset] = /^\S+ (\S+) \S+ (\S+)$/.exec(local) || [];
@@ -308,7 +309,8 @@
     if (wantedTag && tags.includes(wantedTag)) { $("tag").value = wantedTag; wantedTag = ""; isFresh = true; setTimeout(list); }
     $("tag-label").hidden = !tags.length;
   };
-  const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; set($("selected"), selected.size + " selected"); };
+  on("pick-tasks", "change", ({ target }) => { for (const [name, view] of rows) { target.checked ? selected.add(name) : selected.delete(name); view.check.checked = target.checked; } bulk(); });
+  const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; $("pick-tasks").checked = selected.size > 0 && [...rows.keys()].every((name) => selected.has(name)); set($("selected"), selected.size + " selected"); };
 
   // Pausing.
   let pausing = [], queued = "";
@@ -372,10 +374,9 @@
     if (isDown(row)) notes.push(note("bad", "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
     if (row.triggerFailure) notes.push(note("bad", "Its trigger failed: " + row.triggerFailure));
     if (row.storeFailure) notes.push(note("bad", "What the store knows of it is missing: " + row.storeFailure));
-    const shorter = row.upcoming.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
-    const upcoming = row.upcoming.map((it) => el("li", {},
+    const shown = shorter(row.upcoming), upcoming = row.upcoming.map((it) => el("li", {},
       it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
-      time(it.at, shorter(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
+      time(it.at, shown(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
     const skipped = Object.entries(row.counters.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
     const counts = row.counters;
     refill($("task"), crumb("#/tasks", "← All tasks"),

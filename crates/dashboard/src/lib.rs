@@ -23,7 +23,8 @@
 //! 2. `Host` is a loopback name, the address itself, or [allowed](Dashboard::allow_host); otherwise 403.
 //! 3. A token, as `Authorization: Bearer …`; or the program [decides](Dashboard::authorize). The link has a token that was made in its
 //!    fragment, which browsers never send; the page takes it from there into the storage of its tab, and sends it as a
-//!    header. There are no cookies. At most ten wrong tokens per minute and address.
+//!    header. There are no cookies. After ten wrong tokens within a minute an address gets one answer a
+//!    second, except for those who have signed in from it before.
 //! 4. The [role](Role): a viewer changes nothing, and sees no [payloads](Dashboard::show_payloads). [`read_only`](Dashboard::read_only) is for all.
 //! 5. A change is a POST with `Content-Type: application/json`, without an `Origin` or a `Sec-Fetch-Site` of
 //!    another site. No GET changes anything, and there are no CORS headers.
@@ -46,7 +47,8 @@
 //! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
 //! | `GET /tasks/{name}/next?n=10` | `times`: `at`, `local` and, after a change of the clocks, `clockChange` |
 //! | `GET /timeline` | `tasks`: `name`, `past` and `next`, a letter for each minute of the last and of the next hour: `x` a run failed, `l` late or overdue, `r` in progress, `o` succeeded, `p` paused, `n` due, `?` not kept, `.` nothing |
-//! | `GET /actions?task=…` | `actions`: who did what, the latest first |
+//! | `GET /throughput` | the last hour of this process: `all` and `queues`, each with 60 numbers of `started`, `succeeded`, `failed`, `waitMs` (mean time from due to start) and `longestWaitMs`, the present minute last; `knownSince` |
+//! | `GET /actions?task=…` | `actions`: who did what, the latest first; for operators also `from` where |
 //! | `GET /events` | server-sent events, see below |
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
 //! | `POST /tasks/{name}/pause` | body: `reason`, and `until` (an instant) or `forMs`, all optional. A kind of job is paused in all processes |
@@ -92,7 +94,7 @@
 //!
 //! `GET /api/v1/events` begins with an event `snapshot`, which has what `GET /tasks` has. Then `tasks` has the rows that have
 //! changed, at most four times a second; a row with `isRemoved` is gone. Every 15 seconds `tick` has `now` and `count`. There
-//! may be 32 streams. One that does not read is closed. A client that comes again with the `id` of the last event it has seen,
+//! may be 32 streams; then a visitor with fewer streams takes one from the visitor with the most. One that does not read is closed. A client that comes again with the `id` of the last event it has seen,
 //! as `Last-Event-ID`, gets what it has missed, or, if that is not kept any more, an event `reset` in place of `snapshot`.
 //!
 //! # For other programs

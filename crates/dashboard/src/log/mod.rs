@@ -4,14 +4,16 @@
 //! histograms of `/metrics`, the [`Recorder`] keeps 100 runs of each task, in about 70 bytes each, and a few texts.
 //!
 //! It must never grow with what tasks do: of each task it keeps a number of runs, at most eight different texts, and
-//! the attempts of ten runs. It must not do anything slow: all listeners of a program share one thread.
+//! the attempts of ten runs; and of at most 50 queues the last hour. It must not do anything slow: all listeners of a program share one thread.
 //!
 //! | file | what |
 //! |---|---|
 //! | `runs` | the runs of one task |
 //! | `texts` | the texts of its failures, each kept once |
 //! | `tally` | outcomes, and histograms and sums for `/metrics` |
+//! | `hour` | runs and waits of the last hour, minute by minute |
 
+mod hour;
 mod runs;
 mod tally;
 mod texts;
@@ -23,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 
+pub(crate) use self::hour::{Hour, LastHour, Minute};
 pub(crate) use self::runs::{LoggedRun, TaskLog};
 pub(crate) use self::tally::{Buckets, Ended, LENGTHS, Sum, Tally};
 
@@ -52,6 +55,7 @@ struct Inner {
     lost: u64,
     /// Sessions of processes that died, which this process has ended, and when: the latest last.
     taken_over: VecDeque<(Arc<str>, DateTime<Utc>)>,
+    hour: LastHour,
 }
 
 impl Recorder {
@@ -82,6 +86,11 @@ impl Recorder {
     /// The sessions of processes that died, which this process has ended, and when.
     pub(crate) fn taken_over(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
         self.lock().taken_over.iter().cloned().collect()
+    }
+
+    /// Runs and waits of the last hour.
+    pub(crate) fn hour(&self) -> LastHour {
+        self.lock().hour.clone()
     }
 
     /// The number of events that were lost before they came here.
@@ -127,6 +136,7 @@ impl Listener for Recorder {
             inner.took_over(sessions, event.at);
         }
         let Some(facts) = &event.task else { return };
+        inner.hour.on_event(&event.kind, event.at);
         if self.is_watched.load(Ordering::Relaxed) && !inner.changed.contains(&facts.name) {
             inner.changed.insert(Arc::clone(&facts.name));
         }

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use scheduler::{PoolSnapshot, TaskSnapshot};
 use scheduler_api::{
     Action, Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Pool, Runs,
-    RunsQuery, Streams, Task, Tasks, Timeline,
+    RunsQuery, Streams, Task, Tasks, Throughput, Timeline,
 };
 
 use super::guard::Caller;
@@ -101,6 +101,11 @@ pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
 pub(crate) async fn timeline(State(app): State<Arc<App>>) -> Json<Timeline> {
     app.look_at_schedules().await;
     Json(view::timeline(&app))
+}
+
+/// `GET /throughput`
+pub(crate) async fn throughput(State(app): State<Arc<App>>) -> Json<Throughput> {
+    Json(view::throughput(&app))
 }
 
 /// `GET /tasks/{name}`

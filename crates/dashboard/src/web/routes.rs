@@ -6,7 +6,7 @@ use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
     Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
     JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue,
-    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Timeline, Type,
+    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput, Timeline, Type,
 };
 
 use super::actions::Act;
@@ -97,6 +97,8 @@ fn of_dashboard() -> Vec<Route> {
             .answer::<Actions>(),
         read("/api/v1/timeline", get(api::timeline), "The last and the next hour of all tasks")
             .answer::<Timeline>(),
+        read("/api/v1/throughput", get(api::throughput), "Runs and waits in the last hour")
+            .answer::<Throughput>(),
         read("/api/v1/events", get(api::events), "Rows of tasks, as they change")
             .text("text/event-stream"),
     ]

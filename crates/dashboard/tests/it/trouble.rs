@@ -239,3 +239,46 @@ fn a_process_that_died_is_known_by_its_name_if_the_metrics_were_scraped() {
     assert_eq!((&gone["label"], &gone["session"]), (&"web-2".into(), &dead.id.to_string().into()));
     served.stop();
 }
+
+#[test]
+fn runs_and_waits_of_the_last_hour_are_counted_for_each_queue() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        let builder = builder.task("tick", crate::support::hourly(), |_| {});
+        builder.task("failing", crate::support::hourly(), |_| Err::<(), _>("disk full"))
+    });
+    // The wait in a paused queue counts.
+    let wait = Duration::from_millis(300);
+    assert_eq!(served.post("/api/v1/queues/letters/pause", "{}").status, 202);
+    jobs(&served).enqueue(mail::job(json!("ada")).queue("letters")).unwrap();
+    std::thread::park_timeout(wait);
+    assert_eq!(served.post("/api/v1/queues/letters/resume", "{}").status, 202);
+    jobs(&served).enqueue(mail::job(json!({ "fails": true })).queue("bills")).unwrap();
+    for task in ["tick", "failing"] {
+        served.task(task).run_now().unwrap();
+    }
+    let sum = |list: &Value| -> u64 {
+        let list = list.as_array().unwrap();
+        assert_eq!(list.len(), 60);
+        list.iter().map(|number| number.as_u64().unwrap()).sum()
+    };
+    let found = eventually(|| {
+        let found = served.get("/api/v1/throughput").json();
+        let all = &found["all"];
+        (sum(&all["succeeded"]) + sum(&all["failed"]) == 4).then_some(found)
+    });
+    assert_eq!((sum(&found["all"]["started"]), sum(&found["all"]["failed"])), (4, 2));
+    assert!(found["knownSince"].as_str() <= found["now"].as_str());
+    let queues = found["queues"].as_array().unwrap();
+    let names: Vec<&Value> = queues.iter().map(|queue| &queue["queue"]).collect();
+    assert_eq!(names, ["bills", "letters"]);
+    assert_eq!((sum(&queues[0]["failed"]), sum(&queues[0]["succeeded"])), (1, 0));
+    assert_eq!((sum(&queues[1]["failed"]), sum(&queues[1]["succeeded"])), (0, 1));
+    let longest = |of: &Value, name: &str| {
+        of[name].as_array().unwrap().iter().filter_map(Value::as_f64).fold(0.0, f64::max)
+    };
+    for name in ["waitMs", "longestWaitMs"] {
+        assert!(longest(&queues[1], name) >= 300.0, "{name}: {}", queues[1]);
+        assert!(longest(&queues[0], name) > 0.0, "{name}: {}", queues[0]);
+    }
+    served.stop();
+}
