@@ -7,13 +7,13 @@
 use chrono::{DateTime, Utc};
 
 pub use crate::durable::{
-    EnqueueIn, EnqueueInAsync, JobPause, Origin, SessionInfo, StoredJob, StoredPause,
+    EnqueueIn, EnqueueInAsync, JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause,
     StoredPayload, StoredSchedule,
 };
 pub use scheduler_store::{
-    DEFAULT_QUEUE, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil, Model,
-    NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, Refusal, SessionId, Skips, Store,
-    StoreError, StoreTime, Uuid, When,
+    AttemptOutcome, DEFAULT_QUEUE, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key,
+    KeyUntil, Model, NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, Refusal, SessionId,
+    Skips, Store, StoreError, StoreTime, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

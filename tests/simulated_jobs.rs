@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use scheduler::store::{JobFilter, JobId, JobState, Uuid};
+use scheduler::store::{AttemptOutcome, JobFilter, JobId, JobState, Uuid};
 use scheduler::testing::*;
 use scheduler::{JobError, Jobs, Priority, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
@@ -336,4 +336,26 @@ fn an_edit_of_a_job_that_has_run_meanwhile_is_refused() {
     jobs.edit(&again, &payload).expect("it waits");
     sim.advance(minutes(2));
     assert_eq!(stored().error.as_deref(), Some("2 is too small"));
+}
+
+#[test]
+fn a_job_has_its_attempts_that_did_not_succeed() {
+    let mut sim = sim();
+    sim.fail_next("sweep", "no network");
+    let job = sweep::job();
+    let id = job.id();
+    sim.jobs().enqueue_all(vec![job, sweep::job()]).expect("they are stored");
+    let ended = sim.drain_jobs(minutes(20));
+    let (failed, plain): (Vec<_>, Vec<_>) = ended.into_iter().partition(|job| job.attempt == 2);
+    assert_eq!((failed.len(), plain.len()), (1, 1));
+    assert_eq!(plain[0].attempts, [], "a job that succeeds at once has none");
+    let stored = sim.jobs().get(failed[0].id).expect("an answer").expect("it is kept");
+    let [attempt] = &stored.attempts[..] else { panic!("one attempt: {:?}", stored.attempts) };
+    assert_eq!((attempt.number, attempt.outcome), (1, AttemptOutcome::Failed));
+    assert_eq!((&*attempt.error, attempt.node.is_empty()), ("no network", false));
+    assert_eq!(attempt.started_at, stored.created_at);
+    assert!(stored.started_at > Some(attempt.ended_at), "the second attempt came later");
+    let shown = serde_json::to_value(&stored).expect("JSON");
+    assert_eq!(shown["attempts"][0]["outcome"], "failed");
+    assert!([stored.id, plain[0].id].contains(&id));
 }

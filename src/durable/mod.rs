@@ -65,5 +65,6 @@ pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
 pub(crate) use shell::SimulatedNodes;
 pub use stored::{
-    JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload, StoredSchedule,
+    JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload,
+    StoredSchedule,
 };

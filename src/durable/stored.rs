@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{
-    Fence, JobId, JobState, Next, OnLost, Overlap, PauseScope, Priority, SessionId, Skips, Timing,
+    AttemptOutcome, Fence, JobId, JobState, Next, OnLost, Overlap, PauseScope, Priority, SessionId,
+    Skips, Timing,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -65,6 +66,27 @@ pub struct StoredJob {
     pub error: Option<String>,
     /// The W3C trace context of the code that enqueued it, if it was traced.
     pub traceparent: Option<String>,
+    /// Its last attempts that did not succeed, the earliest first, at most ten: those before a retry by hand, too.
+    pub attempts: Vec<JobAttempt>,
+}
+
+/// An attempt of a job that did not succeed. Times are by the store's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct JobAttempt {
+    /// The number of the attempt, from 1. One that does not count has the number of the next.
+    pub number: u32,
+    /// When a process claimed it.
+    pub started_at: DateTime<Utc>,
+    /// When the store learned that it had ended.
+    pub ended_at: DateTime<Utc>,
+    /// The end.
+    pub outcome: AttemptOutcome,
+    /// The name of the process for people; empty if the store no longer knew it.
+    pub node: String,
+    /// The first 500 characters of the error.
+    pub error: String,
 }
 
 /// The argument of a stored job.
@@ -273,7 +295,17 @@ impl From<scheduler_store::StoredJob> for StoredJob {
             finished_at: job.finished_at.map(instant),
             error: job.error,
             traceparent: job.traceparent,
+            attempts: job.attempts.into_iter().map(JobAttempt::from).collect(),
         }
+    }
+}
+
+impl From<scheduler_store::JobAttempt> for JobAttempt {
+    fn from(attempt: scheduler_store::JobAttempt) -> Self {
+        let scheduler_store::JobAttempt { number, started_at, ended_at, outcome, node, error } =
+            attempt;
+        let (started_at, ended_at) = (instant(started_at), instant(ended_at));
+        Self { number, started_at, ended_at, outcome, node, error }
     }
 }
 

@@ -224,6 +224,7 @@ fn run(version: u32, text: &str) -> Run {
         finished_at: None,
         error: None,
         traceparent: None,
+        attempts: Vec::new(),
     };
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),

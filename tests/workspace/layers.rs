@@ -31,6 +31,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "time",
             "id",
             "error",
+            "attempt",
             "job",
             "pause",
             "schedule",

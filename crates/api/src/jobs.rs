@@ -115,7 +115,26 @@ json! {
         error: String,
         /// Only of a job by itself.
         payload: Payload,
+        /// The last attempts that did not succeed, the earliest first, at most ten; only of a job by itself.
+        attempts: Vec<JobAttempt>,
         is_deleted: bool,
+    }
+
+    /// An attempt of a job that did not succeed.
+    struct JobAttempt {
+        number: u32,
+        /// `failed`, `gave_up`, `lost` or `undecodable`.
+        outcome: String,
+        started_at: String,
+        started_at_local: String,
+        ended_at: String,
+        ended_at_local: String,
+        took_ms: f64,
+        /// The first 500 characters.
+        error: String,
+    } optional {
+        /// The name of the process, if the store knew it.
+        node: String,
     }
 
     /// The argument of a job, as far as the visitor may see it.

@@ -83,8 +83,8 @@ pub use info::{
     Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
 };
 pub use jobs::{
-    ChangedJobs, Depth, EditRequest, GoneNode, Job, JobError, JobErrors, JobFilter, Jobs,
-    JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
+    ChangedJobs, Depth, EditRequest, GoneNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
+    Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
 };
 pub use runs::{FailedAttempt, Minutes, QueueMinutes, Run, RunError, Runs, RunsQuery, Throughput};
 pub use tasks::{

@@ -64,7 +64,7 @@
 //! |---|---|
 //! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the oldest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
 //! | `GET /jobs:errors?state=…` (and the others) | `errors`: `task`, `error` with `*` in place of numbers, `count`, `firstAt`, `lastAt`; the most frequent first |
-//! | `GET /jobs/{id}` | the job, with its `payload` |
+//! | `GET /jobs/{id}` | the job, with its `payload` and its `attempts` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` if there was no time for all |
@@ -82,7 +82,9 @@
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
 //! `session`, `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
-//! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`).
+//! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`) and `attempts`: the last ten that did not succeed,
+//! the earliest first, each with `number`, `outcome` (`failed`, `gave_up`, `lost`, `undecodable`), `startedAt`, `endedAt`, `tookMs`,
+//! `error` and `node`, the name of the process if it is known.
 //!
 //! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
 //! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones

@@ -2,7 +2,8 @@
 
 use scheduler_store::{
     Commanded, Enqueued, Fence, Held, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost,
-    Origin, Payload, Priority, SessionId, StoreError, StoreTime, StoredJob, Uuid, When, micros,
+    Origin, Payload, Priority, SessionId, StoreError, StoreTime, StoredJob, Uuid, When,
+    attempts_of_text, micros,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -60,6 +61,7 @@ pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
         finished_at: at.get_at()?,
         error: at.get()?,
         traceparent: at.get()?,
+        attempts: at.get::<Option<&str>>()?.map_or(Vec::new(), attempts_of_text),
     })
 }
 

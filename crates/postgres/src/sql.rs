@@ -2,7 +2,7 @@
 //!
 //! No other text is ever joined into a statement.
 
-use scheduler_store::{CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
+use scheduler_store::{ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
 
 /// The greatest length of the name of a schema: PostgreSQL cuts names at 63 bytes, and a channel adds some.
 const SCHEMA_MAX: usize = 50;
@@ -11,7 +11,7 @@ const SCHEMA_MAX: usize = 50;
 const WALK_CHEAP: u32 = 4_000;
 
 /// The columns of a job, in the order in which [`crate::job`] reads them, with their types.
-const JOB: [(&str, &str); 25] = [
+const JOB: [(&str, &str); 26] = [
     ("id", "uuid"),
     ("task", "text"),
     ("payload", "bytea"),
@@ -37,6 +37,7 @@ const JOB: [(&str, &str); 25] = [
     ("finished_at", "timestamptz"),
     ("error", "text"),
     ("traceparent", "text"),
+    ("attempts", "text"),
 ];
 
 /// When a column of finished jobs is written once for all jobs of a row.
@@ -57,7 +58,7 @@ enum Once {
 }
 
 /// The columns of jobs that the table `done` has as arrays, beside the identity.
-const DONE: [(&str, &str, Once); 23] = [
+const DONE: [(&str, &str, Once); 24] = [
     ("fence", "bigint", Once::Never),
     ("run_at", "timestamptz", Once::Never),
     ("created_at", "timestamptz", Once::Never),
@@ -81,10 +82,11 @@ const DONE: [(&str, &str, Once); 23] = [
     ("payload", "bytea", Once::Empty),
     ("error", "text", Once::Null),
     ("traceparent", "text", Once::Null),
+    ("attempts", "text", Once::Null),
 ];
 
 /// The columns of the table `job`, in its order.
-const TABLE: [&str; 28] = [
+const TABLE: [&str; 29] = [
     "id",
     "fence",
     "session",
@@ -113,6 +115,7 @@ const TABLE: [&str; 28] = [
     "payload",
     "error",
     "traceparent",
+    "attempts",
 ];
 
 /// The settings of the functions that a program calls: each connection plans their statements once, and never with a
@@ -193,8 +196,9 @@ impl Schema {
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
         let mut text = template.to_owned();
         if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
-            let is_ended =
-                |name: &str| !["state", "attempt", "undecoded", "lost", "error"].contains(&name);
+            let is_ended = |name: &str| {
+                !["state", "attempt", "undecoded", "lost", "error", "attempts"].contains(&name)
+            };
             let ended: Vec<_> =
                 DONE.iter().map(|(name, ..)| *name).filter(|name| is_ended(name)).collect();
             let ended: Vec<_> = ended.iter().map(|name| format!("e.{name}")).collect();
@@ -229,6 +233,8 @@ impl Schema {
             .replace("{name_max}", &NAME_MAX.to_string())
             .replace("{payload_max}", &PAYLOAD_MAX.to_string())
             .replace("{claim_bytes_max}", &CLAIM_BYTES_MAX.to_string())
+            .replace("{attempts_max}", &ATTEMPTS_MAX.to_string())
+            .replace("{attempt_text_max}", &ATTEMPT_TEXT_MAX.to_string())
             .replace("{walk_cheap}", &WALK_CHEAP.to_string())
     }
 }

@@ -374,7 +374,7 @@ impl Store for Postgres {
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
         let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
-        let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5)");
+        let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5, $6)");
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let dead: Vec<Uuid> =
@@ -394,6 +394,7 @@ impl Store for Postgres {
                 let ids: Vec<Uuid> = row.try_get::<_, Option<_>>(2)?.unwrap_or_default();
                 let owners: Option<Vec<Option<Uuid>>> = row.try_get(3)?;
                 let fences: Option<Vec<i64>> = row.try_get(4)?;
+                let labels: Option<Vec<Option<String>>> = row.try_get(5)?;
                 let leases = request.dead.iter();
                 let sessions = leases
                     .filter(|lease| ended.remove(&(lease.session.as_uuid(), lease.mark)))
@@ -409,6 +410,7 @@ impl Store for Postgres {
                         (&owners, Type::UUID_ARRAY),
                         (&fences, Type::INT8_ARRAY),
                         (&waits, Type::INT8_ARRAY),
+                        (&labels, Type::TEXT_ARRAY),
                         (&i64::from(request.max_lost), Type::INT8),
                     ];
                     let rows = tx.query_typed(&jobs, params)?;

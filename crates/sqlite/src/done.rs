@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use scheduler_store::{
     Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Prune, SessionId,
-    StoreTime, StoredJob, Uuid,
+    StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
 };
 
 use crate::job_row::{JobRow, number_of, priority};
@@ -177,6 +177,7 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
         out.blob(5, session.as_ref().map(<[u8; 16]>::as_slice));
         out.blob(6, Some(&job.payload.bytes));
         out.text(7, job.traceparent.as_deref());
+        out.text(8, attempts_to_text(&job.attempts).as_deref());
     }
     out.bytes
 }
@@ -210,6 +211,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
     };
     let bytes = from.blob(6)??.to_vec();
     let traceparent = from.text(7)?;
+    let attempts = from.text(8)?.map_or(Vec::new(), |text| attempts_of_text(&text));
     let is = |bit: i64| flags & bit != 0;
     let job = StoredJob {
         id,
@@ -234,6 +236,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         finished_at: Some(ended_at),
         error,
         traceparent,
+        attempts,
     };
     let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
     let (key_kept_until, is_exclusive) = (None, is(4));
@@ -241,7 +244,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
 }
 
 /// The number of columns that may repeat the job before.
-const REPEATED: usize = 8;
+const REPEATED: usize = 9;
 
 #[derive(Default)]
 struct Writer {

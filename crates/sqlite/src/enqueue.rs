@@ -34,7 +34,7 @@ impl Tx<'_> {
                 let is_replaced = key.on_conflict == OnConflict::Replace
                     && self.execute(
                         "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \
-                         traceparent = ?6, attempt = 0, undecoded = 0, error = NULL \
+                         traceparent = ?6, attempt = 0, undecoded = 0, error = NULL, attempts = NULL \
                          WHERE id = ?1 AND state = 'ready'",
                         params![
                             other.as_uuid().into_bytes(),

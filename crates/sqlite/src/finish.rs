@@ -44,7 +44,7 @@ impl Tx<'_> {
             && *end == End::Done
             && let Some(mut row) = self.take_running(session, held)?
         {
-            row.job.end(end, self.now);
+            row.job.end(end, "", self.now);
             let schedule = row.job.origin.as_ref().map(|origin| origin.schedule.clone());
             self.ended.borrow_mut().push(row);
             schedule.map_or(Ok(()), |schedule| self.after_job(&schedule))?;
@@ -60,7 +60,11 @@ impl Tx<'_> {
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(mut row) = row else { return Ok(Finished::Lost) };
-        if row.job.end_late(end, self.now) {
+        let node = match end.recorded() {
+            Some(_) => self.label_of(session)?,
+            None => String::new(),
+        };
+        if row.job.end_late(end, &node, self.now) {
             let state = row.job.state;
             self.store(row)?;
             return Ok(Finished::Stored(state));
@@ -68,7 +72,7 @@ impl Tx<'_> {
         if row.job.state != JobState::Running {
             return Ok(Finished::AlreadyMine(row.job.state));
         }
-        row.job.end(end, self.now);
+        row.job.end(end, &node, self.now);
         let (state, origin) = (row.job.state, row.job.origin.clone());
         self.store(row)?;
         if !state.is_unfinished()

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use scheduler_store::{
     JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, SessionId, StoreTime, StoredJob,
-    Uuid,
+    Uuid, attempts_of_text,
 };
 
 use crate::fields::{COUNT, Fields, NUMBER};
@@ -13,7 +13,7 @@ macro_rules! job_columns {
     () => {
         "seq, id, task, payload_version, payload, queue, priority, key, key_until, state, run_at, attempt, lost, \
          undecoded, max_attempts, on_lost, fence, session, schedule, tick, missed, is_exclusive, is_cancel_requested, \
-         created_at, started_at, finished_at, error, traceparent"
+         created_at, started_at, finished_at, error, traceparent, attempts"
     };
 }
 pub(crate) use job_columns;
@@ -79,6 +79,7 @@ impl JobRow {
             finished_at: fields.opt_time(25)?,
             error: fields.opt_text(26)?,
             traceparent: fields.opt_text(27)?,
+            attempts: fields.opt_text(28)?.map_or(Vec::new(), |text| attempts_of_text(&text)),
         };
         let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
         Ok(Self { seq, job, key_until, key_kept_until: None, is_exclusive, faults: fields.faults })

@@ -1,7 +1,7 @@
 //! The table of unfinished and parked jobs.
 
 use rusqlite::params;
-use scheduler_store::{JobId, StoreTime};
+use scheduler_store::{JobId, StoreTime, attempts_to_text};
 
 use crate::fields::word_of;
 use crate::job_row::{
@@ -50,7 +50,7 @@ impl Tx<'_> {
         self.execute(
             "UPDATE scheduler_job SET key = ?2, state = ?3, run_at = ?4, attempt = ?5, lost = ?6, undecoded = ?7, \
              max_attempts = ?8, fence = ?9, session = ?10, is_cancel_requested = ?11, started_at = ?12, \
-             finished_at = ?13, error = ?14 WHERE seq = ?1",
+             finished_at = ?13, error = ?14, attempts = ?15 WHERE seq = ?1",
             params![
                 row.seq,
                 job.key,
@@ -66,6 +66,7 @@ impl Tx<'_> {
                 micros_of(job.started_at),
                 micros_of(job.finished_at),
                 job.error,
+                attempts_to_text(&job.attempts),
             ],
         )?;
         Ok(())

@@ -154,6 +154,8 @@ CREATE TABLE scheduler_job (
   finished_at INTEGER,
   error TEXT,
   traceparent TEXT,
+  -- The last ones that did not succeed, in a form of this library.
+  attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
   kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
 ) STRICT;

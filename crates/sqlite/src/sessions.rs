@@ -2,8 +2,9 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Close, Definition, End, Held, JobState, Lease, Open, Opened, Reap, Reaped, Register,
-    Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, Stranger, micros, storable,
+    Close, Definition, End, EndedNodes, Held, JobState, Lease, Open, Opened, Reap, Reaped,
+    Register, Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, Stranger, micros,
+    storable,
 };
 
 use crate::fields::Fields;
@@ -69,6 +70,13 @@ impl Tx<'_> {
         Ok(self.first(sql, params![session.as_uuid().into_bytes()], |_| Ok(()))?.is_some())
     }
 
+    /// The name of the process for people; empty if the session has ended.
+    pub(crate) fn label_of(&self, session: SessionId) -> rusqlite::Result<String> {
+        let sql = "SELECT label FROM scheduler_session WHERE id = ?1";
+        let params = params![session.as_uuid().into_bytes()];
+        Ok(self.first(sql, params, |row| Fields::new(row).text(0))?.unwrap_or_default())
+    }
+
     pub(crate) fn renew(&self, request: &Renew) -> rusqlite::Result<Renewed> {
         let renewed = self.execute(
             "UPDATE scheduler_session SET lease_until = ?4, renewals = renewals + 1 \
@@ -119,20 +127,23 @@ impl Tx<'_> {
     }
 
     pub(crate) fn reap(&self, request: &Reap) -> rusqlite::Result<Reaped> {
-        let mut reaped = Reaped::default();
+        let (mut reaped, mut ended_nodes) = (Reaped::default(), EndedNodes::default());
         for lease in &request.dead {
             // Only what was seen, and only if it was not renewed since (R8, R9).
-            let deleted = self.execute(
+            let label = self.first(
                 "DELETE FROM scheduler_session \
-                 WHERE id = ?1 AND renewals = ?2 AND (boot <> ?3 OR lease_until <= ?4)",
+                 WHERE id = ?1 AND renewals = ?2 AND (boot <> ?3 OR lease_until <= ?4) \
+                 RETURNING label",
                 params![
                     lease.session.as_uuid().into_bytes(),
                     lease.mark,
                     self.boot_id,
                     self.since_boot
                 ],
+                |row| Fields::new(row).text(0),
             )?;
-            if deleted > 0 {
+            if let Some(label) = label {
+                ended_nodes.add(lease.session, label);
                 reaped.sessions.push(lease.session);
             }
         }
@@ -147,7 +158,8 @@ impl Tx<'_> {
             JobRow::read,
         )?;
         for mut row in orphans {
-            row.job.lose(request, || self.next_fence(), self.now);
+            let node = ended_nodes.of(&row.job);
+            row.job.lose(request, node, || self.next_fence(), self.now);
             let job = row.job.clone();
             self.store(row)?;
             if let Some(origin) = job.origin.as_ref().filter(|_| job.state != JobState::Ready) {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
 use crate::command::Commanded;
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
@@ -117,6 +118,39 @@ fn up_to(count: &mut u32, limit: u32) -> bool {
     *count <= limit
 }
 
+impl End {
+    /// The outcome that a store records among the attempts of the job, and its error; none of an end that it does not record. That
+    /// of a loss has the error that the store makes.
+    #[must_use]
+    pub fn recorded(&self) -> Option<(AttemptOutcome, Option<&str>)> {
+        match self {
+            Self::Failed { error, .. } => Some((AttemptOutcome::Failed, Some(error))),
+            Self::Park { error } => Some((AttemptOutcome::GaveUp, Some(error))),
+            Self::Undecodable { error, .. } => Some((AttemptOutcome::Undecodable, Some(error))),
+            Self::Lost { .. } => Some((AttemptOutcome::Lost, None)),
+            Self::Done | Self::Cancelled | Self::Snooze { .. } | Self::GiveBack => None,
+        }
+    }
+}
+
+/// The names of the processes of sessions that end in one request.
+#[derive(Debug, Default)]
+pub struct EndedNodes(Vec<(SessionId, String)>);
+
+impl EndedNodes {
+    /// Remembers the name of a process.
+    pub fn add(&mut self, session: SessionId, label: String) {
+        self.0.push((session, label));
+    }
+
+    /// The name of the process that had a job; empty if its session ended before.
+    #[must_use]
+    pub fn of(&self, job: &StoredJob) -> &str {
+        let found = self.0.iter().find(|(session, _)| job.session == Some(*session));
+        found.map_or("", |(_, label)| label)
+    }
+}
+
 impl StoredJob {
     /// The job belongs to a session from now on.
     pub fn claim(&mut self, session: SessionId, fence: Fence, key_until: KeyUntil, now: StoreTime) {
@@ -130,7 +164,14 @@ impl StoredJob {
 
     /// The session of a running job has died. Of a job that runs at most once session and fence stay, so that its run can still
     /// end it (R4).
-    pub fn lose(&mut self, reap: &Reap, next_fence: impl FnOnce() -> Fence, now: StoreTime) {
+    pub fn lose(
+        &mut self,
+        reap: &Reap,
+        node: &str,
+        next_fence: impl FnOnce() -> Fence,
+        now: StoreTime,
+    ) {
+        self.record((AttemptOutcome::Lost, None), node, now);
         self.lost += 1;
         if self.on_lost == OnLost::Rerun {
             (self.fence, self.session) = (next_fence(), None);
@@ -167,8 +208,11 @@ impl StoredJob {
         }
     }
 
-    /// Ends the claim of a running job.
-    pub fn end(&mut self, end: &End, now: StoreTime) {
+    /// Ends the claim of a running job, in a process of this name.
+    pub fn end(&mut self, end: &End, node: &str, now: StoreTime) {
+        if let Some(recorded) = end.recorded() {
+            self.record(recorded, node, now);
+        }
         let wait = self.wait_after(end);
         let was_no_attempt =
             matches!(end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
@@ -211,11 +255,14 @@ impl StoredJob {
 
     /// Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other
     /// has run it. It does not become ready again. Returns false if it was not parked so, or the run says nothing about it.
-    pub fn end_late(&mut self, end: &End, now: StoreTime) -> bool {
+    pub fn end_late(&mut self, end: &End, node: &str, now: StoreTime) -> bool {
         let is_parked_as_lost =
             self.state == JobState::Parked && self.on_lost == OnLost::Abandon && self.lost > 0;
         if !is_parked_as_lost {
             return false;
+        }
+        if let (End::Failed { .. } | End::Park { .. }, Some(recorded)) = (end, end.recorded()) {
+            self.record(recorded, node, now);
         }
         match end {
             End::Done => (self.state, self.error) = (JobState::Done, None),
@@ -227,6 +274,26 @@ impl StoredJob {
         }
         (self.lost, self.undecoded, self.finished_at) = (0, 0, Some(now));
         true
+    }
+
+    /// Adds the attempt that ends now, before anything else of the job changes.
+    fn record(
+        &mut self,
+        (outcome, error): (AttemptOutcome, Option<&str>),
+        node: &str,
+        now: StoreTime,
+    ) {
+        let error = error.map_or_else(|| self.lost_error(), str::to_owned);
+        self.attempts.push(JobAttempt {
+            number: self.attempt,
+            started_at: self.started_at.unwrap_or(now),
+            ended_at: now,
+            outcome,
+            node: short(node),
+            error: short(&error),
+        });
+        let over = self.attempts.len().saturating_sub(ATTEMPTS_MAX);
+        self.attempts.drain(..over);
     }
 
     /// Makes a job ready at once that waits or has ended, by hand.

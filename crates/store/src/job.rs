@@ -4,6 +4,7 @@ use std::time::Duration;
 
 pub use scheduler_expr::{OnLost, Priority};
 
+use crate::attempt::JobAttempt;
 use crate::id::{Fence, JobId, SessionId};
 use crate::time::StoreTime;
 
@@ -232,6 +233,8 @@ pub struct StoredJob {
     pub error: Option<String>,
     /// The W3C trace context of the code that enqueued it, if it was traced.
     pub traceparent: Option<String>,
+    /// Its last attempts that did not succeed, the earliest first.
+    pub attempts: Vec<JobAttempt>,
 }
 
 /// The schedule and the tick that made a job.
@@ -281,6 +284,7 @@ impl StoredJob {
             finished_at: None,
             error: None,
             traceparent: new.traceparent.clone(),
+            attempts: Vec::new(),
         }
     }
 

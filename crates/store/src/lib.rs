@@ -28,6 +28,7 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod attempt;
 mod change;
 mod check;
 mod command;
@@ -45,9 +46,13 @@ mod store;
 mod text;
 mod time;
 
+pub use attempt::{
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, JobAttempt, attempts_of_text, attempts_to_text,
+};
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use command::{Command, CommandAll, Commanded, CommandedAll, JobAction};
+pub use decide::EndedNodes;
 pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};

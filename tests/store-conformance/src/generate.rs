@@ -332,7 +332,7 @@ impl Generator {
     }
 
     fn end(&mut self) -> End {
-        let error = || "it broke\0'".to_owned();
+        let error = || "it broke\0'\u{1E}\u{1F}\n".to_owned();
         match self.random.below(10) {
             0 | 1 => End::Done,
             9 => End::Lost { after: self.wait(), max_lost: self.small() },

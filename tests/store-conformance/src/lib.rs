@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
 
+mod attempts;
 mod claims;
 mod commands;
 mod differential;
@@ -20,6 +21,7 @@ mod schedules;
 mod sessions;
 mod test_store;
 
+pub use attempts::*;
 pub use claims::*;
 pub use commands::*;
 pub use differential::{Differential, a_few_thousand_random_requests_are_answered_as_by_the_model};
@@ -81,6 +83,11 @@ macro_rules! store_conformance {
             a_failed_job_is_parked_after_its_last_attempt
             snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
             a_run_that_its_own_process_lost_counts_as_a_loss
+            a_job_keeps_its_attempts_that_did_not_succeed
+            the_attempts_of_a_job_are_bounded
+            a_lost_attempt_names_its_process
+            r4_a_late_failure_is_an_attempt
+            a_job_that_replaces_another_has_no_attempts
             a_poll_claims_no_more_payload_than_an_answer_may_carry
             jobs_that_ended_long_ago_are_deleted
             dynamic_schedules_that_are_over_are_deleted

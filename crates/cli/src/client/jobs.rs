@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use clap::Subcommand;
-use scheduler_api::{Depth, EditRequest, Job, JobError, JobErrors, Node, NodeJob, Nodes, Queues};
+use scheduler_api::{
+    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Queues,
+};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -236,6 +238,10 @@ fn one(job: &Job, _: Look) -> String {
     row("started", text(&job.started_at_local));
     row("ended", text(&job.finished_at_local));
     section(&mut lines, "error", job.error.as_deref());
+    if let Some(attempts) = job.attempts.as_deref().filter(|attempts| !attempts.is_empty()) {
+        lines.push("\nattempts that did not succeed:".to_owned());
+        lines.extend(attempts.iter().map(attempt));
+    }
     if let Some(payload) = &job.payload {
         match payload.is_hidden {
             Some(true) => {
@@ -245,6 +251,16 @@ fn one(job: &Job, _: Look) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// Number, when and for how long, end, process, and the first line of the error.
+fn attempt(attempt: &JobAttempt) -> String {
+    let at = plain(&attempt.started_at_local);
+    let outcome = plain(&attempt.outcome).replace('_', " ");
+    let node = attempt.node.as_deref().map(|node| format!(" on {}", plain(node)));
+    let error = plain(attempt.error.lines().next().unwrap_or_default());
+    let (number, took, node) = (attempt.number, took(attempt.took_ms), node.unwrap_or_default());
+    format!("  {number}  {at}, {outcome} after {took}{node}: {error}")
 }
 
 fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {

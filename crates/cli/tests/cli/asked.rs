@@ -246,6 +246,13 @@ more: -n 30
 fn a_job_is_shown_retried_cancelled_and_deleted() {
     let mut shown = job("7", "parked");
     shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
+    let attempt = |number: u32, outcome: &str, error: &str| {
+        json!({ "number": number, "outcome": outcome, "error": error, "tookMs": 1_500.0, "node": "web\u{1b}-1",
+            "startedAt": "2026-03-27T12:00:00Z", "startedAtLocal": "Fri 2026-03-27 12:00:00 +00:00",
+            "endedAt": "2026-03-27T12:00:01Z", "endedAtLocal": "Fri 2026-03-27 12:00:01 +00:00" })
+    };
+    let gave_up = attempt(2, "gave_up", "no\u{1b}[31m mailbox\nat line 7");
+    shown["attempts"] = json!([attempt(1, "failed", "timeout"), gave_up]);
     let mut hidden = job("8", "ready");
     hidden["payload"] = json!({ "version": 1, "bytes": 9, "isHidden": true });
     let stub = Stub::of(vec![
@@ -276,6 +283,10 @@ fn a_job_is_shown_retried_cancelled_and_deleted() {
 
 error:
   mailbox \u{fffd}[31mfull
+
+attempts that did not succeed:
+  1  Fri 2026-03-27 12:00:00 +00:00, failed after 1.5s on web\u{fffd}-1: timeout
+  2  Fri 2026-03-27 12:00:00 +00:00, gave up after 1.5s on web\u{fffd}-1: no\u{fffd}[31m mailbox
 
 payload:
   {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use scheduler::Zone;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{Depth, JobPause, JobState, PauseScope, SessionId, SessionInfo, StoredJob};
-use scheduler_api::{GoneNode, Job, Node, NodeJob, Payload, Queue, QueueTask};
+use scheduler::store::{
+    self, Depth, JobPause, JobState, PauseScope, SessionId, SessionInfo, StoredJob,
+};
+use scheduler_api::{GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::durable::pause_in;
@@ -28,7 +30,23 @@ pub(crate) fn job(app: &App, job: &StoredJob) -> Job {
 
 /// A job by itself, as this visitor may see it.
 pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Job {
-    Job { payload: payload(app, visitor, job), ..row(app, job) }
+    let attempts = job.attempts.iter().map(|it| attempt(app, it)).collect();
+    Job { payload: payload(app, visitor, job), attempts: Some(attempts), ..row(app, job) }
+}
+
+fn attempt(app: &App, attempt: &store::JobAttempt) -> JobAttempt {
+    let (started, ended) = (attempt.started_at, attempt.ended_at);
+    JobAttempt {
+        number: attempt.number,
+        outcome: attempt.outcome.word().to_owned(),
+        started_at: instant(started),
+        started_at_local: local(started, app.zone),
+        ended_at: instant(ended),
+        ended_at_local: local(ended, app.zone),
+        took_ms: millis((ended - started).to_std().unwrap_or_default()),
+        error: app.options.redacted(&attempt.error),
+        node: Some(attempt.node.clone()).filter(|node| !node.is_empty()),
+    }
 }
 
 fn row(app: &App, job: &StoredJob) -> Job {

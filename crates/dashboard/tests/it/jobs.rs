@@ -89,13 +89,20 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
     let detail = served.get(&path).json();
     assert_eq!(detail["payload"]["version"], 1);
     assert!(detail["payload"]["text"].as_str().unwrap().contains("\"iban\": \"DE02\""), "{detail}");
+    let attempts = detail["attempts"].as_array().expect("its attempts");
+    let [first] = &attempts[..] else { panic!("one attempt: {attempts:?}") };
+    assert_eq!((&first["number"], &first["outcome"]), (&1.into(), &"failed".into()));
+    assert_eq!((&first["error"], &first["node"]), (&"mailbox full: …".into(), &"web-1".into()));
+    assert!(first["tookMs"].is_number() && first["endedAtLocal"].is_string(), "{first}");
+    assert!(row.get("attempts").is_none(), "those are of a job by itself: {row}");
     assert_eq!(served.post(&format!("{path}/cancel"), "").status, 409, "it has ended");
 
     let retried = served.post(&format!("{path}/retry"), "");
     assert_eq!(retried.status, 202, "{retried:?}");
     eventually(|| {
         let job = served.get(&path).json();
-        (job["state"] == "parked" && job["attempt"] == 2).then_some(())
+        let attempts = job["attempts"].as_array().map_or(0, Vec::len);
+        (job["state"] == "parked" && (job["attempt"] == 2) && attempts == 2).then_some(())
     });
     let deleted = served.post(&format!("{path}/delete"), "");
     assert_eq!((deleted.status, &deleted.json()["isDeleted"]), (202, &true.into()));

@@ -112,7 +112,7 @@ impl Node {
     /// The job that this end has parked, as it is now.
     fn parked(&self, job: &StoredJob, end: &End, now: Tick) -> Box<StoredJob> {
         let mut job = Box::new(job.clone());
-        job.end(end, self.clock.earliest(now).unwrap_or_default());
+        job.end(end, &self.config.label, self.clock.earliest(now).unwrap_or_default());
         job
     }
 

@@ -34,6 +34,7 @@ impl State {
                 (row.job.priority, row.job.run_at) = (new.priority, run_at);
                 // It is another job from now on.
                 (row.job.attempt, row.job.undecoded, row.job.error) = (0, 0, None);
+                row.job.attempts.clear();
                 Enqueued::Replaced(other)
             }
             _ => Enqueued::Kept(other),

@@ -20,20 +20,21 @@ impl State {
         end: &End,
         now: StoreTime,
     ) -> Finished {
-        let is_open = self.sessions.contains_key(&session);
+        let node = self.sessions.get(&session).map(|row| row.label.clone());
+        let (is_open, node) = (node.is_some(), node.unwrap_or_default());
         let row = self.jobs.get_mut(&held.job).filter(|row| {
             let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
             // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(job) = row.map(|row| &mut row.job) else { return Finished::Lost };
-        if job.end_late(end, now) {
+        if job.end_late(end, &node, now) {
             return Finished::Stored(job.state);
         }
         if job.state != JobState::Running {
             return Finished::AlreadyMine(job.state);
         }
-        job.end(end, now);
+        job.end(end, &node, now);
         let state = job.state;
         if !state.is_unfinished()
             && let Some(origin) = job.origin.clone()

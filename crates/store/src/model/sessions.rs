@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::state::{SessionRow, State};
+use crate::decide::EndedNodes;
 use crate::id::{Fence, SessionId};
 use crate::job::{Held, JobState, StoredJob};
 use crate::request::{
@@ -76,14 +77,14 @@ impl State {
     }
 
     pub(super) fn reap(&mut self, request: &Reap, now: StoreTime) -> Reaped {
-        let mut reaped = Reaped::default();
+        let (mut reaped, mut ended_nodes) = (Reaped::default(), EndedNodes::default());
         for lease in &request.dead {
             let is_dead = self
                 .sessions
                 .get(&lease.session)
                 .is_some_and(|row| row.renewals == lease.mark && row.lease_until <= now);
-            if is_dead {
-                self.sessions.remove(&lease.session);
+            if is_dead && let Some(row) = self.sessions.remove(&lease.session) {
+                ended_nodes.add(lease.session, row.label);
                 reaped.sessions.push(lease.session);
             }
         }
@@ -100,7 +101,8 @@ impl State {
                 *last += 1;
                 Fence(*last)
             };
-            job.lose(request, next_fence, now);
+            let node = ended_nodes.of(job).to_owned();
+            job.lose(request, &node, next_fence, now);
             let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
             reaped.jobs.push(job.clone());
             if let Some(origin) = ended {

@@ -46,6 +46,7 @@ fn job(number: u128) -> StoredJob {
         finished_at: None,
         error: None,
         traceparent: None,
+        attempts: Vec::new(),
     }
 }
 

@@ -99,7 +99,9 @@ create table {s}.job (
   missed bigint not null default 0,
   payload bytea not null,
   error text,
-  traceparent text
+  traceparent text,
+  -- The last ones that did not succeed: see `with_attempt`.
+  attempts text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- A *line* is the ready jobs of one queue, task, priority and kind, by due time: a range of this index. A poll goes from line to

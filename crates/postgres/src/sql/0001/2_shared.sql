@@ -19,6 +19,11 @@ create function {s}.before(p_at timestamptz, p_micros bigint) returns timestampt
               - (least(p_micros, 200000000000000000) % 3600000000) * '1 microsecond'::interval
 $$;
 
+-- Microseconds since 1970.
+create function {s}.micros(p_at timestamptz) returns bigint language sql stable parallel safe as $$
+  select extract(epoch from date_trunc('second', p_at))::bigint * 1000000 + extract(microseconds from p_at)::bigint % 1000000
+$$;
+
 -- The clock, unless it is too late (R2).
 create function {s}.in_time(p_not_after timestamptz) returns timestamptz language plpgsql volatile as $$
 declare

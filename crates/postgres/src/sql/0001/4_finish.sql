@@ -5,6 +5,31 @@ create function {s}.lost_error(p_attempt integer) returns text language sql immu
   select 'lost: the session of attempt ' || p_attempt || ' ended before its outcome was stored'
 $$;
 
+-- The attempts of a job, and one more that did not succeed: the last {attempts_max}, as `JobAttempt` of the library has them.
+create function {s}.with_attempt(
+  p_attempts text, p_number integer, p_started timestamptz, p_ended timestamptz, p_end text, p_node text, p_error text)
+returns text language plpgsql stable as $$
+declare
+  v_all text[] := string_to_array(p_attempts, chr(30)) || concat_ws(chr(31), p_number, {s}.micros(coalesce(p_started, p_ended)),
+    {s}.micros(p_ended), case p_end when 'park' then 'gave_up' else p_end end,
+    left(translate(coalesce(p_node, ''), chr(30) || chr(31), '  '), {attempt_text_max}),
+    left(translate(coalesce(p_error, ''), chr(30) || chr(31), '  '), {attempt_text_max}));
+begin
+  return array_to_string(v_all[greatest(cardinality(v_all) - {attempts_max} + 1, 1):], chr(30));
+end $$;
+
+-- The same for an end: all others are no failures, and add none.
+create function {s}.attempts_after(p {s}.job, p_session uuid, p_ended timestamptz, p_end text, p_error text)
+returns text language plpgsql volatile as $$
+begin
+  if p_end not in ('failed', 'park', 'lost', 'undecodable') then
+    return p.attempts;
+  end if;
+  return {s}.with_attempt(p.attempts, p.attempt, p.started_at, p_ended, p_end,
+    (select s.label from {s}.session s where s.id = p_session),
+    case p_end when 'lost' then {s}.lost_error(p.attempt) else p_error end);
+end $$;
+
 -- The state in which an end leaves a job that has no request to be cancelled.
 create function {s}.end_state(
   p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_lost integer, p_is_abandoned boolean, p_limit bigint)
@@ -51,6 +76,7 @@ begin
   if not found then
     return null;
   end if;
+  v.attempts := {s}.attempts_after(v, p_session, p_now, p_end, p_error);
   v.lost := 0;
   v.undecoded := 0;
   v.finished_at := p_now;
@@ -59,7 +85,9 @@ begin
     v.state := p_end;
     perform {s}.keep(v);
   else
-    update {s}.job j set lost = 0, undecoded = 0, finished_at = v.finished_at, error = v.error where j.id = v.id;
+    update {s}.job j set lost = 0, undecoded = 0, finished_at = v.finished_at, error = v.error,
+      attempts = v.attempts
+    where j.id = v.id;
   end if;
   return v.state;
 end $$;
@@ -113,7 +141,8 @@ begin
     where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
       and (f.is_open or j.is_abandoned)
       and (f.word in ('done', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
-    returning f.n, f.word, f.end_error, j.*),
+    returning f.n, f.word, f.end_error, j.*, case when f.word <> 'done' then {s}.attempts_after(j, f.session, v_now, f.word, f.end_error)
+      else j.attempts end as attempts_now),
   gone as materialized (
     select e.n, e.id, e.session, {ended_columns},
       case when e.word = 'done' then 'done' else 'cancelled' end as state,
@@ -121,7 +150,8 @@ begin
       case when e.word = 'undecodable' then e.undecoded + 1 when e.word in ('give_back', 'lost') then e.undecoded else 0 end as undecoded,
       case e.word when 'lost' then e.lost + 1 else e.lost end as lost,
       case when e.word = 'done' then null when e.word in ('failed', 'undecodable') then e.end_error
-        when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error
+        when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error,
+      e.attempts_now as attempts
     from ended e),
   freed as (
     delete from {s}.key k using gone g
@@ -150,6 +180,7 @@ begin
           when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end,
         run_at = case when x.state = 'ready' and f.word <> 'give_back' then {s}.after(v_now, f.wait) else j.run_at end,
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
+        attempts = {s}.attempts_after(j, f.session, v_now, f.word, f.end_error),
         is_cancel_requested = false
       from f join {s}.job y on y.id = f.job
       cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max) x(state)
@@ -214,17 +245,19 @@ end $$;
 
 -- Ends sessions that were seen dead, and names the running jobs whose session is gone (R8, R9, R10).
 create function {s}.reap_sessions(p_sessions uuid[], p_marks bigint[], p_not_after timestamptz)
-returns table (sessions uuid[], marks bigint[], jobs uuid[], job_sessions uuid[], fences bigint[])
+returns table (sessions uuid[], marks bigint[], jobs uuid[], job_sessions uuid[], fences bigint[], labels text[])
 language plpgsql volatile as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
+  v_labels text[];
 begin
   with dead as (
     delete from {s}.session s using unnest(p_sessions, p_marks) d(id, mark)
-    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.id, s.renewals)
-  select array_agg(d.id), array_agg(d.renewals) into sessions, marks from dead d;
-  select array_agg(j.id order by j.id), array_agg(j.session order by j.id), array_agg(j.fence order by j.id)
-  into jobs, job_sessions, fences
+    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.id, s.renewals, s.label)
+  select array_agg(d.id), array_agg(d.renewals), array_agg(d.label) into sessions, marks, v_labels from dead d;
+  select array_agg(j.id order by j.id), array_agg(j.session order by j.id), array_agg(j.fence order by j.id),
+    array_agg(v_labels[array_position(sessions, j.session)] order by j.id)
+  into jobs, job_sessions, fences, labels
   from {s}.job j
   where j.state = 'running' and not exists (select from {s}.session s where s.id = j.session);
   return next;
@@ -233,7 +266,7 @@ end $$;
 -- Gives back the jobs that were named. READ COMMITTED suffices: session and fence are compared again (R9). A later reap takes
 -- the jobs that another transaction has locked.
 create function {s}.reap_jobs(
-  p_jobs uuid[], p_sessions uuid[], p_fences bigint[], p_waits bigint[], p_max_lost bigint)
+  p_jobs uuid[], p_sessions uuid[], p_fences bigint[], p_waits bigint[], p_labels text[], p_max_lost bigint)
 returns setof {s}.job language plpgsql volatile as $$
 declare
   v_held text[] := {s}.lock_free_schedules(array(
@@ -242,7 +275,7 @@ declare
   v {s}.job;
   r record;
 begin
-  for r in select * from unnest(p_jobs, p_sessions, p_fences, p_waits) u(job, session, fence, wait) loop
+  for r in select * from unnest(p_jobs, p_sessions, p_fences, p_waits, p_labels) u(job, session, fence, wait, label) loop
     select * into v from {s}.job j
     where j.id = r.job and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence
     for update skip locked;
@@ -250,6 +283,7 @@ begin
     v.state := case when v.is_cancel_requested then 'cancelled' when v.is_abandoned or v.lost + 1 >= p_max_lost then 'parked'
       else 'ready' end;
     v.error := {s}.lost_error(v.attempt);
+    v.attempts := {s}.with_attempt(v.attempts, v.attempt, v.started_at, v_now, 'lost', r.label, v.error);
     v.lost := v.lost + 1;
     if not v.is_abandoned then
       v.fence := nextval('{s}.fence');
@@ -265,7 +299,7 @@ begin
       perform {s}.keep(v);
     else
       update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = v.session,
-        is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at
+        is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at, attempts = v.attempts
       where j.id = v.id;
       if v.state = 'parked' and v.key is not null then
         perform {s}.end_key(v.task, v.key, v.id);

@@ -119,10 +119,10 @@ begin
         v := {s}.take_done(p_job);
         insert into {s}.job (id, task, payload, payload_version, queue, priority, key, run_at, attempt, max_attempts,
           is_abandoned, fence, session, schedule, tick, missed, created_at, started_at, error, traceparent, is_exclusive,
-          is_key_until_start)
+          is_key_until_start, attempts)
         select v.id, v.task, v.payload, v.payload_version, v.queue, v.priority, v.key, v_now, v.attempt,
           greatest(v.max_attempts, v.attempt + 1), v.is_abandoned, v.fence, v.session, v.schedule, v.tick, v.missed, v.created_at,
-          v.started_at, v.error, v.traceparent, v.is_exclusive, v.is_key_until_start;
+          v.started_at, v.error, v.traceparent, v.is_exclusive, v.is_key_until_start, v.attempts;
       end if;
       perform {s}.nudge();
       return 'ok';
