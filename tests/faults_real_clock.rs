@@ -72,8 +72,8 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
     let grown = resident().saturating_sub(before);
     assert!(grown < 4 << 10, "{LATER} runs that nobody hears of keep {grown} KiB");
 
-    // From now on the sleeper is awake, and everything that was kept is heard, until the listeners are let go
-    // of. No run is cancelled: where one is in progress, that it was asked to stop would be told, too.
+    // From now on the sleeper is awake, and listeners hear everything that was kept, until they are let go. No run is
+    // cancelled: the request to stop one in progress would be an event, too.
     drop(awake);
     scheduler.shutdown().unwrap();
     let runs = busy.snapshot().counters.runs;

@@ -43,7 +43,7 @@ impl Seen {
         self.faults.fetch_add(u64::from(is_twice || is_early), SeqCst);
     }
 
-    /// From the first run to the last one, each fire time ran or was told to be skipped.
+    /// From the first run to the last one, each fire time ran or was reported as skipped.
     fn check(&self, name: &str, period: Duration, counters: &Counters) {
         assert_eq!(self.faults.load(SeqCst), 0, "`{name}` ran early or twice");
         assert_eq!(self.runs.load(SeqCst), counters.runs, "`{name}`: runs that are counted");

@@ -261,7 +261,7 @@ fn a_firing_whose_worker_dies_is_finished_and_its_timer_fires_on() {
     assert!(told.try_recv().is_err(), "it was not armed at the end");
 }
 
-/// The clock is asked when timers are to be told that the wall clock was set back.
+/// A worker asks the clock when timers have to learn that the wall clock was set back.
 #[test]
 fn a_timer_that_is_not_told_of_the_clock_because_a_worker_dies_is_dropped() {
     let (pool, trap, _) = stage();

@@ -183,8 +183,8 @@ impl Job {
     /// The W3C trace context of what it is enqueued for, such as the header `traceparent` of a request: each run of it has it
     /// as [`Run::traceparent`](crate::Run::traceparent).
     ///
-    /// With the feature `opentelemetry` it is that of the current span of `tracing`, unless this says otherwise, and the span of
-    /// each attempt is a child of it.
+    /// With the feature `opentelemetry` the current span of `tracing` gives it, unless this says otherwise, and the span of each
+    /// attempt is a child of it.
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
         self.new.traceparent = Some(traceparent.into());
         self

@@ -232,8 +232,8 @@ impl Jobs {
     /// Gives a job that waits or is parked another payload, such as a parked one before its retry. The job is as
     /// [`get`](Self::get) has returned it: one that was claimed since then is left alone.
     ///
-    /// Nothing else changes: a parked job stays parked until its [`retry`](Self::retry). The payload has its own version, which is
-    /// that of the type that reads it.
+    /// Nothing else changes: a parked job stays parked until its [`retry`](Self::retry). The payload has its own version: the
+    /// version of the type that reads it.
     ///
     /// ```
     /// use scheduler::store::JobId;

@@ -197,7 +197,7 @@ pub struct SessionInfo {
 }
 
 impl StoredPayload {
-    /// The argument as a value of its type. A job without an argument has that of JSON's `null`, such as `()`.
+    /// The argument as a value of its type. A job without an argument has the value of JSON's `null`, such as `()`.
     ///
     /// # Errors
     ///

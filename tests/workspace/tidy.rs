@@ -97,7 +97,7 @@ fn begins_with_question_word(sentence: &str) -> bool {
 }
 
 /// Words behind which the subject of a sentence hides.
-const HIDDEN: [&str; 4] = ["is said", "is told", "are told", "of which"];
+const HIDDEN: [&str; 5] = ["is said", "is told", "are told", "of which", "that of "];
 
 #[test]
 fn riddles_differ_from_questions() {
@@ -106,6 +106,7 @@ fn riddles_differ_from_questions() {
     assert!(is_riddle("Who reads the answer gets a row."));
     assert!(is_riddle("- Until when it waits"));
     assert!(is_riddle("two pools, one of which is full"));
+    assert!(is_riddle("its zone, or that of the scheduler"));
     assert!(!is_riddle("**How do I pause it?** On the page."));
     assert!(!is_riddle("**Which rights does it need?** None."));
 }

@@ -47,7 +47,7 @@ json! {
         /// The payload: a text that is JSON, and is stored as it is.
         payload: String,
     } optional {
-        /// The version of its type; without one, that of the payload before.
+        /// The version of its type; without one, the version of the payload before.
         version: u32,
         /// The fence of the job as the visitor has seen it: one that was claimed since then is refused.
         fence: u64,

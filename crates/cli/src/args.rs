@@ -64,7 +64,7 @@ enum Command {
     Client(client::Command),
     /// Write a script that completes commands in a shell
     Completions { shell: clap_complete::Shell },
-    /// Write the manual page of a command, or that of all
+    /// Write the manual page of a command, or of the whole program
     Man {
         /// The words of the command, such as `jobs retry`
         command: Vec<String>,

@@ -19,7 +19,7 @@ pub(crate) fn completions(
     ctx.write(&String::from_utf8_lossy(&script))
 }
 
-/// Writes the manual page of a command, or that of all.
+/// Writes the manual page of a command, or of the whole program.
 pub(crate) fn man(
     mut command: Command,
     words: &[String],

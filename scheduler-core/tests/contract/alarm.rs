@@ -13,7 +13,7 @@ fn tick(millis: u64) -> Tick {
     Tick::ZERO + ms(millis)
 }
 
-/// A pool that notes whatever its owner could be told.
+/// A pool that notes all that its owner could hear.
 fn stage(told: &Journal<String>) -> VirtualPool {
     let (heard, before, after, decorated) =
         (told.clone(), told.clone(), told.clone(), told.clone());

@@ -387,7 +387,7 @@ fn poll<T: Clone + Send + Sync + 'static>(
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// Ends a task in some way; its callbacks and wakers must be told once.
+/// Ends a task in some way; its callbacks and wakers must be called once.
 fn check_told_once(
     expected: TaskState,
     body: impl FnOnce() -> u32 + Send + 'static,

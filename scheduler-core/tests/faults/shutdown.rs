@@ -162,7 +162,7 @@ fn f_sd3_everyone_who_waits_is_told_once_when_the_pool_is_dropped() {
     }
 }
 
-/// Attaches a callback that makes all sorts of calls, and notes the state it was told.
+/// Attaches a callback that makes all sorts of calls, and notes the state that it got.
 fn call_back(handle: &TaskHandle<u64>, pool: Option<ScheduledThreadPool>) -> Journal<TaskState> {
     let told = Journal::new();
     let (own, noted) = (handle.clone(), told.clone());

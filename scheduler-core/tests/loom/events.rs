@@ -131,7 +131,7 @@ fn in_turn() {
     check(&heard.lock().unwrap(), 4);
 }
 
-/// A flush ends when all that was told before has been heard, and not while the last one is being told.
+/// A flush ends when the listener has heard all earlier events, and not while it hears the last one.
 fn flushed() {
     let (queue, heard) = (Arc::new(Queue::new()), Counter::default());
     let listener = {

@@ -40,7 +40,7 @@ fn two_that_meet() {
 }
 
 /// A worker looks at 10 ms and takes its task, which goes on only when another one has run. That one comes just then,
-/// for 20 ms, when its submitter could still be told that a worker looks before.
+/// for 20 ms, when its submitter could still learn that a worker looks before.
 fn late() {
     let (pool, clock) = pool_at_rest(2, builder(2));
     let second = Latch::default();

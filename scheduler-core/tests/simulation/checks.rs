@@ -47,7 +47,7 @@ impl World {
         self.open.iter().map(|task| (*task, state(*task))).collect()
     }
 
-    /// Each timer is armed for the time that the model says, and was told that it was dropped as often.
+    /// Each timer is armed for the time that the model says, and heard as often that it was dropped.
     fn check_timers(&self) -> Verdict {
         for timer in &self.stage.props().timers {
             let (known, tally) = (self.model.tasks[timer.task], &self.tallies[timer.task]);

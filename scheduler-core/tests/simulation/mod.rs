@@ -36,7 +36,7 @@
 //! | I9 | a body is dropped once, as soon as its task has ended; the pool terminates exactly if nothing is left |
 //! | I10 | a timer fires once for the time that it is armed for; it is notified that the clock was set back, and that it was dropped |
 //! | I11 | a final state stays; the run state goes forward |
-//! | I12 | the queue keeps nothing but what waits, and cancelled tasks only if it was told to |
+//! | I12 | the queue keeps nothing but what waits, and cancelled tasks only if its options say so |
 //! | I13 | events and callbacks come once each, and say the same |
 //! | I14 | a step reads the clock a bounded number of times, and none waits for the past |
 //!

@@ -77,11 +77,11 @@ pub(crate) enum Note {
         task: usize,
         number: u64,
     },
-    /// A timer was told that the clock was set back.
+    /// A timer heard that the clock was set back.
     SetBack {
         task: usize,
     },
-    /// A timer was told that its pool has dropped it.
+    /// A timer heard that its pool has dropped it.
     TimerDropped {
         task: usize,
     },

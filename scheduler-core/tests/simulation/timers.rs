@@ -58,7 +58,7 @@ impl Model {
     }
 
     /// The timers that wait for a time ahead on a wall clock that was set back since they were armed, or since a
-    /// worker looked: they are to be told.
+    /// worker looked: they have to hear of it.
     pub(crate) fn set_back(&self, now: Now) -> Vec<usize> {
         let is_told =
             |task: &Task| task.waits_for_the_wall(now) && task.calls.lead - now.lead() > TOLERANCE;

@@ -94,7 +94,7 @@ fn f_lk2_names_that_look_alike_are_different() {
     stored.sort();
     names.sort();
     assert_eq!(stored, names, "each is a schedule of its own, byte for byte");
-    // Texts that could be told apart only after the last byte that is kept are refused.
+    // Texts that differ only after the last byte that is kept are refused.
     for text in ["x".repeat(251), String::new()] {
         let request = Enqueue { jobs: vec![keyed(&text)], not_after: END };
         assert!(store.enqueue(&request).is_err(), "{} bytes", text.len());

@@ -262,7 +262,7 @@ impl<'ast> Visit<'ast> for Metrics {
     }
 
     fn visit_expr_tuple(&mut self, tuple: &'ast syn::ExprTuple) {
-        // The tables of gauges have a function or a unit in each row, that of lengths has neither.
+        // The tables of gauges have a function or a unit in each row, the table of lengths has neither.
         let kind = if tuple.elems.len() == 2 { "histogram" } else { "gauge" };
         self.add(kind, &tuple.elems);
         syn::visit::visit_expr_tuple(self, tuple);

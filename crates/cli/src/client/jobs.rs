@@ -88,7 +88,7 @@ struct EditArgs {
     /// The payload, in JSON; `-` reads it from the standard input
     #[arg(long, value_name = "JSON")]
     payload: String,
-    /// The version of its type; by default that of the payload before
+    /// The version of its type; by default the version of the payload before
     #[arg(long, value_name = "NUMBER")]
     payload_version: Option<u32>,
     /// The fence that `jobs show` has said: a job that was claimed since then is left alone

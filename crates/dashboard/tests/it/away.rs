@@ -1,4 +1,4 @@
-//! A store that can be told not to answer, or to let the caller wait.
+//! A store that refuses to answer, or lets the caller wait, when the test says so.
 
 use std::sync::{Arc, Condvar, Mutex};
 

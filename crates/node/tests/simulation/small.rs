@@ -6,8 +6,8 @@
 //! sent at the same time, when runs end, which message is late and until when, who crashes and when. A state that was seen
 //! before is not looked at again. When the time is up, the faults end, and all has to be done soon.
 //!
-//! It is a search of our own rather than a library's: a state has the store's whole contents and two nodes in it, which are
-//! told apart by a hash of what they print, and the search over them is thirty lines.
+//! It is a search of our own rather than a library's: a state has the store's whole contents and two nodes in it, which
+//! differ by a hash of what they print, and the search over them is thirty lines.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;

@@ -55,7 +55,7 @@ impl Checker {
         self.replaced = Some(std::mem::replace(&mut self.times, times));
     }
 
-    /// Returns true if the next start is another attempt, as far as can be told.
+    /// Returns true if the next start is another attempt, as far as the events show.
     fn waits_for_attempt(&self) -> bool {
         self.is_full() && self.live.iter().any(Live::is_waiting)
     }
