@@ -130,7 +130,7 @@ impl Dashboard {
     }
 
     /// Believes `X-Forwarded-For` of connections from these addresses: the list of actions and the limit on wrong tokens
-    /// have the address of the client then, and not that of the proxy. Without it nobody is believed. A router knows
+    /// have the address of the client then, not of the proxy. Without it no header is believed. A router knows
     /// addresses only if the program serves it `into_make_service_with_connect_info::<SocketAddr>()`.
     ///
     /// ```

@@ -117,7 +117,7 @@ impl LastHour {
         }
     }
 
-    /// Calls a function with the hour of all, and with that of the queue if the run is of a job.
+    /// Calls a function with the hour of all, and with the hour of the queue if the run is of a job.
     fn each(&mut self, run: &RunInfo, at: DateTime<Utc>, count: impl Fn(&mut Hour)) {
         count(&mut self.all);
         if let Some(job) = &run.job

@@ -154,7 +154,7 @@ fn check_change(app: &App, head: &Parts, host: &str, caller: &Caller) -> Result<
     Ok(())
 }
 
-/// The address of the client: that of the connection, or the last one that a trusted proxy names and that is none itself.
+/// The address of the client: the address of the connection, or the last one that a trusted proxy names and that is none itself.
 fn client(app: &App, head: &Parts) -> Option<IpAddr> {
     let connected = head.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip().to_canonical();
     let Some(is_proxy) = &app.options.is_proxy else { return Some(connected) };
