@@ -148,7 +148,7 @@ impl Running {
     fn announce_end(&self, begun: DateTime<Utc>) {
         let at = self.clock.wall();
         let took = (at - begun).to_std().unwrap_or_default();
-        self.tasks.table.await_events(FLUSH);
+        self.tasks.table.await_events(&*self.clock, FLUSH);
         let totals = self.tasks.table.totals();
         let unfinished = self.tasks.table.running(at).len();
         self.bus.emit(Event::global(at, EventKind::SchedulerStopped { took, unfinished }));

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_core::Timer;
+use scheduler_core::{Clock, Timer};
 
 use super::task_factory::TaskFactory;
 use crate::define::definition::Definition;
@@ -314,9 +314,9 @@ impl TaskTable {
         self.with_removed().iter().for_each(Control::shut_down);
     }
 
-    /// Waits until the events of all tasks are delivered, for at most `limit` each.
-    pub(super) fn await_events(&self, limit: Duration) {
-        self.with_removed().iter().for_each(|task| task.await_events(limit));
+    /// Waits until the events of all tasks are delivered, for at most `limit` in all.
+    pub(super) fn await_events(&self, clock: &dyn Clock, limit: Duration) {
+        Control::await_events(&self.with_removed(), clock, limit);
     }
 
     /// Reports the runs in progress that are asked to stop with their pools.

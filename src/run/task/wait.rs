@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use scheduler_core::Clock;
+
 use super::control::Control;
 use super::error::{ControlError, ControlErrorKind};
 use super::inner::TaskInner;
@@ -148,10 +150,13 @@ impl Control {
         self.watch(until)
     }
 
-    /// Blocks until no events of an ended task are on their way, at most for `limit`.
-    pub(crate) fn await_events(&self, limit: Duration) {
-        let watch = Watch { control: self.clone(), look: is_quiet, what: (), number: None };
-        let _ = block_on(watch, &*self.task.env.clock, limit);
+    /// Blocks until no events of ended tasks are on their way, at most for `limit` in all.
+    pub(crate) fn await_events(tasks: &[Self], clock: &dyn Clock, limit: Duration) {
+        let deadline = clock.now() + limit;
+        for task in tasks {
+            let watch = Watch { control: task.clone(), look: is_quiet, what: (), number: None };
+            let _ = block_on(watch, clock, deadline.since(clock.now()));
+        }
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {

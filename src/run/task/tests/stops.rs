@@ -10,7 +10,7 @@ use super::stage::*;
 use crate::observe::{BusBuilder, Event, EventKind};
 use crate::run::Run;
 use crate::run::inject::Call;
-use crate::run::task::{Policy, Retry};
+use crate::run::task::{Control, Policy, Retry};
 use crate::sync::Mutex;
 use scheduler_expr::Overlap;
 
@@ -87,10 +87,40 @@ fn a_request_to_stop_comes_before_the_end_of_its_run_on_a_real_pool() {
         }
         control.cancel().unwrap();
         pool.close().unwrap();
-        control.await_events(Duration::from_secs(60));
+        let tasks = [control];
+        Control::await_events(&tasks, &*clock, Duration::from_secs(60));
+        let [control] = tasks;
         let counters = control.snapshot().counters;
         let requests = check_order(&events.lock().unwrap());
         assert!(counters.cancelled > 0 && requests as u64 >= counters.cancelled, "{counters:?}");
         assert!(requests as u64 <= counters.runs, "{requests} requests, {counters:?}");
     }
+}
+
+/// Without a limit for all of them, a stop would take a second for each.
+#[test]
+fn the_wait_for_undelivered_events_has_one_limit_for_all_tasks() {
+    let stage = Stage::new();
+    let clock = stage.clock.clone();
+    let task = || stage.start(rate(500), Policy::default(), Call::noop());
+    let tasks = [task(), task(), task()];
+    for task in &tasks {
+        // As if a listener never returned.
+        task.task.lock().is_delivering = true;
+    }
+    let end = clock.now() + s(1);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Control::await_events(&tasks, &clock, s(1)));
+        clock.await_parked(1);
+        clock.advance_to(end);
+        let mut further = 0;
+        while !waiting.is_finished() {
+            if clock.next_deadline().is_some_and(|next| next > end) {
+                further += 1;
+                clock.advance(s(1));
+            }
+            std::thread::yield_now();
+        }
+        assert_eq!(further, 0, "waits after the limit");
+    });
 }
