@@ -4,12 +4,12 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use scheduler_node::Policy;
 use scheduler_store::{Definition, OnLost};
 
 use super::client::Client;
 use super::jobs::Jobs;
-use super::rule::{definition_of, misfires_of};
-use super::ticks::Misfires;
+use super::rule::{definition_of, policy_of};
 use crate::define::calendar::Calendar;
 use crate::run::inject::Call;
 use crate::run::task::{Control, Retry, TaskSpec};
@@ -49,7 +49,7 @@ pub(crate) struct JobTask {
 #[derive(Clone)]
 pub(crate) struct DurableSchedule {
     pub(crate) definition: Definition,
-    pub(crate) misfires: Misfires,
+    pub(crate) policy: Policy,
 }
 
 impl JobTask {
@@ -81,7 +81,7 @@ impl DurableSchedule {
     /// `None` if no store keeps the schedule of the task, or it is disabled.
     pub(crate) fn of(spec: &TaskSpec) -> Option<Self> {
         let durable = spec.durable.as_ref().filter(|_| !spec.is_disabled())?;
-        Some(Self { definition: definition_of(spec)?, misfires: misfires_of(spec, durable) })
+        Some(Self { definition: definition_of(spec)?, policy: policy_of(spec, durable) })
     }
 }
 
@@ -89,7 +89,7 @@ impl fmt::Debug for DurableSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurableSchedule")
             .field("definition", &self.definition)
-            .field("misfires", &self.misfires)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }

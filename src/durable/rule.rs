@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use scheduler_expr::{Attribute, Misfire};
+use scheduler_node::Policy;
 use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing};
 
 use super::options::JobOptions;
-use super::ticks::Misfires;
+use super::ticks::DAY;
 use crate::define::metadata::Location;
 use crate::define::settings::word;
-use crate::run::task::{DurableOptions, Policy, Rule, TaskSpec};
+use crate::run::task::{self, DurableOptions, Rule, TaskSpec};
 
 /// The options of the jobs of a task; `None` if no store keeps them.
 pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
@@ -23,9 +24,9 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
 }
 
 /// The policy for missed ticks, and the longest delay of a tick.
-pub(super) fn misfires_of(spec: &TaskSpec, durable: &DurableOptions) -> Misfires {
-    let Policy { misfire, jitter, .. } = *spec.policy;
-    Misfires { policy: misfire, window: durable.misfire_window, jitter }
+pub(super) fn policy_of(spec: &TaskSpec, durable: &DurableOptions) -> Policy {
+    let task::Policy { misfire, jitter, .. } = *spec.policy;
+    Policy { misfire, window: durable.misfire_window, jitter, until: None }
 }
 
 /// A durable schedule as this process registers it; `None` if the task has none.
@@ -58,7 +59,7 @@ pub(super) fn rule_of(
     let mut texts: BTreeMap<&str, String> =
         durable.timing.iter().map(|(own, text)| (own.name(), text.clone())).collect();
     if is_dynamic {
-        texts.extend(misfires_of(spec, durable).texts().map(|(own, text)| (own.name(), text)));
+        texts.extend(texts_of(policy_of(spec, durable)).map(|(own, text)| (own.name(), text)));
     }
     // A map of texts can always be written.
     let text = serde_json::to_string(&texts).unwrap_or_default();
@@ -82,7 +83,7 @@ fn timing_of(rule: &Rule) -> Option<Timing> {
 }
 
 /// The version of all that computes ticks: if it changes, the next tick is computed again (R16).
-fn calculator(policy: &Policy) -> String {
+fn calculator(policy: &task::Policy) -> String {
     let (version, zones) =
         (env!("CARGO_PKG_VERSION"), scheduler_core::trigger::Zone::data_version());
     match &policy.skip_days {
@@ -143,18 +144,17 @@ fn location(task: &TaskSpec) -> Location {
     task.facts.location.unwrap_or(Location::NONE)
 }
 
-impl Misfires {
-    /// The attributes that are not as by default.
-    fn texts(&self) -> impl Iterator<Item = (Attribute, String)> + use<> {
-        let misfire = (self.policy != Misfire::default())
-            .then(|| (Attribute::Misfire, self.policy.name().to_owned()));
-        let window = (self.window != Some(Self::DAY)).then(|| {
-            let text = self.window.map_or_else(|| "-".to_owned(), length);
-            (Attribute::MisfireWindow, text)
-        });
-        let jitter = (!self.jitter.is_zero()).then(|| (Attribute::Jitter, length(self.jitter)));
-        [misfire, window, jitter].into_iter().flatten()
-    }
+/// The attributes of a policy that are not as by default.
+fn texts_of(policy: Policy) -> impl Iterator<Item = (Attribute, String)> {
+    let Policy { misfire, window, jitter, .. } = policy;
+    let misfire =
+        (misfire != Misfire::default()).then(|| (Attribute::Misfire, misfire.name().to_owned()));
+    let window = (window != Some(DAY)).then(|| {
+        let text = window.map_or_else(|| "-".to_owned(), length);
+        (Attribute::MisfireWindow, text)
+    });
+    let jitter = (!jitter.is_zero()).then(|| (Attribute::Jitter, length(jitter)));
+    [misfire, window, jitter].into_iter().flatten()
 }
 
 fn length(length: std::time::Duration) -> String {

@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
-use scheduler_node::{Misfire, Policy, Rules};
+use scheduler_node::{Policy, Rules};
 use scheduler_store::{Next, StoreTime, StoredSchedule};
 
 use super::parts::DurableSchedule;
-use super::ticks::{Misfires, TextRule};
+use super::ticks::TextRule;
 use crate::define::calendar::Calendar;
 use crate::sync::Mutex;
 
 /// Reads the rules of schedules, each text once.
 pub(super) struct TextRules {
     /// The policies of schedules in the code, by name; those of others stand in their texts.
-    policies: BTreeMap<String, Misfires>,
+    policies: BTreeMap<String, Policy>,
     calendars: BTreeMap<String, Arc<Calendar>>,
     /// Why not, for a text that this process does not understand.
     read: Mutex<BTreeMap<String, Result<Arc<TextRule>, String>>>,
@@ -30,8 +29,7 @@ impl TextRules {
         schedules: &[DurableSchedule],
         calendars: BTreeMap<String, Arc<Calendar>>,
     ) -> Self {
-        let policies =
-            schedules.iter().map(|it| (it.definition.name.clone(), it.misfires.clone())).collect();
+        let policies = schedules.iter().map(|it| (it.definition.name.clone(), it.policy)).collect();
         Self { policies, calendars, read: Mutex::default() }
     }
 
@@ -63,20 +61,11 @@ impl Rules for TextRules {
 
     fn policy(&self, schedule: &StoredSchedule) -> Policy {
         let rule = self.rule(&schedule.rule().text).ok();
-        let in_code = self.policies.get(&schedule.definition.name);
-        // A rule that was set by hand says nothing of them.
-        let made_with = self.rule(&schedule.definition.rule.text).ok();
-        let misfires = in_code.or(made_with.as_deref().map(TextRule::misfires));
-        let window = misfires.and_then(|it| it.window).unwrap_or(Duration::MAX);
-        Policy {
-            misfire: match misfires.map(|it| it.policy) {
-                None | Some(scheduler_expr::Misfire::RunOnce) => Misfire::RunOnce,
-                Some(scheduler_expr::Misfire::Skip) => Misfire::Skip,
-                Some(scheduler_expr::Misfire::CatchUp) => Misfire::CatchUp(window),
-            },
-            jitter: misfires.map(|it| it.jitter).unwrap_or_default(),
-            until: rule.as_deref().and_then(TextRule::until),
-        }
+        // A rule that was set by hand has only its end.
+        let made_with = || self.rule(&schedule.definition.rule.text).ok().map(|rule| rule.policy());
+        let in_code = self.policies.get(&schedule.definition.name).copied();
+        let until = rule.and_then(|rule| rule.policy().until);
+        Policy { until, ..in_code.or_else(made_with).unwrap_or_default() }
     }
 }
 

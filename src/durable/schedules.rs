@@ -87,7 +87,7 @@ impl Schedules {
             }
             (next, _) => next.map(|_| now),
         };
-        let until = text.as_ref().and_then(TextRule::until).unwrap_or(StoreTime::MAX);
+        let until = text.as_ref().and_then(|text| text.policy().until).unwrap_or(StoreTime::MAX);
         let ticks = std::iter::successors(first, following).take_while(|at| *at <= until);
         ticks.take(count).map(instant).collect()
     }

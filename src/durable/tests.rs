@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_expr::{Attribute, Misfire, RuleKind};
-use scheduler_node::Rules;
+use scheduler_node::{Policy, Rules};
 use scheduler_store::{
     Fence, JobId, JobState, NewJob, Payload as Stored, StoreTime, StoredJob, StoredSchedule,
     Timing, Uuid,
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::payload::{decoded, encoded};
 use super::rule::{definition_of, rule_of};
 use super::rules::TextRules;
-use super::ticks::{Misfires, TextRule};
+use super::ticks::{DAY, TextRule};
 use crate::define::calendar::Calendar;
 use crate::define::definition::Definition;
 use crate::define::metadata::{Location, TaskFacts};
@@ -121,7 +121,7 @@ fn ticks_are_those_of_the_rule_in_its_zone_without_the_days_left_out() {
     let expected =
         ["2026-12-30T23:30:00+00:00", "2027-01-01T23:30:00+00:00", "2027-01-02T23:30:00+00:00"];
     assert_eq!(ticks, expected);
-    assert_eq!(rule.until(), Some(time("2027-01-02T23:30:00Z")));
+    assert_eq!(rule.policy().until, Some(time("2027-01-02T23:30:00Z")));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_rule_that_the_store_computes_has_no_ticks_here() {
     let text = text(Schedule::fixed_rate("1s").until("2027-01-01T00:00:00Z"));
     let rule = TextRule::parse(&text, &calendars()).expect("a rule");
     assert_eq!(rule.next_after(StoreTime::MIN), None);
-    assert_eq!(rule.until(), Some(time("2027-01-01T00:00:00Z")));
+    assert_eq!(rule.policy().until, Some(time("2027-01-01T00:00:00Z")));
 }
 
 #[test]
@@ -164,11 +164,10 @@ fn a_dynamic_schedule_has_a_misfire_policy() {
     let dynamic = rule_of(&task, durable, true).expect("a rule");
     let rule = TextRule::parse(&dynamic.text, &calendars()).expect("a rule");
     let (window, jitter) = (Some(Duration::from_secs(7_200)), Duration::from_secs(300));
-    let expected = Misfires { policy: Misfire::CatchUp, window, jitter };
-    assert_eq!(*rule.misfires(), expected);
+    let expected = Policy { misfire: Misfire::CatchUp, window, jitter, until: None };
+    assert_eq!(rule.policy(), expected);
     let plain = TextRule::parse(&in_code.text, &calendars()).expect("a rule");
-    let (policy, window, jitter) = (Misfire::RunOnce, Some(Misfires::DAY), Duration::ZERO);
-    assert_eq!(*plain.misfires(), Misfires { policy, window, jitter });
+    assert_eq!(plain.policy(), Policy { window: Some(DAY), ..Policy::default() });
 }
 
 #[test]

@@ -7,34 +7,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
-use scheduler_expr::{Attribute, Misfire, Word};
+use scheduler_expr::{Attribute, Word};
+use scheduler_node::Policy;
 use scheduler_store::StoreTime;
 
 use crate::define::calendar::Calendar;
 use crate::run::instant;
 
-/// The policy for missed ticks, and the longest delay of a tick.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misfires {
-    pub(crate) policy: Misfire,
-    /// The greatest age of a missed tick that still runs; none for any age.
-    pub(crate) window: Option<Duration>,
-    /// The longest time by which a tick is put off.
-    pub(crate) jitter: Duration,
-}
+/// The window of [`Misfire::CatchUp`](scheduler_expr::Misfire::CatchUp) by default.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 
 /// A rule as its text says it.
 pub(crate) struct TextRule {
     trigger: Option<CronTrigger>,
     skip_days: Option<Arc<Calendar>>,
-    until: Option<DateTime<Utc>>,
-    misfires: Misfires,
-}
-
-impl Misfires {
-    pub(super) const DAY: Duration = Duration::from_secs(86_400);
+    policy: Policy,
 }
 
 impl TextRule {
@@ -61,21 +49,16 @@ impl TextRule {
             let found = calendars.get(name).map(Arc::clone);
             found.ok_or_else(|| format!("there is no calendar `{name}`"))
         });
-        let until = text(Attribute::Until).and_then(|text| {
-            let until = Attribute::Until.parse_instant(text).ok()?;
-            DateTime::from_timestamp(until.seconds(), until.nanos())
-        });
         Ok(Self {
             trigger: trigger(&text)?,
             skip_days: skip_days.transpose()?,
-            until,
-            misfires: misfires(&text),
+            policy: policy(&text),
         })
     }
 
-    /// The policy for missed ticks in the text; the text of a schedule in code has none.
-    pub(crate) fn misfires(&self) -> &Misfires {
-        &self.misfires
+    /// The policy in the text; the text of a schedule in code has none but for its end.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
     }
 }
 
@@ -93,15 +76,21 @@ fn trigger<'a>(
     Ok(Some(trigger.dst_gap(parsed(text)).dst_overlap(parsed(text))))
 }
 
-fn misfires<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> Misfires {
+fn policy<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> Policy {
     let length = |attribute: Attribute| attribute.parse_duration(text(attribute)?, None).ok();
-    Misfires {
-        policy: parsed(text),
+    let until = text(Attribute::Until).and_then(|text| {
+        let until = Attribute::Until.parse_instant(text).ok()?;
+        let micros = until.seconds().saturating_mul(1_000_000);
+        Some(StoreTime::from_micros(micros.saturating_add(i64::from(until.nanos() / 1_000))))
+    });
+    Policy {
+        misfire: parsed(text),
         window: match text(Attribute::MisfireWindow) {
-            None => Some(Misfires::DAY),
+            None => Some(DAY),
             Some(_) => length(Attribute::MisfireWindow),
         },
         jitter: length(Attribute::Jitter).unwrap_or_default(),
+        until,
     }
 }
 
@@ -117,21 +106,14 @@ impl TextRule {
             None => trigger.next_after(after)?,
             Some(days) => days.next_after(trigger, after)?,
         };
-        if self.until.is_some_and(|until| next > until) {
-            return None;
-        }
         let tick = StoreTime::from_micros(next.timestamp_micros());
-        (tick < StoreTime::MAX).then_some(tick)
-    }
-
-    /// The last instant at which the schedule may fire, whatever its timing is.
-    pub(crate) fn until(&self) -> Option<StoreTime> {
-        self.until.map(|until| StoreTime::from_micros(until.timestamp_micros()))
+        let is_over = self.policy.until.is_some_and(|until| tick > until);
+        (tick < StoreTime::MAX && !is_over).then_some(tick)
     }
 }
 
 impl fmt::Debug for TextRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextRule").field("until", &self.until).finish_non_exhaustive()
+        f.debug_struct("TextRule").field("policy", &self.policy).finish_non_exhaustive()
     }
 }

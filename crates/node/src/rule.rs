@@ -3,22 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+pub use scheduler_expr::Misfire;
 use scheduler_store::{Next, StoreTime, StoredSchedule};
 
-/// The rule for ticks that no process could fire in time. A tick is *missed* when the next one has come too, or when it
-/// is more than [`LATE`] late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Misfire {
-    /// The latest one runs.
-    #[default]
-    RunOnce,
-    /// They are skipped.
-    Skip,
-    /// They all run, in their order, unless they are older than that.
-    CatchUp(Duration),
-}
-
-/// A tick that is later than that is missed, also if no other has come.
+/// A tick is *missed* when the next one has come too, or when it is later than that.
 pub const LATE: Duration = Duration::from_secs(60);
 
 /// The treatment of a schedule's ticks that the store leaves to the processes.
@@ -26,6 +14,8 @@ pub const LATE: Duration = Duration::from_secs(60);
 pub struct Policy {
     /// The rule for ticks that were missed.
     pub misfire: Misfire,
+    /// The greatest age of a missed tick that [`Misfire::CatchUp`] runs; none for any age.
+    pub window: Option<Duration>,
     /// A job is due later than its tick by a part of this, which follows from the schedule's name and the tick.
     pub jitter: Duration,
     /// Ticks after this instant do not fire.

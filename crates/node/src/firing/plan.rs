@@ -72,9 +72,7 @@ impl Planner<'_> {
         };
         let plan = match (self.due.busy_since, self.policy.misfire) {
             (Some(since), _) => return self.busy(since, last).into_iter().collect(),
-            (None, Misfire::CatchUp(window)) => {
-                return self.catch_up(self.now.before(window), last, limit);
-            }
+            (None, Misfire::CatchUp) => return self.catch_up(last, limit),
             (None, misfire) => self.free(misfire, last),
         };
         vec![plan]
@@ -100,11 +98,11 @@ impl Planner<'_> {
     }
 
     /// No job is unfinished: what is not too old fires, one after the other if the jobs keep each other out.
-    fn catch_up(&self, oldest: StoreTime, last: StoreTime, limit: u32) -> Vec<Plan> {
+    fn catch_up(&self, last: StoreTime, limit: u32) -> Vec<Plan> {
         let mut seen = self.due.schedule.cursor;
         let limit = if self.due.schedule.is_exclusive() { 1 } else { limit.max(1) };
         let mut plans = Vec::new();
-        let old_until = seen.max(oldest.before(STEP));
+        let old_until = seen.max(self.oldest().before(STEP));
         let mut missed = self.unpaused(seen, old_until).count;
         let mut at = old_until;
         while plans.len() < limit as usize {
@@ -126,24 +124,26 @@ impl Planner<'_> {
         plans
     }
 
+    /// The oldest tick that [`Misfire::CatchUp`] runs.
+    fn oldest(&self) -> StoreTime {
+        self.policy.window.map_or(StoreTime::MIN, |window| self.now.before(window))
+    }
+
     /// A job is unfinished that was accepted then: what came before was missed, what came after overlaps.
     fn busy(&self, since: StoreTime, last: StoreTime) -> Option<Plan> {
         let cursor = self.due.schedule.cursor;
         let before = self.unpaused(cursor, since.min(self.now));
         let during = self.unpaused(since.max(cursor), self.now);
         match self.policy.misfire {
-            Misfire::CatchUp(window) => {
-                let oldest = self.now.before(window);
-                if before.last.is_some_and(|tick| tick >= oldest) {
-                    return None;
-                }
+            Misfire::CatchUp if before.last.is_some_and(|tick| tick >= self.oldest()) => {
+                return None;
             }
             Misfire::RunOnce if before.count > 0 && during.count == 0 => {
                 if self.due.schedule.definition.overlap != Overlap::QueueOne {
                     return None;
                 }
             }
-            Misfire::RunOnce | Misfire::Skip => {}
+            Misfire::RunOnce | Misfire::Skip | Misfire::CatchUp => {}
         }
         let follows = match (self.due.schedule.definition.overlap, self.policy.misfire) {
             (Overlap::QueueOne, Misfire::RunOnce) => during.last.or(before.last),

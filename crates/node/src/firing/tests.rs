@@ -13,7 +13,7 @@ use crate::rule::{Misfire, Policy, Rules};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-struct With(Misfire);
+struct With(Misfire, Option<Duration>);
 
 impl Rules for With {
     fn check(&self, _: &StoredSchedule) -> Result<(), String> {
@@ -25,7 +25,7 @@ impl Rules for With {
     }
 
     fn policy(&self, _: &StoredSchedule) -> Policy {
-        Policy { misfire: self.0, ..Policy::default() }
+        Policy { misfire: self.0, window: self.1, ..Policy::default() }
     }
 }
 
@@ -54,7 +54,7 @@ fn row(overlap: Overlap) -> StoredSchedule {
 
 fn plans(row: StoredSchedule, busy_since: Option<f64>, misfire: Misfire, now: f64) -> Vec<Plan> {
     let due = DueSchedule { schedule: row, busy_since: busy_since.map(at) };
-    plan(&due, at(now), &With(misfire), 100)
+    plan(&due, at(now), &With(misfire, None), 100)
 }
 
 /// The ticks that become jobs, and what is skipped.
@@ -69,7 +69,7 @@ fn skips(overlap: u64, missed: u64, paused: u64) -> Skips {
     Skips { overlap, missed, paused }
 }
 
-const ALL: Misfire = Misfire::CatchUp(Duration::from_secs(3_600));
+const ALL: Misfire = Misfire::CatchUp;
 
 #[test]
 fn a_tick_in_time_fires_whatever_the_policy() {
@@ -88,8 +88,9 @@ fn missed_ticks() {
     assert_eq!(at_4_5(Overlap::Skip, Misfire::Skip), (vec![4.0], skips(0, 3, 0)));
     assert_eq!(at_4_5(Overlap::Skip, ALL), (vec![1.0], skips(0, 0, 0)), "one after the other");
     assert_eq!(at_4_5(Overlap::Allow, ALL), (vec![1.0, 2.0, 3.0, 4.0], skips(0, 0, 0)));
-    let window = Misfire::CatchUp(SECOND * 2);
-    assert_eq!(at_4_5(Overlap::Allow, window), (vec![3.0, 4.0], skips(0, 2, 0)));
+    let due = DueSchedule { schedule: row(Overlap::Allow), busy_since: None };
+    let young = plan(&due, at(4.5), &With(ALL, Some(SECOND * 2)), 100);
+    assert_eq!(decided(&young), (vec![3.0, 4.0], skips(0, 2, 0)));
     let run_once = plans(row(Overlap::Skip), None, Misfire::RunOnce, 4.5);
     assert_eq!(run_once[0].tick.as_ref().map(|tick| tick.missed), Some(3));
     assert_eq!(run_once[0].on_busy, OnBusy::Wait);

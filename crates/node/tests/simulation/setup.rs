@@ -122,10 +122,10 @@ fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> Definition {
         3 => rules::once(ms(rng.below(15_000))),
         _ => rules::computed(period, ms(rng.below(1_000))),
     };
-    let misfire = match rng.below(3) {
-        0 => Misfire::RunOnce,
-        1 => Misfire::Skip,
-        _ => Misfire::CatchUp(ms(1_000 + rng.below(10) * 1_000)),
+    let (misfire, window) = match rng.below(3) {
+        0 => (Misfire::RunOnce, None),
+        1 => (Misfire::Skip, None),
+        _ => (Misfire::CatchUp, Some(ms(1_000 + rng.below(10) * 1_000))),
     };
     let jitter = if rng.below(4) == 0 { ms(200) } else { Duration::ZERO };
     let overlap = match rng.below(3) {
@@ -135,7 +135,7 @@ fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> Definition {
     };
     let on_lost = if rng.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
     let name = format!("s{index}");
-    rules.policies.insert(name.clone(), Policy { misfire, jitter, until: None });
+    rules.policies.insert(name.clone(), Policy { misfire, window, jitter, until: None });
     Definition { overlap, on_lost, ..plain(&name, rule) }
 }
 

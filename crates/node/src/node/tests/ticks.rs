@@ -9,7 +9,8 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
         Timing::Rate { first: Duration::from_secs(1), period: Duration::from_secs(1) },
     ] {
         let window = Duration::from_secs(3);
-        let policy = Policy { misfire: Misfire::CatchUp(window), ..Policy::default() };
+        let policy =
+            Policy { misfire: Misfire::CatchUp, window: Some(window), ..Policy::default() };
         let definitions = vec![Definition { overlap: Overlap::Allow, ..definition(timing) }];
         let config = Config { definitions, ..config() };
         let mut shell = Shell::new(config.clone(), policy);
@@ -29,8 +30,7 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
 /// The jobs of the schedule keep each other out: each tick follows the end of the job before it.
 #[test]
 fn a_schedule_that_is_behind_catches_up_without_waiting_for_polls() {
-    let policy =
-        Policy { misfire: Misfire::CatchUp(Duration::from_secs(3_600)), ..Policy::default() };
+    let policy = Policy { misfire: Misfire::CatchUp, ..Policy::default() };
     let config = Config { definitions: vec![definition(Timing::Computed)], ..config() };
     let mut shell = Shell::new(config.clone(), policy);
     shell.until(after(2.0));
