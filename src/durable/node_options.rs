@@ -29,18 +29,7 @@ use crate::define::settings::NodeSettings;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct NodeOptions {
-    lease: Option<Duration>,
-    renew_every: Option<Duration>,
-    reap_every: Option<Duration>,
-    poll_every: Option<Duration>,
-    answer_limit: Option<Duration>,
-    concurrency: Option<u32>,
-    queues: Option<Vec<String>>,
-    label: Option<String>,
-    build: Option<String>,
-    application: Option<String>,
-    keep_done: Option<Duration>,
-    keep_parked: Option<Duration>,
+    set: NodeSettings,
 }
 
 /// The number of jobs of async functions that run at once by default.
@@ -92,34 +81,34 @@ impl NodeOptions {
     /// The life of the session after each renewal; 15 seconds by default. A process that cannot reach the store for
     /// 0.85 of it stops its durable runs, but for those with `on_lost = "abandon"`, and after all of it others take over.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
+        self.set.lease = Some(lease);
         self
     }
 
     /// The time between two renewals of the lease: a third of it by default, and at most half.
     pub fn renew_every(mut self, period: Duration) -> Self {
-        self.renew_every = Some(period);
+        self.set.renew_every = Some(period);
         self
     }
 
     /// The time between two searches for jobs that run without a session, which only a lost statement leaves; 15
     /// seconds by default. The jobs of a dead process are taken over at once.
     pub fn reap_every(mut self, period: Duration) -> Self {
-        self.reap_every = Some(period);
+        self.set.reap_every = Some(period);
         self
     }
 
     /// The time between two polls when nothing is known to be due; a second by default. A job that this process
     /// enqueues itself starts at once.
     pub fn poll_every(mut self, period: Duration) -> Self {
-        self.poll_every = Some(period);
+        self.set.poll_every = Some(period);
         self
     }
 
     /// The longest time for an answer of the store, after which it does not execute the request any more; 5 seconds by
     /// default, and at most a lease.
     pub fn answer_limit(mut self, limit: Duration) -> Self {
-        self.answer_limit = Some(limit);
+        self.set.answer_limit = Some(limit);
         self
     }
 
@@ -129,33 +118,33 @@ impl NodeOptions {
     /// In a process with both, or with several pools, no more jobs of a plain function are claimed than the threads of its pool
     /// can begin soon.
     pub fn concurrency(mut self, runs: u32) -> Self {
-        self.concurrency = Some(runs);
+        self.set.concurrency = Some(runs);
         self
     }
 
     /// The queues whose jobs this process runs; all by default. With none it runs no jobs: it enqueues, and fires ticks that
     /// others run.
     pub fn queues<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.queues = Some(names.into_iter().map(Into::into).collect());
+        self.set.queues = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
     /// The name of this process for people; by default its program and number. It identifies nothing.
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
+        self.set.label = Some(label.into());
         self
     }
 
     /// The build of this process, for people.
     pub fn build(mut self, build: impl Into<String>) -> Self {
-        self.build = Some(build.into());
+        self.set.build = Some(build.into());
         self
     }
 
     /// The name of the application; by default its program. Processes of one application share a store: a process whose store has
     /// only others, with none of its tasks, warns at its start, because each would run jobs of both.
     pub fn application(mut self, name: impl Into<String>) -> Self {
-        self.application = Some(name.into());
+        self.set.application = Some(name.into());
         self
     }
 
@@ -164,42 +153,29 @@ impl NodeOptions {
     ///
     /// A job that is enqueued again after that is another job.
     pub fn keep_done(mut self, time: Duration) -> Self {
-        self.keep_done = Some(time);
+        self.set.keep_done = Some(time);
         self
     }
 
     /// The time for which parked jobs are kept; 30 days by default, with the same minimum.
     pub fn keep_parked(mut self, time: Duration) -> Self {
-        self.keep_parked = Some(time);
+        self.set.keep_parked = Some(time);
         self
     }
 
     /// Returns true if a number of jobs was given that run at once.
     pub(crate) fn has_concurrency(&self) -> bool {
-        self.concurrency.is_some()
+        self.set.concurrency.is_some()
     }
 
     /// Returns true if this process runs the jobs of a queue.
     pub(crate) fn serves(&self, queue: &str) -> bool {
-        self.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| each == queue))
+        self.set.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| each == queue))
     }
 
     /// The same with the settings that are set, which count more than the code.
     pub(crate) fn with_settings(self, settings: NodeSettings) -> Self {
-        Self {
-            lease: settings.lease.or(self.lease),
-            renew_every: settings.renew_every.or(self.renew_every),
-            reap_every: settings.reap_every.or(self.reap_every),
-            poll_every: settings.poll_every.or(self.poll_every),
-            answer_limit: settings.answer_limit.or(self.answer_limit),
-            concurrency: settings.concurrency.or(self.concurrency),
-            queues: settings.queues.or(self.queues),
-            label: settings.label.or(self.label),
-            build: settings.build.or(self.build),
-            application: settings.application.or(self.application),
-            keep_done: settings.keep_done.or(self.keep_done),
-            keep_parked: settings.keep_parked.or(self.keep_parked),
-        }
+        Self { set: settings.or(self.set) }
     }
 
     /// Each option as its setting is called, its effective value, and whether the code has set it.
@@ -210,47 +186,48 @@ impl NodeOptions {
     ) -> Vec<(&'static str, String, bool)> {
         let Ok(config) = self.config(kinds, process) else { return Vec::new() };
         let length = |length: Duration| crate::define::registrar::length_text(length);
-        let queues = self.queues.as_ref().map(|queues| queues.join(", "));
+        let queues = self.set.queues.as_ref().map(|queues| queues.join(", "));
         vec![
-            ("lease", length(config.lease), self.lease.is_some()),
-            ("renew-every", length(config.renew_every()), self.renew_every.is_some()),
-            ("reap-every", length(config.reap_every), self.reap_every.is_some()),
-            ("poll-every", length(config.poll_every), self.poll_every.is_some()),
-            ("answer-limit", length(config.answer_limit), self.answer_limit.is_some()),
-            ("concurrency", config.workers.to_string(), self.concurrency.is_some()),
-            ("queues", queues.unwrap_or_else(|| "all".to_owned()), self.queues.is_some()),
-            ("label", config.label, self.label.is_some()),
-            ("build", config.build, self.build.is_some()),
-            ("application", config.application, self.application.is_some()),
-            ("keep-done", length(config.keep_done), self.keep_done.is_some()),
-            ("keep-parked", length(config.keep_parked), self.keep_parked.is_some()),
+            ("lease", length(config.lease), self.set.lease.is_some()),
+            ("renew-every", length(config.renew_every()), self.set.renew_every.is_some()),
+            ("reap-every", length(config.reap_every), self.set.reap_every.is_some()),
+            ("poll-every", length(config.poll_every), self.set.poll_every.is_some()),
+            ("answer-limit", length(config.answer_limit), self.set.answer_limit.is_some()),
+            ("concurrency", config.workers.to_string(), self.set.concurrency.is_some()),
+            ("queues", queues.unwrap_or_else(|| "all".to_owned()), self.set.queues.is_some()),
+            ("label", config.label, self.set.label.is_some()),
+            ("build", config.build, self.set.build.is_some()),
+            ("application", config.application, self.set.application.is_some()),
+            ("keep-done", length(config.keep_done), self.set.keep_done.is_some()),
+            ("keep-parked", length(config.keep_parked), self.set.keep_parked.is_some()),
         ]
     }
 
     /// The configuration of a node, or all that is wrong with the options.
     pub(crate) fn config(&self, kinds: JobKinds, process: &str) -> Result<Config, Vec<String>> {
         let default = Config::default();
-        let lease = self.lease.unwrap_or(default.lease);
+        let lease = self.set.lease.unwrap_or(default.lease);
         let mut config = Config {
             lease,
-            renew_every: self.renew_every,
-            reap_every: self.reap_every.unwrap_or(default.reap_every),
-            poll_every: self.poll_every.unwrap_or(default.poll_every),
-            answer_limit: self.answer_limit.unwrap_or(default.answer_limit.min(lease)),
-            workers: self.concurrency.unwrap_or_else(|| kinds.concurrency()),
+            renew_every: self.set.renew_every,
+            reap_every: self.set.reap_every.unwrap_or(default.reap_every),
+            poll_every: self.set.poll_every.unwrap_or(default.poll_every),
+            answer_limit: self.set.answer_limit.unwrap_or(default.answer_limit.min(lease)),
+            workers: self.set.concurrency.unwrap_or_else(|| kinds.concurrency()),
             queues: self
+                .set
                 .queues
                 .as_ref()
                 .map(|queues| queues.iter().map(|queue| queue.as_str().into()).collect()),
-            label: self.label.clone().unwrap_or_else(|| process.to_owned()),
-            build: self.build.clone().unwrap_or_default(),
-            application: self.application.clone().unwrap_or_else(program),
-            keep_parked: self.keep_parked.unwrap_or(default.keep_parked),
+            label: self.set.label.clone().unwrap_or_else(|| process.to_owned()),
+            build: self.set.build.clone().unwrap_or_default(),
+            application: self.set.application.clone().unwrap_or_else(program),
+            keep_parked: self.set.keep_parked.unwrap_or(default.keep_parked),
             ..default
         };
         // A request that is sent again has to find what it did before (R2).
         let least = config.answer_limit.max(EXPIRES_AFTER).saturating_mul(2);
-        config.keep_done = self.keep_done.unwrap_or(config.keep_done).max(least);
+        config.keep_done = self.set.keep_done.unwrap_or(config.keep_done).max(least);
         config.keep_parked = config.keep_parked.max(least);
         let faults = self.faults(&config);
         if faults.is_empty() { Ok(config) } else { Err(faults) }
@@ -291,7 +268,7 @@ impl NodeOptions {
             "a request must not be executed when the session may have ended: choose a shorter limit",
         );
         fault(config.workers == 0, "a concurrency of 0 runs no job".to_owned(), "write at least 1");
-        let queues = self.queues.iter().flatten();
+        let queues = self.set.queues.iter().flatten();
         for queue in queues.filter(|name| name.is_empty() || name.len() > NAME_MAX) {
             let shown: String = queue.chars().take(40).collect();
             fault(true, format!("`{shown}` cannot name a queue"), "a name has 1 to 250 bytes");

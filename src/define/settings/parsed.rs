@@ -28,6 +28,12 @@ macro_rules! settings {
             pub(super) const SPECS: &'static [Spec] =
                 &[$(Spec { key: $key, example: $example }),*];
 
+            /// These settings, and others where one is not set.
+            #[allow(dead_code, reason = "the code sets only some tables as a whole")]
+            pub(crate) fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field),)* }
+            }
+
             /// Reads all settings of the table. Adds a fault for each text that cannot be parsed.
             pub(super) fn read(reading: &mut Reading<'_>, table: &str) -> Self {
                 Self {
