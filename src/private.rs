@@ -120,7 +120,7 @@ pub fn as_deref<T: ?Sized>(value: &Option<Arc<T>>) -> Option<&T> {
 /// The second argument does nothing. With one argument alone rustc would report a wrong return type at that argument,
 /// which has the place of the annotation.
 pub fn into_task_result<R: TaskReturn<Kind>, Kind>(returned: R, _nothing: fn(&R)) -> TaskResult {
-    inject::settle(returned)
+    inject::into_task_result(returned)
 }
 
 /// Clones a value for one run.

@@ -11,9 +11,9 @@ pub use crate::durable::{
     StoredPayload, StoredSchedule,
 };
 pub use scheduler_store::{
-    AttemptOutcome, DEFAULT_QUEUE, Depth, Enqueued, Fence, JobFilter, JobId, JobState, Key,
-    KeyUntil, Model, NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, Refusal, SessionId,
-    Skips, Store, StoreError, StoreTime, Uuid, When,
+    AttemptOutcome, DEFAULT_QUEUE, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,
+    Model, NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, QueueDepth, Refusal,
+    SessionId, Skips, Store, StoreError, StoreTime, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

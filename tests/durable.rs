@@ -383,7 +383,7 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         assert_eq!(refused.unsent().jobs.len(), 1);
         let filter = JobFilter { task: Some("sweep".to_owned()), ..JobFilter::default() };
         assert_eq!(jobs.list_async(&filter, 10).await?, jobs.list(&filter, 10)?);
-        let due = |depths: Vec<store::Depth>| depths.iter().map(|it| it.due).sum::<u64>();
+        let due = |depths: Vec<store::QueueDepth>| depths.iter().map(|it| it.due).sum::<u64>();
         assert_eq!((due(jobs.depths_async().await?), due(jobs.depths()?)), (3, 3));
         assert_eq!(jobs.sessions_async().await?.len(), jobs.sessions()?.len());
         jobs.cancel_async(id).await?;

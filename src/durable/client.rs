@@ -17,7 +17,7 @@ use crate::sync::Mutex;
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
 
 /// Is called when something was enqueued.
-pub(crate) type Nudge = Arc<dyn Fn() + Send + Sync>;
+pub(crate) type WakeNode = Arc<dyn Fn() + Send + Sync>;
 
 /// A store, as the whole program calls it. Clones are the same.
 #[derive(Clone)]
@@ -27,8 +27,8 @@ struct Inner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// The store's clock less the time since boot, in microseconds.
-    ahead: AtomicI64,
-    nudge: OnceLock<Nudge>,
+    clock_offset: AtomicI64,
+    wake: OnceLock<WakeNode>,
     /// Asks for async code.
     helper: Helper,
     is_inline: bool,
@@ -38,9 +38,9 @@ impl Client {
     /// A store whose clock is not known yet: it is taken for the wall clock.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
         let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
-        let ahead = AtomicI64::new(ahead_of(wall, clock.boot_time()));
-        let (nudge, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
-        Self(Arc::new(Inner { store, clock, ahead, nudge, helper, is_inline: is_simulated }))
+        let clock_offset = AtomicI64::new(offset_of(wall, clock.boot_time()));
+        let (wake, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
+        Self(Arc::new(Inner { store, clock, clock_offset, wake, helper, is_inline: is_simulated }))
     }
 
     /// The store itself, for the node.
@@ -91,8 +91,8 @@ impl Client {
     /// The store's clock now, as far as that is known.
     pub(crate) fn store_now(&self) -> StoreTime {
         // ORDERING: relaxed; it is a number by itself.
-        let ahead = self.0.ahead.load(Ordering::Relaxed);
-        StoreTime::from_micros(ahead.saturating_add(micros(self.0.clock.boot_time())))
+        let clock_offset = self.0.clock_offset.load(Ordering::Relaxed);
+        StoreTime::from_micros(clock_offset.saturating_add(micros(self.0.clock.boot_time())))
     }
 
     /// Calls the store on this thread with a request that expires. If it is too late at once, the store's clock was set since
@@ -104,7 +104,7 @@ impl Client {
         let answer = ask(&*self.0.store, self.not_after());
         match answer {
             Err(StoreError::Refused(Refusal::TooLate)) => {
-                self.hear()?;
+                self.sync_clock()?;
                 ask(&*self.0.store, self.not_after())
             }
             answer => answer,
@@ -128,11 +128,11 @@ impl Client {
     }
 
     /// Asks for the store's clock, by the renewal of a session that does not exist.
-    fn hear(&self) -> Result<(), StoreError> {
+    fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let now = self.0.store.renew(&renew)?.now;
-        self.heard(now, self.0.clock.boot_time());
+        self.observe_time(now, self.0.clock.boot_time());
         Ok(())
     }
 
@@ -142,20 +142,20 @@ impl Client {
     }
 
     /// Takes note of what the store's clock showed at this time since boot.
-    pub(crate) fn heard(&self, now: StoreTime, at: Tick) {
+    pub(crate) fn observe_time(&self, now: StoreTime, at: Tick) {
         // ORDERING: see `store_now`.
-        self.0.ahead.store(ahead_of(now, at), Ordering::Relaxed);
+        self.0.clock_offset.store(offset_of(now, at), Ordering::Relaxed);
     }
 
     /// Has this called when something was enqueued. Only the first call counts.
-    pub(crate) fn on_nudge(&self, nudge: Nudge) {
-        drop(self.0.nudge.set(nudge));
+    pub(crate) fn on_wake(&self, wake: WakeNode) {
+        drop(self.0.wake.set(wake));
     }
 
     /// Something was enqueued.
-    pub(crate) fn nudge(&self) {
-        if let Some(nudge) = self.0.nudge.get() {
-            nudge();
+    pub(crate) fn wake_node(&self) {
+        if let Some(wake) = self.0.wake.get() {
+            wake();
         }
     }
 }
@@ -182,7 +182,7 @@ impl<R> Drop for Unanswered<R> {
     }
 }
 
-fn ahead_of(store: StoreTime, at: Tick) -> i64 {
+fn offset_of(store: StoreTime, at: Tick) -> i64 {
     store.as_micros().saturating_sub(micros(at))
 }
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use scheduler_store::{Commanded, JobId, JobState, StoreError};
+use scheduler_store::{CommandOutcome, JobId, JobState, StoreError};
 
 use super::job::Job;
 
@@ -165,14 +165,14 @@ impl From<StoreError> for JobsError {
 }
 
 /// Reads the answer of a store to a command.
-pub(super) fn answered(answer: Result<Commanded, StoreError>) -> Result<(), JobsError> {
+pub(super) fn answered(answer: Result<CommandOutcome, StoreError>) -> Result<(), JobsError> {
     Err(JobsError(match answer? {
-        Commanded::Done => return Ok(()),
-        Commanded::NotFound => Kind::NotFound,
-        Commanded::Conflict(job) => Kind::Conflict(job),
-        Commanded::State(state) => Kind::State(state),
-        Commanded::Changed => Kind::Changed,
-        Commanded::InCode => Kind::InCode,
+        CommandOutcome::Done => return Ok(()),
+        CommandOutcome::NotFound => Kind::NotFound,
+        CommandOutcome::Conflict(job) => Kind::Conflict(job),
+        CommandOutcome::State(state) => Kind::State(state),
+        CommandOutcome::Changed => Kind::Changed,
+        CommandOutcome::InCode => Kind::InCode,
     }))
 }
 

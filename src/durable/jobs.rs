@@ -8,8 +8,8 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, Depth, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload, StoreError,
-    Uuid,
+    Command, CommandAll, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload, QueueDepth,
+    StoreError, Uuid,
 };
 
 use super::client::Client;
@@ -225,7 +225,7 @@ impl Jobs {
     /// There is no such job, it is running, or another one has its key; or the store did not answer.
     pub fn retry(&self, id: JobId) -> Result<(), JobsError> {
         self.command(&Command::Retry { job: id })?;
-        self.inner.client.nudge();
+        self.inner.client.wake_node();
         Ok(())
     }
 
@@ -311,7 +311,7 @@ impl Jobs {
     /// As [`cancel_all`](Self::cancel_all).
     pub fn retry_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
         let done = self.command_all(JobAction::Retry, filter);
-        self.inner.client.nudge();
+        self.inner.client.wake_node();
         done
     }
 
@@ -345,7 +345,7 @@ impl Jobs {
     /// # Errors
     ///
     /// The store did not answer.
-    pub fn depths(&self) -> Result<Vec<Depth>, JobsError> {
+    pub fn depths(&self) -> Result<Vec<QueueDepth>, JobsError> {
         Ok(self.inner.client.call(|store| store.depths())?)
     }
 
@@ -367,7 +367,7 @@ impl Jobs {
     /// A command after which something may be due.
     pub(super) fn changed(&self, command: &Command) -> Result<(), JobsError> {
         self.command(command)?;
-        self.inner.client.nudge();
+        self.inner.client.wake_node();
         Ok(())
     }
 
@@ -400,7 +400,7 @@ impl Jobs {
     ) -> Result<Vec<Enqueued>, EnqueueError> {
         match answer {
             Ok(answers) => {
-                self.inner.client.nudge();
+                self.inner.client.wake_node();
                 Ok(answers)
             }
             Err(error) => Err(EnqueueError::of(jobs, &error)),

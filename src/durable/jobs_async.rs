@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Depth, Enqueued, JobFilter, JobId, StoreError};
+use scheduler_store::{Enqueued, JobFilter, JobId, QueueDepth, StoreError};
 
 use super::error::{EnqueueError, JobsError};
 use super::job::Job;
@@ -160,7 +160,7 @@ impl Jobs {
     /// # Errors
     ///
     /// As [`depths`](Self::depths).
-    pub async fn depths_async(&self) -> Result<Vec<Depth>, JobsError> {
+    pub async fn depths_async(&self) -> Result<Vec<QueueDepth>, JobsError> {
         self.ask_async(Self::depths).await
     }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use scheduler_core::Clock;
 use scheduler_core::time::EventCount;
 use scheduler_store::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Enqueued, Finish,
-    Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
+    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo, Store,
     StoreError, StoreTime, StoredJob, StoredSchedule, Watch,
 };
 
@@ -143,7 +143,7 @@ impl Store for LaterStore {
         self.store()?.finish(requests)
     }
 
-    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
         self.store()?.held(session)
     }
 
@@ -159,11 +159,15 @@ impl Store for LaterStore {
         self.store()?.statement(jobs)
     }
 
-    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+    fn command(
+        &self,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError> {
         self.store()?.command(command, not_after)
     }
 
-    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
         self.store()?.command_all(request)
     }
 
@@ -191,7 +195,7 @@ impl Store for LaterStore {
         self.store()?.sessions()
     }
 
-    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         self.store()?.depths()
     }
 

@@ -1,7 +1,7 @@
 //! Durable schedules and jobs, between the program and its node.
 //!
 //! Code makes [`Job`]s and hands them to [`Jobs`], which enqueues them, and asks and controls the store. The node gets
-//! [`NodeParts`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
+//! [`NodeInput`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
 //! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::run::task::Control::start_job), and is run by
 //! the same code as every other run.
 //!
@@ -58,7 +58,7 @@ pub(crate) use node::{Node, NodeSetup, Simulated};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};
-pub(crate) use parts::{DurableSchedule, JobTask, NodeParts};
+pub(crate) use parts::{DurableSchedule, JobTask, NodeInput};
 pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};

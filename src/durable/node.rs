@@ -9,7 +9,7 @@ use scheduler_node::{Rng, TaskConfig, Tick};
 use scheduler_store::{Model, Uuid};
 
 use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
-use super::parts::{JobTask, NodeParts};
+use super::parts::{JobTask, NodeInput};
 use super::rules::TextRules;
 use super::schedules::Schedules;
 use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
@@ -48,11 +48,11 @@ pub(crate) struct Node {
 impl Node {
     /// Makes a node that has asked nothing yet, or returns all that is wrong with the options.
     pub(crate) fn new(
-        parts: NodeParts,
+        parts: NodeInput,
         options: &NodeOptions,
         setup: NodeSetup,
     ) -> Result<Self, Vec<String>> {
-        let NodeParts { client, jobs, tasks, schedules, calendars } = parts;
+        let NodeInput { client, jobs, tasks, schedules, calendars } = parts;
         let NodeSetup { clock, bus, pools, simulated } = setup;
         let threads = |pool: &(String, usize)| u32::try_from(pool.1).unwrap_or(u32::MAX);
         let all = pools.iter().map(threads).fold(0, u32::saturating_add);
@@ -70,7 +70,7 @@ impl Node {
             config.pools.push(ASYNC_JOBS);
             pools.len()
         });
-        config.definitions = schedules.iter().map(|it| it.definition.clone()).collect();
+        config.definitions = schedules.iter().map(|schedule| schedule.definition.clone()).collect();
         config.tasks = tasks.iter().flat_map(|task| configs(task, &pools, of_async)).collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
         let seed =
@@ -103,9 +103,9 @@ impl Node {
             let resting = Arc::<Shell>::downgrade(&shell);
             simulated.nodes.add(simulated.life, resting);
         }
-        let nudged = Arc::downgrade(&shell);
-        client.on_nudge(Arc::new(move || {
-            if let Some(shell) = nudged.upgrade() {
+        let weak = Arc::downgrade(&shell);
+        client.on_wake(Arc::new(move || {
+            if let Some(shell) = weak.upgrade() {
                 shell.nudge();
             }
         }));
@@ -151,7 +151,7 @@ fn configs<'a>(
 ) -> impl Iterator<Item = TaskConfig> + use<'a> {
     let limit = task.max_concurrent.map(Into::into);
     let limit = if task.is_run_here { limit } else { Some(0) };
-    let pool = match &task.holds_threads_of {
+    let pool = match &task.blocking_pool {
         Some(pool) => pools.iter().position(|(name, _)| name == &**pool),
         None => of_async,
     };

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use scheduler_node::Policy;
-use scheduler_store::{Definition, OnLost};
+use scheduler_store::{OnLost, ScheduleSpec};
 
 use super::client::Client;
 use super::jobs::Jobs;
@@ -16,7 +16,7 @@ use crate::run::task::{Control, Retry, TaskSpec};
 
 /// All that a node needs of the facade.
 #[derive(Debug)]
-pub(crate) struct NodeParts {
+pub(crate) struct NodeInput {
     pub(crate) client: Client,
     pub(crate) jobs: Jobs,
     /// The tasks that run jobs here.
@@ -36,7 +36,7 @@ pub(crate) struct JobTask {
     /// The greatest number of its jobs that run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
     /// The pool whose threads its runs hold; none of an async function.
-    pub(crate) holds_threads_of: Option<Arc<str>>,
+    pub(crate) blocking_pool: Option<Arc<str>>,
     /// After what time a failed job is tried again.
     pub(crate) retry: Retry,
     /// True if its jobs run at most once.
@@ -48,7 +48,7 @@ pub(crate) struct JobTask {
 /// A durable schedule in the code.
 #[derive(Clone)]
 pub(crate) struct DurableSchedule {
-    pub(crate) definition: Definition,
+    pub(crate) definition: ScheduleSpec,
     pub(crate) policy: Policy,
 }
 
@@ -62,7 +62,7 @@ impl JobTask {
             names: std::iter::once(Arc::clone(spec.name())).chain(former).collect(),
             control: control.clone(),
             max_concurrent: spec.policy.max_concurrent,
-            holds_threads_of: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
+            blocking_pool: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
             retry: spec.policy.retry,
             is_abandon: durable.on_lost == OnLost::Abandon,
             is_run_here: spec.missing.is_empty(),
@@ -73,7 +73,7 @@ impl JobTask {
 impl JobTask {
     /// Returns true if its runs hold no threads.
     pub(crate) fn is_async(&self) -> bool {
-        self.holds_threads_of.is_none()
+        self.blocking_pool.is_none()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scheduler_expr::{Attribute, Misfire};
 use scheduler_node::Policy;
-use scheduler_store::{Definition, Payload, Rule as StoredRule, StoreTime, Timing};
+use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, StoreTime, Timing};
 
 use super::options::JobOptions;
 use super::ticks::DAY;
@@ -30,10 +30,10 @@ pub(super) fn policy_of(spec: &TaskSpec, durable: &DurableOptions) -> Policy {
 }
 
 /// A durable schedule as this process registers it; `None` if the task has none.
-pub(super) fn definition_of(spec: &TaskSpec) -> Option<Definition> {
+pub(super) fn definition_of(spec: &TaskSpec) -> Option<ScheduleSpec> {
     let durable = spec.durable.as_ref()?;
     let JobOptions { queue, priority, max_attempts, on_lost } = options_of(spec)?;
-    Some(Definition {
+    Some(ScheduleSpec {
         name: spec.name().to_string(),
         task: spec.name().to_string(),
         payload: Payload::default(),

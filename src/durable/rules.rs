@@ -29,7 +29,10 @@ impl TextRules {
         schedules: &[DurableSchedule],
         calendars: BTreeMap<String, Arc<Calendar>>,
     ) -> Self {
-        let policies = schedules.iter().map(|it| (it.definition.name.clone(), it.policy)).collect();
+        let policies = schedules
+            .iter()
+            .map(|schedule| (schedule.definition.name.clone(), schedule.policy))
+            .collect();
         Self { policies, calendars, read: Mutex::default() }
     }
 

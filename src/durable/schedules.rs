@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_store::{Command, Definition, JobId, Rule as StoredRule, StoreTime, Timing};
+use scheduler_store::{Command, JobId, Rule as StoredRule, ScheduleSpec, StoreTime, Timing};
 
 use super::error::JobsError;
 use super::identities::new_id;
@@ -187,7 +187,7 @@ impl Schedules {
         let spec = self.resolve(name, schedule)?;
         let rule = rule_in_store(&spec, true)?;
         let Some(own) = definition_of(&spec) else { return Err(no_rule()) };
-        let definition = Definition {
+        let definition = ScheduleSpec {
             task: new.task,
             payload: new.payload,
             queue: new.queue,

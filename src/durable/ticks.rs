@@ -1,6 +1,6 @@
 //! The ticks of a durable schedule, from the text of its rule.
 //!
-//! They are the same in every process with the same [calculator](scheduler_store::Definition::calculator).
+//! They are the same in every process with the same [calculator](scheduler_store::ScheduleSpec::calculator).
 
 use std::collections::BTreeMap;
 use std::fmt;

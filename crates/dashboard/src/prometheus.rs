@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::Depth;
+use scheduler::store::QueueDepth;
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -94,7 +94,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// All metrics. `depths` is the answer of the store, if there is one and it has answered.
-pub(crate) fn text(app: &App, depths: Option<&[Depth]>) -> String {
+pub(crate) fn text(app: &App, depths: Option<&[QueueDepth]>) -> String {
     let mut page = Page::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -259,12 +259,12 @@ fn samples_of<'a>(task: &'a str, ends: &'a [String], buckets: &Buckets) -> Vec<S
     samples
 }
 
-fn labels_of(depth: &Depth) -> [(&'static str, &str); 2] {
+fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
     [("queue", &depth.queue), ("task", &depth.task)]
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Page, depths: Option<&[Depth]>) {
+fn jobs(page: &mut Page, depths: Option<&[QueueDepth]>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",

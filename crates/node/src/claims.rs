@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Held, OnLost, SessionId, StoredJob, TaskRoom};
+use scheduler_store::{ClaimRef, OnLost, SessionId, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
 use crate::tick::Tick;
@@ -67,11 +67,11 @@ impl Claims {
         self.jobs.insert(key(job.held()), claim);
     }
 
-    pub(crate) fn get_mut(&mut self, held: Held) -> Option<&mut Claim> {
+    pub(crate) fn get_mut(&mut self, held: ClaimRef) -> Option<&mut Claim> {
         self.jobs.get_mut(&key(held))
     }
 
-    pub(crate) fn contains(&self, held: Held) -> bool {
+    pub(crate) fn contains(&self, held: ClaimRef) -> bool {
         self.jobs.contains_key(&key(held))
     }
 
@@ -79,20 +79,20 @@ impl Claims {
         self.jobs.is_empty()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Held, &Claim)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ClaimRef, &Claim)> {
         self.jobs.iter().map(|((job, fence), claim)| {
-            (Held { job: *job, fence: scheduler_store::Fence(*fence) }, claim)
+            (ClaimRef { job: *job, fence: scheduler_store::Fence(*fence) }, claim)
         })
     }
 
     /// Those that wait for a worker, if a condition holds.
-    pub(crate) fn waiting(&self, is_meant: impl Fn(&Claim) -> bool) -> Vec<Held> {
+    pub(crate) fn waiting(&self, is_meant: impl Fn(&Claim) -> bool) -> Vec<ClaimRef> {
         let waiting = self.iter().filter(|(_, job)| job.begun.is_none() && is_meant(job));
         waiting.map(|(held, _)| held).collect()
     }
 
     /// A run begins.
-    pub(crate) fn begin(&mut self, held: Held, now: Tick) {
+    pub(crate) fn begin(&mut self, held: ClaimRef, now: Tick) {
         if let Some(job) = self.jobs.get_mut(&key(held))
             && job.begun.is_none()
         {
@@ -102,7 +102,7 @@ impl Claims {
     }
 
     /// A job is not in hand any more: it has ended, or was given back.
-    pub(crate) fn remove(&mut self, held: Held, now: Tick) -> Option<Claim> {
+    pub(crate) fn remove(&mut self, held: ClaimRef, now: Tick) -> Option<Claim> {
         let job = self.jobs.remove(&key(held))?;
         self.lost -= u32::from(job.was_lost);
         if let Some(begun) = job.begun {
@@ -208,6 +208,6 @@ fn with_prefetch(threads: u32, config: &Config, prefetch: u32) -> u32 {
     threads.saturating_add(u32::try_from(part).unwrap_or(u32::MAX))
 }
 
-fn key(held: Held) -> (scheduler_store::JobId, u64) {
+fn key(held: ClaimRef) -> (scheduler_store::JobId, u64) {
     (held.job, held.fence.0)
 }

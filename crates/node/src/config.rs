@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::Definition;
+use scheduler_store::ScheduleSpec;
 
 /// The configuration of a node. The defaults suit a store on the same machine and one far away.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct Config {
     /// The queues that the process serves; none for all.
     pub queues: Option<Arc<[Arc<str>]>>,
     /// The schedules that stand in the code.
-    pub definitions: Vec<Definition>,
+    pub definitions: Vec<ScheduleSpec>,
     /// After how many losses a job is parked.
     pub max_lost: u32,
     /// A lost job waits for a random time below this one (R14).

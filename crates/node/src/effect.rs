@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Damage, End, Held, Refusal, Registration, SessionId, Skips, StoreError, StoreTime, StoredJob,
-    StoredSchedule, Stranger,
+    ClaimRef, Damage, End, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
+    StoredJob, StoredSchedule, Stranger,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -30,7 +30,7 @@ pub enum Input {
     /// A run has ended that [`Node::begin`](crate::Node::begin) had let begin.
     Ended {
         /// The job and its fence.
-        held: Held,
+        held: ClaimRef,
         /// The end.
         end: End,
     },
@@ -59,11 +59,11 @@ pub enum Effect {
     /// Run a job on the next free worker, if [`Node::begin`](crate::Node::begin) then allows it.
     Start(Arc<StoredJob>),
     /// Forget a job that was to start: it may not begin any more.
-    Withdraw(Held),
+    Withdraw(ClaimRef),
     /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
-    Lost(Held),
+    Lost(ClaimRef),
     /// Ask a run to stop: its job was cancelled.
-    Cancel(Held),
+    Cancel(ClaimRef),
     /// Report what happened.
     Event(NodeEvent),
     /// The node has stopped, and wants nothing any more.
@@ -102,14 +102,14 @@ pub enum NodeEvent {
     /// A run has ended whose job was another's already: its outcome is not stored.
     FinishRefused {
         /// The job.
-        held: Held,
+        held: ClaimRef,
     },
     /// The end of a run has parked a job. This is the job as it is now.
     Parked(Box<StoredJob>),
     /// A claim was given back that this process did not know of, since its answer was lost.
     GivenBack {
         /// The job.
-        held: Held,
+        held: ClaimRef,
     },
     /// Ticks of a schedule were skipped.
     Skipped {

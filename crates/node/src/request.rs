@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use scheduler_store::{
-    Close, Finish, Finished, Fire, Fired, Held, Open, Opened, Poll, Polled, Prune, Reap, Reaped,
-    Register, Registered, Renew, Renewed, SessionId, Store, StoreError,
+    ClaimRef, Close, Finish, Finished, Fire, Fired, Open, Opened, Poll, Polled, Prune, Reap,
+    Reaped, Register, Registered, Renew, Renewed, SessionId, Store, StoreError,
 };
 
 /// Names a request of a node. Numbers are not used again.
@@ -63,7 +63,7 @@ pub enum Answer {
     /// To [`Request::Finish`], one for each.
     Finish(Vec<Finished>),
     /// To [`Request::Held`].
-    Held(Vec<Held>),
+    Held(Vec<ClaimRef>),
     /// To [`Request::Reap`].
     Reap(Reaped),
     /// To [`Request::Prune`].

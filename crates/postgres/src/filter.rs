@@ -1,7 +1,7 @@
 //! Jobs that a filter selects.
 
 use scheduler_store::{
-    CommandAll, CommandedAll, JobAction, JobFilter, JobId, JobState, StoredJob, Uuid,
+    BulkOutcome, CommandAll, JobAction, JobFilter, JobId, JobState, StoredJob, Uuid,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
@@ -36,7 +36,7 @@ impl Selected {
         session: &mut Session,
         sql: &str,
         request: &CommandAll,
-    ) -> Result<CommandedAll, Error> {
+    ) -> Result<BulkOutcome, Error> {
         let action = match request.action {
             JobAction::Cancel => "cancel",
             JobAction::Retry => "retry",
@@ -48,7 +48,7 @@ impl Selected {
             session.query_typed_one(sql, &[params, &own].concat())
         })?;
         let last: Option<Uuid> = row.try_get(1)?;
-        Ok(CommandedAll { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })
+        Ok(BulkOutcome { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })
     }
 
     fn with<R>(&self, limit: u32, ask: impl FnOnce(&[Param<'_>]) -> R) -> R {

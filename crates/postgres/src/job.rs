@@ -1,8 +1,8 @@
 //! Jobs: from rows, and to the arrays of a batch.
 
 use scheduler_store::{
-    Commanded, Enqueued, Fence, Held, JobId, JobState, KeyUntil, NewJob, OnConflict, OnLost,
-    Origin, Payload, Priority, SessionId, StoreError, StoreTime, StoredJob, Uuid, When,
+    ClaimRef, CommandOutcome, Enqueued, Fence, JobId, JobState, KeyUntil, NewJob, OnConflict,
+    OnLost, Origin, Payload, Priority, SessionId, StoreError, StoreTime, StoredJob, Uuid, When,
     attempts_of_text, micros,
 };
 use tokio_postgres::types::{ToSql, Type};
@@ -89,12 +89,12 @@ pub(crate) fn priority_number(priority: Priority) -> i16 {
 }
 
 /// Pairs of identities and fences from two columns of arrays.
-pub(crate) fn held(row: &Row, ids: usize, fences: usize) -> Result<Vec<Held>, Error> {
+pub(crate) fn held(row: &Row, ids: usize, fences: usize) -> Result<Vec<ClaimRef>, Error> {
     let ids: Option<Vec<Uuid>> = row.try_get(ids)?;
     let fences: Option<Vec<i64>> = row.try_get(fences)?;
     let pairs = ids.unwrap_or_default().into_iter().zip(fences.unwrap_or_default());
     let held =
-        pairs.map(|(id, fence)| Held { job: JobId::from_uuid(id), fence: Fence(count(fence)) });
+        pairs.map(|(id, fence)| ClaimRef { job: JobId::from_uuid(id), fence: Fence(count(fence)) });
     Ok(held.collect())
 }
 
@@ -247,7 +247,7 @@ impl Edit {
         thread: &ConnectionThread,
         schema: &Schema,
         not_after: StoreTime,
-    ) -> Result<Commanded, StoreError> {
+    ) -> Result<CommandOutcome, StoreError> {
         let sql = schema.sql("select {s}.edit_job($1, $2, $3, $4, $5)");
         // The second time it finds what the first has written, or the state of the job.
         thread.call(RetryOnDisconnect::Once, move |connection| {
@@ -265,13 +265,13 @@ impl Edit {
 }
 
 /// The answer of a function to a command.
-pub(crate) fn commanded(word: &str) -> Commanded {
+pub(crate) fn commanded(word: &str) -> CommandOutcome {
     match (word, word.parse::<JobId>()) {
-        ("ok", _) => Commanded::Done,
-        ("not_found", _) => Commanded::NotFound,
-        ("changed", _) => Commanded::Changed,
-        (_, Ok(other)) => Commanded::Conflict(other),
-        (word, Err(_)) => Commanded::State(state(word)),
+        ("ok", _) => CommandOutcome::Done,
+        ("not_found", _) => CommandOutcome::NotFound,
+        ("changed", _) => CommandOutcome::Changed,
+        (_, Ok(other)) => CommandOutcome::Conflict(other),
+        (word, Err(_)) => CommandOutcome::State(state(word)),
     }
 }
 

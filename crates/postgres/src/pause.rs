@@ -1,7 +1,7 @@
 //! Pauses of jobs: commands, and from rows.
 
 use scheduler_store::{
-    Command, Commanded, JobPause, Pause, PauseScope, StoreError, StoreTime, storable,
+    Command, CommandOutcome, JobPause, Pause, PauseScope, StoreError, StoreTime, storable,
 };
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
@@ -40,7 +40,7 @@ pub(crate) fn command(
     schema: &Schema,
     command: &Command,
     not_after: StoreTime,
-) -> Option<Result<Commanded, StoreError>> {
+) -> Option<Result<CommandOutcome, StoreError>> {
     Some(match command {
         Command::PauseJobs { scope, until, by, reason } => {
             let sql = schema.sql("select {s}.pause_jobs($1, $2, $3, $4, $5, $6)");
@@ -55,7 +55,7 @@ pub(crate) fn command(
                     (&until, Type::TIMESTAMPTZ),
                     (&not_after, Type::TIMESTAMPTZ),
                 ];
-                connection.query_typed(&sql, params).map(|_| Commanded::Done)
+                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
             })
         }
         Command::ResumeJobs { scope } => {
@@ -67,7 +67,7 @@ pub(crate) fn command(
                     (&scope.name(), Type::TEXT),
                     (&not_after, Type::TIMESTAMPTZ),
                 ];
-                connection.query_typed(&sql, params).map(|_| Commanded::Done)
+                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
             })
         }
         _ => return None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, JobId, Next, OnLost, Overlap, Pause, Payload, Rule, Skips, StoreTime,
+    JobId, Next, OnLost, Overlap, Pause, Payload, Rule, ScheduleSpec, Skips, StoreTime,
     StoredSchedule, TickJob, Timing, Uuid, micros,
 };
 use tokio_postgres::types::{FromSql, ToSql, Type};
@@ -75,8 +75,8 @@ pub(crate) fn read(row: &Row) -> Result<StoredSchedule, String> {
     })
 }
 
-fn definition(row: &Row) -> Result<Definition, String> {
-    Ok(Definition {
+fn definition(row: &Row) -> Result<ScheduleSpec, String> {
+    Ok(ScheduleSpec {
         name: get(row, "name")?,
         task: get(row, "task")?,
         payload: Payload {

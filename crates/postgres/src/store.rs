@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler_store::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Damage, Definition, Depth, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob,
-    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Stranger,
-    Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Damage, DueSchedule,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
+    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
+    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
+    Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -164,7 +164,7 @@ impl Postgres {
         first: Option<String>,
         id: JobId,
         not_after: StoreTime,
-    ) -> Result<Commanded, StoreError> {
+    ) -> Result<CommandOutcome, StoreError> {
         let sql = self.sql(&match first {
             Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
             None => format!("select {{s}}.{function}($1, $2)"),
@@ -264,7 +264,7 @@ impl Store for Postgres {
     }
 
     fn register(&self, request: &Register) -> Result<Registered, StoreError> {
-        request.definitions.iter().try_for_each(scheduler_store::Definition::check)?;
+        request.definitions.iter().try_for_each(scheduler_store::ScheduleSpec::check)?;
         let names = request.definitions.iter().map(|each| each.name.clone()).collect();
         let (session, not_after) = (Some(request.session), request.not_after);
         let request = request.clone();
@@ -277,7 +277,7 @@ impl Store for Postgres {
             move |schedules| {
                 let definitions = if schedules.is_alive { &*request.definitions } else { &[] };
                 let opened = request.first_opened;
-                let register = |definition: &Definition| {
+                let register = |definition: &ScheduleSpec| {
                     schedules.on_row(&definition.name, |row, now, is_busy| {
                         StoredSchedule::register_as(row, definition, opened, now, is_busy)
                     })
@@ -362,7 +362,7 @@ impl Store for Postgres {
             .call(RetryOnDisconnect::Once, move |connection| finisher.finish(connection, &requests))
     }
 
-    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
         let sql = self.sql(
             "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
              where state = 'running' and session = $1",
@@ -454,7 +454,11 @@ impl Store for Postgres {
         Ok((self.sql(&sql), statement_json(jobs)?))
     }
 
-    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+    fn command(
+        &self,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
         if let Some(done) = pause::command(self.caller(), self.schema_of(), command, not_after) {
             return done;
@@ -475,24 +479,20 @@ impl Store for Postgres {
             | Command::Reschedule { schedule, .. }
             | Command::Remove { schedule } => schedule.clone(),
             Command::Put { definition } => definition.name.clone(),
-            Command::PauseJobs { .. } | Command::ResumeJobs { .. } => return Ok(Commanded::Done),
+            Command::PauseJobs { .. } | Command::ResumeJobs { .. } => {
+                return Ok(CommandOutcome::Done);
+            }
         };
-        let command = command.clone();
-        change_locked(
-            self.caller(),
-            self.schema_of(),
-            vec![name.clone()],
-            None,
-            not_after,
-            move |schedules| {
-                schedules.on_row(&name, |row, now, is_busy| {
-                    StoredSchedule::execute(row, &command, now, is_busy)
-                })
-            },
-        )
+        let (command, names) = (command.clone(), vec![name.clone()]);
+        let (caller, schema) = (self.caller(), self.schema_of());
+        change_locked(caller, schema, names, None, not_after, move |schedules| {
+            schedules.on_row(&name, |row, now, is_busy| {
+                StoredSchedule::execute(row, &command, now, is_busy)
+            })
+        })
     }
 
-    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
         let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
         let filter = Selected(request.filter.clone());
         self.caller().call(RetryOnDisconnect::Never, move |connection| {
@@ -561,14 +561,14 @@ impl Store for Postgres {
         })
     }
 
-    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         let template = "select * from {s}.depths()";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let depths = rows.iter().map(|row| {
                 let oldest: Option<At> = row.try_get(6)?;
                 let now: At = row.try_get(7)?;
-                Ok(Depth {
+                Ok(QueueDepth {
                     queue: row.try_get(0)?,
                     task: row.try_get(1)?,
                     due: count(row.try_get(2)?),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use scheduler_postgres::Wakeup;
 use scheduler_postgres::postgres::{Client, Row};
 use scheduler_store::{
-    End, Enqueue, Enqueued, Finish, Held, JobFilter, JobState, Key, KeyUntil, NewJob, OnConflict,
-    OnLost, Payload, Priority, Store, StoreTime, Uuid, When,
+    ClaimRef, End, Enqueue, Enqueued, Finish, JobFilter, JobState, Key, KeyUntil, NewJob,
+    OnConflict, OnLost, Payload, Priority, Store, StoreTime, Uuid, When,
 };
 
 use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
@@ -201,7 +201,7 @@ fn r3_the_statement_knows_identities_and_keys() {
     assert_eq!(store.jobs(&JobFilter::default(), 10).expect("jobs").len(), 2);
     let me = open(&store, 1);
     let job = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0);
-    let held = Held { job: job.id, fence: job.fence };
+    let held = ClaimRef { job: job.id, fence: job.fence };
     store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
     let resent = NewJob { is_resent: true, ..NewJob::new(job.id, "a") };
     let statement = store.statement(&[resent]).expect("a statement");
@@ -237,7 +237,7 @@ fn people_select_jobs_by_their_payload() {
     assert_eq!(select("payload is null").len(), 3, "one has none, two are no JSON");
     let claimed = store.poll(&poll_of(me, "send", 1)).expect("a poll").jobs.remove(0);
     assert_eq!(select(invoice), job("running"));
-    let held = Held { job: claimed.id, fence: claimed.fence };
+    let held = ClaimRef { job: claimed.id, fence: claimed.fence };
     store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
     assert_eq!(select(invoice), job("done"), "also those that have ended");
     assert_eq!(select("true").len(), 4);

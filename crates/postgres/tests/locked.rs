@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, Commanded, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap, Refusal,
-    SessionId, Store, StoreError, StoreTime, StoredJob,
+    Command, CommandOutcome, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap,
+    Refusal, SessionId, Store, StoreError, StoreTime, StoredJob,
 };
 
 use crate::support::{
@@ -161,7 +161,7 @@ fn a_command_meets_no_idle_connection_that_the_server_has_ended() {
     client.query_one(end, &[&store.schema()]).expect("they are ended");
     client.batch_execute("select pg_sleep(0.2)").expect("a pause");
     for _ in 0..2 {
-        assert_eq!(store.command(&Command::Cancel { job: id(1) }, END), Ok(Commanded::Done));
+        assert_eq!(store.command(&Command::Cancel { job: id(1) }, END), Ok(CommandOutcome::Done));
     }
 }
 

@@ -9,7 +9,7 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, Fired, JobAction, JobFilter, JobState, Lease,
+    BulkOutcome, Command, CommandAll, CommandOutcome, Fired, JobAction, JobFilter, JobState, Lease,
     NewJob, OnBusy, Overlap, PauseScope, Poll, Reap, Store,
 };
 
@@ -298,7 +298,7 @@ fn r13_a_retry_that_meets_a_new_job_of_its_key_names_it() {
     let mut race = race(server);
     parked(&mut race);
     let answer = race.against(|store| store.command(&Command::Retry { job: id(1) }, END));
-    assert_eq!(answer, Ok(Commanded::Conflict(id(2))));
+    assert_eq!(answer, Ok(CommandOutcome::Conflict(id(2))));
     assert_eq!(race.state(1), JobState::Parked);
 }
 
@@ -326,7 +326,7 @@ fn a_command_by_filter_leaves_a_job_alone_that_is_another_by_then() {
     let filter = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
     let retry = CommandAll { action: JobAction::Retry, filter, limit: 10, not_after: END };
     let answer = race.against(move |store| store.command_all(&retry));
-    assert_eq!(answer, Ok(CommandedAll { done: 0, last: None }));
+    assert_eq!(answer, Ok(BulkOutcome { done: 0, last: None }));
     assert_eq!(race.state(1), JobState::Ready);
 }
 
@@ -443,6 +443,6 @@ fn r21_a_pause_waits_for_the_claims_under_way() {
         let answer = store.command(&pause, END);
         (answer, store.job(id(1)).expect("an answer").expect("the job").state)
     });
-    assert_eq!(paused, (Ok(Commanded::Done), JobState::Running));
+    assert_eq!(paused, (Ok(CommandOutcome::Done), JobState::Running));
     assert_eq!(race.store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.len(), 0);
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use postgres_server::{Proxy, Server};
 use scheduler_postgres::{Builder, Postgres, Wakeup};
 use scheduler_store::{
-    Command, Commanded, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError, StoreTime,
+    Command, CommandOutcome, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError,
+    StoreTime,
 };
 
 use crate::support::{
@@ -226,7 +227,7 @@ fn go_silent(server: &Server, wakeup: Wakeup) {
     proxy.strand();
     blocker.batch_execute("commit").expect("the row is free");
     assert!(waiting.join().expect("no panic").is_err());
-    assert_eq!(other.command(&pause, END), Ok(Commanded::Done), "{wakeup:?}");
+    assert_eq!(other.command(&pause, END), Ok(CommandOutcome::Done), "{wakeup:?}");
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn a_transaction_that_fails_is_ended_at_once() {
     assert_eq!(late, Err(StoreError::Refused(Refusal::TooLate)));
     // Else the server would end it now, with the connection.
     thread::sleep(Duration::from_millis(800));
-    assert_eq!(store.command(&resume, END), Ok(Commanded::Done));
+    assert_eq!(store.command(&resume, END), Ok(CommandOutcome::Done));
 }
 
 #[test]

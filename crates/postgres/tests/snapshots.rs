@@ -16,13 +16,13 @@ const GONE: u128 = 6_000;
 const START: StoreTime = StoreTime::from_micros(946_720_800_000_000);
 
 /// A store in which so many jobs have run since the snapshot of the client.
-struct Held {
+struct ClaimRef {
     postgres: TestPostgres,
     snapshot: Client,
     session: SessionId,
 }
 
-impl Held {
+impl ClaimRef {
     fn new() -> Option<Self> {
         let server = server()?;
         let (postgres, mut snapshot) = (TestPostgres::new(server), client(server));
@@ -85,7 +85,7 @@ impl Held {
 
 #[test]
 fn jobs_that_are_gone_are_not_walked_by_each_poll() {
-    let Some(mut held) = Held::new() else { return };
+    let Some(mut held) = ClaimRef::new() else { return };
     held.at(SECOND * 10);
     assert_eq!(held.claimed(), []);
     let before = held.read();
@@ -99,7 +99,7 @@ fn jobs_that_are_gone_are_not_walked_by_each_poll() {
 
 #[test]
 fn a_job_that_is_enqueued_is_claimed_by_the_next_poll() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     for number in 1..=3 {
         held.at(Duration::from_millis(100) * u32::try_from(number).expect("small"));
         held.enqueue(vec![
@@ -112,7 +112,7 @@ fn a_job_that_is_enqueued_is_claimed_by_the_next_poll() {
 
 #[test]
 fn a_retry_is_claimed_by_the_next_poll() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     held.enqueue(vec![NewJob::new(id(1), "a")]);
     let [job] = &*held.claim(500) else { panic!("one job") };
     let park = End::Park { error: "no".to_owned() };
@@ -127,7 +127,7 @@ fn a_retry_is_claimed_by_the_next_poll() {
 /// The entry of the job lies before those that most polls look at.
 #[test]
 fn a_job_of_a_transaction_that_ends_late_is_claimed_by_the_next_whole_walk() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     let mut late = client(server().expect("a server"));
     let enqueue = format!("begin; select {}.enqueue('a', id => {})", held.schema(), uuid(1));
     late.batch_execute(&enqueue).expect("a request that is not committed");
@@ -142,7 +142,7 @@ fn a_job_of_a_transaction_that_ends_late_is_claimed_by_the_next_whole_walk() {
 
 #[test]
 fn a_job_of_a_new_queue_is_claimed_by_the_next_whole_walk() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     held.enqueue(vec![NewJob { queue: "new".to_owned(), ..NewJob::new(id(1), "a") }]);
     assert_eq!(held.claimed(), [], "this poll walks the index");
     held.at(SECOND);
@@ -152,7 +152,7 @@ fn a_job_of_a_new_queue_is_claimed_by_the_next_whole_walk() {
 /// Other tasks have other lines.
 #[test]
 fn the_lines_of_one_task_do_not_stand_for_those_of_another() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     held.enqueue(vec![NewJob::new(id(1), "b")]);
     let polled = held.store().poll(&poll_of(held.session, "b", 500)).expect("a poll");
     assert_eq!(polled.jobs.len(), 1);
@@ -161,7 +161,7 @@ fn the_lines_of_one_task_do_not_stand_for_those_of_another() {
 /// As after a change to another server.
 #[test]
 fn a_clock_that_goes_back_hides_no_job() {
-    let Some(held) = Held::new() else { return };
+    let Some(held) = ClaimRef::new() else { return };
     for (back, number) in [(SECOND * 10, 1), (SECOND * 3_600, 2)] {
         assert_eq!(held.claimed(), []);
         held.postgres.set_now(START.before(back));

@@ -8,9 +8,9 @@ use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
 use scheduler_store::{
-    Command, Commanded, DEFAULT_QUEUE, Definition, Enqueue, Enqueued, Fire, JobId, NewJob, Next,
-    OnBusy, OnLost, Overlap, Payload, Poll, Priority, Rule, SessionId, Skips, Store, StoreTime,
-    TaskRoom, TickJob, Timing, Uuid,
+    Command, CommandOutcome, DEFAULT_QUEUE, Enqueue, Enqueued, Fire, JobId, NewJob, Next, OnBusy,
+    OnLost, Overlap, Payload, Poll, Priority, Rule, ScheduleSpec, SessionId, Skips, Store,
+    StoreTime, TaskRoom, TickJob, Timing, Uuid,
 };
 pub(crate) use store_conformance::open;
 use store_conformance::{TestModel, TestStore};
@@ -162,8 +162,8 @@ pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
 }
 
 /// A definition of a schedule whose ticks are computed.
-pub(crate) fn definition(name: &str, overlap: Overlap) -> Definition {
-    Definition {
+pub(crate) fn definition(name: &str, overlap: Overlap) -> ScheduleSpec {
+    ScheduleSpec {
         name: name.to_owned(),
         task: "tick".to_owned(),
         payload: Payload::default(),
@@ -181,7 +181,7 @@ pub(crate) fn definition(name: &str, overlap: Overlap) -> Definition {
 /// Makes a schedule, and returns its cursor.
 pub(crate) fn put(store: &dyn Store, name: &str, overlap: Overlap) -> StoreTime {
     let definition = Box::new(definition(name, overlap));
-    assert_eq!(store.command(&Command::Put { definition }, END), Ok(Commanded::Done));
+    assert_eq!(store.command(&Command::Put { definition }, END), Ok(CommandOutcome::Done));
     let schedules = store.schedules().expect("schedules");
     schedules.iter().find(|each| each.definition.name == name).expect("it is there").cursor
 }

@@ -2,15 +2,15 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, Fence, JobId, JobState, Origin, Pause, Payload,
-    StoredSchedule, TickJob,
+    BulkOutcome, Command, CommandAll, CommandOutcome, Fence, JobId, JobState, Origin, Pause,
+    Payload, StoredSchedule, TickJob,
 };
 
 use crate::job_row::JobRow;
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn command(&self, command: &Command) -> rusqlite::Result<Commanded> {
+    pub(crate) fn command(&self, command: &Command) -> rusqlite::Result<CommandOutcome> {
         match command {
             Command::Pause { schedule, .. }
             | Command::Resume { schedule }
@@ -33,70 +33,72 @@ impl Tx<'_> {
         }
     }
 
-    pub(crate) fn command_all(&self, request: &CommandAll) -> rusqlite::Result<CommandedAll> {
+    pub(crate) fn command_all(&self, request: &CommandAll) -> rusqlite::Result<BulkOutcome> {
         let jobs = self.jobs(&request.filter, request.limit)?;
-        let mut all = CommandedAll { done: 0, last: request.last_of(&jobs) };
+        let mut all = BulkOutcome { done: 0, last: request.last_of(&jobs) };
         for job in jobs {
             // One may have made another ready, or keep it from that.
             let job = self.job(job.id)?.filter(|job| request.filter.selects(job));
             let Some(job) = job else { continue };
-            let is_done = self.command(&request.action.of(job.id))? == Commanded::Done;
+            let is_done = self.command(&request.action.of(job.id))? == CommandOutcome::Done;
             all.done += u64::from(is_done);
         }
         Ok(all)
     }
 
-    fn change(&self, name: &str, command: &Command) -> rusqlite::Result<Commanded> {
+    fn change(&self, name: &str, command: &Command) -> rusqlite::Result<CommandOutcome> {
         self.on_row(name, |row, is_busy| StoredSchedule::execute(row, command, self.now, is_busy))
     }
 
-    fn run_now(&self, name: &str, id: JobId) -> rusqlite::Result<Commanded> {
-        let Some(schedule) = self.schedule(name)? else { return Ok(Commanded::NotFound) };
+    fn run_now(&self, name: &str, id: JobId) -> rusqlite::Result<CommandOutcome> {
+        let Some(schedule) = self.schedule(name)? else { return Ok(CommandOutcome::NotFound) };
         if self.has(id)? || self.find_done(id)?.is_some() {
-            return Ok(Commanded::Done);
+            return Ok(CommandOutcome::Done);
         }
         if schedule.is_exclusive()
             && let Some((busy, _)) = self.busy(name)?
         {
-            return Ok(Commanded::Conflict(busy));
+            return Ok(CommandOutcome::Conflict(busy));
         }
         let job = TickJob { id, tick: self.now, missed: 0, run_at: self.now };
         self.insert_of(&schedule, &job, true)?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 
-    fn cancel(&self, id: JobId) -> rusqlite::Result<Commanded> {
+    fn cancel(&self, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let Some(mut row) = self.find(id)? else {
             let done = self.find_done(id)?;
-            return Ok(done.map_or(Commanded::NotFound, |row| Commanded::State(row.job.state)));
+            return Ok(
+                done.map_or(CommandOutcome::NotFound, |row| CommandOutcome::State(row.job.state))
+            );
         };
         match row.job.state {
             JobState::Running => row.job.is_cancel_requested = true,
             JobState::Ready => {
                 (row.job.state, row.job.finished_at) = (JobState::Cancelled, Some(self.now));
             }
-            state => return Ok(Commanded::State(state)),
+            state => return Ok(CommandOutcome::State(state)),
         }
         let origin = row.job.origin.clone().filter(|_| row.job.state == JobState::Cancelled);
         self.store(row)?;
         self.has_ended(origin.as_ref())?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 
     /// Row by row, as another job may be in the way (R13).
-    fn retry(&self, id: JobId) -> rusqlite::Result<Commanded> {
+    fn retry(&self, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let unfinished = self.find(id)?;
         let is_done = unfinished.is_none();
         let row = if is_done { self.find_done(id)? } else { unfinished };
-        let Some(mut row) = row else { return Ok(Commanded::NotFound) };
+        let Some(mut row) = row else { return Ok(CommandOutcome::NotFound) };
         let state = row.job.state;
         if state == JobState::Running {
-            return Ok(Commanded::State(state));
+            return Ok(CommandOutcome::State(state));
         }
         if !state.is_unfinished()
             && let Some(other) = self.rival(&row)?
         {
-            return Ok(Commanded::Conflict(other));
+            return Ok(CommandOutcome::Conflict(other));
         }
         row.job.retry(self.now);
         if let Some(key) = &row.job.key {
@@ -111,7 +113,7 @@ impl Tx<'_> {
             row.seq = self.find(id)?.map_or(0, |row| row.seq);
         }
         self.update(&row)?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 
     fn rival(&self, row: &JobRow) -> rusqlite::Result<Option<JobId>> {
@@ -127,10 +129,10 @@ impl Tx<'_> {
         }
     }
 
-    fn delete(&self, id: JobId) -> rusqlite::Result<Commanded> {
+    fn delete(&self, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let row = match self.find(id)? {
             Some(row) if row.job.state == JobState::Running => {
-                return Ok(Commanded::State(JobState::Running));
+                return Ok(CommandOutcome::State(JobState::Running));
             }
             Some(row) => {
                 self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;
@@ -138,7 +140,7 @@ impl Tx<'_> {
             }
             None => match self.take_done(id)? {
                 Some(row) => row,
-                None => return Ok(Commanded::NotFound),
+                None => return Ok(CommandOutcome::NotFound),
             },
         };
         if let Some(key) = &row.job.key {
@@ -148,7 +150,7 @@ impl Tx<'_> {
             )?;
         }
         self.has_ended(row.job.origin.as_ref())?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 
     fn edit(
@@ -156,14 +158,14 @@ impl Tx<'_> {
         id: JobId,
         fence: Option<Fence>,
         payload: &Payload,
-    ) -> rusqlite::Result<Commanded> {
+    ) -> rusqlite::Result<CommandOutcome> {
         let row = match self.find(id)? {
             Some(row) => Some(row),
             None => self.find_done(id)?,
         };
-        let Some(mut row) = row else { return Ok(Commanded::NotFound) };
+        let Some(mut row) = row else { return Ok(CommandOutcome::NotFound) };
         let answer = row.job.edit(fence, payload);
-        if answer == Commanded::Done {
+        if answer == CommandOutcome::Done {
             self.execute(
                 "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, undecoded = 0 WHERE seq = ?1",
                 params![row.seq, payload.version, payload.bytes],
@@ -177,6 +179,6 @@ impl Tx<'_> {
     }
 }
 
-fn done_if(is_found: bool) -> Commanded {
-    if is_found { Commanded::Done } else { Commanded::NotFound }
+fn done_if(is_found: bool) -> CommandOutcome {
+    if is_found { CommandOutcome::Done } else { CommandOutcome::NotFound }
 }

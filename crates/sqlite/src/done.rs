@@ -168,9 +168,12 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
         }
         out.number(job.fence.0.cast_signed());
         out.number(origin.map_or(0, |origin| origin.missed.cast_signed()));
-        for at in
-            [Some(job.run_at), Some(job.created_at), job.started_at, origin.and_then(|it| it.tick)]
-        {
+        for at in [
+            Some(job.run_at),
+            Some(job.created_at),
+            job.started_at,
+            origin.and_then(|origin| origin.tick),
+        ] {
             out.time(at);
         }
         let session = job.session.map(|session| session.as_uuid().into_bytes());

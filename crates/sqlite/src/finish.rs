@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    End, Finish, Finished, Held, JobState, OnLost, Prune, SessionId, StoreTime, micros,
+    ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, SessionId, StoreTime, micros,
 };
 
 use crate::job_row::{JobRow, capped, job_columns};
@@ -27,7 +27,7 @@ impl Tx<'_> {
     pub(crate) fn end_claim(
         &self,
         session: SessionId,
-        held: Held,
+        held: ClaimRef,
         end: &End,
     ) -> rusqlite::Result<Finished> {
         self.end_claim_of(session, self.is_open(session)?, held, end)
@@ -37,7 +37,7 @@ impl Tx<'_> {
         &self,
         session: SessionId,
         is_open: bool,
-        held: Held,
+        held: ClaimRef,
         end: &End,
     ) -> rusqlite::Result<Finished> {
         if is_open
@@ -92,7 +92,7 @@ impl Tx<'_> {
     }
 
     /// Deletes a running job, which is the usual end, and returns it.
-    fn take_running(&self, session: SessionId, held: Held) -> rusqlite::Result<Option<JobRow>> {
+    fn take_running(&self, session: SessionId, held: ClaimRef) -> rusqlite::Result<Option<JobRow>> {
         self.first(
             concat!(
                 "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING ",

@@ -25,7 +25,7 @@ impl Tx<'_> {
                 }
                 let of = &schedule.definition;
                 let is_paused = || -> rusqlite::Result<bool> {
-                    Ok(self.pauses()?.iter().any(|it| it.scope.has(&of.task, &of.queue)))
+                    Ok(self.pauses()?.iter().any(|pause| pause.scope.has(&of.task, &of.queue)))
                 };
                 let is_claimed =
                     is_new && request.claim && tick.run_at <= self.now && !is_paused()?;

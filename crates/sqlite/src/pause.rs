@@ -1,7 +1,7 @@
 //! Pauses of jobs.
 
 use rusqlite::params;
-use scheduler_store::{Commanded, JobPause, Pause, PauseScope, StoreTime};
+use scheduler_store::{CommandOutcome, JobPause, Pause, PauseScope, StoreTime};
 
 use crate::tx::Tx;
 
@@ -32,7 +32,7 @@ impl Tx<'_> {
         &self,
         scope: &PauseScope,
         pause: &Pause,
-    ) -> rusqlite::Result<Commanded> {
+    ) -> rusqlite::Result<CommandOutcome> {
         self.execute(
             "DELETE FROM scheduler_pause WHERE until <= ?1",
             params![self.now.as_micros()],
@@ -49,14 +49,14 @@ impl Tx<'_> {
                 pause.reason,
             ],
         )?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 
-    pub(crate) fn resume_jobs(&self, scope: &PauseScope) -> rusqlite::Result<Commanded> {
+    pub(crate) fn resume_jobs(&self, scope: &PauseScope) -> rusqlite::Result<CommandOutcome> {
         self.execute(
             "DELETE FROM scheduler_pause WHERE scope = ?1 AND name = ?2",
             params![scope.word(), scope.name()],
         )?;
-        Ok(Commanded::Done)
+        Ok(CommandOutcome::Done)
     }
 }

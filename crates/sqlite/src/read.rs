@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
-use scheduler_store::{Depth, JobFilter, JobId, StoredJob, StoredSchedule};
+use scheduler_store::{JobFilter, JobId, QueueDepth, StoredJob, StoredSchedule};
 
 use crate::job_row::{JobRow, job_columns};
 use crate::schedule_row::{self, schedule_columns};
@@ -55,12 +55,13 @@ impl Tx<'_> {
         Ok(rows.into_iter().filter_map(Result::ok).collect())
     }
 
-    pub(crate) fn depths(&self) -> rusqlite::Result<Vec<Depth>> {
-        let mut depths = BTreeMap::<(String, String), Depth>::new();
-        let mut add = |row: &Row<'_>, count: &dyn Fn(&mut Depth) -> rusqlite::Result<()>| {
+    pub(crate) fn depths(&self) -> rusqlite::Result<Vec<QueueDepth>> {
+        let mut depths = BTreeMap::<(String, String), QueueDepth>::new();
+        let mut add = |row: &Row<'_>, count: &dyn Fn(&mut QueueDepth) -> rusqlite::Result<()>| {
             let (queue, task): (String, String) = (row.get(0)?, row.get(1)?);
             let depth = depths.entry((queue.clone(), task.clone()));
-            let none = Depth { queue, task, due: 0, later: 0, running: 0, parked: 0, oldest: None };
+            let none =
+                QueueDepth { queue, task, due: 0, later: 0, running: 0, parked: 0, oldest: None };
             count(depth.or_insert(none))
         };
         let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at) \

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Definition, JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule, Skips,
+    JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule, ScheduleSpec, Skips,
     StoreTime, StoredJob, StoredSchedule, TickJob, Timing, micros,
 };
 
@@ -64,7 +64,7 @@ const NEXT: &[(&str, NextKind)] = &[
 /// A schedule, or what is wrong with its row.
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<StoredSchedule, String>> {
     let mut fields = Fields::new(row);
-    let definition = Definition {
+    let definition = ScheduleSpec {
         name: fields.text(0)?,
         task: fields.text(1)?,
         payload: Payload { version: fields.number(2, NUMBER)?, bytes: fields.bytes(3)? },

@@ -2,9 +2,9 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Close, Definition, End, EndedNodes, Held, JobState, Lease, Open, Opened, Reap, Reaped,
-    Register, Registered, Renew, Renewed, SessionId, SessionInfo, StoredSchedule, Stranger, micros,
-    storable,
+    ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, Reap, Reaped, Register,
+    Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, StoredSchedule, Stranger,
+    micros, storable,
 };
 
 use crate::fields::Fields;
@@ -111,7 +111,7 @@ impl Tx<'_> {
     pub(crate) fn register(&self, request: &Register) -> rusqlite::Result<Registered> {
         let is_alive = self.is_alive(request.session)?;
         let definitions = if is_alive { &*request.definitions } else { &[] };
-        let register = |definition: &Definition| {
+        let register = |definition: &ScheduleSpec| {
             self.on_row(&definition.name, |row, is_busy| {
                 StoredSchedule::register_as(
                     row,
@@ -170,7 +170,7 @@ impl Tx<'_> {
         Ok(reaped)
     }
 
-    pub(crate) fn held(&self, session: SessionId) -> rusqlite::Result<Vec<Held>> {
+    pub(crate) fn held(&self, session: SessionId) -> rusqlite::Result<Vec<ClaimRef>> {
         self.all(
             "SELECT id, fence FROM scheduler_job INDEXED BY scheduler_job_running \
              WHERE state = 'running' AND session = ?1 ORDER BY id",
@@ -198,8 +198,8 @@ impl Tx<'_> {
 }
 
 /// A job and its fence, from the first two columns.
-pub(crate) fn held_at(row: &Row<'_>) -> rusqlite::Result<Held> {
-    Ok(Held { job: id_at(row, 0)?, fence: Fields::new(row).fence(1)? })
+pub(crate) fn held_at(row: &Row<'_>) -> rusqlite::Result<ClaimRef> {
+    Ok(ClaimRef { job: id_at(row, 0)?, fence: Fields::new(row).fence(1)? })
 }
 
 fn session_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {

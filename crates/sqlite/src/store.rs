@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Definition, Depth, Enqueue, Enqueued,
-    Finish, Finished, Fire, Fired, Held, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll,
-    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionId, SessionInfo,
-    Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, identifier, statement_json,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
+    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
+    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, identifier,
+    statement_json,
 };
 
 use crate::clock::{Clock, SystemClock};
@@ -205,7 +206,7 @@ impl Store for Sqlite {
     }
 
     fn register(&self, request: &Register) -> Result<Registered, StoreError> {
-        request.definitions.iter().try_for_each(Definition::check)?;
+        request.definitions.iter().try_for_each(ScheduleSpec::check)?;
         self.shared.write(Some(request.not_after), |tx| tx.register(request))
     }
 
@@ -221,7 +222,7 @@ impl Store for Sqlite {
         self.shared.write(None, |tx| tx.finish(requests))
     }
 
-    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
         self.shared.read(|tx| tx.held(session))
     }
 
@@ -238,12 +239,16 @@ impl Store for Sqlite {
         Ok((self.enqueue_sql(), statement_json(jobs)?))
     }
 
-    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+    fn command(
+        &self,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
         self.shared.write(Some(not_after), |tx| tx.command(command))
     }
 
-    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
         self.shared.write(Some(request.not_after), |tx| tx.command_all(request))
     }
 
@@ -271,7 +276,7 @@ impl Store for Sqlite {
         self.shared.read(|tx| tx.sessions())
     }
 
-    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         self.shared.read(|tx| tx.depths())
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
 use scheduler_store::{
-    Command as Order, Commanded, End, Enqueue, Enqueued, Finish, Finished, JobFilter, JobState,
-    Model, NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
+    Command as Order, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, JobFilter,
+    JobState, Model, NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
 };
 use store_conformance::{TestStore as _, definition};
 
@@ -60,7 +60,10 @@ fn damaged_rows_are_parked_and_the_good_ones_run() {
     for job in &parked {
         let error = job.error.as_deref().unwrap();
         assert!(error.starts_with("damaged: "), "{error}");
-        assert_eq!(store.command(&Order::Retry { job: job.id }, END).unwrap(), Commanded::Done);
+        assert_eq!(
+            store.command(&Order::Retry { job: job.id }, END).unwrap(),
+            CommandOutcome::Done
+        );
     }
     let retried = store.poll(&poll_of(session, "a", 100)).unwrap();
     assert_eq!((retried.jobs.len(), retried.damaged.len()), (DAMAGES.len(), 0));

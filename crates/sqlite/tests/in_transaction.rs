@@ -6,7 +6,7 @@ use crate::common::{END, Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::Sqlite;
 use scheduler_sqlite::rusqlite::{Connection, Row, TransactionBehavior};
 use scheduler_store::{
-    End, Enqueue, Enqueued, Finish, Held, JobFilter, Key, KeyUntil, NewJob, OnConflict, OnLost,
+    ClaimRef, End, Enqueue, Enqueued, Finish, JobFilter, Key, KeyUntil, NewJob, OnConflict, OnLost,
     Payload, Priority, Refusal, Store, StoreError, StoreTime, When,
 };
 use store_conformance::TestStore as _;
@@ -204,7 +204,7 @@ fn r3_the_statement_knows_identities_and_keys() {
     let job = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
     assert_eq!((job.id, job.payload.bytes), (id(1), number_text(3)));
     assert_eq!(send(keyed(4, OnConflict::Replace)), [], "it runs");
-    let held = Held { job: job.id, fence: job.fence };
+    let held = ClaimRef { job: job.id, fence: job.fence };
     store.finish(&[Finish { session, held, end: End::Done }]).unwrap();
     let resent = NewJob { is_resent: true, ..keyed(1, OnConflict::Keep) };
     assert_eq!(send(resent), [], "it has ended");

@@ -1,8 +1,10 @@
 //! Ticks, registrations and commands change a schedule, in every store.
 
-use crate::command::{Command, Commanded};
+use crate::command::{Command, CommandOutcome};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
-use crate::schedule::{Definition, Next, OVER_KEPT, Rule, StoredSchedule, TickJob};
+use crate::schedule::{
+    FINISHED_SCHEDULE_RETENTION, Next, Rule, ScheduleSpec, StoredSchedule, TickJob,
+};
 use crate::time::StoreTime;
 
 /// The next step of a store after a [`Fire`].
@@ -55,7 +57,7 @@ impl StoredSchedule {
     /// when the process first opened a session, and the schedule is busy if a job keeps others out.
     pub fn register_as(
         row: &mut Option<Self>,
-        definition: &Definition,
+        definition: &ScheduleSpec,
         opened: StoreTime,
         now: StoreTime,
         is_busy: bool,
@@ -70,7 +72,7 @@ impl StoredSchedule {
 
     fn register_again(
         &mut self,
-        definition: &Definition,
+        definition: &ScheduleSpec,
         opened: StoreTime,
         now: StoreTime,
         is_busy: bool,
@@ -94,11 +96,11 @@ impl StoredSchedule {
         command: &Command,
         now: StoreTime,
         is_busy: bool,
-    ) -> Commanded {
+    ) -> CommandOutcome {
         if let Command::Put { definition } = command {
             return Self::put(row, definition, now, is_busy);
         }
-        let Some(schedule) = row else { return Commanded::NotFound };
+        let Some(schedule) = row else { return CommandOutcome::NotFound };
         match command {
             Command::Pause { until, by, reason, .. } => schedule.pause(*until, by, reason, now),
             Command::Resume { .. } => schedule.resume(now),
@@ -106,32 +108,33 @@ impl StoredSchedule {
                 schedule.reschedule(rule.as_ref(), now, is_busy);
             }
             Command::Remove { .. } => *row = None,
-            _ => return Commanded::NotFound,
+            _ => return CommandOutcome::NotFound,
         }
-        Commanded::Done
+        CommandOutcome::Done
     }
 
     fn put(
         row: &mut Option<Self>,
-        definition: &Definition,
+        definition: &ScheduleSpec,
         now: StoreTime,
         is_busy: bool,
-    ) -> Commanded {
-        let definition = Definition { is_dynamic: true, ..definition.clone() };
+    ) -> CommandOutcome {
+        let definition = ScheduleSpec { is_dynamic: true, ..definition.clone() };
         match row {
-            Some(schedule) if !schedule.definition.is_dynamic => return Commanded::InCode,
+            Some(schedule) if !schedule.definition.is_dynamic => return CommandOutcome::InCode,
             Some(schedule) => {
                 schedule.register(definition, now, is_busy);
             }
             None => {
                 let mut schedule = Self::new(definition, now, now);
-                if matches!(schedule.next, Next::At(first) if first.after(OVER_KEPT) <= now) {
+                if matches!(schedule.next, Next::At(first) if first.after(FINISHED_SCHEDULE_RETENTION) <= now)
+                {
                     (schedule.cursor, schedule.next) = (now, Next::Never);
                 }
                 *row = Some(schedule);
             }
         }
-        Commanded::Done
+        CommandOutcome::Done
     }
 
     fn reschedule(&mut self, rule: Option<&Rule>, now: StoreTime, is_busy: bool) {

@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::error::Refusal;
 use crate::job::NewJob;
-use crate::schedule::Definition;
+use crate::schedule::ScheduleSpec;
 use crate::text::TEXT_MAX;
 
 /// The greatest length of the name of a task, a queue or a schedule, and of a key, in bytes.
@@ -26,7 +26,7 @@ impl NewJob {
     }
 }
 
-impl Definition {
+impl ScheduleSpec {
     /// Checks that every store can keep the schedule.
     ///
     /// # Errors

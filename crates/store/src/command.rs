@@ -4,7 +4,7 @@ use crate::id::{Fence, JobId};
 use crate::job::{JobState, Payload, StoredJob};
 use crate::pause::PauseScope;
 use crate::request::JobFilter;
-use crate::schedule::{Definition, Rule};
+use crate::schedule::{Rule, ScheduleSpec};
 use crate::time::StoreTime;
 
 /// A command of a person or of the program.
@@ -59,7 +59,7 @@ pub enum Command {
     /// Makes a dynamic schedule, or changes it.
     Put {
         /// The schedule.
-        definition: Box<Definition>,
+        definition: Box<ScheduleSpec>,
     },
     /// Removes a schedule. Its jobs stay.
     Remove {
@@ -94,7 +94,7 @@ pub enum Command {
 
 /// The answer to a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Commanded {
+pub enum CommandOutcome {
     /// It is done.
     Done,
     /// There is no such schedule or job.
@@ -157,7 +157,7 @@ impl CommandAll {
 
 /// The answer to a [`CommandAll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CommandedAll {
+pub struct BulkOutcome {
     /// With how many jobs it was done.
     pub done: u64,
     /// The last job that was selected, if as many were as the limit allows: there may be more after it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
-use crate::command::Commanded;
+use crate::command::CommandOutcome;
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
 use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Prune, Reap, Stranger, reap_wait};
@@ -306,15 +306,15 @@ impl StoredJob {
     }
 
     /// Gives a job that waits or is parked another payload, by hand.
-    pub fn edit(&mut self, fence: Option<Fence>, payload: &Payload) -> Commanded {
+    pub fn edit(&mut self, fence: Option<Fence>, payload: &Payload) -> CommandOutcome {
         if !matches!(self.state, JobState::Ready | JobState::Parked) {
-            return Commanded::State(self.state);
+            return CommandOutcome::State(self.state);
         }
         if fence.is_some_and(|seen| seen != self.fence) {
-            return Commanded::Changed;
+            return CommandOutcome::Changed;
         }
         self.payload.clone_from(payload);
         self.undecoded = 0;
-        Commanded::Done
+        CommandOutcome::Done
     }
 }

@@ -250,7 +250,7 @@ pub struct Origin {
 
 /// A job, and the fence with which a session has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Held {
+pub struct ClaimRef {
     /// The job.
     pub job: JobId,
     /// The fence of the claim.
@@ -296,7 +296,7 @@ impl StoredJob {
 
     /// The job with its fence.
     #[must_use]
-    pub fn held(&self) -> Held {
-        Held { job: self.id, fence: self.fence }
+    pub fn held(&self) -> ClaimRef {
+        ClaimRef { job: self.id, fence: self.fence }
     }
 }

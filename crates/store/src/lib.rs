@@ -51,25 +51,26 @@ pub use attempt::{
 };
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
-pub use command::{Command, CommandAll, Commanded, CommandedAll, JobAction};
+pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
 pub use decide::EndedNodes;
 pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{
-    DEFAULT_QUEUE, Enqueued, Held, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
+    ClaimRef, DEFAULT_QUEUE, Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, StoredJob, When,
 };
 pub use model::{Model, State};
 pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, Damage, Depth, DueSchedule, End, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
-    Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, Stranger, TaskRoom,
-    reap_wait,
+    CLAIM_BYTES_MAX, Close, Damage, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired,
+    JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, Stranger,
+    TaskRoom, reap_wait,
 };
 pub use schedule::{
-    Definition, Next, OVER_KEPT, Overlap, Rule, Skips, StoredSchedule, TickJob, Timing,
+    FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,
+    Timing,
 };
 pub use statement::statement_json;
 pub use store::{Store, Watch};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::id::{JobId, SessionId};
-use crate::job::{Held, JobState, NewJob, StoredJob};
+use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
 use crate::pause::{Pause, PauseScope, PauseSpan};
-use crate::schedule::{Definition, Next, Skips, StoredSchedule, TickJob};
+use crate::schedule::{Next, ScheduleSpec, Skips, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 /// Opens a session.
@@ -105,7 +105,7 @@ pub struct Register {
     /// When the process first opened a session, by the store's clock. Of two processes, the later one counts (R15).
     pub first_opened: StoreTime,
     /// The schedules.
-    pub definitions: Vec<Definition>,
+    pub definitions: Vec<ScheduleSpec>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -198,7 +198,7 @@ pub struct Polled {
     /// When the next schedule of a known task has something to decide.
     pub next_tick: Option<StoreTime>,
     /// Jobs of this session that are to be cancelled, by identity.
-    pub cancels: Vec<Held>,
+    pub cancels: Vec<ClaimRef>,
     /// The leases of all other sessions, in the order of their identities, if they were asked for; also if the own one has
     /// ended.
     pub leases: Vec<Lease>,
@@ -353,7 +353,7 @@ pub struct Finish {
     /// The session that has claimed it.
     pub session: SessionId,
     /// The job and the fence of the claim.
-    pub held: Held,
+    pub held: ClaimRef,
     /// The end.
     pub end: End,
 }
@@ -425,7 +425,7 @@ pub struct Prune {
     /// The time for which parked jobs are kept.
     pub keep_parked: Duration,
     /// The time for which dynamic schedules that are over are kept after their last tick:
-    /// [`OVER_KEPT`](crate::OVER_KEPT), but for tests.
+    /// [`FINISHED_SCHEDULE_RETENTION`](crate::FINISHED_SCHEDULE_RETENTION), but for tests.
     pub keep_over: Duration,
     /// The greatest number of parked jobs, of schedules and of keys that are deleted: those that ended first. Jobs that are
     /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
@@ -455,7 +455,7 @@ pub struct JobFilter {
 /// The number of jobs of a task in a queue, by state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Depth {
+pub struct QueueDepth {
     /// The queue.
     pub queue: String,
     /// The task.

@@ -14,7 +14,7 @@ use crate::time::{StoreTime, micros};
 
 /// A dynamic schedule that is over is kept for so long after its last tick. A single tick that is later when it is put does
 /// not fire: it may have fired before.
-pub const OVER_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub const FINISHED_SCHEDULE_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The way from the cursor to the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ impl Rule {
 
 /// A schedule as a process registers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct ScheduleSpec {
     /// Its name, unique in the store.
     pub name: String,
     /// The task that runs its jobs.
@@ -165,7 +165,7 @@ pub enum Next {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSchedule {
     /// As it was last registered.
-    pub definition: Definition,
+    pub definition: ScheduleSpec,
     /// A rule set by hand, in place of the one in the definition.
     pub override_rule: Option<Rule>,
     /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
@@ -192,7 +192,7 @@ pub struct StoredSchedule {
 impl StoredSchedule {
     /// A schedule that is registered now.
     #[must_use]
-    pub fn new(mut definition: Definition, registrant_opened: StoreTime, now: StoreTime) -> Self {
+    pub fn new(mut definition: ScheduleSpec, registrant_opened: StoreTime, now: StoreTime) -> Self {
         definition.rule = definition.rule.stored();
         let mut schedule = Self {
             definition,
@@ -235,7 +235,7 @@ impl StoredSchedule {
     /// Writes what a process registers, which may have another rule. Returns true if the rule of the code has changed.
     pub(crate) fn register(
         &mut self,
-        mut definition: Definition,
+        mut definition: ScheduleSpec,
         now: StoreTime,
         is_busy: bool,
     ) -> bool {

@@ -4,14 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
-use crate::command::{Command, CommandAll, Commanded, CommandedAll};
+use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, NewJob, StoredJob};
+use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
 use crate::pause::JobPause;
 use crate::request::{
-    Close, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::StoredSchedule;
 use crate::time::StoreTime;
@@ -88,7 +88,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// The store does not answer.
-    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError>;
+    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError>;
 
     /// Ends dead sessions, and gives back the jobs of sessions that are gone.
     ///
@@ -121,14 +121,18 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// As [`open`](Self::open); or a text cannot be stored.
-    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError>;
+    fn command(
+        &self,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError>;
 
     /// Does the same with all jobs that a filter selects.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError>;
+    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError>;
 
     /// Deletes jobs that ended long ago, and returns how many.
     ///
@@ -177,7 +181,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// The store does not answer.
-    fn depths(&self) -> Result<Vec<Depth>, StoreError>;
+    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError>;
 
     /// Notifies this process early that another has enqueued something; none if only polling does.
     fn watch(&self) -> Option<Box<dyn Watch>> {

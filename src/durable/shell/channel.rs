@@ -14,7 +14,7 @@ const HANGING_MAX: u32 = 3;
 
 /// Requests on their way to a thread. INVARIANT: the node has at most one in flight for each channel.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(super) struct RequestSlot {
     state: Mutex<State>,
     gate: Arc<EventCount>,
 }
@@ -30,7 +30,7 @@ struct State {
     is_closed: bool,
 }
 
-impl Outgoing {
+impl RequestSlot {
     /// Gives the thread a request.
     pub(super) fn send(&self, request: RequestId, what: Request, deadline: Tick) {
         let mut state = self.lock();

@@ -8,15 +8,15 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{End, Fence, Held, JobId, Store, StoredJob};
+use scheduler_store::{ClaimRef, End, Fence, JobId, Store, StoredJob};
 
 use super::super::client::Client;
 use super::super::parts::JobTask;
-use super::channel::Outgoing;
+use super::channel::RequestSlot;
 use super::ends::retry_wait;
 use super::events::Reports;
 use super::rest::Rest;
-use super::timer::{NodeTimer, Tend};
+use super::timer::{NodeTimer, StepNode};
 use crate::run::ClaimedJob;
 use crate::run::one_shot::{OneShot, block_on};
 use crate::run::task::Retry;
@@ -48,7 +48,7 @@ pub(crate) struct Shell {
     /// Each is kept by its task alone, so that one that a task drops has an end.
     runs: Mutex<BTreeMap<(JobId, Fence), Weak<ClaimedJob>>>,
     is_inline: bool,
-    pub(super) outgoing: [Outgoing; 2],
+    pub(super) slots: [RequestSlot; 2],
     /// Opened when the node may have to be stepped earlier than before.
     pub(super) timer: Arc<EventCount>,
     /// For when the thread of the node waits.
@@ -73,7 +73,7 @@ impl Shell {
             reports,
             runs: Mutex::default(),
             is_inline,
-            outgoing: <_>::default(),
+            slots: <_>::default(),
             timer: Arc::new(EventCount::new()),
             armed: Mutex::new(Tick::default()),
             stopped: OneShot::new(),
@@ -98,9 +98,9 @@ impl Shell {
     ///
     /// There can be no such worker.
     pub(crate) fn start_simulated(self: &Arc<Self>, workers: &VirtualWorkers) -> Result<(), Error> {
-        let tended: Weak<dyn Tend> = Arc::<Self>::downgrade(self);
-        drop(self.node_timer.set(NodeTimer::new(tended, &self.clock, workers)?));
-        self.tend();
+        let shell: Weak<dyn StepNode> = Arc::<Self>::downgrade(self);
+        drop(self.node_timer.set(NodeTimer::new(shell, &self.clock, workers)?));
+        self.step_node();
         self.rearm();
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Shell {
         let store_time = node.store_time(now);
         drop(node);
         if let Some(store_time) = store_time {
-            self.client.heard(store_time, scheduler_core::Tick::from_nanos(now.as_nanos()));
+            self.client.observe_time(store_time, scheduler_core::Tick::from_nanos(now.as_nanos()));
         }
         self.perform(effects);
         self.rearm();
@@ -147,7 +147,7 @@ impl Shell {
 
     /// When the node has to be stepped next, or a request is given up.
     pub(super) fn next_wake(&self) -> Tick {
-        let deadlines = self.outgoing.iter().map(Outgoing::deadline);
+        let deadlines = self.slots.iter().map(RequestSlot::deadline);
         deadlines.fold(self.wake().0, Ord::min)
     }
 
@@ -171,12 +171,12 @@ impl Shell {
 
     fn end_threads(&self) {
         self.stopped.set(());
-        self.outgoing.iter().for_each(Outgoing::close);
+        self.slots.iter().for_each(RequestSlot::close);
         self.timer.open();
     }
 
     /// Steps the node if its time has come. Returns when to look again.
-    pub(crate) fn tend(&self) -> Tick {
+    pub(crate) fn step_node(&self) -> Tick {
         self.give_up_requests();
         loop {
             let (wake, channel) = self.wake();
@@ -217,7 +217,7 @@ impl Shell {
                     effects.extend(more);
                 }
                 Effect::Ask { channel, request, what, deadline } => {
-                    self.outgoing(channel).send(request, what, deadline);
+                    self.slot(channel).send(request, what, deadline);
                 }
                 Effect::Start(job) => self.start(job),
                 Effect::Withdraw(held) => {
@@ -246,10 +246,10 @@ impl Shell {
         Input::Answer { request, result }
     }
 
-    pub(super) fn outgoing(&self, channel: Channel) -> &Outgoing {
+    pub(super) fn slot(&self, channel: Channel) -> &RequestSlot {
         match channel {
-            Channel::Store => &self.outgoing[0],
-            Channel::Lease => &self.outgoing[1],
+            Channel::Store => &self.slots[0],
+            Channel::Lease => &self.slots[1],
         }
     }
 
@@ -281,7 +281,7 @@ impl Shell {
     }
 
     /// Asked by a run just before its body, under the lock of its task.
-    fn may_begin(&self, held: Held) -> bool {
+    fn may_begin(&self, held: ClaimRef) -> bool {
         self.node().begin(held, self.now())
     }
 
@@ -296,11 +296,11 @@ impl Shell {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_run(&self, held: Held) -> Option<Weak<ClaimedJob>> {
+    fn take_run(&self, held: ClaimRef) -> Option<Weak<ClaimedJob>> {
         self.runs().remove(&key(held))
     }
 
-    fn with_run(&self, held: Held, tell: impl FnOnce(&ClaimedJob)) {
+    fn with_run(&self, held: ClaimRef, tell: impl FnOnce(&ClaimedJob)) {
         let claimed = self.runs().get(&key(held)).and_then(Weak::upgrade);
         if let Some(claimed) = claimed {
             tell(&claimed);
@@ -308,13 +308,13 @@ impl Shell {
     }
 }
 
-impl Tend for Shell {
-    fn tend(&self) {
-        Self::tend(self);
+impl StepNode for Shell {
+    fn step_node(&self) {
+        Self::step_node(self);
     }
 }
 
-fn key(held: Held) -> (JobId, Fence) {
+fn key(held: ClaimRef) -> (JobId, Fence) {
     (held.job, held.fence)
 }
 

@@ -102,7 +102,7 @@ impl Stage {
 
     /// Moves time once all threads are at rest: the node's, the lease's, and the store's unless it hangs.
     fn advance(&self, by: Duration) {
-        let replaced = || self.shell.outgoing(Channel::Store).thread();
+        let replaced = || self.shell.slot(Channel::Store).thread();
         let hangs = || self.hang.count.load(SeqCst) > replaced();
         while self.clock.parked() < if hangs() { 2 } else { 3 } {
             std::thread::yield_now();
@@ -159,7 +159,7 @@ fn r1_a_call_that_hangs_is_given_up_and_another_thread_asks_on() {
         stage.advance(Duration::from_secs(1));
     }
     assert_eq!(stage.heard.try_iter().collect::<Vec<_>>(), [], "the session lives");
-    assert_eq!(stage.shell.outgoing(Channel::Store).thread(), 1, "one thread was replaced");
+    assert_eq!(stage.shell.slot(Channel::Store).thread(), 1, "one thread was replaced");
     let calls = stage.hang.calls.load(SeqCst) - before;
     assert!(calls > 30, "{calls} calls in a minute");
 }

@@ -22,7 +22,7 @@ impl Shell {
     /// A thread cannot be started.
     pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
         for channel in [Channel::Store, Channel::Lease] {
-            self.start_thread(channel, self.outgoing(channel).thread())?;
+            self.start_thread(channel, self.slot(channel).thread())?;
         }
         if let Some(watch) = self.store.watch() {
             let shell = Arc::clone(self);
@@ -44,10 +44,10 @@ impl Shell {
 
     /// Asks the store what the node wants to know.
     fn ask_for(&self, channel: Channel, thread: u64) {
-        let outgoing = self.outgoing(channel);
-        while let Some((request, what)) = outgoing.receive(&*self.clock, thread) {
+        let slot = self.slot(channel);
+        while let Some((request, what)) = slot.receive(&*self.clock, thread) {
             let answer = self.ask(request, &what);
-            outgoing.answered(request);
+            slot.answered(request);
             // The answer to a request that was given up is none, and the node knows that.
             self.input(answer);
         }
@@ -56,11 +56,11 @@ impl Shell {
     /// Gives up requests whose deadline has come: the store's call hangs, and another thread asks what is next.
     pub(super) fn give_up_requests(&self) {
         for channel in [Channel::Store, Channel::Lease] {
-            let given_up = self.outgoing(channel).give_up(self.now());
+            let given_up = self.slot(channel).give_up(self.now());
             let Some((request, thread)) = given_up else { continue };
             let started = self.own.upgrade().map(|shell| shell.start_thread(channel, thread));
             if !matches!(started, Some(Ok(()))) {
-                self.outgoing(channel).keep_thread();
+                self.slot(channel).keep_thread();
             }
             self.input(Input::NoAnswer { request });
         }
@@ -72,7 +72,7 @@ impl Shell {
             let seen = self.timer.epoch();
             // RACE: a thread that steps the node meanwhile sees that this one is not waiting, and opens the gate.
             self.arm(Tick::MAX);
-            let wake = self.tend();
+            let wake = self.step_node();
             self.arm(wake);
             if self.next_wake() < wake {
                 continue;

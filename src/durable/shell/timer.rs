@@ -7,9 +7,9 @@ use scheduler_core::{
 };
 
 /// A shell that the timer steps.
-pub(super) trait Tend: Send + Sync {
+pub(super) trait StepNode: Send + Sync {
     /// Steps the node if its time has come.
-    fn tend(&self);
+    fn step_node(&self);
 }
 
 /// Steps the node whenever its time has come, on a virtual worker of its own.
@@ -19,17 +19,17 @@ pub(super) struct NodeTimer {
     timer: Arc<Timer<Step>>,
 }
 
-struct Step(Weak<dyn Tend>);
+struct Step(Weak<dyn StepNode>);
 
 impl NodeTimer {
     pub(super) fn new(
-        tended: Weak<dyn Tend>,
+        shell: Weak<dyn StepNode>,
         clock: &Arc<dyn Clock>,
         workers: &VirtualWorkers,
     ) -> Result<Self, Error> {
         let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
         let pool = Arc::new(pool.virtual_workers(workers).build()?);
-        let timer = pool.timer("scheduler-node", Step(tended));
+        let timer = pool.timer("scheduler-node", Step(shell));
         Ok(Self { _pool: pool, timer })
     }
 
@@ -46,8 +46,8 @@ impl NodeTimer {
 
 impl Fire for Step {
     fn fire(timer: &Arc<Timer<Self>>, _run: &Run) -> Fired {
-        if let Some(tended) = timer.0.upgrade() {
-            tended.tend();
+        if let Some(shell) = timer.0.upgrade() {
+            shell.step_node();
         }
         Fired::Done
     }

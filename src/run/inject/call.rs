@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::task_return::{TaskReturn, settle};
+use super::task_return::{TaskReturn, into_task_result};
 use crate::run::{BoxFuture, Run, TaskResult};
 
 /// A task with its resolved arguments. Overlapping runs call it at the same time.
@@ -27,7 +27,7 @@ impl Call {
     where
         R: TaskReturn<Kind>,
     {
-        Self::Sync(Arc::new(move |run| settle(body(run))))
+        Self::Sync(Arc::new(move |run| into_task_result(body(run))))
     }
 
     /// A closure that returns a future, as a task.
@@ -37,7 +37,7 @@ impl Call {
     {
         Self::Async(Arc::new(move |run| {
             let future = body(run.clone());
-            Box::pin(async move { settle(future.await) })
+            Box::pin(async move { into_task_result(future.await) })
         }))
     }
 }

@@ -15,7 +15,7 @@ mod task_return;
 pub(crate) use state::States;
 #[cfg(feature = "testing")]
 pub(crate) use state::shown;
-pub(crate) use task_return::settle;
+pub(crate) use task_return::into_task_result;
 
 pub use call::Call;
 pub use extract::{Extract, State};

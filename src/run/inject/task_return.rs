@@ -35,7 +35,7 @@ pub trait TaskReturn<Kind>: sealed::IntoTaskResult<Kind> {}
 impl<Kind, R: sealed::IntoTaskResult<Kind>> TaskReturn<Kind> for R {}
 
 /// Turns the return value of a task into the result of its attempt.
-pub(crate) fn settle<R: TaskReturn<Kind>, Kind>(returned: R) -> TaskResult {
+pub(crate) fn into_task_result<R: TaskReturn<Kind>, Kind>(returned: R) -> TaskResult {
     returned.into_task_result()
 }
 

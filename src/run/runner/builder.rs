@@ -17,7 +17,7 @@ use crate::define::registrar::Registrar;
 use crate::define::schedule::Schedule;
 use crate::observe::Listener;
 use crate::observe::report::Sink;
-use crate::run::inject::{Managed, States, TaskReturn, settle};
+use crate::run::inject::{Managed, States, TaskReturn, into_task_result};
 use crate::run::task::{AsyncGate, Gate, Gates};
 use crate::run::{Run, TaskResult};
 
@@ -478,7 +478,7 @@ impl Builder {
     where
         R: TaskReturn<Kind>,
     {
-        self.after_start.push(Box::new(move |tasks| settle(call(tasks))));
+        self.after_start.push(Box::new(move |tasks| into_task_result(call(tasks))));
         self
     }
 

@@ -18,8 +18,8 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
-    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, LaterStore, Node, NodeOptions,
-    NodeParts, NodeSetup, Schedules, Simulated, faults, options_of,
+    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, LaterStore, Node, NodeInput,
+    NodeOptions, NodeSetup, Schedules, Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::Bus;
@@ -142,7 +142,7 @@ impl Durable {
             return self.open_without_node(launch);
         }
         let made = launch.specs.iter().zip(launch.made);
-        let parts = NodeParts {
+        let parts = NodeInput {
             client: self.client.clone(),
             jobs: self.jobs.clone(),
             tasks: made.filter_map(|(spec, task)| JobTask::of(spec, task)).collect(),

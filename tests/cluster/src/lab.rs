@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use postgres_server::{Proxy, Server};
 use scheduler::store::postgres::{Client, NoTls};
 use scheduler_store::{
-    Command, Commanded, Enqueue, JobFilter, JobId, JobState, NewJob, Payload, Store, StoreTime,
-    StoredJob, Uuid,
+    Command, CommandOutcome, Enqueue, JobFilter, JobId, JobState, NewJob, Payload, Store,
+    StoreTime, StoredJob, Uuid,
 };
 use tempfile::TempDir;
 
@@ -306,7 +306,7 @@ impl Lab {
     /// If it does not.
     pub fn command(&self, command: &Command) {
         let answer = self.open().command(command, StoreTime::MAX).expect("the store answers");
-        assert_eq!(answer, Commanded::Done, "{command:?}");
+        assert_eq!(answer, CommandOutcome::Done, "{command:?}");
     }
 
     /// A process with the settings of the contract: a lease of 2 s, a poll every 0.2 s, 4 threads.

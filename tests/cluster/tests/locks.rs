@@ -2,9 +2,9 @@
 
 use cluster::{Lab, is_full};
 use scheduler_store::{
-    Command, Commanded, DEFAULT_QUEUE, Definition, End, Enqueue, Enqueued, Finish, Finished, Held,
+    ClaimRef, Command, CommandOutcome, DEFAULT_QUEUE, End, Enqueue, Enqueued, Finish, Finished,
     JobId, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Open, Overlap, Payload, Poll,
-    Priority, Reap, Rule, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
+    Priority, Reap, Rule, ScheduleSpec, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
 };
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn f_lk2_names_that_look_alike_are_different() {
     let again = enqueue(&*store, names.iter().map(|name| keyed(name)).collect());
     assert!(again.iter().all(|answer| matches!(answer, Enqueued::Kept(_))), "{again:?}");
     for name in &names {
-        let definition = Definition {
+        let definition = ScheduleSpec {
             name: name.clone(),
             task: "send".to_owned(),
             payload: Payload::default(),
@@ -86,7 +86,7 @@ fn f_lk2_names_that_look_alike_are_different() {
             is_dynamic: true,
         };
         let put = Command::Put { definition: Box::new(definition) };
-        assert_eq!(store.command(&put, END), Ok(Commanded::Done), "{name:?}");
+        assert_eq!(store.command(&put, END), Ok(CommandOutcome::Done), "{name:?}");
     }
     let mut stored: Vec<String> =
         store.schedules().expect("an answer").into_iter().map(|it| it.definition.name).collect();
@@ -148,7 +148,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
         };
         store.poll(&poll).expect("an answer")
     };
-    let claim = |session| -> Held { poll(session, 1).jobs[0].held() };
+    let claim = |session| -> ClaimRef { poll(session, 1).jobs[0].held() };
     let finish = |session, held| {
         let finish = Finish { session, held, end: End::Done };
         store.finish(&[finish]).expect("an answer")[0]
@@ -157,7 +157,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
     enqueue(&*store, vec![keyed("one")]);
     let held = claim(first);
     assert_eq!(finish(second, held), Finished::Lost, "it is held by another");
-    let older = Held { fence: scheduler_store::Fence(held.fence.0 - 1), ..held };
+    let older = ClaimRef { fence: scheduler_store::Fence(held.fence.0 - 1), ..held };
     assert_eq!(finish(first, older), Finished::Lost, "an old fence");
     assert_eq!(store.job(held.job).expect("an answer").expect("a job").state, JobState::Running);
     // It expires, and another one takes it.

@@ -93,7 +93,7 @@ impl Proxy {
     }
 
     /// Holds all that goes one way, the ends of connections included, until [`heal`](Self::heal). New connections are
-    /// accepted. Held bytes pass then, late.
+    /// accepted. ClaimRef bytes pass then, late.
     pub fn hold(&self, way: Way) {
         self.shared.lock().is_held[way as usize] = true;
     }
@@ -110,7 +110,7 @@ impl Proxy {
         self.shared.changed.notify_all();
     }
 
-    /// Makes each connection half open, for ever: nothing passes any more, and no end learns of it. Held bytes are lost.
+    /// Makes each connection half open, for ever: nothing passes any more, and no end learns of it. ClaimRef bytes are lost.
     pub fn strand(&self) {
         self.strand_where(|_| true);
     }
@@ -127,7 +127,7 @@ impl Proxy {
         self.shared.changed.notify_all();
     }
 
-    /// Resets each connection. Held bytes are lost.
+    /// Resets each connection. ClaimRef bytes are lost.
     pub fn cut(&self) {
         let open = std::mem::take(&mut self.shared.lock().open);
         self.shared.changed.notify_all();

@@ -6,8 +6,8 @@ use crate::enqueues::with_key;
 use crate::given::{Given, LEASE, SECOND, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, Command, Commanded, End, JobAttempt, JobState,
-    NewJob, OnConflict, OnLost, SessionId,
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, Command, CommandOutcome, End, JobAttempt,
+    JobState, NewJob, OnConflict, OnLost, SessionId,
 };
 
 /// An end that is stored at once after so many seconds.
@@ -51,11 +51,11 @@ pub fn a_job_keeps_its_attempts_that_did_not_succeed<T: TestStore>() {
     ];
     assert_eq!((parked.state, parked.attempts), (JobState::Parked, expected.to_vec()));
     let retry = Command::Retry { job: job(1) };
-    assert_eq!(given.command(&retry), Commanded::Done);
+    assert_eq!(given.command(&retry), CommandOutcome::Done);
     ended(&mut given, id, End::Done);
     let done = given.job(job(1));
     assert_eq!((done.state, done.attempts), (JobState::Done, expected.to_vec()));
-    assert_eq!(given.command(&retry), Commanded::Done);
+    assert_eq!(given.command(&retry), CommandOutcome::Done);
     assert_eq!(given.claim(id, "a").attempts, expected, "also of one that was done");
 }
 

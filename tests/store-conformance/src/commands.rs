@@ -6,12 +6,12 @@ use crate::test_store::TestStore;
 use scheduler_store::JobId;
 use scheduler_store::Refusal;
 use scheduler_store::{
-    Command, CommandAll, Commanded, CommandedAll, End, Finished, JobAction, JobFilter,
+    BulkOutcome, Command, CommandAll, CommandOutcome, End, Finished, JobAction, JobFilter,
 };
-use scheduler_store::{Definition, Next, OVER_KEPT, Overlap, Rule, Timing};
 use scheduler_store::{
     Enqueued, JobState, OnConflict, PAYLOAD_MAX, Payload, StoreError, StoredJob,
 };
+use scheduler_store::{FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Timing};
 
 /// A job that another one keeps out stays as it is, and the other one is named.
 pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
@@ -21,10 +21,10 @@ pub fn r13_a_retry_that_would_collide_changes_nothing<T: TestStore>() {
     given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
     assert_eq!(given.enqueue(with_key(2, "a", OnConflict::Keep)), Enqueued::Accepted(job(2)));
     let retry = Command::Retry { job: job(1) };
-    assert_eq!(given.command(&retry), Commanded::Conflict(job(2)));
+    assert_eq!(given.command(&retry), CommandOutcome::Conflict(job(2)));
     assert_eq!(given.state(job(1)), JobState::Parked);
-    assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::Done);
-    assert_eq!(given.command(&retry), Commanded::Done);
+    assert_eq!(given.command(&Command::Delete { job: job(2) }), CommandOutcome::Done);
+    assert_eq!(given.command(&retry), CommandOutcome::Done);
     assert_eq!(given.claim(id, "a").max_attempts, 2);
 }
 
@@ -38,21 +38,21 @@ pub fn r13_a_retry_beside_another_job_of_the_schedule_changes_nothing<T: TestSto
     given.finish(id, claimed.held(), End::Park { error: "no".to_owned() });
     given.wait(SECOND);
     given.fire(&given.fire_of(id, "s", 2));
-    assert_eq!(given.command(&Command::Retry { job: job(1) }), Commanded::Conflict(job(2)));
+    assert_eq!(given.command(&Command::Retry { job: job(1) }), CommandOutcome::Conflict(job(2)));
 }
 
 /// A job that waits is cancelled at once; a running one is asked to stop, and is cancelled when it fails.
 pub fn a_job_is_cancelled_at_once_or_asked_to_stop<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let waiting = given.job_of(1, "a");
-    assert_eq!(given.command(&Command::Cancel { job: waiting }), Commanded::Done);
+    assert_eq!(given.command(&Command::Cancel { job: waiting }), CommandOutcome::Done);
     assert_eq!(given.state(waiting), JobState::Cancelled);
     let again = given.command(&Command::Cancel { job: waiting });
-    assert_eq!(again, Commanded::State(JobState::Cancelled));
+    assert_eq!(again, CommandOutcome::State(JobState::Cancelled));
     let running = given.job_of(2, "a");
     let claimed = given.claim(id, "a");
     assert_eq!(given.poll(id, &[]).cancels, []);
-    assert_eq!(given.command(&Command::Cancel { job: running }), Commanded::Done);
+    assert_eq!(given.command(&Command::Cancel { job: running }), CommandOutcome::Done);
     assert_eq!(given.poll(id, &[]).cancels, [claimed.held()]);
     let other = given.open(2);
     assert_eq!(given.poll(other, &[]).cancels, []);
@@ -67,10 +67,10 @@ pub fn a_running_job_is_not_deleted<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let running = given.job_of(1, "a");
     given.claim(id, "a");
-    let wanted = Commanded::State(JobState::Running);
+    let wanted = CommandOutcome::State(JobState::Running);
     assert_eq!(given.command(&Command::Delete { job: running }), wanted);
     assert_eq!(given.command(&Command::Retry { job: running }), wanted);
-    assert_eq!(given.command(&Command::Delete { job: job(2) }), Commanded::NotFound);
+    assert_eq!(given.command(&Command::Delete { job: job(2) }), CommandOutcome::NotFound);
 }
 
 /// A job that waits or is parked gets another payload, and stays as it is otherwise. A running one and one that has ended do not.
@@ -82,30 +82,30 @@ pub fn a_job_that_waits_or_is_parked_is_edited<T: TestStore>() {
         given.command(&Command::Edit { job: edited, fence, payload })
     };
     let before = given.job(edited);
-    assert_eq!(edit(Some(before.fence), b"1"), Commanded::Done);
+    assert_eq!(edit(Some(before.fence), b"1"), CommandOutcome::Done);
     let payload = Payload { version: 2, bytes: b"1".to_vec() };
     assert_eq!(given.job(edited), StoredJob { payload: payload.clone(), ..before });
     let claimed = given.claim(id, "a");
     assert_eq!(claimed.payload, payload);
-    assert_eq!(edit(Some(claimed.fence), b"2"), Commanded::State(JobState::Running));
+    assert_eq!(edit(Some(claimed.fence), b"2"), CommandOutcome::State(JobState::Running));
     let (error, after, limit) = ("no".to_owned(), SECOND, 3);
     given.finish(id, claimed.held(), End::Undecodable { error: error.clone(), after, limit });
     assert_eq!(given.job(edited).undecoded, 1);
-    assert_eq!(edit(None, b"3"), Commanded::Done);
+    assert_eq!(edit(None, b"3"), CommandOutcome::Done);
     assert_eq!(given.job(edited).undecoded, 0, "another payload has no failures");
-    assert_eq!(given.command(&Command::Retry { job: edited }), Commanded::Done);
+    assert_eq!(given.command(&Command::Retry { job: edited }), CommandOutcome::Done);
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Park { error });
-    assert_eq!(edit(Some(claimed.fence), b"4"), Commanded::Done);
+    assert_eq!(edit(Some(claimed.fence), b"4"), CommandOutcome::Done);
     let parked = given.job(edited);
     assert_eq!((parked.state, &*parked.payload.bytes), (JobState::Parked, &b"4"[..]));
-    assert_eq!(given.command(&Command::Retry { job: edited }), Commanded::Done);
+    assert_eq!(given.command(&Command::Retry { job: edited }), CommandOutcome::Done);
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
-    assert_eq!(edit(None, b"5"), Commanded::State(JobState::Done));
+    assert_eq!(edit(None, b"5"), CommandOutcome::State(JobState::Done));
     assert_eq!(&*given.job(edited).payload.bytes, b"4");
     let none = Command::Edit { job: job(9), fence: None, payload };
-    assert_eq!(given.command(&none), Commanded::NotFound);
+    assert_eq!(given.command(&none), CommandOutcome::NotFound);
 }
 
 /// An edit of a job that was claimed since it was read is refused.
@@ -118,9 +118,9 @@ pub fn r4_a_job_that_was_claimed_since_it_was_read_is_not_edited<T: TestStore>()
     let ready = given.job(edited);
     let payload = Payload { version: 1, bytes: b"1".to_vec() };
     let edit = |fence| Command::Edit { job: edited, fence, payload: payload.clone() };
-    assert_eq!(given.command(&edit(Some(read.fence))), Commanded::Changed);
+    assert_eq!(given.command(&edit(Some(read.fence))), CommandOutcome::Changed);
     assert_eq!(given.job(edited), ready);
-    assert_eq!(given.command(&edit(Some(ready.fence))), Commanded::Done);
+    assert_eq!(given.command(&edit(Some(ready.fence))), CommandOutcome::Done);
     let late = given.ask().command(&edit(None), given.now.before(SECOND));
     assert_eq!(late, Err(Refusal::TooLate.into()));
     let long = Payload { version: 1, bytes: vec![b' '; PAYLOAD_MAX + 1] };
@@ -138,7 +138,7 @@ fn all<T: TestStore>(
 ) -> (u64, Option<JobId>) {
     let filter = JobFilter { task: Some("a".to_owned()), state, after, ..JobFilter::default() };
     let request = CommandAll { action, filter, limit, not_after: given.in_time() };
-    let CommandedAll { done, last } = given.ask().command_all(&request).unwrap();
+    let BulkOutcome { done, last } = given.ask().command_all(&request).unwrap();
     (done, last)
 }
 
@@ -207,14 +207,14 @@ pub fn a_dynamic_schedule_is_made_changed_and_removed<T: TestStore>() {
         definition.rule = Rule { text: text.to_owned(), timing: Timing::Computed };
         given.command(&Command::Put { definition: Box::new(definition) })
     };
-    assert_eq!(put("code", "x"), Commanded::InCode);
-    assert_eq!(put("tenant", "x"), Commanded::Done);
-    assert_eq!(put("tenant", "y"), Commanded::Done);
+    assert_eq!(put("code", "x"), CommandOutcome::InCode);
+    assert_eq!(put("tenant", "x"), CommandOutcome::Done);
+    assert_eq!(put("tenant", "y"), CommandOutcome::Done);
     let schedule = given.schedule("tenant");
     assert_eq!((schedule.definition.is_dynamic, &*schedule.rule().text), (true, "y"));
     let remove = Command::Remove { schedule: "tenant".to_owned() };
-    assert_eq!(given.command(&remove), Commanded::Done);
-    assert_eq!(given.command(&remove), Commanded::NotFound);
+    assert_eq!(given.command(&remove), CommandOutcome::Done);
+    assert_eq!(given.command(&remove), CommandOutcome::NotFound);
 }
 
 /// The row of a tick that has fired may have been deleted.
@@ -222,11 +222,14 @@ pub fn a_single_tick_of_long_ago_does_not_fire_when_it_is_put_again<T: TestStore
     let (given, id) = Given::<T>::session();
     let put = |name: &str, at| {
         let rule = Rule { text: "once".to_owned(), timing: Timing::Once(at) };
-        let definition = Box::new(Definition { rule, ..cron(name, Overlap::Skip) });
-        assert_eq!(given.command(&Command::Put { definition }), Commanded::Done);
+        let definition = Box::new(ScheduleSpec { rule, ..cron(name, Overlap::Skip) });
+        assert_eq!(given.command(&Command::Put { definition }), CommandOutcome::Done);
         given.schedule(name).next
     };
-    let (late, over) = (given.now.before(OVER_KEPT - SECOND), given.now.before(OVER_KEPT));
+    let (late, over) = (
+        given.now.before(FINISHED_SCHEDULE_RETENTION - SECOND),
+        given.now.before(FINISHED_SCHEDULE_RETENTION),
+    );
     assert_eq!(put("late", late), Next::At(late));
     assert_eq!(put("over", over), Next::Never);
     assert_eq!(given.poll(id, &["tick"]).due.len(), 1);

@@ -148,7 +148,7 @@ mod tests {
         for wanted in [
             "TooLate Unstorable Opened Closed New Same Changed Older Moved Skipped Queued Busy TooEarly Refused Ended",
             "Stored AlreadyMine Lost Ready Running Done Parked Cancelled Accepted Kept Replaced NotFound Conflict State",
-            "InCode Pruned Held Abandon Urgent Low Unknown AfterJob Never Computed Rate Delay Once OnceAfter",
+            "InCode Pruned ClaimRef Abandon Urgent Low Unknown AfterJob Never Computed Rate Delay Once OnceAfter",
             "QueueOne Allow busy_since Task Queue",
         ] {
             for word in wanted.split(' ') {

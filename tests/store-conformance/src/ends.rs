@@ -3,8 +3,8 @@
 use crate::given::{Given, SECOND, cron, held, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    CLAIM_BYTES_MAX, Command, Depth, End, Fence, Finish, Finished, Fire, Held, JobFilter, JobState,
-    NewJob, Next, OnLost, Overlap, Prune, Rule, StoredJob, Timing,
+    CLAIM_BYTES_MAX, ClaimRef, Command, End, Fence, Finish, Finished, Fire, JobFilter, JobState,
+    NewJob, Next, OnLost, Overlap, Prune, QueueDepth, Rule, StoredJob, Timing,
 };
 
 /// The same end twice is stored once, and answered so.
@@ -35,7 +35,7 @@ pub fn an_end_by_one_who_is_not_the_holder_changes_nothing<T: TestStore>() {
         (id, held(1, fence + 1)),
         (id, held(1, fence - 1)),
         (id, held(1, u64::MAX)),
-        (id, Held { job: job(2), fence: Fence(fence) }),
+        (id, ClaimRef { job: job(2), fence: Fence(fence) }),
         (crate::given::session(9), claimed.held()),
     ] {
         assert_eq!(given.finish(session, held, End::Done), Finished::Lost, "{session} {held:?}");
@@ -210,7 +210,7 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     given.finish(id, claimed[1].held(), End::Park { error: "no".to_owned() });
     given.finish(id, claimed[2].held(), End::Snooze { after: SECOND * 3 });
     given.wait(SECOND * 2);
-    let none = Depth {
+    let none = QueueDepth {
         queue: "default".to_owned(),
         task: "a".to_owned(),
         due: 0,
@@ -219,7 +219,7 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
         parked: 0,
         oldest: None,
     };
-    let a = Depth { due: 4, oldest: Some(SECOND * 2), ..none.clone() };
-    let b = Depth { task: "b".to_owned(), later: 1, running: 1, parked: 1, ..none };
+    let a = QueueDepth { due: 4, oldest: Some(SECOND * 2), ..none.clone() };
+    let b = QueueDepth { task: "b".to_owned(), later: 1, running: 1, parked: 1, ..none };
     assert_eq!(given.ask().depths().unwrap(), [a, b]);
 }

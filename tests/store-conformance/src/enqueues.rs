@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
-use scheduler_store::{Command, Commanded, End, Enqueue, Finished, JobFilter, Prune};
+use scheduler_store::{Command, CommandOutcome, End, Enqueue, Finished, JobFilter, Prune};
 use scheduler_store::{
     Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, When,
 };
@@ -211,7 +211,7 @@ pub fn r13_a_retry_takes_its_own_key_and_a_deletion_frees_it<T: TestStore>() {
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
     let command = |given: &Given<T>, command| given.ask().command(&command, given.in_time());
-    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(Commanded::Done));
+    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(CommandOutcome::Done));
     assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Kept(job(1)));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
@@ -219,10 +219,10 @@ pub fn r13_a_retry_takes_its_own_key_and_a_deletion_frees_it<T: TestStore>() {
     assert_eq!(given.enqueue(key_for(2, SECOND * 60)), Enqueued::Accepted(job(2)));
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
-    let conflict = Ok(Commanded::Conflict(job(2)));
+    let conflict = Ok(CommandOutcome::Conflict(job(2)));
     assert_eq!(command(&given, Command::Retry { job: job(1) }), conflict, "another keeps the key");
-    assert_eq!(command(&given, Command::Delete { job: job(2) }), Ok(Commanded::Done));
-    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(Commanded::Done));
+    assert_eq!(command(&given, Command::Delete { job: job(2) }), Ok(CommandOutcome::Done));
+    assert_eq!(command(&given, Command::Retry { job: job(1) }), Ok(CommandOutcome::Done));
     assert_eq!(given.enqueue(key_for(3, SECOND * 60)), Enqueued::Kept(job(1)));
 }
 
@@ -273,8 +273,8 @@ pub fn texts_that_look_like_sql_come_back_as_they_were<T: TestStore>() {
         ..JobFilter::default()
     };
     assert_eq!(given.ask().jobs(&filter, 10).unwrap().len(), 1);
-    assert_eq!(given.command(&Command::Retry { job: job(1) }), Commanded::Done);
-    assert_eq!(given.command(&Command::Cancel { job: job(1) }), Commanded::Done);
+    assert_eq!(given.command(&Command::Retry { job: job(1) }), CommandOutcome::Done);
+    assert_eq!(given.command(&Command::Cancel { job: job(1) }), CommandOutcome::Done);
 }
 
 /// The time when a job is due is kept to the microsecond, and put into the range of a store.

@@ -13,16 +13,17 @@ use scheduler_store::Model;
 use scheduler_store::Store as _;
 use scheduler_store::StoreTime;
 use scheduler_store::{
+    ClaimRef, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob,
+    When,
+};
+use scheduler_store::{
     Close, Command, CommandAll, End, Enqueue, Finish, Fire, JobAction, JobFilter, Lease, OnBusy,
     Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
 };
-use scheduler_store::{
-    Definition, Next, Overlap, Pause, PauseScope, PauseSpan, Rule, Skips, StoredSchedule, TickJob,
-    Timing,
-};
 use scheduler_store::{Fence, JobId, SessionId};
 use scheduler_store::{
-    Held, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob, When,
+    Next, Overlap, Pause, PauseScope, PauseSpan, Rule, ScheduleSpec, Skips, StoredSchedule,
+    TickJob, Timing,
 };
 use scheduler_store::{SessionInfo, Uuid};
 
@@ -220,8 +221,8 @@ impl Generator {
         if self.random.once_in(3) { OnLost::Abandon } else { OnLost::Rerun }
     }
 
-    fn definition(&mut self, now: StoreTime) -> Definition {
-        Definition {
+    fn definition(&mut self, now: StoreTime) -> ScheduleSpec {
+        ScheduleSpec {
             name: self.name(),
             task: self.random.pick(&TASKS).to_owned(),
             payload: self.payload(),
@@ -365,7 +366,7 @@ impl Generator {
             if self.random.once_in(12) {
                 fence = self.random.pick(&[Fence(0), Fence(fence.0 + 1), Fence(u64::MAX)]);
             }
-            let held = Held { job: job.id, fence };
+            let held = ClaimRef { job: job.id, fence };
             finishes.push(Finish { session, held, end: self.end() });
         }
         finishes

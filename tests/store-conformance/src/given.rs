@@ -5,16 +5,16 @@ use std::time::Duration;
 use crate::test_store::TestStore;
 use scheduler_store::Store;
 use scheduler_store::StoreTime;
+use scheduler_store::{ClaimRef, Enqueued, JobState, NewJob, StoredJob};
 use scheduler_store::{
-    Command, Commanded, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open, Poll,
-    Polled, Prune, Reap, Reaped, Register, RegisteredSchedule, Registration, Renew, Renewed,
+    Command, CommandOutcome, End, Enqueue, Finish, Finished, Fire, Fired, Lease, OnBusy, Open,
+    Poll, Polled, Prune, Reap, Reaped, Register, RegisteredSchedule, Registration, Renew, Renewed,
     TaskRoom,
 };
-use scheduler_store::{
-    Definition, Next, Overlap, Pause, Rule, Skips, StoredSchedule, TickJob, Timing,
-};
-use scheduler_store::{Enqueued, Held, JobState, NewJob, StoredJob};
 use scheduler_store::{Fence, JobId, SessionId};
+use scheduler_store::{
+    Next, Overlap, Pause, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob, Timing,
+};
 use scheduler_store::{OnLost, Payload, Priority, Uuid};
 
 /// A store with a clock, and short ways to ask it.
@@ -141,7 +141,7 @@ impl<T: TestStore> Given<T> {
         jobs.remove(0)
     }
 
-    pub(crate) fn finish(&self, session: SessionId, held: Held, end: End) -> Finished {
+    pub(crate) fn finish(&self, session: SessionId, held: ClaimRef, end: End) -> Finished {
         self.ask().finish(&[Finish { session, held, end }]).unwrap()[0]
     }
 
@@ -153,18 +153,18 @@ impl<T: TestStore> Given<T> {
         self.job(id).state
     }
 
-    pub(crate) fn command(&self, command: &Command) -> Commanded {
+    pub(crate) fn command(&self, command: &Command) -> CommandOutcome {
         self.ask().command(command, self.in_time()).unwrap()
     }
 
-    pub(crate) fn register(&self, session: SessionId, definition: &Definition) -> Registration {
+    pub(crate) fn register(&self, session: SessionId, definition: &ScheduleSpec) -> Registration {
         self.register_of(session, definition, self.now)
     }
 
     pub(crate) fn register_of(
         &self,
         session: SessionId,
-        definition: &Definition,
+        definition: &ScheduleSpec,
         first_opened: StoreTime,
     ) -> Registration {
         let definitions = vec![definition.clone()];
@@ -247,13 +247,13 @@ pub(crate) fn job(number: u128) -> JobId {
     JobId::from_uuid(Uuid::from_u128(number))
 }
 
-pub(crate) fn held(number: u128, fence: u64) -> Held {
-    Held { job: job(number), fence: Fence(fence) }
+pub(crate) fn held(number: u128, fence: u64) -> ClaimRef {
+    ClaimRef { job: job(number), fence: Fence(fence) }
 }
 
 /// A cron schedule of the task `tick` with this overlap.
-pub(crate) fn cron(name: &str, overlap: Overlap) -> Definition {
-    Definition {
+pub(crate) fn cron(name: &str, overlap: Overlap) -> ScheduleSpec {
+    ScheduleSpec {
         name: name.to_owned(),
         task: "tick".to_owned(),
         payload: Payload { version: 1, bytes: b"{}".to_vec() },
@@ -269,14 +269,14 @@ pub(crate) fn cron(name: &str, overlap: Overlap) -> Definition {
 }
 
 /// A schedule with a delay of a second.
-pub(crate) fn delay(name: &str) -> Definition {
+pub(crate) fn delay(name: &str) -> ScheduleSpec {
     let timing = Timing::Delay { first: SECOND, delay: SECOND };
     let rule = Rule { text: "a second after".to_owned(), timing };
-    Definition { rule, ..cron(name, Overlap::Skip) }
+    ScheduleSpec { rule, ..cron(name, Overlap::Skip) }
 }
 
 /// A cron schedule of a task, for tests of a store beyond these.
 #[must_use]
-pub fn definition(name: &str, task: &str) -> Definition {
-    Definition { task: task.to_owned(), ..cron(name, Overlap::Skip) }
+pub fn definition(name: &str, task: &str) -> ScheduleSpec {
+    ScheduleSpec { task: task.to_owned(), ..cron(name, Overlap::Skip) }
 }

@@ -5,11 +5,11 @@ use scheduler_store::StoreError;
 use scheduler_store::StoreTime;
 use scheduler_store::StoredSchedule;
 use scheduler_store::{
-    Close, Command, CommandAll, Commanded, CommandedAll, Depth, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register,
-    Registered, Renew, Renewed, SessionInfo,
+    BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished, Fire,
+    Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, Renew, Renewed, SessionInfo,
 };
-use scheduler_store::{Enqueued, Held, StoredJob};
+use scheduler_store::{ClaimRef, Enqueued, StoredJob};
 use scheduler_store::{JobId, SessionId};
 
 /// A step of a sequence.
@@ -46,11 +46,11 @@ pub(crate) enum Answer {
     Polled(Result<Polled, StoreError>),
     Fired(Result<Fired, StoreError>),
     Finished(Result<Vec<Finished>, StoreError>),
-    Held(Result<Vec<Held>, StoreError>),
+    Held(Result<Vec<ClaimRef>, StoreError>),
     Reaped(Result<Reaped, StoreError>),
     Enqueued(Result<Vec<Enqueued>, StoreError>),
-    Commanded(Result<Commanded, StoreError>),
-    CommandedAll(Result<CommandedAll, StoreError>),
+    CommandOutcome(Result<CommandOutcome, StoreError>),
+    BulkOutcome(Result<BulkOutcome, StoreError>),
     Pruned(Result<u64, StoreError>),
     Job(Result<Option<StoredJob>, StoreError>),
     Jobs(Result<Vec<StoredJob>, StoreError>),
@@ -72,9 +72,9 @@ impl Operation {
             Self::Reap(request) => Answer::Reaped(store.reap(request)),
             Self::Enqueue(request) => Answer::Enqueued(store.enqueue(request)),
             Self::Command(command, not_after) => {
-                Answer::Commanded(store.command(command, *not_after))
+                Answer::CommandOutcome(store.command(command, *not_after))
             }
-            Self::CommandAll(request) => Answer::CommandedAll(store.command_all(request)),
+            Self::CommandAll(request) => Answer::BulkOutcome(store.command_all(request)),
             Self::Prune(request) => Answer::Pruned(store.prune(request)),
             Self::Job(id) => Answer::Job(store.job(*id)),
             Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),
@@ -88,7 +88,7 @@ pub(crate) struct Contents {
     pub(crate) jobs: Result<Vec<StoredJob>, StoreError>,
     pub(crate) schedules: Result<Vec<StoredSchedule>, StoreError>,
     pub(crate) sessions: Result<Vec<SessionInfo>, StoreError>,
-    pub(crate) depths: Result<Vec<Depth>, StoreError>,
+    pub(crate) depths: Result<Vec<QueueDepth>, StoreError>,
     pub(crate) pauses: Result<Vec<JobPause>, StoreError>,
 }
 

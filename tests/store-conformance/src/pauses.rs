@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, cron, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    Command, Commanded, End, Enqueued, Fired, JobPause, JobState, NewJob, Overlap, Pause,
+    Command, CommandOutcome, End, Enqueued, Fired, JobPause, JobState, NewJob, Overlap, Pause,
     PauseScope, SessionId, StoreTime,
 };
 
@@ -20,11 +20,11 @@ fn queue(name: &str) -> PauseScope {
 fn pause<T: TestStore>(given: &Given<T>, scope: PauseScope, until: Option<StoreTime>) {
     let (by, reason) = ("ada".to_owned(), "the mail server is down".to_owned());
     let pause = Command::PauseJobs { scope, until, by, reason };
-    assert_eq!(given.command(&pause), Commanded::Done);
+    assert_eq!(given.command(&pause), CommandOutcome::Done);
 }
 
 fn resume<T: TestStore>(given: &Given<T>, scope: PauseScope) {
-    assert_eq!(given.command(&Command::ResumeJobs { scope }), Commanded::Done);
+    assert_eq!(given.command(&Command::ResumeJobs { scope }), CommandOutcome::Done);
 }
 
 /// The numbers of the jobs that a poll claims.
@@ -111,7 +111,7 @@ pub fn what_runs_when_its_kind_is_paused_goes_on<T: TestStore>() {
     given.finish(id, running[0].held(), End::Done);
     given.finish(id, running[1].held(), End::GiveBack);
     assert_eq!((given.state(one), given.state(two)), (JobState::Done, JobState::Ready));
-    assert_eq!(given.command(&Command::Retry { job: one }), Commanded::Done);
+    assert_eq!(given.command(&Command::Retry { job: one }), CommandOutcome::Done);
     given.wait(SECOND);
     assert_eq!(claimed(&given, id), [0; 0]);
     resume(&given, task("mail"));

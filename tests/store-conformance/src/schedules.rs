@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, cron, delay, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
-use scheduler_store::{Command, Commanded, End, Fire, Fired, OnBusy, Register, Registration};
-use scheduler_store::{Definition, Next, Overlap, Rule, Skips, Timing};
+use scheduler_store::{Command, CommandOutcome, End, Fire, Fired, OnBusy, Register, Registration};
 use scheduler_store::{JobState, Origin};
+use scheduler_store::{Next, Overlap, Rule, ScheduleSpec, Skips, Timing};
 use scheduler_store::{Refusal, StoreError};
 
 /// A tick becomes a job in the transaction that moves the cursor; a request of before is refused, with the schedule.
@@ -92,11 +92,11 @@ pub fn r11_jobs_of_a_schedule_do_not_overlap<T: TestStore>() {
     let schedule = given.schedule("s");
     assert_eq!((schedule.cursor, schedule.skips.overlap, schedule.fired), (given.now, 1, 1));
     let by_hand = Command::RunNow { schedule: "s".to_owned(), job: job(3) };
-    assert_eq!(given.command(&by_hand), Commanded::Conflict(job(1)));
+    assert_eq!(given.command(&by_hand), CommandOutcome::Conflict(job(1)));
     let claimed = given.claim(id, "tick");
     let retried = End::Failed { after: SECOND, error: "no".to_owned() };
     given.finish(id, claimed.held(), retried);
-    assert_eq!(given.command(&by_hand), Commanded::Done, "its only attempt has failed");
+    assert_eq!(given.command(&by_hand), CommandOutcome::Done, "its only attempt has failed");
     given.wait(SECOND);
     assert_eq!(given.fire(&given.fire_of(id, "s", 4)), Fired::Skipped, "one by hand counts, too");
 }
@@ -121,14 +121,14 @@ pub fn r12_a_tick_that_waits_becomes_a_job_when_the_other_ends<T: TestStore>() {
     assert_eq!(given.state(job(3)), JobState::Ready);
     given.wait(SECOND);
     given.fire(&Fire { on_busy: OnBusy::Queue, ..given.fire_of(id, "s", 4) });
-    assert_eq!(given.command(&Command::Cancel { job: job(3) }), Commanded::Done);
+    assert_eq!(given.command(&Command::Cancel { job: job(3) }), CommandOutcome::Done);
     assert_eq!(given.claim(id, "tick").id, job(4));
 }
 
 /// The next tick of a delay is set in the transaction in which its job ends for good.
 pub fn r19_a_delay_counts_from_the_end_of_the_job<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
-    given.register(id, &Definition { max_attempts: 2, ..delay("s") });
+    given.register(id, &ScheduleSpec { max_attempts: 2, ..delay("s") });
     assert_eq!(given.schedule("s").next, Next::At(given.now.after(SECOND)));
     given.wait(SECOND);
     given.fire(&Fire { next: Next::AfterJob, ..given.fire_of(id, "s", 1) });
@@ -180,7 +180,7 @@ pub fn r15_a_process_that_started_earlier_does_not_register<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let newer = cron("s", Overlap::Skip);
     let rule = Rule { text: "old".to_owned(), timing: Timing::Computed };
-    let older = Definition { rule, ..newer.clone() };
+    let older = ScheduleSpec { rule, ..newer.clone() };
     assert_eq!(given.register(id, &newer), Registration::New);
     let before = given.now.before(SECOND);
     assert_eq!(given.register_of(id, &older, before), Registration::Older);
@@ -196,7 +196,7 @@ pub fn r15_a_clock_that_was_set_back_keeps_no_process_from_registering<T: TestSt
     assert_eq!(given.register_of(id, &definition, future), Registration::New);
     given.wait(SECOND);
     let rule = Rule { text: "other".to_owned(), timing: Timing::Computed };
-    let other = Definition { rule, ..definition };
+    let other = ScheduleSpec { rule, ..definition };
     assert_eq!(given.register(id, &other), Registration::Changed);
     let schedule = given.schedule("s");
     assert_eq!((schedule.registrant_opened, schedule.cursor), (given.now, given.now));
@@ -207,7 +207,7 @@ pub fn a_single_tick_that_has_fired_does_not_fire_again<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let once = |text: &str, at| {
         let rule = Rule { text: text.to_owned(), timing: Timing::Once(at) };
-        Definition { rule, ..cron("s", Overlap::Allow) }
+        ScheduleSpec { rule, ..cron("s", Overlap::Allow) }
     };
     let (first, second) = (given.now.after(SECOND), given.now.after(SECOND * 5));
     given.register(id, &once("first", first));
@@ -242,7 +242,7 @@ pub fn r16_another_calculator_computes_again_from_the_cursor<T: TestStore>() {
     given.wait(SECOND * 9);
     assert_eq!(given.register(id, &definition), Registration::Same);
     assert_eq!(given.schedule("s").next, next);
-    let other = Definition { calculator: "2".to_owned(), ..definition };
+    let other = ScheduleSpec { calculator: "2".to_owned(), ..definition };
     assert_eq!(given.register(id, &other), Registration::Same);
     let schedule = given.schedule("s");
     assert_eq!((schedule.next, schedule.cursor), (Next::Unknown, cursor));
@@ -255,15 +255,15 @@ pub fn r17_what_was_set_by_hand_outlives_a_registration<T: TestStore>() {
     given.register(id, &definition);
     let rule = Rule { text: "by hand".to_owned(), timing: Timing::Once(given.now.after(SECOND)) };
     let reschedule = Command::Reschedule { schedule: "s".to_owned(), rule: Some(rule.clone()) };
-    assert_eq!(given.command(&reschedule), Commanded::Done);
+    assert_eq!(given.command(&reschedule), CommandOutcome::Done);
     let (by, reason) = ("me".to_owned(), "a while".to_owned());
     let pause = Command::Pause { schedule: "s".to_owned(), until: None, by, reason };
-    assert_eq!(given.command(&pause), Commanded::Done);
+    assert_eq!(given.command(&pause), CommandOutcome::Done);
     given.wait(SECOND);
     given.register(id, &definition);
     assert_eq!(given.schedule("s").override_rule, Some(rule));
     let changed = Rule { text: "other".to_owned(), timing: Timing::Computed };
-    let changed = Definition { rule: changed, ..definition };
+    let changed = ScheduleSpec { rule: changed, ..definition };
     assert_eq!(given.register(id, &changed), Registration::Changed);
     let schedule = given.schedule("s");
     assert_eq!((schedule.override_rule, schedule.cursor), (None, given.now));
@@ -286,7 +286,7 @@ pub fn r18_ticks_fire_by_the_pause_that_was_seen<T: TestStore>() {
     let polled = given.poll(id, &["tick"]);
     assert_eq!((polled.due, polled.next_tick), (Vec::new(), until));
     let by_hand = Command::RunNow { schedule: "s".to_owned(), job: job(9) };
-    assert_eq!(given.command(&by_hand), Commanded::Done);
+    assert_eq!(given.command(&by_hand), CommandOutcome::Done);
     assert_eq!(given.claim(id, "tick").origin.and_then(|origin| origin.tick), None);
     given.finish(id, given.job(job(9)).held(), End::Done);
     let shorter = given.fire_of(id, "s", 1);
@@ -303,7 +303,7 @@ pub fn a_poll_tells_what_is_due<T: TestStore>() {
     for name in ["b", "a", "c"] {
         given.register(id, &cron(name, Overlap::Skip));
     }
-    given.register(id, &Definition { task: "unknown".to_owned(), ..cron("d", Overlap::Skip) });
+    given.register(id, &ScheduleSpec { task: "unknown".to_owned(), ..cron("d", Overlap::Skip) });
     given.wait(SECOND);
     let next = given.now.after(SECOND);
     given.fire(&Fire { next: Next::At(next), ..given.fire_of(id, "c", 1) });
@@ -320,7 +320,7 @@ pub fn a_poll_tells_what_is_due<T: TestStore>() {
 /// A definition that cannot be stored is refused before anything is written, and comes back as it was otherwise.
 pub fn a_definition_comes_back_as_it_was_or_is_refused<T: TestStore>() {
     let (given, id) = Given::<T>::session();
-    let good = Definition {
+    let good = ScheduleSpec {
         rule: Rule {
             text: "'; --\u{1F980}".to_owned(),
             timing: Timing::Rate { first: SECOND, period: Duration::from_nanos(1_500) },
@@ -328,7 +328,7 @@ pub fn a_definition_comes_back_as_it_was_or_is_refused<T: TestStore>() {
         max_attempts: u32::MAX,
         ..cron("%_\\", Overlap::Allow)
     };
-    let bad = Definition { task: String::new(), ..good.clone() };
+    let bad = ScheduleSpec { task: String::new(), ..good.clone() };
     let definitions = vec![good.clone(), bad];
     let request =
         Register { session: id, first_opened: given.now, definitions, not_after: given.in_time() };
@@ -339,7 +339,7 @@ pub fn a_definition_comes_back_as_it_was_or_is_refused<T: TestStore>() {
     let kept = given.schedule("%_\\");
     let period = Duration::from_micros(2);
     let rounded = Rule { timing: Timing::Rate { first: SECOND, period }, ..good.rule.clone() };
-    assert_eq!(kept.definition, Definition { rule: rounded, ..good });
+    assert_eq!(kept.definition, ScheduleSpec { rule: rounded, ..good });
     assert_eq!(kept.anchor, Some(given.now.after(SECOND)));
     let dead = Register { session: crate::given::session(9), ..request };
     let dead = Register { definitions: vec![cron("t", Overlap::Skip)], ..dead };

@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::given::{Given, LEASE, SECOND, session};
 use crate::test_store::TestStore;
 use scheduler_store::TEXT_MAX;
-use scheduler_store::{Close, Command, End, Fence, Finished, Held, Lease, Open, Poll, Reap, Renew};
+use scheduler_store::{
+    ClaimRef, Close, Command, End, Fence, Finished, Lease, Open, Poll, Reap, Renew,
+};
 use scheduler_store::{JobState, NewJob, OnLost, StoredJob};
 use scheduler_store::{Refusal, StoreError};
 
@@ -186,7 +188,7 @@ pub fn r4_the_run_of_an_abandoned_job_ends_it_after_its_session<T: TestStore>() 
     let later = given.open_for(2, LEASE * 9, None);
 
     assert_eq!(given.finish(later, done.held(), End::Done), Finished::Lost, "another session");
-    let older = Held { fence: Fence(done.fence.0 - 1), ..done.held() };
+    let older = ClaimRef { fence: Fence(done.fence.0 - 1), ..done.held() };
     assert_eq!(given.finish(session, older, End::Done), Finished::Lost, "another fence");
     let end = |given: &Given<T>, job: &StoredJob, end: &End| {
         given.finish(session, job.held(), end.clone())

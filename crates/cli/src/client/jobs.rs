@@ -288,11 +288,12 @@ fn queues(answer: &Queues, look: Look) -> String {
 /// A line for each pause of a queue and of a kind of job.
 fn pauses(answer: &Queues) -> impl Iterator<Item = String> {
     let queues = answer.queues.iter();
-    let queues =
-        queues.filter_map(|it| Some((format!("queue {}", plain(&it.queue)), it.pause.as_ref()?)));
+    let queues = queues.filter_map(|queue| {
+        Some((format!("queue {}", plain(&queue.queue)), queue.pause.as_ref()?))
+    });
     let tasks = answer.queues.iter().flat_map(|queue| &queue.tasks);
     let tasks: BTreeMap<_, _> =
-        tasks.filter_map(|it| Some((plain(&it.task), it.pause.as_ref()?))).collect();
+        tasks.filter_map(|task| Some((plain(&task.task), task.pause.as_ref()?))).collect();
     queues.chain(tasks).map(|(what, pause)| {
         let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
         let until = pause.until_local.as_deref().map(|until| format!(" until {}", plain(until)));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::Zone;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
-    self, Depth, JobPause, JobState, PauseScope, SessionId, SessionInfo, StoredJob,
+    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob,
 };
 use scheduler_api::{GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
@@ -148,7 +148,7 @@ fn hide(value: &mut Value, names: &[String]) {
 }
 
 /// The queues, each with its tasks.
-pub(crate) fn queues(app: &App, depths: &[Depth], pauses: &[JobPause]) -> Vec<Queue> {
+pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> Vec<Queue> {
     let mut queues = BTreeMap::<&str, Queue>::new();
     let mut tasks = BTreeMap::new();
     for paused in pauses {

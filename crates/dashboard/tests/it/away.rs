@@ -3,13 +3,14 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
-    Depth, Enqueued, JobFilter, JobId, Model, SessionId, Store, StoreError, StoreTime, store_time,
+    Enqueued, JobFilter, JobId, Model, QueueDepth, SessionId, Store, StoreError, StoreTime,
+    store_time,
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
-    Close, Command, Commanded, Enqueue, Finish, Finished, Fire, Fired, Held, JobPause, Open,
-    Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
-    StoredJob, StoredSchedule,
+    ClaimRef, Close, Command, CommandOutcome, Enqueue, Finish, Finished, Fire, Fired, JobPause,
+    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
+    SessionInfo, StoredJob, StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
@@ -85,17 +86,17 @@ pass_on! {
     poll(&Poll) -> Polled;
     fire(&Fire) -> Fired;
     finish(&[Finish]) -> Vec<Finished>;
-    held(SessionId) -> Vec<Held>;
+    held(SessionId) -> Vec<ClaimRef>;
     reap(&Reap) -> Reaped;
     enqueue(&Enqueue) -> Vec<Enqueued>;
     prune(&Prune) -> u64;
     ---
-    command(command: &Command, not_after: StoreTime) -> Commanded;
-    command_all(request: &scheduler_store::CommandAll) -> scheduler_store::CommandedAll;
+    command(command: &Command, not_after: StoreTime) -> CommandOutcome;
+    command_all(request: &scheduler_store::CommandAll) -> scheduler_store::BulkOutcome;
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
     schedules() -> Vec<StoredSchedule>;
     pauses() -> Vec<JobPause>;
     sessions() -> Vec<SessionInfo>;
-    depths() -> Vec<Depth>;
+    depths() -> Vec<QueueDepth>;
 }

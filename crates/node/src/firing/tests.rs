@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Next, OnBusy, OnLost, Overlap, Pause, Payload, Priority, Rule, Skips,
-    StoreTime, StoredSchedule, Timing,
+    DueSchedule, Next, OnBusy, OnLost, Overlap, Pause, Payload, Priority, Rule, ScheduleSpec,
+    Skips, StoreTime, StoredSchedule, Timing,
 };
 
 use super::{Plan, plan};
@@ -34,7 +34,7 @@ fn at(seconds: f64) -> StoreTime {
 }
 
 fn row(overlap: Overlap) -> StoredSchedule {
-    let definition = Definition {
+    let definition = ScheduleSpec {
         name: "s".into(),
         task: "work".into(),
         payload: Payload::default(),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{OVER_KEPT, Poll, Prune, Reap, Register, SessionId, StoreTime};
+use scheduler_store::{
+    FINISHED_SCHEDULE_RETENTION, Poll, Prune, Reap, Register, SessionId, StoreTime,
+};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
@@ -196,7 +198,7 @@ impl Node {
         Request::Prune(Prune {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),
-            keep_over: OVER_KEPT,
+            keep_over: FINISHED_SCHEDULE_RETENTION,
             limit: 1_000,
             not_after,
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{End, Finish, Finished, Held, JobState, Origin, SessionId, StoredJob};
+use scheduler_store::{ClaimRef, End, Finish, Finished, JobState, Origin, SessionId, StoredJob};
 
 use super::state::Node;
 use crate::clock::with_drift_margin;
@@ -38,7 +38,7 @@ impl Node {
         effects.push(Effect::Start(job));
     }
 
-    pub(super) fn run_ended(&mut self, held: Held, end: End, now: Tick) {
+    pub(super) fn run_ended(&mut self, held: ClaimRef, end: End, now: Tick) {
         let Some(claim) = self.claims.remove(held, now) else { return };
         // A schedule that this process has not seen may have something due after its job.
         let follows = |origin: &Origin| *self.has_follow_up.get(&origin.schedule).unwrap_or(&true);
@@ -59,7 +59,7 @@ impl Node {
     }
 
     /// A job was cancelled.
-    pub(super) fn cancel(&mut self, held: Held, now: Tick, effects: &mut Vec<Effect>) {
+    pub(super) fn cancel(&mut self, held: ClaimRef, now: Tick, effects: &mut Vec<Effect>) {
         let Some(job) = self.claims.get_mut(held).filter(|job| !job.is_cancelled) else { return };
         job.is_cancelled = true;
         if job.begun.is_some() {
@@ -134,7 +134,7 @@ impl Node {
     pub(super) fn compared(
         &mut self,
         session: SessionId,
-        stored: &[Held],
+        stored: &[ClaimRef],
         sent: Tick,
         now: Tick,
         effects: &mut Vec<Effect>,
@@ -157,12 +157,12 @@ impl Node {
             }
         }
         let stored: BTreeSet<_> = stored.iter().map(|held| (held.job, held.fence)).collect();
-        let is_gone = |held: &Held| !stored.contains(&(held.job, held.fence));
+        let is_gone = |held: &ClaimRef| !stored.contains(&(held.job, held.fence));
         let claimed = self
             .claims
             .iter()
             .filter(|(_, job)| job.session == session && job.claimed <= sent && !job.is_lost);
-        let gone: Vec<Held> = claimed.map(|(held, _)| held).filter(is_gone).collect();
+        let gone: Vec<ClaimRef> = claimed.map(|(held, _)| held).filter(is_gone).collect();
         for held in gone {
             self.tell_lost(held, effects);
         }

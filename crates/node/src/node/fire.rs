@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Definition, DueSchedule, Fire, Fired, Next, Pause, SessionId, Skips, StoreTime, StoredSchedule,
-    TickJob, Timing,
+    DueSchedule, Fire, Fired, Next, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
+    StoredSchedule, TickJob, Timing,
 };
 
 use super::ended::LOCKED;
@@ -63,7 +63,7 @@ impl Node {
         })
     }
 
-    fn own(&self, schedule: &str) -> Option<&Definition> {
+    fn own(&self, schedule: &str) -> Option<&ScheduleSpec> {
         self.config.definitions.iter().find(|own| own.name == schedule)
     }
 
@@ -106,7 +106,7 @@ impl Node {
     }
 
     /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.
-    fn take_room(&self, definition: &Definition, taken: &mut BTreeMap<usize, u32>) -> bool {
+    fn take_room(&self, definition: &ScheduleSpec, taken: &mut BTreeMap<usize, u32>) -> bool {
         let Some(task) = self.config.task(&definition.task) else { return false };
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);

@@ -40,7 +40,7 @@ impl Node {
         effects.push(Effect::Event(event));
     }
 
-    pub(super) fn tell_lost(&mut self, held: scheduler_store::Held, effects: &mut Vec<Effect>) {
+    pub(super) fn tell_lost(&mut self, held: scheduler_store::ClaimRef, effects: &mut Vec<Effect>) {
         if let Some(job) = self.claims.get_mut(held).filter(|job| !job.is_lost) {
             job.is_lost = true;
             effects.push(Effect::Lost(held));

@@ -1,6 +1,6 @@
 //! One step: an input, and what follows from it.
 
-use scheduler_store::{Finish, Held};
+use scheduler_store::{ClaimRef, Finish};
 
 use super::state::{Node, Phase};
 use crate::effect::{Effect, Input};
@@ -37,7 +37,7 @@ impl Node {
 
     /// Returns true if a started job may begin now. To be asked just before its run begins, on the worker.
     #[must_use]
-    pub fn begin(&mut self, held: Held, now: Tick) -> bool {
+    pub fn begin(&mut self, held: ClaimRef, now: Tick) -> bool {
         let Some(session) = self.session.filter(|session| now < session.valid_until) else {
             return false;
         };
@@ -104,7 +104,7 @@ impl Node {
     }
 
     /// Tells the shell to forget jobs that have not begun, and gives them back.
-    pub(super) fn withdraw(&mut self, jobs: &[Held], now: Tick, effects: &mut Vec<Effect>) {
+    pub(super) fn withdraw(&mut self, jobs: &[ClaimRef], now: Tick, effects: &mut Vec<Effect>) {
         for held in jobs {
             // INVARIANT: what is given back is not in hand, so that it cannot begin (R20).
             let Some(job) = self.claims.remove(*held, now) else { continue };

@@ -1,6 +1,6 @@
 //! The effect of each event.
 
-use scheduler_store::{Command, End, Held, JobPause, Store, StoreTime, StoredJob};
+use scheduler_store::{ClaimRef, Command, End, JobPause, Store, StoreTime, StoredJob};
 
 use crate::body::Body;
 use crate::pool::{Running, key};
@@ -179,7 +179,7 @@ impl World {
     }
 
     /// A run is asked to stop because it is lost or cancelled: some do.
-    fn ask_to_stop(&mut self, process: usize, held: Held, is_cancel: bool) {
+    fn ask_to_stop(&mut self, process: usize, held: ClaimRef, is_cancel: bool) {
         let at = self.now + self.rng.below(300 * MILLI);
         let it = &mut self.processes[process];
         let life = it.life;
@@ -229,7 +229,7 @@ impl World {
         }
         let key = *key;
         let Some(it) = running.remove(&key) else { return };
-        let held = Held { job: key.0, fence: scheduler_store::Fence(key.1) };
+        let held = ClaimRef { job: key.0, fence: scheduler_store::Fence(key.1) };
         let end = match it.end {
             Some(_) if it.is_lost => {
                 Some(End::Lost { after: std::time::Duration::ZERO, max_lost: u32::MAX })

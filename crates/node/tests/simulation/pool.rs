@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use scheduler_store::{End, Held, StoredJob};
+use scheduler_store::{ClaimRef, End, StoredJob};
 
 /// Jobs that were started, and runs in progress.
 #[derive(Debug, Default)]
@@ -24,6 +24,6 @@ pub(crate) struct Running {
     pub(crate) ends_at: u64,
 }
 
-pub(crate) fn key(held: Held) -> (scheduler_store::JobId, u64) {
+pub(crate) fn key(held: ClaimRef) -> (scheduler_store::JobId, u64) {
     (held.job, held.fence.0)
 }

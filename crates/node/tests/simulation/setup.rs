@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Definition, OnLost, Overlap, Payload, Priority, Rule};
+use scheduler_store::{OnLost, Overlap, Payload, Priority, Rule, ScheduleSpec};
 
 use crate::body::{POISON, WORK};
 use crate::rules::{self, SimRules};
@@ -27,7 +27,7 @@ pub(crate) struct Setup {
     pub(crate) builds: bool,
     pub(crate) commands: bool,
     pub(crate) lease: Duration,
-    pub(crate) schedules: Vec<Definition>,
+    pub(crate) schedules: Vec<ScheduleSpec>,
     /// The rule of the first schedule in the second build; its second schedule has another calculator.
     pub(crate) other_rule: Rule,
     pub(crate) rules: Arc<SimRules>,
@@ -114,7 +114,7 @@ impl Setup {
     }
 }
 
-fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> Definition {
+fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> ScheduleSpec {
     let period = ms(400 + rng.below(16) * 250);
     let rule = match rng.below(6) {
         0 | 1 => rules::rate(ms(rng.below(2_000)), period),
@@ -136,12 +136,12 @@ fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> Definition {
     let on_lost = if rng.below(4) == 0 { OnLost::Abandon } else { OnLost::Rerun };
     let name = format!("s{index}");
     rules.policies.insert(name.clone(), Policy { misfire, window, jitter, until: None });
-    Definition { overlap, on_lost, ..plain(&name, rule) }
+    ScheduleSpec { overlap, on_lost, ..plain(&name, rule) }
 }
 
 /// A schedule without anything special.
-pub(crate) fn plain(name: &str, rule: Rule) -> Definition {
-    Definition {
+pub(crate) fn plain(name: &str, rule: Rule) -> ScheduleSpec {
+    ScheduleSpec {
         name: name.to_owned(),
         task: WORK.to_owned(),
         payload: Payload::default(),

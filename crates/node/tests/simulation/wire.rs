@@ -1,6 +1,6 @@
 //! The messages between processes, people and the store.
 
-use scheduler_store::{Command, Commanded, Enqueue, Enqueued, StoreError, StoreTime};
+use scheduler_store::{Command, CommandOutcome, Enqueue, Enqueued, StoreError, StoreTime};
 
 use scheduler_node::{Answer, Channel, Request, RequestId};
 
@@ -34,7 +34,7 @@ pub(crate) enum What {
 pub(crate) enum Reply {
     Node(Result<Answer, StoreError>),
     Enqueue(Result<Vec<Enqueued>, StoreError>),
-    Command(Result<Commanded, StoreError>),
+    Command(Result<CommandOutcome, StoreError>),
 }
 
 /// An event at an instant of true time.

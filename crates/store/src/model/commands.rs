@@ -1,7 +1,7 @@
 //! Commands of people and of the program.
 
 use super::state::State;
-use crate::command::{Command, CommandAll, Commanded, CommandedAll};
+use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
 use crate::id::JobId;
 use crate::job::{JobState, StoredJob};
 use crate::pause::{Pause, PauseScope};
@@ -9,7 +9,7 @@ use crate::schedule::{StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 impl State {
-    pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> Commanded {
+    pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> CommandOutcome {
         match command {
             Command::Pause { schedule, .. }
             | Command::Resume { schedule }
@@ -20,7 +20,7 @@ impl State {
             }
             Command::ResumeJobs { scope } => {
                 self.pauses.remove(scope);
-                Commanded::Done
+                CommandOutcome::Done
             }
             Command::Put { definition } => self.change(&definition.name, command, now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
@@ -29,53 +29,54 @@ impl State {
             Command::Delete { job } => self.delete(*job, now),
             Command::Edit { job, fence, payload } => match self.jobs.get_mut(job) {
                 Some(row) => row.job.edit(*fence, payload),
-                None => Commanded::NotFound,
+                None => CommandOutcome::NotFound,
             },
         }
     }
 
-    pub(super) fn command_all(&mut self, request: &CommandAll, now: StoreTime) -> CommandedAll {
-        let mut all = CommandedAll::default();
+    pub(super) fn command_all(&mut self, request: &CommandAll, now: StoreTime) -> BulkOutcome {
+        let mut all = BulkOutcome::default();
         let jobs = self.select(&request.filter, request.limit);
         all.last = request.last_of(&jobs);
         // One may have made another ready, or keep it from that.
         for job in jobs.into_iter().map(|job| job.id) {
             let is_meant = self.jobs.get(&job).is_some_and(|row| request.filter.selects(&row.job));
-            let is_done = is_meant && self.command(&request.action.of(job), now) == Commanded::Done;
+            let is_done =
+                is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
             all.done += u64::from(is_done);
         }
         all
     }
 
-    fn pause_jobs(&mut self, scope: &PauseScope, pause: Pause, now: StoreTime) -> Commanded {
+    fn pause_jobs(&mut self, scope: &PauseScope, pause: Pause, now: StoreTime) -> CommandOutcome {
         self.pauses.retain(|_, former| former.holds(now));
         let since = self.pauses.get(scope).map_or(now, |former| former.since);
         self.pauses.insert(scope.clone(), Pause { since, ..pause });
-        Commanded::Done
+        CommandOutcome::Done
     }
 
-    fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> Commanded {
+    fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> CommandOutcome {
         self.on_row(schedule, |row, is_busy| StoredSchedule::execute(row, command, now, is_busy))
     }
 
-    fn run_now(&mut self, schedule: &str, id: JobId, now: StoreTime) -> Commanded {
-        let Some(row) = self.schedules.get(schedule) else { return Commanded::NotFound };
+    fn run_now(&mut self, schedule: &str, id: JobId, now: StoreTime) -> CommandOutcome {
+        let Some(row) = self.schedules.get(schedule) else { return CommandOutcome::NotFound };
         if self.jobs.contains_key(&id) {
-            return Commanded::Done;
+            return CommandOutcome::Done;
         }
         let is_exclusive = row.is_exclusive();
         if let Some(busy) = self.busy(schedule).filter(|_| is_exclusive) {
-            return Commanded::Conflict(busy.id);
+            return CommandOutcome::Conflict(busy.id);
         }
         let definition = row.definition.clone();
         let job = TickJob { id, tick: now, missed: 0, run_at: now };
         self.insert_of(&definition, is_exclusive, &job, true, now);
-        Commanded::Done
+        CommandOutcome::Done
     }
 
-    fn cancel(&mut self, id: JobId, now: StoreTime) -> Commanded {
+    fn cancel(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
         let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else {
-            return Commanded::NotFound;
+            return CommandOutcome::NotFound;
         };
         match job.state {
             JobState::Running => job.is_cancel_requested = true,
@@ -86,21 +87,21 @@ impl State {
                     self.after_job(&origin.schedule, now);
                 }
             }
-            state => return Commanded::State(state),
+            state => return CommandOutcome::State(state),
         }
-        Commanded::Done
+        CommandOutcome::Done
     }
 
-    fn retry(&mut self, id: JobId, now: StoreTime) -> Commanded {
-        let Some(row) = self.jobs.get(&id) else { return Commanded::NotFound };
+    fn retry(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
+        let Some(row) = self.jobs.get(&id) else { return CommandOutcome::NotFound };
         let job = &row.job;
         if job.state == JobState::Running {
-            return Commanded::State(job.state);
+            return CommandOutcome::State(job.state);
         }
         if !job.state.is_unfinished()
             && let Some(other) = self.rival(job, row.is_exclusive, now)
         {
-            return Commanded::Conflict(other);
+            return CommandOutcome::Conflict(other);
         }
         if let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) {
             job.retry(now);
@@ -109,7 +110,7 @@ impl State {
                 self.kept_keys.retain(|kept, (job, _)| *kept != place || *job == id);
             }
         }
-        Commanded::Done
+        CommandOutcome::Done
     }
 
     /// The job that keeps an ended one from becoming ready (R13).
@@ -120,10 +121,10 @@ impl State {
         of_key.or_else(|| Some(self.busy(&origin?.schedule)?.id))
     }
 
-    fn delete(&mut self, id: JobId, now: StoreTime) -> Commanded {
-        let Some(row) = self.jobs.get(&id) else { return Commanded::NotFound };
+    fn delete(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
+        let Some(row) = self.jobs.get(&id) else { return CommandOutcome::NotFound };
         if row.job.state == JobState::Running {
-            return Commanded::State(JobState::Running);
+            return CommandOutcome::State(JobState::Running);
         }
         let origin = row.job.origin.clone();
         self.jobs.remove(&id);
@@ -131,6 +132,6 @@ impl State {
         if let Some(origin) = origin {
             self.after_job(&origin.schedule, now);
         }
-        Commanded::Done
+        CommandOutcome::Done
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::state::{JobRow, State};
 use crate::id::{JobId, SessionId};
-use crate::job::{Held, JobState, OnLost};
+use crate::job::{ClaimRef, JobState, OnLost};
 use crate::request::{End, Finish, Finished, Prune};
 use crate::time::StoreTime;
 
@@ -16,7 +16,7 @@ impl State {
     pub(super) fn end_claim(
         &mut self,
         session: SessionId,
-        held: Held,
+        held: ClaimRef,
         end: &End,
         now: StoreTime,
     ) -> Finished {

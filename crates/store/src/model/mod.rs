@@ -21,14 +21,14 @@ use std::time::Duration;
 
 pub use state::State;
 
-use crate::command::{Command, CommandAll, Commanded, CommandedAll};
+use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId};
-use crate::job::{Enqueued, Held, StoredJob};
+use crate::job::{ClaimRef, Enqueued, StoredJob};
 use crate::pause::JobPause;
 use crate::request::{
-    Close, Depth, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled,
-    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::StoredSchedule;
 use crate::store::Store;
@@ -200,7 +200,7 @@ impl Store for Model {
         self.count(answer, |_| true)
     }
 
-    fn held(&self, session: SessionId) -> Result<Vec<Held>, StoreError> {
+    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
         self.at(|state, _| state.held(session))
     }
 
@@ -217,13 +217,17 @@ impl Store for Model {
         self.count(answer, |_| true)
     }
 
-    fn command(&self, command: &Command, not_after: StoreTime) -> Result<Commanded, StoreError> {
+    fn command(
+        &self,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
         let answer = self.until(not_after, |state, now| state.command(command, now));
         self.count(answer, |_| true)
     }
 
-    fn command_all(&self, request: &CommandAll) -> Result<CommandedAll, StoreError> {
+    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
         let answer = self.until(request.not_after, |state, now| state.command_all(request, now));
         self.count(answer, |_| true)
     }
@@ -252,7 +256,7 @@ impl Store for Model {
         self.at(|state, now| state.session_infos(now))
     }
 
-    fn depths(&self) -> Result<Vec<Depth>, StoreError> {
+    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         self.at(|state, now| state.depths(now))
     }
 }

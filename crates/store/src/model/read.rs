@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::state::State;
 use crate::job::{JobState, StoredJob};
-use crate::request::{Depth, JobFilter};
+use crate::request::{JobFilter, QueueDepth};
 use crate::time::StoreTime;
 
 impl State {
@@ -13,13 +13,13 @@ impl State {
         jobs.take(limit as usize).cloned().collect()
     }
 
-    pub(super) fn depths(&self, now: StoreTime) -> Vec<Depth> {
-        let mut depths = BTreeMap::<_, Depth>::new();
+    pub(super) fn depths(&self, now: StoreTime) -> Vec<QueueDepth> {
+        let mut depths = BTreeMap::<_, QueueDepth>::new();
         for job in self.jobs.values().map(|row| &row.job) {
             if matches!(job.state, JobState::Done | JobState::Cancelled) {
                 continue;
             }
-            let depth = depths.entry((&job.queue, &job.task)).or_insert_with(|| Depth {
+            let depth = depths.entry((&job.queue, &job.task)).or_insert_with(|| QueueDepth {
                 queue: job.queue.clone(),
                 task: job.task.clone(),
                 due: 0,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::state::{SessionRow, State};
 use crate::decide::EndedNodes;
 use crate::id::{Fence, SessionId};
-use crate::job::{Held, JobState, StoredJob};
+use crate::job::{ClaimRef, JobState, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
     SessionInfo, Stranger,
 };
-use crate::schedule::{Definition, StoredSchedule};
+use crate::schedule::{ScheduleSpec, StoredSchedule};
 use crate::text::storable;
 use crate::time::StoreTime;
 
@@ -68,7 +68,7 @@ impl State {
         let is_alive = self.is_alive(request.session, now);
         let definitions = if is_alive { &*request.definitions } else { &[] };
         let opened = request.first_opened;
-        let register = |definition: &Definition| {
+        let register = |definition: &ScheduleSpec| {
             self.on_row(&definition.name, |row, is_busy| {
                 StoredSchedule::register_as(row, definition, opened, now, is_busy)
             })
@@ -112,7 +112,7 @@ impl State {
         reaped
     }
 
-    pub(super) fn held(&self, session: SessionId) -> Vec<Held> {
+    pub(super) fn held(&self, session: SessionId) -> Vec<ClaimRef> {
         let jobs = self.jobs.values().map(|row| &row.job);
         let held =
             jobs.filter(|job| job.state == JobState::Running && job.session == Some(session));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
 use crate::pause::{Pause, PauseScope};
-use crate::schedule::{Definition, StoredSchedule, TickJob};
+use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
 /// All that a store keeps.
@@ -87,7 +87,7 @@ impl State {
     /// before, and stays as it is (R3).
     pub(super) fn insert_of(
         &mut self,
-        definition: &Definition,
+        definition: &ScheduleSpec,
         is_exclusive: bool,
         tick: &TickJob,
         is_by_hand: bool,

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Command, Definition, End, Enqueue, Held, JobFilter, JobId, JobState, Model, NewJob, Next, Open,
-    Overlap, PauseScope, Priority, Rule, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
-    Timing, Uuid,
+    ClaimRef, Command, End, Enqueue, JobFilter, JobId, JobState, Model, NewJob, Next, Open,
+    Overlap, PauseScope, Priority, Rule, ScheduleSpec, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, Timing, Uuid,
 };
 
 use super::Node;
@@ -50,7 +50,7 @@ struct Shell {
     /// The requests without an answer, and when each answer comes.
     asked: Vec<(Tick, Channel, RequestId, Request)>,
     /// Runs, and when they end.
-    runs: Vec<(Tick, Held)>,
+    runs: Vec<(Tick, ClaimRef)>,
     queue: Vec<StoredJob>,
     workers: usize,
     lasts: Duration,
@@ -76,8 +76,8 @@ fn config() -> Config {
     Config { tasks: vec![task], ..Config::default() }
 }
 
-fn definition(timing: Timing) -> Definition {
-    Definition {
+fn definition(timing: Timing) -> ScheduleSpec {
+    ScheduleSpec {
         name: "s".into(),
         task: "work".into(),
         payload: scheduler_store::Payload::default(),

@@ -11,7 +11,7 @@ fn a_year_of_missed_ticks_is_decided_with_few_statements() {
         let window = Duration::from_secs(3);
         let policy =
             Policy { misfire: Misfire::CatchUp, window: Some(window), ..Policy::default() };
-        let definitions = vec![Definition { overlap: Overlap::Allow, ..definition(timing) }];
+        let definitions = vec![ScheduleSpec { overlap: Overlap::Allow, ..definition(timing) }];
         let config = Config { definitions, ..config() };
         let mut shell = Shell::new(config.clone(), policy);
         shell.until(after(2.0));
@@ -70,7 +70,7 @@ fn a_tick_with_jitter_starts_at_its_time() {
 #[test]
 fn many_schedules_that_are_due_at_once_hold_up_no_jobs() {
     let timing = Timing::Rate { first: Duration::from_secs(2), period: Duration::from_secs(900) };
-    let named = |number| Definition { name: format!("s{number}"), ..definition(timing) };
+    let named = |number| ScheduleSpec { name: format!("s{number}"), ..definition(timing) };
     let definitions = (0..1_000).map(named).collect();
     let mut shell = Shell::new(Config { definitions, ..config() }, Policy::default());
     shell.lasts = Duration::from_micros(1);
@@ -97,7 +97,7 @@ fn many_schedules_that_are_due_at_once_hold_up_no_jobs() {
 fn a_schedule_whose_rule_cannot_be_read_is_left_to_others_and_reported_once() {
     for timing in [Timing::Computed, Timing::Once(START)] {
         let rule = Rule { text: "lunar".into(), timing };
-        let definition = Definition { rule, is_dynamic: true, ..definition(timing) };
+        let definition = ScheduleSpec { rule, is_dynamic: true, ..definition(timing) };
         let mut shell = Shell::new(config(), Policy::default());
         shell.model.set_now(START);
         let put = Command::Put { definition: Box::new(definition) };

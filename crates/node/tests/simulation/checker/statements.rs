@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler_store::{
-    Command, Commanded, End, Finish, Finished, JobId, JobState, Model, OnLost, Open, Reaped,
+    Command, CommandOutcome, End, Finish, Finished, JobId, JobState, Model, OnLost, Open, Reaped,
     Register, SessionId, Store, StoreTime, StoredJob, StoredSchedule,
 };
 
@@ -329,11 +329,11 @@ impl Checker {
     fn commanded(
         &mut self,
         command: &Command,
-        commanded: Commanded,
+        commanded: CommandOutcome,
         model: &Model,
         store_now: StoreTime,
     ) {
-        if commanded != Commanded::Done {
+        if commanded != CommandOutcome::Done {
             return;
         }
         let state = |job: JobId| model.job(job).ok().flatten().map(|job| job.state);
