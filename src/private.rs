@@ -9,6 +9,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+pub use core::any::{Any, TypeId};
 pub use core::option::Option::{self, None, Some};
 pub use core::result::Result::{Err, Ok};
 pub use core::{cfg, concat, file, line, module_path, stringify};
@@ -17,7 +18,7 @@ use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 pub use scheduler_macros::cron_schedule;
 
-pub use crate::define::entry::{Entry, FunctionId, JobFacts, Origin, Receiver, entries};
+pub use crate::define::entry::{Entry, JobFacts, entries};
 pub use crate::define::metadata::Location;
 use crate::run::Shutdown;
 pub use crate::run::inject::Call;
@@ -191,9 +192,9 @@ where
 
 /// The call of an entry without managed values, and a run to call it with, for tests.
 #[must_use]
-pub fn wire_for_test(entry: &Entry) -> (Option<Call>, Run) {
+pub fn resolve_for_test(entry: &Entry) -> (Option<Call>, Run) {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
-    let call = entry.wire(&mut Resolver::new(&states, &clock, &shutdown));
-    (call, Run::detached(entry.name()))
+    let call = entry.resolve(&mut Resolver::new(&states, &clock, &shutdown));
+    (call, Run::detached(entry.name))
 }

@@ -128,7 +128,7 @@ impl Error for Circular {
 fn entry(module_path: &str, name: &str) -> &'static Entry {
     let full = format!("{module_path}::{name}");
     let mut found = entries().into_iter().filter(|entry| {
-        entry.module_path() == module_path && (entry.name() == name || entry.name() == full)
+        entry.module_path == module_path && (entry.name == name || entry.name == full)
     });
     let entry = found.next().unwrap_or_else(|| panic!("no entry `{module_path}::{name}`"));
     assert!(found.next().is_none(), "`{module_path}::{name}` is there twice");
@@ -137,13 +137,13 @@ fn entry(module_path: &str, name: &str) -> &'static Entry {
 
 /// Runs the body to its end; the futures here never wait.
 fn run(entry: &Entry) -> TaskResult {
-    let (call, run) = scheduler::__private::wire_for_test(entry);
+    let (call, run) = scheduler::__private::resolve_for_test(entry);
     match call.expect("it takes no arguments") {
         Call::Sync(call) => call(&run),
         Call::Async(begin) => {
             match begin(&run).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => result,
-                Poll::Pending => panic!("`{}` waits", entry.name()),
+                Poll::Pending => panic!("`{}` waits", entry.name),
             }
         }
     }
@@ -159,8 +159,9 @@ fn chain(entry: &Entry) -> Vec<String> {
 #[test]
 fn all_entries_are_found_in_a_fixed_order() {
     // Those of `surroundings.rs` are in other editions of `hostile`.
-    let is_wanted = |entry: &&Entry| !entry.module_path().starts_with("hostile_20");
-    let found: Vec<&str> = entries().into_iter().filter(is_wanted).map(Entry::name).collect();
+    let is_wanted = |entry: &&Entry| !entry.module_path.starts_with("hostile_20");
+    let found: Vec<&str> =
+        entries().into_iter().filter(is_wanted).map(|entry| entry.name).collect();
     let expected = [
         "annotated::tick",
         "annotated::with_unit",
@@ -198,7 +199,7 @@ fn all_entries_are_found_in_a_fixed_order() {
 
 #[test]
 fn an_entry_keeps_the_words_of_the_annotation() {
-    let texts = |module: &str, name: &str| entry(module, name).attributes();
+    let texts = |module: &str, name: &str| entry(module, name).attributes;
     assert_eq!(texts("annotated", "tick"), [(Attribute::FixedRate, "1s")]);
     assert_eq!(
         texts("annotated", "with_unit"),
@@ -217,9 +218,9 @@ fn an_entry_keeps_the_words_of_the_annotation() {
         [(Attribute::FixedDelay, "30s"), (Attribute::InitialDelay, "1m")]
     );
     let warm_up = entry("jobs", "warm-up");
-    assert_eq!(warm_up.attributes(), [(Attribute::InitialDelay, "5s")]);
+    assert_eq!(warm_up.attributes, [(Attribute::InitialDelay, "5s")]);
     assert_eq!(warm_up.attribute(Attribute::Cron), None);
-    assert_eq!(warm_up.function(), "warm_cache");
+    assert_eq!(warm_up.function, "warm_cache");
 }
 
 #[test]
@@ -230,13 +231,13 @@ fn an_entry_knows_where_its_annotation_stands() {
         u32::try_from(line.expect("the line is there") + 1).expect("a short file")
     };
     let often = entry("annotated", "often-2");
-    assert_eq!(often.location().file, file!());
-    assert_eq!(often.location().line, line_of(r##"#[scheduled(cron = "0 0 6 * * *")]"##));
-    assert_eq!(often.function(), "often");
+    assert_eq!(often.location.file, file!());
+    assert_eq!(often.location.line, line_of(r##"#[scheduled(cron = "0 0 6 * * *")]"##));
+    assert_eq!(often.function, "often");
     let from_macro = entry("annotated", "from_macro");
     let invocation = r#"every!("2s", #[inline(never)] from_macro -> Result<(), fmt::Error>);"#;
-    assert_eq!(from_macro.location().line, line_of(invocation));
-    let sweep = entry("jobs::nested", "sweep").location().to_string();
+    assert_eq!(from_macro.location.line, line_of(invocation));
+    let sweep = entry("jobs::nested", "sweep").location.to_string();
     assert_eq!(sweep.replace('\\', "/"), "tests/fixtures/jobs/src/nested.rs:5");
 }
 
@@ -250,7 +251,7 @@ fn a_plain_function_runs_when_it_is_called() {
 
 #[test]
 fn an_async_function_runs_when_it_is_polled() {
-    let (call, run) = scheduler::__private::wire_for_test(entry("annotated", "waits"));
+    let (call, run) = scheduler::__private::resolve_for_test(entry("annotated", "waits"));
     let Some(Call::Async(begin)) = call else {
         panic!("`waits` is async");
     };

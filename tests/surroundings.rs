@@ -7,24 +7,24 @@ use std::task::{Context, Poll, Waker};
 use hostile as _;
 use hostile_2021 as _;
 use hostile_2024 as _;
-use scheduler::__private::{Call, Entry, TaskResult, entries, wire_for_test};
+use scheduler::__private::{Call, Entry, TaskResult, entries, resolve_for_test};
 
 /// The functions of a crate, by their names in it.
 fn functions(krate: &str) -> Vec<(&'static str, &'static Entry)> {
-    let inside = entries().into_iter().filter(|entry| entry.module_path() == krate);
-    inside.map(|entry| (entry.function(), entry)).collect()
+    let inside = entries().into_iter().filter(|entry| entry.module_path == krate);
+    inside.map(|entry| (entry.function, entry)).collect()
 }
 
 /// The result of a run; `None` for a function that needs managed values.
 fn run(entry: &Entry) -> Option<TaskResult> {
-    let (call, run) = wire_for_test(entry);
+    let (call, run) = resolve_for_test(entry);
     Some(match call? {
         Call::Sync(call) => call(&run),
         Call::Async(call) => {
             let mut future = pin!(call(&run));
             match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(result) => result,
-                Poll::Pending => panic!("`{}` waits for something", entry.name()),
+                Poll::Pending => panic!("`{}` waits for something", entry.name),
             }
         }
     })

@@ -80,7 +80,7 @@ fn cron(input: TokenStream) -> TokenStream {
     if faults.is_empty() { quote!(#facade::Schedule::cron(#text)) } else { faults.to_tokens() }
 }
 
-/// The function without the mark of its payload, and after it the maker of jobs and the entry, or else the faults.
+/// The function without the mark of its payload, and after it the constructor of jobs and the entry, or else the faults.
 fn annotate_job(options: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<Function>(item.clone()) else {
         return check::not_a_function(Form::Job, item);
@@ -171,7 +171,7 @@ fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner)
         let mut faults = Faults::default();
         let form = annotation.form;
         check::check_one_job(&annotations[..index], annotation, &mut faults);
-        let (certain, perhaps_before) = match form {
+        let (certain, earlier_cfg_annotations) = match form {
             Form::Schedule => repeat::before(&annotations[..index]),
             Form::Job => (0, Vec::new()),
         };
@@ -185,7 +185,7 @@ fn annotate_method(annotations: &[Annotation], method: &Function, owner: &Owner)
                 plan,
                 owner: Some(owner),
                 conditions: &annotation.conditions,
-                perhaps_before: &perhaps_before,
+                earlier_cfg_annotations: &earlier_cfg_annotations,
                 span: annotation.span,
             };
             entries.extend(match form {

@@ -31,16 +31,16 @@ pub(crate) struct Definition {
 impl Definition {
     /// The task of an annotation, with its arguments in the call.
     pub(crate) fn of_entry(entry: &Entry, call: Call) -> Self {
-        let attributes = entry.attributes().iter();
+        let attributes = entry.attributes.iter();
         Self {
-            name: entry.name().into(),
-            function: Some(format!("{}::{}", entry.module_path(), entry.function()).into()),
-            location: entry.location(),
+            name: entry.name.into(),
+            function: Some(format!("{}::{}", entry.module_path, entry.function).into()),
+            location: entry.location,
             attributes: attributes
                 .map(|(attribute, text)| (*attribute, (*text).to_owned()))
                 .collect(),
             trigger: None,
-            job: entry.job(),
+            job: entry.job,
             call,
             missing: Vec::new(),
         }

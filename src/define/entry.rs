@@ -14,9 +14,6 @@ use scheduler_expr::Attribute;
 use crate::define::metadata::Location;
 use crate::run::inject::{Call, Resolver};
 
-/// Resolves the arguments of a function. `None` if one is missing, which the resolver has recorded.
-pub(crate) type Wire = fn(&mut Resolver<'_>) -> Option<Call>;
-
 /// Static facts of one `#[scheduled]` annotation.
 ///
 /// A function with two annotations has two entries.
@@ -29,110 +26,55 @@ pub(crate) type Wire = fn(&mut Resolver<'_>) -> Option<Call>;
 /// fn report() {}
 ///
 /// let entry = entries()[0];
-/// assert_eq!(entry.name(), "sales-report");
-/// assert_eq!(entry.function(), "report");
+/// assert_eq!(entry.name, "sales-report");
+/// assert_eq!(entry.function, "report");
 /// assert_eq!(entry.attribute(Attribute::Cron), Some("@daily"));
-/// println!("it stands at {}", entry.location());
+/// println!("it stands at {}", entry.location);
 /// ```
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    name: &'static str,
-    origin: Origin,
-    attributes: &'static [(Attribute, &'static str)],
-    receiver: Option<Receiver>,
-    job: Option<JobFacts>,
-    wire: Wire,
+    /// The task's name: `name = "…"`, or else the function's path, such as `shop::jobs::report`,
+    /// with `-2`, `-3`… when the function has more than one annotation.
+    pub name: &'static str,
+    /// The function's own name, without `r#`; a method has its type in front, `Reports::sweep`.
+    pub function: &'static str,
+    /// The path of the module in which the function stands, such as `shop::jobs`.
+    pub module_path: &'static str,
+    /// The place of the annotation.
+    pub location: Location,
+    /// The function, by its type.
+    pub id: fn() -> TypeId,
+    /// All attributes of the annotation with their texts.
+    pub attributes: &'static [(Attribute, &'static str)],
+    /// The managed type of a method; `None` for a free function.
+    pub receiver: Option<fn() -> TypeId>,
+    /// The options of `#[job]` alone; `None` for `#[scheduled]`.
+    pub job: Option<JobFacts>,
+    /// Resolves the arguments. `None` if one is missing, which the resolver has recorded.
+    pub resolve: fn(&mut Resolver<'_>) -> Option<Call>,
 }
 
 impl Entry {
-    /// Makes the entry of an annotation on a function without `self`.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn new(
-        name: &'static str,
-        origin: Origin,
-        attributes: &'static [(Attribute, &'static str)],
-        wire: Wire,
-    ) -> Self {
-        Self { name, origin, attributes, receiver: None, job: None, wire }
-    }
-
-    /// The same entry for a method, which is called on managed values.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_receiver(self, receiver: Receiver) -> Self {
-        Self { receiver: Some(receiver), ..self }
-    }
-
-    /// The same entry for a function that runs jobs.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn with_job(self, job: JobFacts) -> Self {
-        Self { job: Some(job), ..self }
-    }
-
-    /// The options of `#[job]` alone; `None` for `#[scheduled]`.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn job(&self) -> Option<JobFacts> {
-        self.job
-    }
-
-    /// The task's name: `name = "…"`, or else the function's path, such as `shop::jobs::report`,
-    /// with `-2`, `-3`… when the function has more than one annotation.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// The function's own name, without `r#`; a method has its type in front, `Reports::sweep`.
-    #[must_use]
-    pub fn function(&self) -> &'static str {
-        self.origin.function
-    }
-
-    /// The path of the module in which the function stands, such as `shop::jobs`.
-    #[must_use]
-    pub fn module_path(&self) -> &'static str {
-        self.origin.module_path
-    }
-
-    /// The place of the annotation.
-    #[must_use]
-    pub fn location(&self) -> Location {
-        self.origin.location
-    }
-
     /// The text of an attribute, as the annotation has it.
     #[must_use]
     pub fn attribute(&self, attribute: Attribute) -> Option<&'static str> {
         self.attributes.iter().find(|(known, _)| *known == attribute).map(|(_, text)| *text)
     }
 
-    /// All attributes of the annotation with their texts.
-    #[must_use]
-    pub fn attributes(&self) -> &'static [(Attribute, &'static str)] {
-        self.attributes
-    }
-
-    /// The managed type of a method; `None` for a free function.
-    pub(crate) fn receiver(&self) -> Option<Receiver> {
-        self.receiver
-    }
-
     /// Resolves the function's arguments.
-    pub(crate) fn wire(&self, resolver: &mut Resolver<'_>) -> Option<Call> {
-        (self.wire)(resolver)
+    pub(crate) fn resolve(&self, resolver: &mut Resolver<'_>) -> Option<Call> {
+        (self.resolve)(resolver)
     }
 
     /// Returns true if the annotation is of that function.
-    pub(crate) fn belongs_to(&self, function: FunctionId) -> bool {
-        (self.origin.id)() == function
+    pub(crate) fn belongs_to(&self, function: TypeId) -> bool {
+        (self.id)() == function
     }
 
     fn order(&self) -> impl Ord + use<> {
-        let Location { file, line } = self.origin.location;
-        (self.origin.module_path, line, self.name, file)
+        let Location { file, line } = self.location;
+        (self.module_path, line, self.name, file)
     }
 }
 
@@ -144,59 +86,6 @@ pub struct JobFacts {
     pub version: u32,
     /// The names that the job had before.
     pub aliases: &'static [&'static str],
-}
-
-/// The identity and the place of an annotated function.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Origin {
-    function: &'static str,
-    module_path: &'static str,
-    location: Location,
-    id: fn() -> FunctionId,
-}
-
-impl Origin {
-    #[must_use]
-    pub const fn new(
-        function: &'static str,
-        module_path: &'static str,
-        location: Location,
-        id: fn() -> FunctionId,
-    ) -> Self {
-        Self { function, module_path, location, id }
-    }
-}
-
-/// Identifies a function by its type.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FunctionId(TypeId);
-
-impl FunctionId {
-    /// The id of a function.
-    pub fn of<F: 'static>(_function: &F) -> Self {
-        Self(TypeId::of::<F>())
-    }
-}
-
-/// The type on whose managed values a method is called.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Receiver {
-    id: fn() -> TypeId,
-}
-
-impl Receiver {
-    /// The receiver of methods of `T`.
-    #[must_use]
-    pub const fn of<T: 'static>() -> Self {
-        Self { id: TypeId::of::<T> }
-    }
-
-    pub(crate) fn type_id(self) -> TypeId {
-        (self.id)()
-    }
 }
 
 inventory::collect!(Entry);
@@ -237,7 +126,7 @@ pub struct TaskList {
 
 impl TaskList {
     #[doc(hidden)]
-    pub fn from_functions(functions: &[(&'static str, FunctionId)]) -> Self {
+    pub fn from_functions(functions: &[(&'static str, TypeId)]) -> Self {
         let all = entries();
         let mut list = Self::default();
         for (named, function) in functions {
@@ -274,7 +163,7 @@ impl TaskList {
 macro_rules! tasks {
     ($($function:path),* $(,)?) => {
         $crate::TaskList::from_functions(&[
-            $(($crate::__private::stringify!($function), $crate::__private::FunctionId::of(&$function))),*
+            $(($crate::__private::stringify!($function), $crate::__private::Any::type_id(&$function))),*
         ])
     };
 }

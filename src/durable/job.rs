@@ -72,7 +72,7 @@ struct Given {
 impl Job {
     /// A job without a payload.
     pub(crate) fn of(entry: &'static Entry) -> Self {
-        let new = NewJob::new(new_id(), entry.name());
+        let new = NewJob::new(new_id(), entry.name);
         let (given, key, fault, sent) = <_>::default();
         let mut job = Self { new, key, replaces: false, given, fault, sent };
         job.take_options(&JobOptions::of_entry(entry));
@@ -82,7 +82,7 @@ impl Job {
     /// A job with a payload. An enqueue reports one that cannot be encoded.
     pub(crate) fn with<T: Payload>(entry: &'static Entry, payload: &T) -> Self {
         let mut job = Self::of(entry);
-        let version = entry.job().map_or(1, |facts| facts.version);
+        let version = entry.job.map_or(1, |facts| facts.version);
         match encoded(payload) {
             Ok(bytes) => job.new.payload = Stored { version, bytes },
             Err(fault) => job.fault = Some(fault.into()),

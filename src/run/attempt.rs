@@ -8,6 +8,8 @@ use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
 use super::cause::Cause;
 use super::job::ClaimedJob;
+#[cfg(feature = "durable")]
+use super::job::instant;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
@@ -66,6 +68,30 @@ impl Attempt {
             notes: Notes::default(),
             polls: Polls::default(),
             claimed: None,
+        }
+    }
+
+    /// The attempt of a claimed job.
+    pub(crate) fn of_job(task: Arc<TaskFacts>, claimed: &Arc<ClaimedJob>) -> Self {
+        let job = claimed.job();
+        #[cfg(not(feature = "durable"))]
+        match (*job, task) {}
+        #[cfg(feature = "durable")]
+        {
+            let tick = job.origin.as_ref().map(|origin| origin.tick);
+            Self {
+                attempt: job.attempt,
+                max_attempts: job.max_attempts,
+                cause: match tick {
+                    None => Cause::Job,
+                    Some(None) => Cause::Manual,
+                    Some(Some(_)) => Cause::Schedule,
+                },
+                fire_time: instant(tick.flatten().unwrap_or(job.run_at)).into(),
+                due: instant(job.run_at).into(),
+                claimed: Some(Arc::clone(claimed)),
+                ..Self::detached(task)
+            }
         }
     }
 

@@ -10,11 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
-use scheduler_core::WallTime;
 #[cfg(feature = "durable")]
 use scheduler_store::{End, OnLost, StoreTime, StoredJob};
 
-use super::cause::Cause;
 use super::info::JobInfo;
 use super::stop::StopCause;
 use super::task_error::JobErrorKind;
@@ -41,12 +39,6 @@ const WITHDRAWN: u8 = 2;
 pub(crate) struct ClaimedJob {
     job: Arc<StoredJob>,
     info: OnceLock<Arc<JobInfo>>,
-    pub(crate) cause: Cause,
-    /// The number of the attempt, over all processes.
-    pub(crate) attempt: u32,
-    /// The tick, or the due time of an enqueued job.
-    pub(crate) fire_time: WallTime,
-    pub(crate) due: WallTime,
     /// The wait before the next attempt, if this one fails.
     pub(crate) retry_after: Duration,
     state: AtomicU8,
@@ -68,14 +60,6 @@ impl ClaimedJob {
     pub(crate) fn number(&self) -> u128 {
         #[cfg(feature = "durable")]
         return self.job.id.as_uuid().as_u128();
-        #[cfg(not(feature = "durable"))]
-        match *self.job {}
-    }
-
-    /// After how many attempts it is parked.
-    pub(crate) fn max_attempts(&self) -> u32 {
-        #[cfg(feature = "durable")]
-        return self.job.max_attempts;
         #[cfg(not(feature = "durable"))]
         match *self.job {}
     }
@@ -150,20 +134,10 @@ impl ClaimedJob {
         may_begin: MayBegin,
         on_end: OnJobEnd,
     ) -> Arc<Self> {
-        let job = job.into();
-        let tick = job.origin.as_ref().and_then(|origin| origin.tick);
         Arc::new(Self {
+            job: job.into(),
             info: OnceLock::new(),
-            cause: match &job.origin {
-                None => Cause::Job,
-                Some(_) if tick.is_some() => Cause::Schedule,
-                Some(_) => Cause::Manual,
-            },
-            attempt: job.attempt,
-            fire_time: instant(tick.unwrap_or(job.run_at)).into(),
-            due: instant(job.run_at).into(),
             retry_after,
-            job,
             state: AtomicU8::new(WAITING),
             is_lost: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
@@ -235,8 +209,7 @@ impl Drop for ClaimedJob {
 impl fmt::Debug for ClaimedJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClaimedJob")
-            .field("cause", &self.cause)
-            .field("fire_time", &self.fire_time)
+            .field("job", &self.info())
             .field("state", &self.state)
             .finish_non_exhaustive()
     }

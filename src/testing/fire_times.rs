@@ -1,6 +1,6 @@
 //! The fire times of a schedule, without running anything.
 
-use std::any::{Any, type_name};
+use std::any::{Any, TypeId, type_name};
 use std::ops::{Deref, Index};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use scheduler_expr::Attribute;
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
 use crate::define::definition::Definition;
-use crate::define::entry::{FunctionId, entries};
+use crate::define::entry::entries;
 use crate::define::metadata::Location;
 use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
@@ -51,8 +51,7 @@ pub fn schedule_of<S: 'static>(task: S) -> ScheduleOf {
             Location { file: "the test", line: 0 },
         )]);
     }
-    let id = FunctionId::of(&task);
-    let annotations = entries().into_iter().filter(|entry| entry.belongs_to(id));
+    let annotations = entries().into_iter().filter(|entry| entry.belongs_to(TypeId::of::<S>()));
     let definitions: Vec<Definition> =
         annotations.map(|entry| Definition::of_entry(entry, Call::noop())).collect();
     assert!(

@@ -1,6 +1,6 @@
 //! Configures a simulation before its first step.
 
-use std::any::type_name;
+use std::any::{Any, type_name};
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::moment::{IntoMoment, moment};
 use super::sim::Sim;
 use super::started::{Setup, Started};
-use crate::define::entry::{FunctionId, TaskList};
+use crate::define::entry::TaskList;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
 use crate::run::inject::{Managed, TaskReturn};
@@ -39,7 +39,7 @@ impl Sim {
     #[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
     pub fn task<F: 'static>(self, function: F) -> Self {
         let named = type_name::<F>();
-        self.tasks(TaskList::from_functions(&[(named, FunctionId::of(&function))]))
+        self.tasks(TaskList::from_functions(&[(named, Any::type_id(&function))]))
     }
 
     /// Simulates annotated functions: see [`tasks!`](crate::tasks).

@@ -17,9 +17,9 @@ pub(super) fn check(
     if form == Form::Schedule {
         check_triggers(args, function, faults);
     }
-    let texts = words::check(args, faults);
-    check_together(args, form, &texts, faults);
-    texts.into_iter().map(|text| (text.attribute, text.written)).collect()
+    let resolved = words::check(args, faults);
+    check_together(args, form, &resolved, faults);
+    words::texts(args).map(|(attribute, _, text)| (attribute, text)).collect()
 }
 
 fn check_triggers(args: &Args, function: &Ident, faults: &mut Faults) {
@@ -52,22 +52,22 @@ fn no_trigger() -> String {
 }
 
 /// Checks options against each other.
-fn check_together(args: &Args, form: Form, texts: &[words::Text], faults: &mut Faults) {
-    let mut written: Vec<(Attribute, &str)> =
-        texts.iter().map(|text| (text.attribute, text.resolved.as_str())).collect();
+fn check_together(args: &Args, form: Form, resolved: &[(Attribute, String)], faults: &mut Faults) {
+    let mut texts: Vec<(Attribute, &str)> =
+        resolved.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect();
     // An option whose value could not be read is there all the same.
     for option in args.iter() {
         if let Key::Attribute(attribute) = option.key
-            && written.iter().all(|(known, _)| *known != attribute)
+            && texts.iter().all(|(known, _)| *known != attribute)
         {
-            written.push((attribute, ""));
+            texts.push((attribute, ""));
         }
     }
     let rule = if form == Form::Job { RuleKind::Job } else { RuleKind::Once };
     let has_rule = form == Form::Job
         || args.rules().next().is_some()
         || args.get(Key::INITIAL_DELAY).is_some();
-    for fault in Attribute::check_together(&written, rule, words::Unit::of(args).any()) {
+    for fault in Attribute::check_together(&texts, rule, words::Unit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);

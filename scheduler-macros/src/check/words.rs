@@ -11,17 +11,17 @@ use syn::{LitStr, Token};
 use crate::args::{Args, Key, Value};
 use crate::diagnostic::{Faults, remedy};
 
-/// The text of an attribute.
-pub(super) struct Text {
-    pub(super) attribute: Attribute,
-    /// The text in the annotation.
-    pub(super) written: String,
-    /// The text if no setting is set. It is empty if the text is faulty, or a number whose unit is not known.
-    pub(super) resolved: String,
+/// The attributes that have a text in the annotation, with that text.
+pub(super) fn texts(args: &Args) -> impl Iterator<Item = (Attribute, &Value, String)> {
+    args.iter().filter_map(|option| match (option.key, &option.value) {
+        (Key::Attribute(attribute), Some(value)) => Some((attribute, value, value.text()?)),
+        _ => None,
+    })
 }
 
-/// Checks the texts one by one. Returns those of attributes.
-pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
+/// Checks the texts one by one. Returns those of attributes where no setting is set: empty if the text is faulty, or a
+/// number whose unit is not known.
+pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<(Attribute, String)> {
     if let Some(value) = args.value(Key::Name) {
         name(value, faults);
     }
@@ -30,15 +30,11 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
     }
     let unit = Unit::of(args);
     let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
-    let mut texts = Vec::new();
-    for option in args.iter() {
-        let (Key::Attribute(attribute), Some(value)) = (option.key, &option.value) else {
-            continue;
-        };
-        let Some(written) = value.text() else { continue };
+    let mut all = Vec::new();
+    for (attribute, value, written) in texts(args) {
         // As in Spring: the zone of a task that is switched off is not looked at.
         let resolved = match attribute {
-            Attribute::Zone if is_off => Ok(written.clone()),
+            Attribute::Zone if is_off => Ok(written),
             _ => resolve(attribute, &written, unit.any()),
         };
         let resolved = resolved.unwrap_or_else(|message| {
@@ -46,9 +42,9 @@ pub(super) fn check(args: &Args, faults: &mut Faults) -> Vec<Text> {
             String::new()
         });
         let resolved = if unit.hides(attribute, &resolved) { String::new() } else { resolved };
-        texts.push(Text { attribute, written, resolved });
+        all.push((attribute, resolved));
     }
-    texts
+    all
 }
 
 /// Checks the argument of `cron!`.

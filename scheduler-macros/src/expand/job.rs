@@ -20,38 +20,39 @@ use super::unnamed;
 use crate::check::{Argument, Owner};
 
 /// The type, and what stands beside the entry.
-pub(super) fn maker(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
+pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
     let ident = &task.function.sig.ident;
     let vis = &task.function.vis;
-    let maker = maker_name(ident);
+    let job_constructor = job_constructor_name(ident);
     let doc = format!("Makes jobs that run [`{0}`](fn@{0}).", ident.unraw());
     let job = Ident::new("job", Span::mixed_site());
     let make = make(task, &quote!(pub), &job, names);
-    let make = quote!(impl #maker { #make });
+    let make = quote!(impl #job_constructor { #make });
     let unnamed = unnamed::job(task);
-    let maker = quote! {
+    let job_constructor = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
-        #vis enum #maker {}
+        #vis enum #job_constructor {}
     };
-    (maker, quote!(#make #unnamed))
+    (job_constructor, quote!(#make #unnamed))
 }
 
 /// The associated function of a method's type.
-pub(super) fn method_maker(task: &Task<'_>, names: &Names) -> TokenStream {
+pub(super) fn method_job_constructor(task: &Task<'_>, names: &Names) -> TokenStream {
     let Some(Owner { ty, .. }) = task.owner else { return TokenStream::new() };
     let (ident, vis) = (&task.function.sig.ident, &task.function.vis);
-    let function = format_ident!("{}_job", ident.unraw(), span = maker_name(ident).span());
+    let function =
+        format_ident!("{}_job", ident.unraw(), span = job_constructor_name(ident).span());
     let make = make(task, &quote!(#[allow(dead_code)] #vis), &function, names);
     let unnamed = unnamed::job(task);
     quote!(impl #ty { #make } #unnamed)
 }
 
 /// The name of the type.
-fn maker_name(function: &Ident) -> Ident {
-    let mut maker = function.clone();
-    maker.set_span(Span::mixed_site().located_at(function.span()));
-    maker
+fn job_constructor_name(function: &Ident) -> Ident {
+    let mut job_constructor = function.clone();
+    job_constructor.set_span(Span::mixed_site().located_at(function.span()));
+    job_constructor
 }
 
 /// The function that makes a job.
@@ -91,10 +92,12 @@ fn payload<'a>(task: &Task<'a>) -> Option<&'a Type> {
 }
 
 /// The part of the entry about jobs.
-pub(super) fn facts(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
-    let job = task.plan.job.as_ref()?;
+pub(super) fn facts(task: &Task<'_>, private: &Ident) -> TokenStream {
+    let Some(job) = &task.plan.job else { return quote!(#private::None) };
     let (version, aliases) = (job.version, &job.aliases);
-    Some(quote!(.with_job(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })))
+    quote! {
+        #private::Some(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })
+    }
 }
 
 /// Decodes the payload of a run.

@@ -1,7 +1,7 @@
 //! Generates an entry for each annotation, beside the unchanged item.
 //!
 //! This module writes the entry ([`entry`]), and the function that looks up arguments
-//! and calls the user's function with them ([`wire`]).
+//! and calls the user's function with them ([`resolve`]).
 //!
 //! It names nothing that the user's crate could have redefined. The code stands
 //! in a crate about which nothing is known, so it names only what is in the facade's `__private`
@@ -12,9 +12,9 @@
 mod facade_call;
 mod job;
 mod own_type;
+mod resolve;
 mod task;
 mod unnamed;
-mod wire;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -30,23 +30,23 @@ use task::{Names, path};
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let unnamed = unnamed::schedule(task);
-    entry_and(task, &Names::unlike(task), &quote!(#unnamed))
+    entry_and(task, &Names::without_collisions(task), &quote!(#unnamed))
 }
 
 /// Generates the entry of a job, and what makes jobs.
 pub(crate) fn job(task: &Task<'_>) -> TokenStream {
-    let names = &Names::unlike(task);
-    let (maker, beside) = job::maker(task, names);
+    let names = &Names::without_collisions(task);
+    let (job_constructor, beside) = job::job_constructor(task, names);
     let entry = entry_and(task, names, &beside);
-    quote!(#maker #entry)
+    quote!(#job_constructor #entry)
 }
 
 /// Generates the entry of a method that runs jobs, and an associated function that makes them. `path` is how the annotation
 /// was named, which counts as a use of its import.
 pub(crate) fn job_method(task: &Task<'_>, path: &Path) -> TokenStream {
-    let names = &Names::unlike(task);
-    let maker = job::method_maker(task, names);
-    entry_and(task, names, &quote!(#[allow(unused_imports)] use #path as _; #maker))
+    let names = &Names::without_collisions(task);
+    let job_constructor = job::method_job_constructor(task, names);
+    entry_and(task, names, &quote!(#[allow(unused_imports)] use #path as _; #job_constructor))
 }
 
 /// The entry, and beside it what needs it.
@@ -55,13 +55,13 @@ fn entry_and(task: &Task<'_>, names: &Names, beside: &TokenStream) -> TokenStrea
     let facade = &task.plan.facade;
     let function = check::path(&task.function.sig.ident, task.owner);
     let name = name(task, private);
-    let attributes = attributes(task.plan, private);
+    let options = options(task.plan, private);
     let path = task::path(task);
     let receiver = receiver(task, private);
-    let of_job = job::facts(task, private);
+    let job = job::facts(task, private);
     let own_type = own_type::own_type(task, names);
-    let wire = wire::wire(task, names);
-    let attrs = attrs(task);
+    let resolve = resolve::resolve(task, names);
+    let cfg_and_allow = cfg_and_allow(task);
     // The entry repeats the types of the function. It is allowed what the function is, and nothing
     // else: under `#![forbid(deprecated)]` an `allow` is an error.
     let allowances = item::allowances(&task.function.attrs);
@@ -69,24 +69,22 @@ fn entry_and(task: &Task<'_>, names: &Names, beside: &TokenStream) -> TokenStrea
     let here = Ident::new(&private.to_string(), task.span);
     let line = quote_spanned!(task.span=> #here::line!());
     quote! {
-        #attrs
+        #cfg_and_allow
         const _: () = {
             use #facade::__private as #private;
             #own_type
             #(#[#allowances])*
-            const #constant: #private::Entry = #private::Entry::new(
-                #name,
-                #private::Origin::new(
-                    #function,
-                    #private::module_path!(),
-                    #private::Location::new(#private::file!(), #line),
-                    || #private::FunctionId::of(&#path),
-                ),
-                &[#(#attributes),*],
-                #wire,
-            )
-            #receiver
-            #of_job;
+            const #constant: #private::Entry = #private::Entry {
+                name: #name,
+                function: #function,
+                module_path: #private::module_path!(),
+                location: #private::Location::new(#private::file!(), #line),
+                id: || #private::Any::type_id(&#path),
+                attributes: &[#(#options),*],
+                receiver: #receiver,
+                job: #job,
+                resolve: #resolve,
+            };
             #private::submit! { #constant }
             #beside
         };
@@ -105,42 +103,47 @@ fn name(task: &Task<'_>, private: &Ident) -> TokenStream {
         };
         quote!(#private::concat!(#private::module_path!(), #name))
     };
-    let perhaps_before = task.perhaps_before;
-    let most = named(nth + perhaps_before.len());
-    if perhaps_before.is_empty() {
+    let earlier_cfg_annotations = task.earlier_cfg_annotations;
+    let most = named(nth + earlier_cfg_annotations.len());
+    if earlier_cfg_annotations.is_empty() {
         return most;
     }
     // Only the compiler knows which of them are there.
-    let fewer = (0..perhaps_before.len()).map(|more| {
+    let fewer = (0..earlier_cfg_annotations.len()).map(|more| {
         let name = named(nth + more);
         quote!(#more => #name)
     });
     quote! {
-        match 0usize #(+ if #private::cfg!(#perhaps_before) { 1 } else { 0 })* {
+        match 0usize #(+ if #private::cfg!(#earlier_cfg_annotations) { 1 } else { 0 })* {
             #(#fewer,)*
             _ => #most,
         }
     }
 }
 
-/// The texts of the annotation.
-fn attributes(plan: &Plan, private: &Ident) -> Vec<TokenStream> {
+/// The options of the annotation with their texts.
+fn options(plan: &Plan, private: &Ident) -> Vec<TokenStream> {
     let pairs = plan.attributes.iter().map(|(attribute, text)| {
+        // `Debug` of a variant is its name in Rust.
         let attribute = format_ident!("{attribute:?}");
         quote!((#private::Attribute::#attribute, #text))
     });
     pairs.collect()
 }
 
-/// That the function is called on managed values, if it is.
-fn receiver(task: &Task<'_>, private: &Ident) -> Option<TokenStream> {
-    let Owner { ty, .. } = task.owner?;
+/// The type on whose managed values the function is called.
+fn receiver(task: &Task<'_>, private: &Ident) -> TokenStream {
     let is_method = task.arguments.iter().any(|each| matches!(each, Argument::Receiver));
-    is_method.then(|| quote!(.with_receiver(#private::Receiver::of::<#ty>())))
+    match task.owner {
+        Some(Owner { ty, .. }) if is_method => {
+            quote!(#private::Some(#private::TypeId::of::<#ty>))
+        }
+        _ => quote!(#private::None),
+    }
 }
 
 /// The conditions of the entry, and the lints that its block allows.
-fn attrs(task: &Task<'_>) -> TokenStream {
+fn cfg_and_allow(task: &Task<'_>) -> TokenStream {
     let conditions = task.conditions;
     // Those of a free function have been resolved by rustc.
     let (conditions_of_item, allowances) = match task.owner {

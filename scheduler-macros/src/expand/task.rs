@@ -15,8 +15,8 @@ pub(crate) struct Task<'a> {
     pub(crate) owner: Option<&'a Owner>,
     /// The conditions of the entry besides the function's own, as inside of `cfg(…)`.
     pub(crate) conditions: &'a [TokenStream],
-    /// The conditions of annotations that count among those before this one if they are there.
-    pub(crate) perhaps_before: &'a [TokenStream],
+    /// The conditions of earlier annotations of the function that may be compiled out; the number of this one follows those that are not.
+    pub(crate) earlier_cfg_annotations: &'a [TokenStream],
     /// Where the annotation stands.
     pub(crate) span: Span,
 }
@@ -25,7 +25,15 @@ impl<'a> Task<'a> {
     /// A free function.
     pub(crate) fn alone(function: &'a Function, arguments: &'a [Argument], plan: &'a Plan) -> Self {
         let span = Span::call_site();
-        Self { function, arguments, plan, owner: None, conditions: &[], perhaps_before: &[], span }
+        Self {
+            function,
+            arguments,
+            plan,
+            owner: None,
+            conditions: &[],
+            earlier_cfg_annotations: &[],
+            span,
+        }
     }
 }
 
@@ -37,8 +45,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Names that hide nothing that the function's signature or its `impl` mentions.
-    pub(super) fn unlike(task: &Task<'_>) -> Self {
+    /// Names that collide with none that the function's signature or its `impl` mentions.
+    pub(super) fn without_collisions(task: &Task<'_>) -> Self {
         let sig = &task.function.sig;
         let owner = task.owner.map(|owner| &owner.ty);
         let taken = quote!(#sig #owner).to_string();

@@ -1,6 +1,6 @@
 //! Turns annotated functions, tasks in code and settings into resolved tasks.
 //!
-//! [`define`] collects the definitions of annotations and of code. Settings replace some of their attributes, and
+//! [`collect_definitions`] collects the definitions of annotations and of code. Settings replace some of their attributes, and
 //! [`resolve()`] parses the texts that remain with `scheduler_expr`, which the macro also uses. The result is a [`TaskSpec`]:
 //! a task with its rule, its policies, its pool and its arguments. Nothing starts here: all tasks are resolved before the
 //! first one starts, so that one fault prevents the whole start, and all faults are reported together.
@@ -20,7 +20,6 @@ mod tests;
 
 use std::collections::HashSet;
 
-pub(crate) use annotated::Inputs;
 pub(crate) use crons::Crons;
 #[cfg(feature = "durable")]
 pub(crate) use durable::length as length_text;
@@ -30,16 +29,16 @@ pub(crate) use resolve::{ResolveContext, resolve};
 
 use crate::define::definition::Definition;
 use crate::define::entry::{Entry, TaskList, entries};
-use crate::run::inject::States;
+use crate::run::inject::Resolver;
 use crons::Cron;
 
 /// The definitions of the annotated functions, all linked ones or those of `listed`, and of the tasks in code.
 ///
 /// Adds to `faults`: values that are managed twice; invalid and duplicate names; functions of the list without an annotation.
-pub(crate) fn define(
+pub(crate) fn collect_definitions(
     listed: Option<&TaskList>,
     in_code: Vec<Definition>,
-    inputs: Inputs<'_>,
+    resolver: &Resolver<'_>,
     faults: &mut Vec<String>,
 ) -> Vec<Definition> {
     let entries = match listed {
@@ -54,12 +53,12 @@ pub(crate) fn define(
     }));
     let entries = entries.iter();
     let mut definitions: Vec<Definition> =
-        entries.flat_map(|entry| annotated::definitions(entry, &inputs)).collect();
+        entries.flat_map(|entry| annotated::definitions(entry, resolver)).collect();
     definitions.extend(in_code);
     faults.extend(name::faults(&definitions));
-    faults.extend(inputs.states.doubled().iter().map(|doubled| {
+    faults.extend(resolver.states().duplicates().iter().map(|duplicate| {
         format!(
-            "two values of `{doubled}` are managed\n\
+            "two values of `{duplicate}` are managed\n\
              help: give each a name: Scheduler::builder().manage_named(\"…\", …)"
         )
     }));
@@ -71,11 +70,4 @@ fn deduplicated(listed: &[&'static Entry]) -> Vec<&'static Entry> {
     let mut known = HashSet::new();
     let is_new = |entry: &&'static Entry| known.insert(std::ptr::from_ref(*entry));
     listed.iter().copied().filter(is_new).collect()
-}
-
-/// The managed values, to be written below the missing ones.
-pub(crate) fn managed_note(states: &States) -> String {
-    let managed = states.described();
-    let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
-    format!("\nnote: managed so far: {list}")
 }

@@ -2,29 +2,38 @@
 
 use scheduler_core::trigger::Zone;
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler_core::{Clock, ManualClock};
 use scheduler_expr::Attribute;
 
-use super::{Crons, Inputs, ResolveContext, define, name_faults, resolve};
+use super::{Crons, ResolveContext, collect_definitions, name_faults, resolve};
 use crate::define::definition::Definition;
-use crate::define::entry::{Entry, FunctionId, Origin, TaskList};
+use crate::define::entry::{Entry, TaskList};
 use crate::define::metadata::Location;
 use crate::define::settings::names::Names;
 use crate::define::settings::{Environment, Settings, SettingsInput};
 use crate::error::StartError;
 use crate::run::Shutdown;
-use crate::run::inject::{Call, States};
+use crate::run::inject::{Call, Resolver, States};
 use crate::run::task::TaskSpec;
 
 type Words = &'static [(Attribute, &'static str)];
 
 const fn entry(name: &'static str, function: &'static str, line: u32, words: Words) -> Entry {
-    let location = Location { file: "src/jobs.rs", line };
-    let origin = Origin::new(function, "shop::jobs", location, || FunctionId::of(&()));
-    Entry::new(name, origin, words, |_| Some(Call::Sync(Arc::new(|_| Ok(())))))
+    Entry {
+        name,
+        function,
+        module_path: "shop::jobs",
+        location: Location { file: "src/jobs.rs", line },
+        id: TypeId::of::<()>,
+        attributes: words,
+        receiver: None,
+        job: None,
+        resolve: |_| Some(Call::Sync(Arc::new(|_| Ok(())))),
+    }
 }
 
 const RATE: Words = &[(Attribute::FixedRate, "1s")];
@@ -33,10 +42,10 @@ const RATE: Words = &[(Attribute::FixedRate, "1s")];
 fn plan(entries: &'static [Entry]) -> Result<Vec<TaskSpec>, StartError> {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
     let (states, shutdown) = (States::default(), Shutdown::new());
-    let inputs = Inputs { states: &states, clock: &clock, shutdown: &shutdown };
+    let resolver = Resolver::new(&states, &clock, &shutdown);
     let list = TaskList { entries: entries.iter().collect(), unannotated: Vec::new() };
     let mut faults = Vec::new();
-    let definitions = define(Some(&list), Vec::new(), inputs, &mut faults);
+    let definitions = collect_definitions(Some(&list), Vec::new(), &resolver, &mut faults);
     let input = SettingsInput {
         environment: Environment::default(),
         text: Some(("none".to_owned(), String::new())),

@@ -1,7 +1,7 @@
 //! Gives a scheduled function its arguments.
 //!
 //! The builder keeps managed values by their type ([`States`]). A function takes them as `&T`, and by value any type that
-//! implements [`Extract`]. The registrar makes a [`Resolver`] for each entry; the entry's wire function resolves all parameters
+//! implements [`Extract`]. The registrar makes a [`Resolver`] for each entry; its function `resolve` resolves all parameters
 //! with it and returns a [`Call`], which each attempt calls. [`TaskReturn`] lists the return types of tasks.
 //!
 //! All parameters are resolved once, before the start, and all missing ones are reported together; a run looks nothing up.

@@ -38,8 +38,18 @@ impl<'a> Resolver<'a> {
         Self { states, clock, shutdown, instance: None, missing: Vec::new() }
     }
 
-    pub(crate) fn with_instance(self, instance: Option<&'a str>) -> Self {
-        Self { instance, ..self }
+    /// A resolver with the same sources, for methods of the managed value of this name.
+    pub(crate) fn for_instance(&self, instance: Option<&'a str>) -> Self {
+        Self { instance, missing: Vec::new(), ..*self }
+    }
+
+    pub(crate) fn states(&self) -> &'a States {
+        self.states
+    }
+
+    /// The name of the value for `&self`.
+    pub(crate) fn instance(&self) -> Option<&'a str> {
+        self.instance
     }
 
     /// The managed value of this type. A missing value is recorded, and makes the start fail.
@@ -261,7 +271,7 @@ mod tests {
         states.insert(Some("eu"), Arc::new("eu"));
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
         let shutdown = Shutdown::new();
-        let mut resolver = Resolver::new(&states, &clock, &shutdown).with_instance(Some("eu"));
+        let mut resolver = Resolver::new(&states, &clock, &shutdown).for_instance(Some("eu"));
         assert_eq!(resolver.receiver::<&str>().as_deref(), Some(&"eu"));
         assert_eq!(resolver.state::<&str>().as_deref(), Some(&"default"));
         assert!(resolver.into_missing().is_empty());

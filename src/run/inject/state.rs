@@ -38,7 +38,7 @@ type Key = (TypeId, Option<String>);
 pub(crate) struct States {
     values: BTreeMap<Key, ManagedValue>,
     /// Types with two values of the same name, or two without one.
-    doubled: Vec<String>,
+    duplicates: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl States {
         let key = (TypeId::of::<T>(), name.map(str::to_owned));
         let managed = ManagedValue { type_name: type_name::<T>(), value: Arc::new(value), is_own };
         if self.values.insert(key, managed).is_some() {
-            self.doubled.push(described(type_name::<T>(), name));
+            self.duplicates.push(described(type_name::<T>(), name));
         }
     }
 
@@ -87,8 +87,8 @@ impl States {
     }
 
     /// The values that were given twice.
-    pub(crate) fn doubled(&self) -> &[String] {
-        &self.doubled
+    pub(crate) fn duplicates(&self) -> &[String] {
+        &self.duplicates
     }
 
     /// The descriptions of all managed values, sorted.
@@ -101,6 +101,13 @@ impl States {
             .collect();
         all.sort();
         all
+    }
+
+    /// The managed values, to be written below the missing ones.
+    pub(crate) fn managed_note(&self) -> String {
+        let managed = self.described();
+        let list = if managed.is_empty() { "nothing".to_owned() } else { managed.join(", ") };
+        format!("\nnote: managed so far: {list}")
     }
 
     /// A managed value that was probably meant.
@@ -244,7 +251,7 @@ mod tests {
         assert_eq!(states.find::<String>(None), None);
         assert_eq!(states.find::<dyn Mail>(None).expect("it is there").address(), "a@b");
         assert_eq!(states.names_of(TypeId::of::<u8>()), [None, Some("eu")]);
-        assert!(states.doubled().is_empty());
+        assert!(states.duplicates().is_empty());
     }
 
     #[test]
@@ -254,7 +261,7 @@ mod tests {
         states.insert(Some("eu"), Arc::new(7_u8));
         states.insert(Some("eu"), Arc::new(7_u8));
         states.insert(None, Arc::new(7_u8));
-        assert_eq!(states.doubled(), ["u8 named `eu`", "u8"]);
+        assert_eq!(states.duplicates(), ["u8 named `eu`", "u8"]);
     }
 
     #[test]

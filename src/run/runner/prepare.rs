@@ -18,7 +18,7 @@ use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::define::definition::Definition;
 use crate::define::metadata::Location;
-use crate::define::registrar::{Crons, Inputs, ResolveContext, define, managed_note, resolve};
+use crate::define::registrar::{Crons, ResolveContext, collect_definitions, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
@@ -28,7 +28,7 @@ use crate::define::settings::{
 use crate::error::StartError;
 use crate::observe::report::{Message, Messages, no_tasks, panics_abort};
 use crate::run::Shutdown;
-use crate::run::inject::{Call, States};
+use crate::run::inject::{Call, Resolver, States};
 use crate::run::task::TaskSpec;
 
 /// The time that a stop waits for running tasks by default.
@@ -198,9 +198,9 @@ impl<'a> Preparation<'a> {
             configure(&mut self.builder.registrar);
         }
         let in_code = std::mem::take(&mut self.builder.registrar.definitions);
-        let (states, clock, shutdown) = (&self.states, &self.clock, &self.shutdown);
-        let inputs = Inputs { states, clock, shutdown };
-        define(self.builder.listed.as_ref(), in_code, inputs, &mut self.faults)
+        let resolver = Resolver::new(&self.states, &self.clock, &self.shutdown);
+        let listed = self.builder.listed.as_ref();
+        collect_definitions(listed, in_code, &resolver, &mut self.faults)
     }
 
     /// The names of all tasks, each with its index among the definitions. Tasks that may be added later get the numbers
@@ -341,7 +341,7 @@ impl<'a> Preparation<'a> {
         let missing = here.flat_map(|spec| &spec.missing).chain(&self.missing_values);
         let mut missing: Vec<String> = missing.cloned().collect();
         if let Some(last) = missing.last_mut() {
-            last.push_str(&managed_note(&self.states));
+            last.push_str(&self.states.managed_note());
         }
         self.faults.splice(0..0, missing);
     }

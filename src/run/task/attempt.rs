@@ -18,9 +18,8 @@ use scheduler_core::{Fired, Task, Timer};
 use super::effects::Effect;
 use super::gate::{GateContext, Permits, Verdict};
 use super::inner::Phase;
-use super::jobs::{apply_job_error, interrupt, next_attempt_of_job};
+use super::jobs::{end_of_job, interrupt, next_attempt_of_job, record_error_kind};
 use super::locked_task::LockedTask;
-use super::runs::StartedAttempt;
 use super::scheduled_task::ScheduledTask;
 use crate::observe::{Failure, Outcome, Span, catch};
 use crate::run::inject::Call;
@@ -34,13 +33,13 @@ type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 /// attempt. Returns `Done` if the attempt ends itself later.
 pub(super) fn execute(
     task: &Arc<Timer<ScheduledTask>>,
-    begun: StartedAttempt,
+    (run, call, phase): (Run, Call, Phase),
     engine: &scheduler_core::Run,
 ) -> Fired {
-    let StartedAttempt { run, call, is_gated } = begun;
+    let is_gated = phase == Phase::Gate;
     if is_gated && task.env.gates.has_async() {
         let stage = Stage::gates(task, &run);
-        continue_as_task(engine, Work::new(task, run, call, stage));
+        continue_as_task(engine, AttemptFuture::new(task, run, call, stage));
         return Fired::Done;
     }
     if is_gated && !pass_gates(task, &run) {
@@ -49,11 +48,11 @@ pub(super) fn execute(
     match &call {
         Call::Sync(call) => call_sync(task, run, &**call),
         Call::Async(_) => {
-            let mut work = Work::new(task, run, call, Stage::Body(None));
-            match work.poll(&mut Context::from_waker(Waker::noop())) {
-                Some(result) => work.end(result),
+            let mut future = AttemptFuture::new(task, run, call, Stage::Body(None));
+            match future.poll_once(&mut Context::from_waker(Waker::noop())) {
+                Some(result) => future.end(result),
                 None => {
-                    continue_as_task(engine, work);
+                    continue_as_task(engine, future);
                     return Fired::Done;
                 }
             }
@@ -62,10 +61,10 @@ pub(super) fn execute(
     Fired::InProgress
 }
 
-fn continue_as_task(engine: &scheduler_core::Run, work: Work) {
-    let name = Arc::clone(work.task.name());
+fn continue_as_task(engine: &scheduler_core::Run, future: AttemptFuture) {
+    let name = Arc::clone(future.task.name());
     // It needs no handle: `Run::request_stop` asks it to stop.
-    drop(engine.continue_as(Task::once_async(AttemptFuture(Some(work))).name(name)));
+    drop(engine.continue_as(Task::once_async(future).name(name)));
 }
 
 fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {
@@ -100,7 +99,7 @@ fn catch_in<R>(span: Option<&Span>, call: impl FnOnce() -> R) -> Result<R, Failu
 
 fn flatten(run: &Run, result: Result<TaskResult, Failure>) -> Result<(), Failure> {
     let Err(error) = result? else { return Ok(()) };
-    if apply_job_error(run, error.job_error_kind()) {
+    if record_error_kind(run, error.job_error_kind()) {
         return Ok(());
     }
     Err(Failure::from_error(&error))
@@ -124,7 +123,10 @@ fn keep_failure(task: &ScheduledTask, run: &Run, failure: &Failure) -> Option<Du
     if run.stop_cause().is_some() {
         return None;
     }
-    let of_job = || next_attempt_of_job(run, &failure.clone().into());
+    let of_job = || {
+        let outcome = failure.clone().into();
+        next_attempt_of_job(run, &outcome, end_of_job(run, &outcome).as_ref())
+    };
     state.next_attempt_in(index).or_else(of_job)
 }
 
@@ -197,7 +199,7 @@ impl LockedTask<'_> {
     }
 }
 
-/// The progress of an attempt that is polled.
+/// The progress of an [`AttemptFuture`].
 enum Stage {
     Gates(Pin<Box<dyn Future<Output = Verdict> + Send>>),
     /// `None` before the first poll.
@@ -205,8 +207,8 @@ enum Stage {
     Over,
 }
 
-/// An attempt that is polled.
-struct Work {
+/// An attempt that is polled: first by the firing of its timer, then as a task of the engine.
+struct AttemptFuture {
     task: Arc<Timer<ScheduledTask>>,
     run: Run,
     span: Option<Span>,
@@ -223,14 +225,14 @@ impl Stage {
     }
 }
 
-impl Work {
+impl AttemptFuture {
     fn new(task: &Arc<Timer<ScheduledTask>>, run: Run, call: Call, stage: Stage) -> Self {
         let span = span_of(&run);
         Self { task: Arc::clone(task), run, span, call, stage }
     }
 
     /// Polls once inside the run; `None` while it is pending.
-    fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<(), Failure>> {
+    fn poll_once(&mut self, context: &mut Context<'_>) -> Option<Result<(), Failure>> {
         // Why it stopped is the outcome, not this result.
         if self.run.stop_cause().is_some() {
             return Some(Ok(()));
@@ -284,21 +286,14 @@ impl Work {
     }
 }
 
-/// An attempt that goes on as a task of the engine.
-struct AttemptFuture(Option<Work>);
-
 impl Future for AttemptFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(work) = &mut self.0 else { return Poll::Ready(()) };
-        work.run.goes_on();
-        let Some(result) = work.poll(context) else { return Poll::Pending };
-        if let Some(mut work) = self.0.take() {
-            work.end(result);
-            let now = work.task.now();
-            LockedTask::lock(&work.task, now).end_attempt_of(&work.run).commit();
-        }
+        self.run.goes_on();
+        let Some(result) = self.poll_once(context) else { return Poll::Pending };
+        self.end(result);
+        LockedTask::lock(&self.task, self.task.now()).end_attempt_of(&self.run).commit();
         Poll::Ready(())
     }
 }
@@ -306,11 +301,11 @@ impl Future for AttemptFuture {
 /// The pool has dropped the attempt while it was pending.
 impl Drop for AttemptFuture {
     fn drop(&mut self) {
-        if let Some(mut work) = self.0.take() {
-            work.drop_future();
-            let now = work.task.now();
-            LockedTask::lock(&work.task, now).end_dropped_attempt(&work.run).commit();
+        if matches!(self.stage, Stage::Over) {
+            return;
         }
+        self.drop_future();
+        LockedTask::lock(&self.task, self.task.now()).end_dropped_attempt(&self.run).commit();
     }
 }
 

@@ -16,10 +16,10 @@ impl Fire for ScheduledTask {
     fn fire(task: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
         let mut locked = LockedTask::lock(task, engine.started());
         locked.state.armed = None;
-        let (locked, run) = locked.next_attempt(engine);
+        let (locked, begun) = locked.next_attempt(engine);
         locked.commit();
-        match run {
-            Some(run) => attempt::execute(task, run, engine),
+        match begun {
+            Some(begun) => attempt::execute(task, begun, engine),
             None => Fired::Done,
         }
     }

@@ -20,14 +20,6 @@ pub(super) struct FireTime {
     pub(super) due: Due,
 }
 
-impl FireTime {
-    /// Returns the fire time of a manual run, which is never late.
-    pub(super) fn manual(now: Now) -> Self {
-        let at = Due::Wall(now.wall);
-        Self { at, due: at }
-    }
-}
-
 /// Consecutive fire times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {

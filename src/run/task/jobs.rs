@@ -1,7 +1,12 @@
 //! The runs of claimed jobs, which a node starts.
 
+#[cfg(not(feature = "durable"))]
+use std::convert::Infallible as End;
 use std::sync::Arc;
 use std::time::Duration;
+
+#[cfg(feature = "durable")]
+use scheduler_store::End;
 
 #[cfg(feature = "durable")]
 use super::effects::Effect;
@@ -10,8 +15,9 @@ use crate::observe::Outcome;
 use crate::run::{ClaimedJob, JobErrorKind, Run};
 
 impl LockedTask<'_> {
-    /// Begins the job that waits longest. Those that were withdrawn, or whose lease is over, never start.
-    pub(super) fn begin_next_job(&mut self) {
+    /// Admits the job that waits longest: [`Planner::fire`](super::planner::Planner::fire) starts it. Jobs that were
+    /// withdrawn, or whose lease is over, never start.
+    pub(super) fn admit_next_job(&mut self) {
         while let Some(job) = self.state.planner.next_job().cloned() {
             if job.begin() {
                 return;
@@ -30,20 +36,17 @@ impl LockedTask<'_> {
     }
 
     /// Reports the end of a job's run.
-    pub(super) fn end_job(&mut self, run: &Run, outcome: &Outcome) {
-        let Some(job) = run.claimed() else { return };
-        if *outcome == Outcome::Cancelled && run.is_stopped_by_pool() {
-            job.interrupt();
-        }
+    pub(super) fn end_job(&mut self, run: &Run, end: Option<End>) {
+        let (Some(job), Some(end)) = (run.claimed(), end) else { return };
         #[cfg(feature = "durable")]
-        self.effects.push(Effect::EndJob(Arc::clone(job), claims::end_of(job, outcome)));
+        self.effects.push(Effect::EndJob(Arc::clone(job), end));
         #[cfg(not(feature = "durable"))]
-        match *job.job() {}
+        match (end, job) {}
     }
 }
 
-/// Keeps the kind of error that an attempt of a job has returned. Returns true if the job is only put off.
-pub(super) fn apply_job_error(run: &Run, kind: Option<JobErrorKind>) -> bool {
+/// Records the kind of error that an attempt of a job has returned. Returns true if the job is only put off.
+pub(super) fn record_error_kind(run: &Run, kind: Option<JobErrorKind>) -> bool {
     let (Some(kind), Some(job)) = (kind, run.claimed()) else { return false };
     job.set_error_kind(kind);
     matches!(kind, JobErrorKind::Snooze(_))
@@ -57,13 +60,29 @@ pub(super) fn outcome_of_success(run: &Run) -> Outcome {
     }
 }
 
-/// The wait before the next attempt of the job that has run, if it failed and the store has it tried again.
-pub(super) fn next_attempt_of_job(run: &Run, outcome: &Outcome) -> Option<Duration> {
-    let job = run.claimed().filter(|_| outcome.is_failure())?;
+/// The end of the claim of the job that has run; none if the run has no job.
+pub(super) fn end_of_job(run: &Run, outcome: &Outcome) -> Option<End> {
+    let job = run.claimed()?;
+    if *outcome == Outcome::Cancelled && run.is_stopped_by_pool() {
+        job.interrupt();
+    }
     #[cfg(feature = "durable")]
-    return job.job().wait_after(&claims::end_of(job, outcome));
+    return Some(claims::end_of(job, outcome));
     #[cfg(not(feature = "durable"))]
     match *job.job() {}
+}
+
+/// The wait before the next attempt of a job whose claim ends so, if it failed and the store has it tried again.
+pub(super) fn next_attempt_of_job(
+    run: &Run,
+    outcome: &Outcome,
+    end: Option<&End>,
+) -> Option<Duration> {
+    let (job, end) = run.claimed().zip(end).filter(|_| outcome.is_failure())?;
+    #[cfg(feature = "durable")]
+    return job.job().wait_after(end);
+    #[cfg(not(feature = "durable"))]
+    match (*end, job) {}
 }
 
 /// Takes note that the pool has dropped a run, if it runs a job.
@@ -94,7 +113,7 @@ mod claims {
     const REFUSED_WAIT: Duration = Duration::from_secs(10);
 
     /// The end of a claim after a run with this outcome.
-    pub(in crate::run::task) fn end_of(job: &ClaimedJob, outcome: &Outcome) -> End {
+    pub(super) fn end_of(job: &ClaimedJob, outcome: &Outcome) -> End {
         if job.is_lost() {
             return job.end_of_lost();
         }
@@ -127,7 +146,7 @@ mod claims {
     }
 
     impl Control {
-        /// Runs a claimed job as soon as a thread of the pool is free, beside all others. Returns false, and gives the
+        /// Runs a claimed job, concurrently with others, as soon as a thread of the pool is free. Returns false, and gives the
         /// job back, if the task has ended or runs no jobs.
         pub(crate) fn start_job(&self, job: &Arc<ClaimedJob>) -> bool {
             let task = Arc::downgrade(&self.task);

@@ -7,7 +7,7 @@ use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, W
 
 use super::effects::{Effect, Effects};
 use super::planner::Skip;
-use super::request::Requester;
+use super::request::RunRequest;
 use super::rule::Rule;
 use super::scheduled_task::{Guard, ScheduledTask};
 use super::trigger_query::TriggerQuery;
@@ -138,11 +138,11 @@ impl<'a> LockedTask<'a> {
     fn finish_task(&mut self) {
         let Some(end) = self.state.end.filter(|end| end.is_ended()) else { return };
         for request in self.state.planner.take_requests() {
-            match request.by {
-                Requester::Person(reply) => {
+            match request {
+                RunRequest::Manual { reply, .. } => {
                     self.effects.push(Effect::Answer(reply.task_ended(self.task.name(), end)));
                 }
-                Requester::Node(job) => self.give_back(&job),
+                RunRequest::Job { job, .. } => self.give_back(&job),
             }
         }
         if self.state.is_end_reported || !self.state.active.is_empty() {

@@ -7,35 +7,32 @@ use scheduler_core::Tick;
 use super::manual::RunReply;
 use crate::run::ClaimedJob;
 
-/// A run that was asked for and has not started.
+/// A run that was asked for.
 #[derive(Clone, Debug)]
-pub(super) struct RunRequest {
-    pub(super) asked_at: Tick,
-    pub(super) by: Requester,
-}
-
-/// The origin of a request for a run.
-#[derive(Clone, Debug)]
-pub(super) enum Requester {
-    Person(RunReply),
+pub(super) enum RunRequest {
+    Manual {
+        asked_at: Tick,
+        reply: RunReply,
+    },
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "no job is claimed"))]
-    Node(Arc<ClaimedJob>),
+    Job {
+        asked_at: Tick,
+        job: Arc<ClaimedJob>,
+    },
 }
 
 impl RunRequest {
-    /// Returns the job that is to run, if a node asks.
-    pub(super) fn job(&self) -> Option<&Arc<ClaimedJob>> {
-        match &self.by {
-            Requester::Node(job) => Some(job),
-            Requester::Person(_) => None,
+    pub(super) fn asked_at(&self) -> Tick {
+        match self {
+            Self::Manual { asked_at, .. } | Self::Job { asked_at, .. } => *asked_at,
         }
     }
 
-    /// Returns the reply that a person waits for.
-    pub(super) fn into_reply(self) -> Option<RunReply> {
-        match self.by {
-            Requester::Person(reply) => Some(reply),
-            Requester::Node(_) => None,
+    /// Returns the job that is to run, if it asks for one.
+    pub(super) fn job(&self) -> Option<&Arc<ClaimedJob>> {
+        match self {
+            Self::Manual { .. } => None,
+            Self::Job { job, .. } => Some(job),
         }
     }
 }

@@ -8,7 +8,7 @@ use scheduler_core::{Due, Tick};
 use super::effects::Effect;
 use super::gate::GATE_LIMIT;
 use super::inner::{ActiveRun, Phase};
-use super::jobs::{interrupt, next_attempt_of_job, outcome_of_success};
+use super::jobs::{end_of_job, interrupt, next_attempt_of_job, outcome_of_success};
 use super::locked_task::LockedTask;
 use super::planner::Start;
 use super::request::RunRequest;
@@ -20,28 +20,12 @@ use scheduler_expr::OnError;
 /// The number of skipped answers of a trigger in a row after which other tasks have their turn.
 const ASKED_MAX: u32 = 1_000;
 
-/// An attempt that begins.
-pub(super) struct StartedAttempt {
-    pub(super) run: Run,
-    pub(super) call: Call,
-    /// True if gates have to admit the run first.
-    pub(super) is_gated: bool,
-}
-
-/// A run that is over and not recorded.
-pub(super) struct FinishedRun {
-    active: Box<ActiveRun>,
-    outcome: Outcome,
-    /// The wait before the next attempt of a durable job, which is another run.
-    next_attempt_in: Option<Duration>,
-}
-
 impl LockedTask<'_> {
     /// Begins a due attempt or run, and asks a custom trigger again while its answers are skipped.
     pub(super) fn next_attempt(
         mut self,
         engine: &scheduler_core::Run,
-    ) -> (Self, Option<StartedAttempt>) {
+    ) -> (Self, Option<(Run, Call, Phase)>) {
         let mut asked = 0;
         loop {
             let begun = self.begin_due(engine);
@@ -55,7 +39,7 @@ impl LockedTask<'_> {
 
     /// Begins the next attempt of a run in progress, or a run.
     #[inline]
-    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<StartedAttempt> {
+    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<(Run, Call, Phase)> {
         if !self.state.active.is_empty() {
             self.stop_overdue();
         }
@@ -66,7 +50,7 @@ impl LockedTask<'_> {
             return Some(self.begin_attempt(index, engine));
         }
         let now = self.now;
-        self.begin_next_job();
+        self.admit_next_job();
         let start = self.state.planner.fire(now);
         if self.state.planner.has_missed(now, LATE) {
             self.effects.is_late = true;
@@ -116,37 +100,19 @@ impl LockedTask<'_> {
         (phase, deadline, Execution::new(engine, &env.pool, &env.clock, of_body))
     }
 
-    fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> StartedAttempt {
-        let (now, cause) = (self.now, start.cause);
+    fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> (Run, Call, Phase) {
         let (phase, deadline, execution) = self.open(false, engine);
-        let state = &mut *self.state;
-        let job = start.request.as_ref().and_then(RunRequest::job);
-        let number = job.and_then(|job| state.numbers.take(job)).unwrap_or_else(|| {
-            state.runs += 1;
-            state.runs
-        });
-        let retries = state.planner.policy().retry.max;
-        let due = job.map_or_else(|| start.fire.due.as_wall(now), |job| job.due);
+        let is_scheduled = matches!(start, Start::Schedule { .. });
         let run = Run::begin(Attempt {
-            number,
-            attempt: job.map_or(1, |job| job.attempt),
-            max_attempts: job.map_or(retries.saturating_add(1), |job| job.max_attempts()),
-            cause: job.map_or(cause, |job| job.cause),
-            fire_time: match job {
-                Some(job) => job.fire_time,
-                None if start.fire.at == start.fire.due => due,
-                None => start.fire.at.as_wall(now),
-            },
-            due,
+            number: self.number_of(&start),
             started_at: engine.started().wall,
             execution: Some(execution),
-            claimed: job.cloned(),
-            ..Attempt::detached(Arc::clone(&state.facts))
+            ..self.first_attempt(&start)
         });
-        state.active.push(Box::new(ActiveRun {
+        self.state.active.push(Box::new(ActiveRun {
             run: run.clone(),
             start,
-            began: now,
+            began: self.now,
             phase,
             firing: engine.number(),
             deadline,
@@ -157,21 +123,49 @@ impl LockedTask<'_> {
             refusal: None,
             permits: None,
         }));
-        if cause == Cause::Schedule && run.lateness() >= LATE {
+        if is_scheduled && run.lateness() >= LATE {
             self.effects.is_late = true;
         }
         if self.state.planner.has_news() {
             self.report_news();
         }
-        self.started_attempt(run, phase == Phase::Gate)
+        self.started(run, phase)
     }
 
-    fn started_attempt(&mut self, run: Run, is_gated: bool) -> StartedAttempt {
-        if !is_gated {
+    /// Numbers a run: one more than the last, or as the attempt of its job before.
+    fn number_of(&mut self, start: &Start) -> u64 {
+        let kept = match start {
+            Start::Request(RunRequest::Job { job, .. }) => self.state.numbers.take(job),
+            _ => None,
+        };
+        kept.unwrap_or_else(|| {
+            self.state.runs += 1;
+            self.state.runs
+        })
+    }
+
+    fn first_attempt(&self, start: &Start) -> Attempt {
+        let (now, facts) = (self.now, Arc::clone(&self.state.facts));
+        let (cause, fire_time, due) = match start {
+            Start::Request(RunRequest::Job { job, .. }) => return Attempt::of_job(facts, job),
+            Start::Request(RunRequest::Manual { .. }) => (Cause::Manual, now.wall, now.wall),
+            Start::Schedule { fire, .. } => {
+                let due = fire.due.as_wall(now);
+                let at = if fire.at == fire.due { due } else { fire.at.as_wall(now) };
+                (Cause::Schedule, at, due)
+            }
+        };
+        let retries = self.state.planner.policy().retry.max;
+        let max_attempts = retries.saturating_add(1);
+        Attempt { max_attempts, cause, fire_time, due, ..Attempt::detached(facts) }
+    }
+
+    fn started(&mut self, run: Run, phase: Phase) -> (Run, Call, Phase) {
+        if phase == Phase::Attempt {
             self.report_start(&run);
         }
         let call = self.state.call.clone().unwrap_or_else(Call::noop);
-        StartedAttempt { run, call, is_gated }
+        (run, call, phase)
     }
 
     /// Reports that an attempt starts.
@@ -181,7 +175,7 @@ impl LockedTask<'_> {
         }
     }
 
-    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> StartedAttempt {
+    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> (Run, Call, Phase) {
         let (phase, deadline, execution) = self.open(self.state.active[index].is_admitted, engine);
         let facts = Arc::clone(&self.state.facts);
         let retries = self.state.planner.policy().retry.max;
@@ -210,7 +204,7 @@ impl LockedTask<'_> {
         (active.phase, active.firing, active.deadline) = (phase, engine.number(), deadline);
         (active.failure, active.has_attempted) = (None, true);
         self.effects.push(Effect::DropRun(former));
-        self.started_attempt(run, phase == Phase::Gate)
+        self.started(run, phase)
     }
 
     /// The attempt that a firing has executed is over.
@@ -304,11 +298,11 @@ impl LockedTask<'_> {
     }
 
     fn finish_run(mut self, index: usize, outcome: Outcome) -> Self {
-        let finished = self.remove_run(index, outcome);
+        let active = self.remove_run(index, &outcome);
         while self.state.planner.has_query() {
             self = self.query_trigger();
         }
-        self.record_run(finished);
+        self.record_run(active, outcome);
         if self.state.end.is_some() {
             // After the run for which the task ends.
             self.end_waiting_runs();
@@ -317,7 +311,7 @@ impl LockedTask<'_> {
     }
 
     /// Removes a run that is over, and lets the planner decide about the next one.
-    fn remove_run(&mut self, index: usize, outcome: Outcome) -> FinishedRun {
+    fn remove_run(&mut self, index: usize, outcome: &Outcome) -> Box<ActiveRun> {
         let active = self.state.active.remove(index);
         if outcome.is_failure()
             && self.state.planner.policy().on_error == OnError::Stop
@@ -336,13 +330,13 @@ impl LockedTask<'_> {
         if self.state.planner.has_news() {
             self.report_news();
         }
-        let next_attempt_in = next_attempt_of_job(&active.run, &outcome);
-        FinishedRun { active, outcome, next_attempt_in }
+        active
     }
 
     /// Records a run that is over, and reports it if anything listens.
-    fn record_run(&mut self, finished: FinishedRun) {
-        let FinishedRun { mut active, outcome, next_attempt_in } = finished;
+    fn record_run(&mut self, active: Box<ActiveRun>, outcome: Outcome) {
+        let job_end = end_of_job(&active.run, &outcome);
+        let next_attempt_in = next_attempt_of_job(&active.run, &outcome, job_end.as_ref());
         match (outcome.failure(), next_attempt_in) {
             (Some(failure), Some(wait)) => {
                 self.state.history.record_attempt_of_job();
@@ -352,20 +346,21 @@ impl LockedTask<'_> {
             }
             _ => self.record_outcome(&active, &outcome),
         }
-        self.end_job(&active.run, &outcome);
+        let ActiveRun { run, start, permits, .. } = *active;
+        self.end_job(&run, job_end);
         if !self.state.watchers.is_empty() {
             let watchers = self.state.watchers.take();
             self.effects.wake(watchers);
         }
-        if let Some(permits) = active.permits.take() {
+        if let Some(permits) = permits {
             self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Some(reply) = active.start.request.take().and_then(RunRequest::into_reply)
+        if let Start::Request(RunRequest::Manual { reply, .. }) = start
             && let Some(record) = self.state.history.runs().next()
         {
             self.effects.push(Effect::Answer(reply.finished(record)));
         }
-        self.effects.push(Effect::DropRun(active.run));
+        self.effects.push(Effect::DropRun(run));
     }
 
     fn record_outcome(&mut self, active: &ActiveRun, outcome: &Outcome) {
@@ -381,7 +376,7 @@ impl LockedTask<'_> {
     /// A gate has refused a run: its fire time is skipped.
     #[cold]
     fn refused_by_gate(mut self, index: usize, reason: &str) -> Self {
-        let mut active = self.state.active.remove(index);
+        let active = self.state.active.remove(index);
         let now = self.now;
         if active.run.claimed().is_some() && active.run.attempt() > 1 {
             // The job comes again, and its number may not be the last one.
@@ -392,7 +387,11 @@ impl LockedTask<'_> {
         if self.state.end.is_none() {
             self.state.planner.run_ended(&active.start, active.began, now, true);
         }
-        let at = active.start.fire.at.as_wall(active.began).to_utc();
+        let ActiveRun { run, start, began, permits, .. } = *active;
+        let at = match &start {
+            Start::Schedule { fire, .. } => fire.at.as_wall(began).to_utc(),
+            Start::Request(_) => began.wall.to_utc(),
+        };
         let (refused, first, last) = (SkipReason::Refused, at, at);
         self.state.history.skip(refused, 1, false);
         self.report(EventKind::Skipped {
@@ -404,14 +403,14 @@ impl LockedTask<'_> {
             blocked: None,
         });
         let outcome = Outcome::Refused(reason.into());
-        self.end_job(&active.run, &outcome);
-        if let Some(permits) = active.permits.take() {
+        self.end_job(&run, end_of_job(&run, &outcome));
+        if let Some(permits) = permits {
             self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Some(reply) = active.start.request.take().and_then(RunRequest::into_reply) {
+        if let Start::Request(RunRequest::Manual { reply, .. }) = start {
             self.effects.push(Effect::Answer(reply.refuse(self.task.name(), reason)));
         }
-        self.effects.push(Effect::DropRun(active.run));
+        self.effects.push(Effect::DropRun(run));
         self
     }
 
@@ -425,8 +424,8 @@ impl LockedTask<'_> {
                 interrupt(&active.run);
             }
             let outcome = failure.map_or(Outcome::Cancelled, |failure| Outcome::from(*failure));
-            let finished = self.remove_run(index, outcome);
-            self.record_run(finished);
+            let active = self.remove_run(index, &outcome);
+            self.record_run(active, outcome);
         }
     }
 

@@ -33,7 +33,7 @@ fn allowance() {
 }
 
 fn main() {
-    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
+    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name.rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["old", "result", "allowance"]);
     assert_eq!(result(), Err((line!()).to_string()));
 }

@@ -28,7 +28,7 @@ impl Logs {
 fn main() {
     let entries = scheduler::__private::entries();
     let names: Vec<&str> =
-        entries.iter().map(|entry| entry.name().trim_start_matches(entry.module_path())).collect();
+        entries.iter().map(|entry| entry.name.trim_start_matches(entry.module_path)).collect();
     assert_eq!(names[..5], ["::rotate", "::rotate-2", "::rotate-3", "named", "::rotate-5"]);
     assert_eq!(
         names[5..],

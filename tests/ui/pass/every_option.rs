@@ -53,7 +53,7 @@ fn main() {
     ] {
         assert_eq!(entries[0].attribute(attribute), Some(text));
     }
-    assert_eq!(entries[0].attributes().len(), 19);
+    assert_eq!(entries[0].attributes.len(), 19);
     assert_eq!(entries[1].attribute(Attribute::Enabled), Some("true"));
     assert_eq!(entries[2].attribute(Attribute::RetryMax), Some("1"));
 }

@@ -39,10 +39,10 @@ every_second!(with_block, method_with_block, { println!("tick") });
 
 fn main() {
     let entries = scheduler::__private::entries();
-    assert_eq!(entries[0].name(), "one");
+    assert_eq!(entries[0].name, "one");
     assert_eq!(entries[0].attribute(Attribute::FixedRate), Some("1s"));
-    assert!(entries[1].name().ends_with("::typed"));
-    assert_eq!(entries[2].function(), "Owner::method_with_block");
-    assert_eq!(entries[3].function(), "with_block");
+    assert!(entries[1].name.ends_with("::typed"));
+    assert_eq!(entries[2].function, "Owner::method_with_block");
+    assert_eq!(entries[3].function, "with_block");
     first().unwrap();
 }

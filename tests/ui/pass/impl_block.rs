@@ -119,7 +119,7 @@ impl generic::Store<u16> {
 
 fn main() {
     let entries = scheduler::__private::entries();
-    let mut names: Vec<&str> = entries.iter().map(|e| e.name().trim_start_matches(e.module_path())).collect();
+    let mut names: Vec<&str> = entries.iter().map(|e| e.name.trim_start_matches(e.module_path)).collect();
     let sorted_by_line = [
         "::Reports::sweep",
         "daily-sweep",
@@ -139,7 +139,7 @@ fn main() {
         "flush-wide",
     ];
     assert_eq!(names, sorted_by_line);
-    assert_eq!(entries[0].function(), "Reports::sweep");
+    assert_eq!(entries[0].function, "Reports::sweep");
     assert_eq!(entries[6].attribute(Attribute::FixedRate), Some("3m"));
     names.dedup();
     let reports = Reports::new();

@@ -27,7 +27,7 @@ mod library {
 library::every_minute!(from_library);
 
 fn main() {
-    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
+    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name.rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["from_library", "tick", "other"]);
     module::tick();
 }

@@ -11,6 +11,6 @@ fn main() {
 
     let entries = scheduler::__private::entries();
     assert_eq!(entries.len(), 2);
-    assert!(entries.iter().all(|entry| entry.module_path() == module_path!()));
+    assert!(entries.iter().all(|entry| entry.module_path == module_path!()));
     tick();
 }

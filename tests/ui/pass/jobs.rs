@@ -76,10 +76,10 @@ fn main() {
     assert_eq!(plain::job((1, None)).task_name(), "plain_outcome");
     let entries = scheduler::__private::entries();
     assert_eq!(entries.len(), 4);
-    let entry = entries.iter().find(|entry| entry.name() == "send-mail").unwrap();
+    let entry = entries.iter().find(|entry| entry.name == "send-mail").unwrap();
     assert_eq!(entry.attribute(Attribute::Queue), Some("mail"));
-    let facts = entry.job().unwrap();
+    let facts = entry.job.unwrap();
     assert_eq!((facts.version, facts.aliases), (2, &["mail", "old-mail"][..]));
-    let entry = entries.iter().find(|entry| entry.name() == "sweep").unwrap();
-    assert_eq!(entry.job().unwrap().version, 0);
+    let entry = entries.iter().find(|entry| entry.name == "sweep").unwrap();
+    assert_eq!(entry.job.unwrap().version, 0);
 }

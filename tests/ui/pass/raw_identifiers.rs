@@ -18,7 +18,7 @@ mod r#mod {
 }
 
 fn main() {
-    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
+    let names: Vec<&str> = scheduler::__private::entries().iter().map(|entry| entry.name.rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["type", "match", "match-2", "straße", "fn"]);
     r#type();
 }

@@ -10,8 +10,8 @@ fn often() {}
 
 fn main() {
     let entries = scheduler::__private::entries();
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name().rsplit("::").next().unwrap()).collect();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.rsplit("::").next().unwrap()).collect();
     assert_eq!(names, ["often", "often-2", "once", "often-4"]);
     assert_eq!(entries[1].attribute(Attribute::FixedDelay), Some("2s"));
-    assert!(entries.iter().all(|entry| entry.function() == "often"));
+    assert!(entries.iter().all(|entry| entry.function == "often"));
 }

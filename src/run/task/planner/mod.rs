@@ -41,12 +41,11 @@ use super::lazy_box::{Empty, LazyBox};
 use super::manual::RunReply;
 use super::pause::ActivePause;
 use super::policy::Policy;
-use super::request::{Requester, RunRequest};
+use super::request::RunRequest;
 use super::rule::Rule;
 use super::trigger_query::{TriggerQueries, TriggerQuery};
 use crate::observe::SkipReason;
-use crate::run::Pause;
-use crate::run::{Cause, ClaimedJob};
+use crate::run::{ClaimedJob, Pause};
 use scheduler_expr::Overlap;
 
 /// A fire time that would start later than this is missed (the default of Quartz), as is one after which another has come.
@@ -54,13 +53,13 @@ const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// A run to start now.
 #[derive(Clone, Debug)]
-pub(super) struct Start {
-    pub(super) fire: FireTime,
-    pub(super) cause: Cause,
-    /// The number of the task's rule; [`Planner::reschedule`] increments it.
-    generation: u32,
-    /// The request that it answers; none for a run of the schedule.
-    pub(super) request: Option<RunRequest>,
+pub(super) enum Start {
+    Schedule {
+        fire: FireTime,
+        /// The number of the task's rule; [`Planner::reschedule`] increments it.
+        generation: u32,
+    },
+    Request(RunRequest),
 }
 
 /// Fire times that are skipped.
@@ -196,7 +195,7 @@ impl Planner {
     pub(super) fn wake(&self) -> Option<Due> {
         let is_free = !self.is_full();
         if is_free && let Some(request) = self.requests.front() {
-            return Some(Due::Tick(request.asked_at));
+            return Some(Due::Tick(request.asked_at()));
         }
         if let Some(pause) = &self.pause {
             return pause.until().map(|_| pause.end());
@@ -228,7 +227,7 @@ impl Planner {
     /// Decides which run a worker starts now, if any.
     pub(super) fn fire(&mut self, now: Now) -> Option<Start> {
         if let Some(fire) = self.in_time(&now) {
-            return Some(self.start(fire, None));
+            return Some(self.start_scheduled(fire));
         }
         self.settle(Limit::UpTo(now), now);
         if self.queries.again_at().is_some_and(|at| at <= now.tick) {
@@ -240,13 +239,14 @@ impl Planner {
         if !self.requests.is_empty()
             && let Some(request) = self.requests.pop_front()
         {
-            return Some(self.start(FireTime::manual(now), Some(request)));
+            self.count_running();
+            return Some(Start::Request(request));
         }
         if self.pause.is_some() || self.is_spent() {
             return None;
         }
         let fire = self.choose(now)?;
-        Some(self.start(fire, None))
+        Some(self.start_scheduled(fire))
     }
 
     /// Ends a run. One that was refused before its first attempt does not count for `max_runs`.
@@ -256,21 +256,25 @@ impl Planner {
         self.running -= 1;
         self.overrun = None;
         self.skip_reports = LazyBox::default();
-        if is_refused && run.cause == Cause::Schedule {
+        if is_refused && matches!(run, Start::Schedule { .. }) {
             self.starts -= 1;
         }
         if let Some(fire) = self.queued.take() {
             self.promote_queued(*fire, now);
         }
-        let is_own = run.cause == Cause::Schedule && run.generation == self.generation;
+        let own = match *run {
+            Start::Schedule { fire, generation } if generation == self.generation => {
+                Some((fire, began))
+            }
+            _ => None,
+        };
         // While another run may yet be refused, nothing is given up.
         if self.is_spent() && self.running == 0 {
             (self.next, self.restarts) = (None, None);
             self.waiting = LazyBox::default();
             self.queries = LazyBox::default();
-        } else if is_own || self.restarts == Some(SkipReason::Overlap) {
-            let last = if is_own { Some((run.fire, began)) } else { None };
-            self.restart(last, now);
+        } else if own.is_some() || self.restarts == Some(SkipReason::Overlap) {
+            self.restart(own, now);
         }
     }
 
@@ -309,14 +313,14 @@ impl Planner {
         if overlap != Overlap::Allow && !self.requests.is_empty() {
             return Err(Refusal::AlreadyAsked);
         }
-        self.request(Requester::Person(reply), now);
+        self.requests.push_back(RunRequest::Manual { asked_at: now.tick, reply });
         Ok(())
     }
 
     /// Asks for the run of a job. Jobs overlap, and no pause holds them back.
     #[cfg(feature = "durable")]
     pub(super) fn request_job(&mut self, job: Arc<ClaimedJob>, now: Now) {
-        self.request(Requester::Node(job), now);
+        self.requests.push_back(RunRequest::Job { asked_at: now.tick, job });
     }
 
     /// Returns the job that runs next, if there is one.
@@ -332,10 +336,6 @@ impl Planner {
     /// Takes out all requests: the task has ended.
     pub(super) fn take_requests(&mut self) -> VecDeque<RunRequest> {
         self.requests.take()
-    }
-
-    fn request(&mut self, by: Requester, now: Now) {
-        self.requests.push_back(RunRequest { asked_at: now.tick, by });
     }
 
     /// Replaces the rule. Fire times of the old one that have come and were not started are skipped, including one whose
@@ -503,15 +503,16 @@ impl Planner {
         Some(fire)
     }
 
-    fn start(&mut self, fire: FireTime, request: Option<RunRequest>) -> Start {
-        let cause = if request.is_some() { Cause::Manual } else { Cause::Schedule };
+    fn start_scheduled(&mut self, fire: FireTime) -> Start {
+        self.count_running();
+        self.starts += 1;
+        self.mark_fired(fire);
+        Start::Schedule { fire, generation: self.generation }
+    }
+
+    fn count_running(&mut self) {
         self.running += 1;
         self.skip_reports = LazyBox::default();
-        if cause == Cause::Schedule {
-            self.starts += 1;
-            self.mark_fired(fire);
-        }
-        Start { fire, cause, generation: self.generation, request }
     }
 
     fn mark_fired(&mut self, fire: FireTime) {

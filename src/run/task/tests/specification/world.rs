@@ -211,12 +211,16 @@ impl<'a> World<'a> {
     fn start(&mut self) -> Answer {
         let now = self.now();
         let (start, expected) = (self.planner.fire(now), self.specification.work());
-        let seen = start.as_ref().map(|start| (start.cause, nanos(start.fire.at)));
+        let seen = start.as_ref().map(|start| match start {
+            Start::Schedule { fire, .. } => (Cause::Schedule, nanos(fire.at)),
+            Start::Request(_) => (Cause::Manual, nanos(Due::Wall(now.wall))),
+        });
         same("the start", seen, expected.map(|expected| (expected.cause, expected.at)))?;
         if let (Some(start), Some(expected)) = (start, expected) {
             self.compared.starts += 1;
-            let is_manual = start.cause == Cause::Manual;
-            if let (false, Due::Wall(_)) = (is_manual, start.fire.at)
+            let is_manual = matches!(start, Start::Request(_));
+            if let Start::Schedule { fire, .. } = &start
+                && matches!(fire.at, Due::Wall(_))
                 && !self.twice.decided.insert(expected.at)
             {
                 return Err(format!("{} starts after it was decided", expected.at));

@@ -11,8 +11,8 @@ use super::facade_call::FacadeCall;
 use super::{Names, Task, job, path, without_self};
 use crate::check::Argument;
 
-/// Generates the wire function of an entry.
-pub(super) fn wire(task: &Task<'_>, names: &Names) -> TokenStream {
+/// Generates the closure that an entry resolves arguments with.
+pub(super) fn resolve(task: &Task<'_>, names: &Names) -> TokenStream {
     let private = &names.private;
     let resolver = local("resolver");
     let run = run_parameter(task.arguments);
