@@ -10,7 +10,7 @@ use scheduler_store::{
 };
 
 use super::helper::Helper;
-use crate::run::one_shot::OneShot;
+use crate::run::set_once::SetOnce;
 use crate::sync::Mutex;
 
 /// The time after its sending in which a request is still executed (R2).
@@ -71,7 +71,7 @@ impl Client {
         if self.0.is_inline {
             return Some(ask(self));
         }
-        let (answer, client) = (OneShot::<Slot<R>>::new(), self.clone());
+        let (answer, client) = (SetOnce::<Slot<R>>::new(), self.clone());
         let mut unanswered = Unanswered(Some(answer.clone()));
         self.0.helper.execute(at, move || unanswered.answer(ask(&client)));
         let slot = answer.await;
@@ -164,7 +164,7 @@ impl Client {
 type Slot<R> = Arc<Mutex<Option<R>>>;
 
 /// Answers that there is no answer if it is dropped before there was one.
-struct Unanswered<R>(Option<OneShot<Slot<R>>>);
+struct Unanswered<R>(Option<SetOnce<Slot<R>>>);
 
 impl<R> Unanswered<R> {
     fn answer(&mut self, answer: R) {

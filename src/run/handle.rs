@@ -300,9 +300,9 @@ impl Run {
         self.attempt.notes.take()
     }
 
-    /// Gives a new attempt the notes of the one before.
-    pub(crate) fn keep_notes(&self, notes: Vec<Box<str>>) {
-        self.attempt.notes.keep(notes);
+    /// Gives a new attempt the notes of the previous one.
+    pub(crate) fn carry_over_notes(&self, notes: Vec<Box<str>>) {
+        self.attempt.notes.carry_over(notes);
     }
 }
 

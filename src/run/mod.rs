@@ -21,10 +21,10 @@ mod job_error;
 mod notes;
 #[cfg(feature = "durable")]
 mod of_job;
-pub(crate) mod one_shot;
 mod pause;
 mod poll;
 pub(crate) mod runner;
+pub(crate) mod set_once;
 mod shutdown;
 mod stop;
 pub(crate) mod task;
@@ -40,7 +40,7 @@ pub(crate) use job::ClaimedJob;
 pub(crate) use job::{UNDECODABLE_LIMIT, instant};
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
-pub(crate) use notes::shortened;
+pub(crate) use notes::truncated;
 pub use pause::Pause;
 pub(crate) use poll::Poll;
 pub use shutdown::Shutdown;

@@ -12,7 +12,7 @@ const NOTES_MAX: usize = 16;
 const NOTE_BYTES_MAX: usize = 1_024;
 
 /// The part of a note that is kept.
-pub(crate) fn shortened(text: &str) -> &str {
+pub(crate) fn truncated(text: &str) -> &str {
     let mut end = text.len().min(NOTE_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -32,7 +32,7 @@ impl Notes {
         let notes = self.notes.get_or_init(Mutex::default);
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() < NOTES_MAX {
-            notes.push(shortened(text).into());
+            notes.push(truncated(text).into());
         }
     }
 
@@ -41,10 +41,11 @@ impl Notes {
         mem::take(&mut notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn keep(&self, former: Vec<Box<str>>) {
-        if !former.is_empty() {
+    /// Replaces the notes with those of the previous attempt.
+    pub(super) fn carry_over(&self, previous: Vec<Box<str>>) {
+        if !previous.is_empty() {
             let notes = self.notes.get_or_init(Mutex::default);
-            *notes.lock().unwrap_or_else(PoisonError::into_inner) = former;
+            *notes.lock().unwrap_or_else(PoisonError::into_inner) = previous;
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::shortened;
+use super::truncated;
 
 /// A pause of a task or of a durable schedule: by whom, why, and until when.
 ///
@@ -34,12 +34,12 @@ impl Pause {
 
     /// Names the person or program that pauses. At most 1,024 bytes are kept.
     pub fn by(self, who: impl AsRef<str>) -> Self {
-        Self { by: Some(shortened(who.as_ref()).into()), ..self }
+        Self { by: Some(truncated(who.as_ref()).into()), ..self }
     }
 
     /// The reason, for people. At most 1,024 bytes are kept.
     pub fn reason(self, reason: impl AsRef<str>) -> Self {
-        Self { reason: Some(shortened(reason.as_ref()).into()), ..self }
+        Self { reason: Some(truncated(reason.as_ref()).into()), ..self }
     }
 
     /// The end of the pause, after which the task continues.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run::one_shot::OneShot;
+use crate::run::set_once::SetOnce;
 
 /// Shows a task that the scheduler is stopping: no new runs begin, and it waits for this one.
 ///
@@ -24,12 +24,12 @@ use crate::run::one_shot::OneShot;
 /// ```
 #[derive(Clone)]
 pub struct Shutdown {
-    requested: OneShot<()>,
+    requested: SetOnce<()>,
 }
 
 impl Shutdown {
     pub(crate) fn new() -> Self {
-        Self { requested: OneShot::new() }
+        Self { requested: SetOnce::new() }
     }
 
     /// Returns true if the scheduler is stopping.

@@ -244,7 +244,7 @@ impl Cluster {
     /// The durable jobs, to enqueue, to look at and to control from outside of all processes: no partition cuts this off.
     #[must_use]
     pub fn jobs(&self) -> Jobs {
-        self.world.make_identities();
+        self.world.provide_identities();
         self.jobs.clone()
     }
 

@@ -24,8 +24,9 @@ impl World {
         Arc::clone(&self.nodes)
     }
 
-    /// Makes the identities of jobs that this thread makes from now on.
-    pub(super) fn make_identities(self: &Arc<Self>) {
+    /// Makes the identities of all jobs that this thread creates, until another simulation is used on it. So each use of
+    /// a simulation calls this again.
+    pub(super) fn provide_identities(self: &Arc<Self>) {
         let world: Weak<dyn Identities> = Arc::<Self>::downgrade(self);
         identities_from(world);
     }

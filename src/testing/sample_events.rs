@@ -1,4 +1,4 @@
-//! One event of each kind.
+//! Events of each kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::observe::{
 };
 use crate::run::{Cause, RunInfo, TaskError};
 
-/// One event of each kind, for tests of listeners and of log pipelines: programs cannot make events themselves.
+/// At least one event of each kind, for tests of listeners and of log pipelines: programs cannot make events themselves.
 ///
 /// Most are about the task `shop::jobs::report`, all at 2026-03-27 08:00 UTC. The values do not change between patch
 /// versions; later versions may add kinds.
@@ -36,6 +36,7 @@ pub fn sample_events() -> Vec<Event> {
     of_task.chain(of_scheduler).collect()
 }
 
+/// 2026-03-27 08:00 UTC, and so many seconds.
 fn instant(seconds: u64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + Duration::from_secs(1_774_598_400 + seconds)
 }
@@ -80,7 +81,7 @@ fn of_runs() -> [EventKind; 5] {
         EventKind::AttemptFailed {
             run: run.clone(),
             failure: failure(),
-            next_attempt_in: late * 4,
+            next_attempt_in: Duration::from_secs(1),
         },
         EventKind::StopRequested { run: run.clone(), reason: StopReason::Timeout, blocked: None },
         EventKind::RunFinished {

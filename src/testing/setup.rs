@@ -34,7 +34,7 @@ impl Sim {
     ///
     /// # Panics
     ///
-    /// At the first step, when it has none.
+    /// At the first step, if the function is not annotated.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "functions are given by their names")]
     pub fn task<F: 'static>(self, function: F) -> Self {
@@ -54,7 +54,7 @@ impl Sim {
     /// Simulates all annotated functions that are linked.
     #[track_caller]
     pub fn discovered(self) -> Self {
-        self.change(|setup| setup.is_discovered = true)
+        self.change(|setup| setup.includes_linked = true)
     }
 
     /// Simulates a task that is a closure.
@@ -216,9 +216,9 @@ impl Sim {
     }
 
     pub(super) fn of(setup: Setup) -> Self {
-        setup.shared.world.set_seed(setup.builder.seed_of_all());
+        setup.shared.world.set_seed(setup.builder.seed);
         #[cfg(feature = "durable")]
-        setup.shared.world.make_identities();
+        setup.shared.world.provide_identities();
         Self { setup: RefCell::new(Some(setup)), started: OnceCell::new() }
     }
 
@@ -233,7 +233,7 @@ impl Sim {
     pub(super) fn started(&self) -> &Started {
         if let Some(started) = self.started.get() {
             #[cfg(feature = "durable")]
-            started.shared.world.make_identities();
+            started.shared.world.provide_identities();
             return started;
         }
         let started = self.take_setup().start();

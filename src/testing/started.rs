@@ -24,7 +24,7 @@ pub(super) struct Setup {
     pub(super) builder: Builder,
     pub(super) list: TaskList,
     /// True for all linked tasks, false for those of the list.
-    pub(super) is_discovered: bool,
+    pub(super) includes_linked: bool,
     pub(super) start: Moment,
     pub(super) shared: Shared,
 }
@@ -70,14 +70,14 @@ impl Setup {
             .zone(start.zone().name())
             .messages(move |text| record.add_message(text))
             .sealed();
-        Self { builder, list: TaskList::default(), is_discovered: false, start, shared }
+        Self { builder, list: TaskList::default(), includes_linked: false, start, shared }
     }
 
     /// Starts the scheduler. Nothing runs before the first step.
     #[track_caller]
     pub(super) fn start(self) -> Started {
-        let Self { builder, list, is_discovered, start, shared } = self;
-        let builder = if is_discovered { builder } else { builder.tasks(list) };
+        let Self { builder, list, includes_linked, start, shared } = self;
+        let builder = if includes_linked { builder } else { builder.tasks(list) };
         let clock = Arc::clone(&shared.world);
         let builder = builder.clock(clock).simulated_by(Arc::new(shared.clone()));
         let states = builder.states().clone();

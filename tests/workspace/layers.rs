@@ -121,7 +121,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
         &[
             "sync",
             "unwind",
-            "run/one_shot",
+            "run/set_once",
             "define/metadata",
             "run",
             "error",

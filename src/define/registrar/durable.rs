@@ -87,14 +87,14 @@ impl SpecBuilder<'_> {
                 );
             }
             Rule::FixedRate { period, initial_delay } => {
-                add(Attribute::FixedRate, Some(length(*period)));
-                add(Attribute::InitialDelay, initial_delay.map(length));
+                add(Attribute::FixedRate, Some(length_text(*period)));
+                add(Attribute::InitialDelay, initial_delay.map(length_text));
             }
             Rule::FixedDelay { delay, initial_delay } => {
-                add(Attribute::FixedDelay, Some(length(*delay)));
-                add(Attribute::InitialDelay, initial_delay.map(length));
+                add(Attribute::FixedDelay, Some(length_text(*delay)));
+                add(Attribute::InitialDelay, initial_delay.map(length_text));
             }
-            Rule::Once { delay } => add(Attribute::InitialDelay, Some(length(*delay))),
+            Rule::Once { delay } => add(Attribute::InitialDelay, Some(length_text(*delay))),
             Rule::At(at) => add(Attribute::At, Some(instant(at.to_utc()))),
             Rule::Custom(_) | Rule::Job | Rule::None => {}
         }
@@ -104,7 +104,7 @@ impl SpecBuilder<'_> {
 }
 
 /// The only spelling of a length.
-pub(crate) fn length(length: Duration) -> String {
+pub(crate) fn length_text(length: Duration) -> String {
     let nanos = i128::try_from(length.as_nanos()).ok().and_then(SignedDuration::from_nanos);
     nanos.map_or_else(|| format!("{}s", length.as_secs()), |length| length.to_string())
 }

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 
 pub(crate) use crons::Crons;
 #[cfg(feature = "durable")]
-pub(crate) use durable::length as length_text;
+pub(crate) use durable::length_text;
 pub use in_code::Registrar;
 pub(crate) use name::faults as name_faults;
 pub(crate) use resolve::{ResolveContext, resolve};

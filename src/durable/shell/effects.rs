@@ -18,7 +18,7 @@ use super::events::Reports;
 use super::rest::Rest;
 use super::timer::{NodeTimer, StepNode};
 use crate::run::ClaimedJob;
-use crate::run::one_shot::{OneShot, block_on};
+use crate::run::set_once::{SetOnce, block_on};
 use crate::run::task::Retry;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -53,7 +53,7 @@ pub(crate) struct Shell {
     pub(super) timer: Arc<EventCount>,
     /// For when the thread of the node waits.
     pub(super) armed: Mutex<Tick>,
-    stopped: OneShot<()>,
+    stopped: SetOnce<()>,
     /// Of a simulated node.
     node_timer: OnceLock<NodeTimer>,
     /// Of a simulated node whose idle time is skipped.
@@ -76,7 +76,7 @@ impl Shell {
             slots: <_>::default(),
             timer: Arc::new(EventCount::new()),
             armed: Mutex::new(Tick::default()),
-            stopped: OneShot::new(),
+            stopped: SetOnce::new(),
             node_timer: OnceLock::new(),
             rest,
             own: Weak::clone(own),

@@ -166,7 +166,7 @@ impl Reports {
         for (reason, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             let at_least = count >= COUNTED_MAX;
             match tasks.get(schedule) {
-                Some(task) => task.control.report_skips(reason, (count, at_least), last),
+                Some(task) => task.control.report_skips(reason, count, at_least, last),
                 None => {
                     let schedule = schedule.into();
                     let what = StoreEvent::TicksSkipped { schedule, reason, count, at_least };

@@ -32,4 +32,4 @@ pub(crate) use stop::{
     StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped, stopping,
     undelivered,
 };
-pub(crate) use warnings::{no_tasks, panics_abort, run_by_others};
+pub(crate) use warnings::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};

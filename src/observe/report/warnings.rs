@@ -15,7 +15,7 @@ pub(crate) fn panics_abort() -> Option<Message> {
 }
 
 /// The warning for annotated tasks that another scheduler of the process runs, too.
-pub(crate) fn run_by_others(tasks: &[&str]) -> Message {
+pub(crate) fn tasks_shared_with_other_schedulers(tasks: &[&str]) -> Message {
     let names: Vec<String> = tasks.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
     let more = names.len().saturating_sub(NAMES_MAX);
     let (names, more) = match more {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, Weak};
 
-use crate::observe::report::{Message, run_by_others};
+use crate::observe::report::{Message, tasks_shared_with_other_schedulers};
 use crate::run::task::TaskSpec;
 use crate::sync::Mutex;
 
@@ -34,7 +34,7 @@ impl Annotated {
         let is_shared = |name: &&Arc<str>| others.iter().any(|other| other.names.contains(*name));
         let shared: Vec<&str> =
             entered.names.iter().filter(is_shared).map(|name| &**name).collect();
-        let warning = (!shared.is_empty()).then(|| run_by_others(&shared));
+        let warning = (!shared.is_empty()).then(|| tasks_shared_with_other_schedulers(&shared));
         (entered, warning)
     }
 }

@@ -67,7 +67,7 @@ pub struct Builder {
     pub(super) listeners: Vec<Arc<dyn Listener>>,
     pub(super) gates: Gates,
     pub(super) after_start: Vec<AfterStart>,
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// `None` in a real scheduler.
     pub(super) simulation: Option<Arc<dyn Simulation>>,
     #[cfg(feature = "tokio")]
@@ -551,10 +551,6 @@ impl Builder {
         self.file.get_or_insert_with(|| ("no settings file".to_owned(), String::new()));
         self.zone.get_or_insert_with(|| "UTC".to_owned());
         self
-    }
-
-    pub(crate) fn seed_of_all(&self) -> u64 {
-        self.seed
     }
 
     pub(crate) fn states(&self) -> &States {

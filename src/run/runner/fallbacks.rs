@@ -1,32 +1,16 @@
 //! The values of settings that are not set, with their sources.
 
-use std::time::Duration;
-
 use scheduler_core::trigger::Zone;
 
 use super::builder::Builder;
 #[cfg(feature = "durable")]
 use super::durable::Durable;
-use super::pools::PoolPlan;
+use super::prepared::Prepared;
 use crate::define::settings::{Fallback, Source};
 use crate::observe;
-use crate::run::task::TaskSpec;
 
-/// The effective values of the scheduler's own settings.
-pub(super) struct Values<'a> {
-    pub(super) zone: Zone,
-    /// The value of `TZ`.
-    pub(super) variable: &'a str,
-    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "of the node"))]
-    pub(super) specs: &'a [TaskSpec],
-    /// The default pool first.
-    pub(super) pools: &'a [PoolPlan],
-    pub(super) limit: Duration,
-    pub(super) keep_ended: usize,
-}
-
-/// A line for each value, for settings that are not set.
-pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback> {
+/// A line for each value, for settings that are not set. `tz` is the value of the variable `TZ`.
+pub(super) fn fallbacks(builder: &Builder, values: &Prepared, tz: &str) -> Vec<Fallback> {
     let call = |call: &str| Source::Code { call: format!("builder.{call}") };
     let source = |is_set: bool, by: &str| if is_set { call(by) } else { Source::Default };
     let fallback = |key: &str, text: &str, source: Source| Fallback {
@@ -35,7 +19,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         source,
     };
     let zone = match &builder.zone {
-        None if Zone::of_variable(values.variable).is_some() => {
+        None if Zone::of_variable(tz).is_some() => {
             Source::Environment { variable: "TZ".to_owned() }
         }
         zone => source(zone.is_some(), "zone(…)"),
@@ -43,7 +27,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
     let (pool, limit) = (&builder.pool, &builder.limit);
     let (default, others) = values.pools.split_first().expect("there is a default pool");
     let mut all = vec![
-        fallback("zone", values.zone.name(), zone),
+        fallback("zone", values.context.zone.name(), zone),
         fallback(
             "pool.size",
             &default.size.to_string(),
@@ -66,7 +50,7 @@ pub(super) fn fallbacks(builder: &Builder, values: &Values<'_>) -> Vec<Fallback>
         ),
     ];
     #[cfg(feature = "durable")]
-    for (key, text, is_set) in Durable::values(builder, values.specs, values.pools) {
+    for (key, text, is_set) in Durable::values(builder, &values.specs, &values.pools) {
         all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
     }
     for pool in others {

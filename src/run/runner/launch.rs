@@ -12,7 +12,7 @@ use super::context::Context;
 #[cfg(feature = "durable")]
 use super::durable::{Durable, NodeLaunch};
 use super::pools::{PoolPlan, Pools};
-use super::prepare::Prepared;
+use super::prepared::Prepared;
 use super::running::Running;
 use super::scheduler::Scheduler;
 use super::simulation::Simulation;

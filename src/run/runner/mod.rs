@@ -22,6 +22,7 @@ mod launch;
 mod on_parked;
 mod pools;
 mod prepare;
+mod prepared;
 mod repeated_signal;
 mod running;
 mod scheduler;
@@ -39,7 +40,7 @@ mod zone;
 
 pub use builder::Builder;
 pub use pools::Pool;
-pub use prepare::DryRun;
+pub use prepared::DryRun;
 pub use scheduler::Scheduler;
 #[cfg(feature = "testing")]
 pub(crate) use simulation::{SimulatedNode, Simulation};

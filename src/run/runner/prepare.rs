@@ -1,6 +1,5 @@
 //! Combines annotations, code and settings, and checks everything before a start.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +10,9 @@ use scheduler_core::{Clock, SystemClock};
 use super::builder::Builder;
 #[cfg(feature = "durable")]
 use super::durable::Durable;
-use super::fallbacks::{Values, fallbacks};
+use super::fallbacks::fallbacks;
 use super::pools::{self, Pool, PoolPlan};
+use super::prepared::{DryRun, Prepared};
 use super::task_table::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
@@ -33,49 +33,6 @@ use crate::run::task::TaskSpec;
 
 /// The time that a stop waits for running tasks by default.
 const AWAIT_TERMINATION: Duration = Duration::from_secs(30);
-
-/// A checked scheduler. Nothing has started.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) specs: Vec<TaskSpec>,
-    /// The names that tasks may refer to, also those that are added later.
-    pub(crate) context: ResolveContext,
-    /// The default pool, and then the others.
-    pub(crate) pools: Vec<PoolPlan>,
-    /// The warning that the zone was guessed, if no task goes by it yet.
-    pub(super) zone_warning: Option<Message>,
-    /// The time that a stop waits for running tasks.
-    pub(crate) limit: Duration,
-    /// The number of ended tasks that are kept in the list.
-    pub(crate) keep_ended: usize,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) shutdown: Shutdown,
-    pub(crate) tasks: Tasks,
-    #[cfg(feature = "durable")]
-    pub(super) durable: Option<Durable>,
-    pub(crate) settings: Settings,
-    /// Printed before the start message.
-    pub(crate) remarks: Vec<Message>,
-    /// Printed after it.
-    pub(crate) warnings: Vec<Message>,
-    /// Only of a dry run.
-    pub(crate) report: Option<DryRun>,
-}
-
-/// A start that runs nothing: every effective value with its source, then all remarks and warnings.
-///
-/// [`Builder::dry_run`] makes it. `Display` writes it for people; the text may change in any release.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use = "a dry run is for printing"]
-pub struct DryRun {
-    text: String,
-}
-
-impl fmt::Display for DryRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
 
 /// Why a scheduler is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,24 +61,11 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
     let warnings = warnings(&specs, preparation.builder, preparation.clock.wall());
     let limit = limit(preparation.builder, &applied.globals);
     let keep_ended = keep_ended(preparation.builder, &applied.globals);
-    let zone = context.zone;
-    let values = Values {
-        zone,
-        variable: &preparation.tz,
-        specs: &specs,
-        pools: &preparation.pools,
-        limit,
-        keep_ended,
-    };
-    let report = preparation.is_dry_run.then(|| {
-        let fallbacks = fallbacks(preparation.builder, &values);
-        let report = settings::report(&applied, &preparation.resolved, &fallbacks);
-        DryRun { text: with_messages(report, remarks.iter().chain(&warnings)) }
-    });
-    let Preparation { pools, clock, shutdown, tasks, .. } = preparation;
+    let Preparation { builder, tz, is_dry_run, pools, clock, shutdown, tasks, resolved, .. } =
+        preparation;
     #[cfg(feature = "durable")]
     let durable = preparation.durable;
-    Ok(Prepared {
+    let mut prepared = Prepared {
         specs,
         context,
         pools,
@@ -136,8 +80,15 @@ pub(crate) fn prepare(builder: &mut Builder, purpose: Purpose) -> Result<Prepare
         settings,
         remarks,
         warnings,
-        report,
-    })
+        report: None,
+    };
+    if is_dry_run {
+        let fallbacks = fallbacks(builder, &prepared, &tz);
+        let report = settings::report(&applied, &resolved, &fallbacks);
+        let messages = prepared.remarks.iter().chain(&prepared.warnings);
+        prepared.report = Some(DryRun { text: with_messages(report, messages) });
+    }
+    Ok(prepared)
 }
 
 /// A scheduler while it is prepared, and the faults found so far.

@@ -11,7 +11,7 @@ use super::tasks::Tasks;
 use crate::error::StopError;
 use crate::observe::catch;
 use crate::run::Run;
-use crate::run::one_shot::OneShot;
+use crate::run::set_once::SetOnce;
 use crate::run::task::{ControlError, Until};
 use crate::sync::Mutex;
 
@@ -163,8 +163,8 @@ impl Scheduler {
     }
 
     /// Stops on another thread, or here if none can be started.
-    fn stop_elsewhere(self, hint: &'static str) -> OneShot<Result<(), StopError>> {
-        let (outcome, place) = (OneShot::new(), Arc::new(Mutex::new(Some(self))));
+    fn stop_elsewhere(self, hint: &'static str) -> SetOnce<Result<(), StopError>> {
+        let (outcome, place) = (SetOnce::new(), Arc::new(Mutex::new(Some(self))));
         let (result, from) = (outcome.clone(), Arc::clone(&place));
         let take = |place: &Mutex<Option<Self>>| {
             place.lock().unwrap_or_else(PoisonError::into_inner).take()

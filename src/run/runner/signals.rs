@@ -27,7 +27,7 @@ use super::repeated_signal::{FirstSignal, Request};
 #[cfg(unix)]
 use super::signal_state::SignalStates;
 use crate::error::StartError;
-use crate::run::one_shot::OneShot;
+use crate::run::set_once::SetOnce;
 
 /// The exit code that shells give a process that Ctrl-C ended: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
@@ -49,7 +49,7 @@ struct Shared {
     /// True if a scheduler has the signals, or is about to.
     is_held: bool,
     /// Set at the first signal.
-    waiting: Option<OneShot<()>>,
+    waiting: Option<SetOnce<()>>,
     /// Of any scheduler: a signal may be repeated when the scheduler has stopped already.
     first: FirstSignal,
 }
@@ -57,7 +57,7 @@ struct Shared {
 /// The process's signals, held by the one scheduler that ends with them.
 #[derive(Debug)]
 pub(super) struct Signals {
-    first: OneShot<()>,
+    first: SetOnce<()>,
 }
 
 impl Signals {
@@ -67,7 +67,7 @@ impl Signals {
         if std::mem::replace(&mut shared.is_held, true) {
             return Err(StartError::already_running());
         }
-        Ok(Self { first: OneShot::new() })
+        Ok(Self { first: SetOnce::new() })
     }
 
     /// Receives signals from now on.
@@ -82,7 +82,7 @@ impl Signals {
     }
 
     /// The value that is set at the first signal.
-    pub(super) fn first(&self) -> OneShot<()> {
+    pub(super) fn first(&self) -> SetOnce<()> {
         self.first.clone()
     }
 }

@@ -187,9 +187,9 @@ impl Control {
         }
         let mut locked = self.living()?;
         let now = locked.now;
-        let (run, reply) =
+        let (run, answer) =
             ManualRun::new(Arc::clone(self.name()), Arc::clone(&self.task.env.clock));
-        let asked = locked.state.planner.run_now(reply, now);
+        let asked = locked.state.planner.run_now(answer, now);
         let refused = asked.map_err(|refusal| match (refusal, locked.state.active.first()) {
             (Refusal::Running, Some(active)) => {
                 self.error(Kind::Running(now.tick.since(active.began.tick)))

@@ -6,12 +6,13 @@ use std::task::Waker;
 use scheduler_core::Timer;
 
 use super::gate::Permits;
-use super::manual::Answer;
+use super::manual::ManualResult;
 use super::rule::Rule;
 use super::scheduled_task::ScheduledTask;
 use crate::observe::{Event, Outcome};
 use crate::run::Run;
 use crate::run::inject::Call;
+use crate::run::set_once::SetOnce;
 use crate::unwind::wake_all;
 
 /// The work after unlocking. Empty for a run that starts on time and has no listener.
@@ -39,7 +40,7 @@ pub(super) enum Effect {
     #[cfg(feature = "durable")]
     EndJob(Arc<crate::run::ClaimedJob>, scheduler_store::End),
     /// The result of a manual run.
-    Answer(Answer),
+    Answer(SetOnce<ManualResult>, ManualResult),
     /// A thread or a future waits for the end of a run.
     Wake(Waker),
 }
@@ -81,7 +82,7 @@ impl Effect {
             Self::ReportEnd => 5,
             #[cfg(feature = "durable")]
             Self::EndJob(..) => 6,
-            Self::Answer(_) => 7,
+            Self::Answer(..) => 7,
             Self::Wake(_) => 8,
         }
     }
@@ -98,7 +99,9 @@ impl Effect {
             Self::ReportEnd => ScheduledTask::report_end(task),
             #[cfg(feature = "durable")]
             Self::EndJob(job, end) => job.end(end),
-            Self::Answer(answer) => answer.send(),
+            Self::Answer(answer, result) => {
+                answer.set(result);
+            }
             Self::Wake(waker) => wake_all([waker]),
         }
     }

@@ -11,7 +11,7 @@ use super::job_numbers::JobNumbers;
 use super::planner::{Planner, Start};
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::inject::Call;
-use crate::run::one_shot::Wakers;
+use crate::run::set_once::Wakers;
 use crate::run::{Poll, Run};
 
 /// The longest time between two looks at the wall clock, where a task waits for both clocks at once.

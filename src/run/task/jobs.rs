@@ -17,6 +17,9 @@ use crate::run::{ClaimedJob, JobErrorKind, Run};
 impl LockedTask<'_> {
     /// Admits the job that waits longest: [`Planner::fire`](super::planner::Planner::fire) starts it. Jobs that were
     /// withdrawn, or whose lease is over, never start.
+    ///
+    /// INVARIANT: `fire` starts it at once. Jobs have no limit here, and no pause: the node never claims more than
+    /// `max_concurrent`.
     pub(super) fn admit_next_job(&mut self) {
         while let Some(job) = self.state.planner.next_job().cloned() {
             if job.begin() {
@@ -173,7 +176,8 @@ mod claims {
         pub(crate) fn report_skips(
             &self,
             reason: SkipReason,
-            (count, at_least): (u64, bool),
+            count: u64,
+            at_least: bool,
             last: DateTime<Utc>,
         ) {
             let mut locked = self.lock();

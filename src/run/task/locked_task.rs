@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, WallTime};
 
 use super::effects::{Effect, Effects};
+use super::error::{ControlError, ControlErrorKind};
 use super::planner::Skip;
 use super::request::RunRequest;
 use super::rule::Rule;
@@ -139,8 +140,9 @@ impl<'a> LockedTask<'a> {
         let Some(end) = self.state.end.filter(|end| end.is_ended()) else { return };
         for request in self.state.planner.take_requests() {
             match request {
-                RunRequest::Manual { reply, .. } => {
-                    self.effects.push(Effect::Answer(reply.task_ended(self.task.name(), end)));
+                RunRequest::Manual { answer, .. } => {
+                    let error = ControlError::new(self.task.name(), ControlErrorKind::Ended(end));
+                    self.effects.push(Effect::Answer(answer, Err(error)));
                 }
                 RunRequest::Job { job, .. } => self.give_back(&job),
             }

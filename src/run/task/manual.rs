@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 
-use super::error::{ControlError, ControlErrorKind};
-use crate::observe::{RunRecord, TaskState};
-use crate::run::one_shot::{OneShot, block_on};
+use super::error::ControlError;
+use crate::observe::RunRecord;
+use crate::run::set_once::{SetOnce, block_on};
 
 /// The record of a manual run; an error if it did not start.
-type Ended = Result<RunRecord, ControlError>;
+pub(super) type ManualResult = Result<RunRecord, ControlError>;
 
 /// A run that was asked for by [`TaskControl::run_now`](crate::TaskControl::run_now), and may be waited for: a future, or
 /// [`wait`](Self::wait). Dropping it changes nothing.
@@ -36,20 +36,14 @@ type Ended = Result<RunRecord, ControlError>;
 pub struct ManualRun {
     task: Arc<str>,
     clock: Arc<dyn Clock>,
-    ended: OneShot<Ended>,
+    ended: SetOnce<ManualResult>,
 }
 
-/// The other end of a [`ManualRun`].
-#[derive(Clone, Debug)]
-pub(super) struct RunReply(OneShot<Ended>);
-
-/// A reply with its answer, to be sent with no lock held.
-pub(super) struct Answer(RunReply, Ended);
-
 impl ManualRun {
-    pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, RunReply) {
-        let ended = OneShot::new();
-        (Self { task, clock, ended: ended.clone() }, RunReply(ended))
+    /// Returns the handle, and what answers it.
+    pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, SetOnce<ManualResult>) {
+        let ended = SetOnce::new();
+        (Self { task, clock, ended: ended.clone() }, ended)
     }
 
     /// Blocks until the run is over, at most for `limit` on the scheduler's clock.
@@ -71,33 +65,6 @@ impl Future for ManualRun {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.ended).poll(context)
-    }
-}
-
-impl RunReply {
-    /// A reply without a waiter.
-    #[cfg(test)]
-    pub(super) fn unheard() -> Self {
-        Self(OneShot::new())
-    }
-
-    pub(super) fn finished(self, record: RunRecord) -> Answer {
-        Answer(self, Ok(record))
-    }
-
-    pub(super) fn refuse(self, task: &Arc<str>, reason: &str) -> Answer {
-        Answer(self, Err(ControlError::refused(task, &format!("its run was refused: {reason}"))))
-    }
-
-    /// The task has ended before the run could start.
-    pub(super) fn task_ended(self, task: &Arc<str>, end: TaskState) -> Answer {
-        Answer(self, Err(ControlError::new(task, ControlErrorKind::Ended(end))))
-    }
-}
-
-impl Answer {
-    pub(super) fn send(self) {
-        self.0.0.set(self.1);
     }
 }
 

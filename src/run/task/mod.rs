@@ -4,6 +4,10 @@
 //! does not hold back its schedule. A *run* has one or more *attempts*. An attempt is one call of the function, by the
 //! same code for every kind of task.
 //!
+//! To *settle* is to sort the fire times that came since the last look; to *decide* is to choose the one that starts. A
+//! *rule* says when fire times come, a *policy* which of them start, and the *planner* applies both. *Gates* are checks of the
+//! program that may refuse a run.
+//!
 //! ```text
 //! timer fires -> settle -> decide -> arm the timer -> unlock -> gates -> attempt
 //! attempt over -> settle -> next attempt, or end of the run -> arm the timer -> unlock -> events
@@ -11,9 +15,9 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request` | fire times, policies | a clock, a lock, user code |
+//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request`, `lazy_box`, `upcoming` | fire times, policies | a clock, a lock, user code |
 //! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs`, `job_numbers` | the lock, the timer, runs, events | decides about fire times |
-//! | commands | `control`, `manual`, `wait`, `snapshot`, `error` | the commands and questions that a task answers | starts a run by itself |
+//! | commands | `control`, `manual`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
 //!
 //! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
 //! start of a run and its body. Each skipped fire time has an event and a count.

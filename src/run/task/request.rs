@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use scheduler_core::Tick;
 
-use super::manual::RunReply;
+use super::manual::ManualResult;
 use crate::run::ClaimedJob;
+use crate::run::set_once::SetOnce;
 
 /// A run that was asked for.
 #[derive(Clone, Debug)]
 pub(super) enum RunRequest {
     Manual {
         asked_at: Tick,
-        reply: RunReply,
+        answer: SetOnce<ManualResult>,
     },
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "no job is claimed"))]
     Job {

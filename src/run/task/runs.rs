@@ -6,6 +6,7 @@ use std::time::Duration;
 use scheduler_core::{Due, Tick};
 
 use super::effects::Effect;
+use super::error::ControlError;
 use super::gate::GATE_LIMIT;
 use super::inner::{ActiveRun, Phase};
 use super::jobs::{end_of_job, interrupt, next_attempt_of_job, outcome_of_success};
@@ -199,7 +200,7 @@ impl LockedTask<'_> {
             claimed: last.claimed().cloned(),
             ..Attempt::detached(facts)
         });
-        run.keep_notes(last.take_notes());
+        run.carry_over_notes(last.take_notes());
         let former = std::mem::replace(&mut active.run, run.clone());
         (active.phase, active.firing, active.deadline) = (phase, engine.number(), deadline);
         (active.failure, active.has_attempted) = (None, true);
@@ -355,10 +356,10 @@ impl LockedTask<'_> {
         if let Some(permits) = permits {
             self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Start::Request(RunRequest::Manual { reply, .. }) = start
+        if let Start::Request(RunRequest::Manual { answer, .. }) = start
             && let Some(record) = self.state.history.runs().next()
         {
-            self.effects.push(Effect::Answer(reply.finished(record)));
+            self.effects.push(Effect::Answer(answer, Ok(record)));
         }
         self.effects.push(Effect::DropRun(run));
     }
@@ -407,8 +408,10 @@ impl LockedTask<'_> {
         if let Some(permits) = permits {
             self.effects.push(Effect::Release(permits, outcome));
         }
-        if let Start::Request(RunRequest::Manual { reply, .. }) = start {
-            self.effects.push(Effect::Answer(reply.refuse(self.task.name(), reason)));
+        if let Start::Request(RunRequest::Manual { answer, .. }) = start {
+            let why = format!("its run was refused: {reason}");
+            let error = ControlError::refused(self.task.name(), &why);
+            self.effects.push(Effect::Answer(answer, Err(error)));
         }
         self.effects.push(Effect::DropRun(run));
         self

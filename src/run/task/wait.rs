@@ -12,7 +12,7 @@ use super::control::Control;
 use super::error::{ControlError, ControlErrorKind};
 use super::inner::TaskInner;
 use crate::observe::{Counters, TaskState};
-use crate::run::one_shot::block_on;
+use crate::run::set_once::block_on;
 
 /// A number of runs to wait for: for [`TaskControl::wait_for`](crate::TaskControl::wait_for).
 ///
@@ -87,8 +87,8 @@ struct Watch<T> {
     /// Returns the answer, if there is one.
     look: fn(&TaskInner, T) -> Option<Result<(), ControlError>>,
     what: T,
-    /// The number of its waker, once it has left one.
-    number: Option<u64>,
+    /// The id of its waker, once it is registered.
+    waker_id: Option<u64>,
 }
 
 impl<T: Copy + Unpin> Future for Watch<T> {
@@ -101,7 +101,7 @@ impl<T: Copy + Unpin> Future for Watch<T> {
         if let Some(answer) = (this.look)(&state, this.what) {
             return Poll::Ready(answer);
         }
-        let old = state.watchers.put(&mut this.number, waker);
+        let old = state.watchers.register(&mut this.waker_id, waker);
         drop(state);
         drop(old);
         Poll::Pending
@@ -110,8 +110,8 @@ impl<T: Copy + Unpin> Future for Watch<T> {
 
 impl<T> Drop for Watch<T> {
     fn drop(&mut self) {
-        if self.number.is_some() {
-            let left = self.control.task.lock().watchers.remove(self.number);
+        if self.waker_id.is_some() {
+            let left = self.control.task.lock().watchers.remove(self.waker_id);
             drop(left);
         }
     }
@@ -154,13 +154,13 @@ impl Control {
     pub(crate) fn await_events(tasks: &[Self], clock: &dyn Clock, limit: Duration) {
         let deadline = clock.now() + limit;
         for task in tasks {
-            let watch = Watch { control: task.clone(), look: is_quiet, what: (), number: None };
+            let watch = Watch { control: task.clone(), look: is_quiet, what: (), waker_id: None };
             let _ = block_on(watch, clock, deadline.since(clock.now()));
         }
     }
 
     fn watch(&self, until: Until) -> Watch<Until> {
-        Watch { control: self.clone(), look: has_had, what: until, number: None }
+        Watch { control: self.clone(), look: has_had, what: until, waker_id: None }
     }
 
     fn too_late(&self, until: Until, limit: Duration) -> ControlError {

@@ -38,13 +38,14 @@ use super::fire_times::{FireTime, FireTimes, Limit, Range};
 use super::fired_intervals::FiredIntervals;
 use super::jitter::SeededJitter;
 use super::lazy_box::{Empty, LazyBox};
-use super::manual::RunReply;
+use super::manual::ManualResult;
 use super::pause::ActivePause;
 use super::policy::Policy;
 use super::request::RunRequest;
 use super::rule::Rule;
 use super::trigger_query::{TriggerQueries, TriggerQuery};
 use crate::observe::SkipReason;
+use crate::run::set_once::SetOnce;
 use crate::run::{ClaimedJob, Pause};
 use scheduler_expr::Overlap;
 
@@ -298,7 +299,11 @@ impl Planner {
     }
 
     /// Asks for a manual run.
-    pub(super) fn run_now(&mut self, reply: RunReply, now: Now) -> Result<(), Refusal> {
+    pub(super) fn run_now(
+        &mut self,
+        answer: SetOnce<ManualResult>,
+        now: Now,
+    ) -> Result<(), Refusal> {
         self.settle(Limit::UpTo(now), now);
         let overlap = self.policy().overlap;
         let with_manual = self.running as usize + self.requests.len();
@@ -313,7 +318,7 @@ impl Planner {
         if overlap != Overlap::Allow && !self.requests.is_empty() {
             return Err(Refusal::AlreadyAsked);
         }
-        self.requests.push_back(RunRequest::Manual { asked_at: now.tick, reply });
+        self.requests.push_back(RunRequest::Manual { asked_at: now.tick, answer });
         Ok(())
     }
 

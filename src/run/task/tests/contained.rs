@@ -17,7 +17,7 @@ use super::stage::*;
 use crate::observe::TaskState;
 #[cfg(feature = "tracing")]
 use crate::run::inject::Call;
-use crate::run::one_shot::tests::Bell;
+use crate::run::set_once::tests::CountingWaker;
 use crate::run::task::{Policy, Rule, Until};
 
 /// A trigger of every second that panics when it is dropped.
@@ -114,16 +114,16 @@ fn a_trigger_that_panics_when_it_describes_itself_does_not_end_its_task() {
 fn a_waker_that_panics_does_not_keep_others_waiting_and_does_not_end_the_task() {
     let mut stage = Stage::new();
     let control = stage.task(rate(1_000), Policy::default(), |_| ok(500));
-    let bells = [true, false, true, false].map(|panics| {
-        let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
-        let waker = Waker::from(Arc::clone(&bell));
+    let counters = [true, false, true, false].map(|panics| {
+        let counter = Arc::new(CountingWaker { wakes: AtomicU64::new(0), panics });
+        let waker = Waker::from(Arc::clone(&counter));
         let mut future = Box::pin(control.wait_for_async(Until::runs(1)));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        (bell, future)
+        (counter, future)
     });
     stage.until(1_000);
-    for (bell, mut future) in bells {
-        assert_eq!(bell.rung.load(Relaxed), 1, "panics: {}", bell.panics);
+    for (counter, mut future) in counters {
+        assert_eq!(counter.wakes.load(Relaxed), 1, "panics: {}", counter.panics);
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(pin!(&mut future).poll(&mut context), Poll::Ready(Ok(())));
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::stage::*;
 use crate::observe::RunRecord;
 use crate::run::inject::Call;
-use crate::run::one_shot::tests::Bell;
+use crate::run::set_once::tests::CountingWaker;
 use crate::run::task::{
     Admission, Control, ControlError, GateContext, Gates, ManualRun, Policy, Retry,
 };
@@ -33,13 +33,13 @@ fn a_manual_run_resolves_to_its_record() {
         let mut stage = Stage::new();
         let control = idle(&stage, Policy::default(), goes);
         let mut run = control.run_now().unwrap();
-        let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics: false });
-        let waker = Waker::from(Arc::clone(&bell));
+        let counter = Arc::new(CountingWaker { wakes: AtomicU64::new(0), panics: false });
+        let waker = Waker::from(Arc::clone(&counter));
         stage.until(400);
         let mut context = Context::from_waker(&waker);
         assert!(Pin::new(&mut run).poll(&mut context).is_pending());
         stage.until(500);
-        assert_eq!(bell.rung.load(Relaxed), 1);
+        assert_eq!(counter.wakes.load(Relaxed), 1);
         let Poll::Ready(record) = Pin::new(&mut run).poll(&mut context) else { panic!("pending") };
         let record = record.unwrap();
         assert_eq!((record.outcome.name(), record.number), (outcome, 1));

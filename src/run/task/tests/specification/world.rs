@@ -10,8 +10,8 @@ use super::model::{Nanos, Specification, Started};
 use super::planted::Bug;
 use super::{nanos_of, wall_of};
 use crate::observe::SkipReason;
+use crate::run::set_once::SetOnce;
 use crate::run::task::jitter::SeededJitter;
-use crate::run::task::manual::RunReply;
 use crate::run::task::planner::{Planner, Skip, Start};
 use crate::run::task::rule::Rule;
 use crate::run::{Cause, Pause};
@@ -126,7 +126,7 @@ impl<'a> World<'a> {
             }
             Op::RunNow => {
                 let is_taken = (
-                    self.planner.run_now(RunReply::unheard(), now).is_ok(),
+                    self.planner.run_now(SetOnce::new(), now).is_ok(),
                     self.specification.run_now(),
                 );
                 same("is a manual run taken", is_taken.0, is_taken.1)?;

@@ -15,19 +15,19 @@ use crate::unwind::wake_all;
 
 /// A value that is set once; clones share it.
 #[derive(Debug)]
-pub(crate) struct OneShot<T> {
-    shared: Arc<(Mutex<OneShotInner<T>>, Condvar)>,
-    /// The number of this clone's waker.
-    number: Option<u64>,
+pub(crate) struct SetOnce<T> {
+    shared: Arc<(Mutex<SetOnceInner<T>>, Condvar)>,
+    /// The id of this clone's waker.
+    waker_id: Option<u64>,
 }
 
 #[derive(Debug)]
-struct OneShotInner<T> {
+struct SetOnceInner<T> {
     value: Option<T>,
     wakers: Wakers,
 }
 
-/// Wakers by number.
+/// Wakers by their ids.
 ///
 /// INVARIANT: a returned waker runs user code when it is woken or dropped. Release the lock before.
 #[derive(Debug, Default)]
@@ -41,30 +41,30 @@ impl Wakers {
         self.wakers.is_empty()
     }
 
-    /// Stores a waker under its number, which is assigned if it has none. Returns the waker that it replaces.
-    pub(crate) fn put(&mut self, number: &mut Option<u64>, waker: Waker) -> Option<Waker> {
-        let number = *number.get_or_insert(self.last + 1);
-        self.last = self.last.max(number);
-        self.wakers.insert(number, waker)
+    /// Stores a waker under its id, which is assigned if there is none. Returns the waker that it replaces.
+    pub(crate) fn register(&mut self, waker_id: &mut Option<u64>, waker: Waker) -> Option<Waker> {
+        let id = *waker_id.get_or_insert(self.last + 1);
+        self.last = self.last.max(id);
+        self.wakers.insert(id, waker)
     }
 
     /// Removes a waker.
     #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
-    pub(crate) fn remove(&mut self, number: Option<u64>) -> Option<Waker> {
-        self.wakers.remove(&number?)
+    pub(crate) fn remove(&mut self, waker_id: Option<u64>) -> Option<Waker> {
+        self.wakers.remove(&waker_id?)
     }
 
-    /// Removes all wakers, in the order of their numbers.
+    /// Removes all wakers, in the order of their ids.
     #[must_use = "the wakers must be woken"]
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
         std::mem::take(&mut self.wakers).into_values()
     }
 }
 
-impl<T> OneShot<T> {
+impl<T> SetOnce<T> {
     pub(crate) fn new() -> Self {
-        let state = OneShotInner { value: None, wakers: Wakers::default() };
-        Self { shared: Arc::new((Mutex::new(state), Condvar::new())), number: None }
+        let state = SetOnceInner { value: None, wakers: Wakers::default() };
+        Self { shared: Arc::new((Mutex::new(state), Condvar::new())), waker_id: None }
     }
 
     /// Sets the value. Returns false, and drops it, if one was set before.
@@ -86,12 +86,12 @@ impl<T> OneShot<T> {
         self.lock().value.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, OneShotInner<T>> {
+    fn lock(&self) -> MutexGuard<'_, SetOnceInner<T>> {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Clone> OneShot<T> {
+impl<T: Clone> SetOnce<T> {
     /// Blocks until the value is set.
     pub(crate) fn wait(&self) -> T {
         let mut state = self.lock();
@@ -104,43 +104,43 @@ impl<T: Clone> OneShot<T> {
     }
 }
 
-impl<T> Clone for OneShot<T> {
+impl<T> Clone for SetOnce<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), number: None }
+        Self { shared: Arc::clone(&self.shared), waker_id: None }
     }
 }
 
 /// Removes the waker of this clone.
-impl<T> Drop for OneShot<T> {
+impl<T> Drop for SetOnce<T> {
     fn drop(&mut self) {
-        if self.number.is_some() {
-            let left = self.lock().wakers.remove(self.number);
+        if self.waker_id.is_some() {
+            let left = self.lock().wakers.remove(self.waker_id);
             drop(left);
         }
     }
 }
 
-impl<T: Clone> Future for OneShot<T> {
+impl<T: Clone> Future for SetOnce<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let (waker, mut number) = (context.waker().clone(), self.number);
+        let (waker, mut waker_id) = (context.waker().clone(), self.waker_id);
         let mut state = self.lock();
         if let Some(value) = &state.value {
             return Poll::Ready(value.clone());
         }
-        let old = state.wakers.put(&mut number, waker);
+        let old = state.wakers.register(&mut waker_id, waker);
         drop(state);
-        self.number = number;
+        self.waker_id = waker_id;
         drop(old);
         Poll::Pending
     }
 }
 
-/// Wakes a thread that waits at a gate.
-struct AtGate(Arc<EventCount>);
+/// Notifies the event count on which a thread waits.
+struct NotifyEventCount(Arc<EventCount>);
 
-impl Wake for AtGate {
+impl Wake for NotifyEventCount {
     fn wake(self: Arc<Self>) {
         self.0.open();
     }
@@ -153,23 +153,23 @@ pub(crate) fn block_on<F: Future + Unpin>(
     limit: Duration,
 ) -> Option<F::Output> {
     let deadline = clock.now() + limit;
-    let gate = Arc::new(EventCount::new());
-    let waker = Waker::from(Arc::new(AtGate(Arc::clone(&gate))));
+    let event_count = Arc::new(EventCount::new());
+    let waker = Waker::from(Arc::new(NotifyEventCount(Arc::clone(&event_count))));
     loop {
-        let seen = gate.epoch();
+        let seen = event_count.epoch();
         if let Poll::Ready(answer) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
             return Some(answer);
         }
         if clock.now() >= deadline {
             return None;
         }
-        clock.wait(&gate, seen, Some(deadline));
+        clock.wait(&event_count, seen, Some(deadline));
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::OneShot;
+    use super::SetOnce;
     use std::future::Future;
     use std::pin::pin;
     use std::sync::Arc;
@@ -179,56 +179,56 @@ pub(crate) mod tests {
 
     #[test]
     fn a_value_is_set_once_and_kept() {
-        let one_shot = OneShot::new();
-        let mut future = pin!(one_shot.clone());
+        let set_once = SetOnce::new();
+        let mut future = pin!(set_once.clone());
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
         assert_eq!(
-            one_shot.lock().wakers.wakers.len(),
+            set_once.lock().wakers.wakers.len(),
             1,
             "one for each clone, however often it polls"
         );
-        assert!(one_shot.set(1));
-        assert!(!one_shot.set(2));
+        assert!(set_once.set(1));
+        assert!(!set_once.set(2));
         assert_eq!(future.poll(&mut context), Poll::Ready(1));
-        assert_eq!(one_shot.wait(), 1);
+        assert_eq!(set_once.wait(), 1);
     }
 
     #[test]
     fn a_dropped_clone_leaves_no_waker() {
-        let one_shot = OneShot::<()>::new();
+        let set_once = SetOnce::<()>::new();
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..3 {
-            let mut end = Box::pin(one_shot.clone());
+            let mut end = Box::pin(set_once.clone());
             assert_eq!(end.as_mut().poll(&mut context), Poll::Pending);
         }
-        assert!(one_shot.lock().wakers.is_empty());
+        assert!(set_once.lock().wakers.is_empty());
     }
 
     /// A waker that counts its calls, and may panic.
-    pub(crate) struct Bell {
-        pub(crate) rung: AtomicU64,
+    pub(crate) struct CountingWaker {
+        pub(crate) wakes: AtomicU64,
         pub(crate) panics: bool,
     }
 
-    impl Wake for Bell {
+    impl Wake for CountingWaker {
         fn wake(self: Arc<Self>) {
-            self.rung.fetch_add(1, Relaxed);
-            assert!(!self.panics, "the bell");
+            self.wakes.fetch_add(1, Relaxed);
+            assert!(!self.panics, "the waker");
         }
     }
 
     #[test]
     fn a_waker_that_panics_stops_no_other() {
-        let one_shot = OneShot::new();
-        let bells = [true, false, true, false].map(|panics| {
-            let bell = Arc::new(Bell { rung: AtomicU64::new(0), panics });
-            let (waker, mut end) = (Waker::from(Arc::clone(&bell)), Box::pin(one_shot.clone()));
+        let set_once = SetOnce::new();
+        let counters = [true, false, true, false].map(|panics| {
+            let counter = Arc::new(CountingWaker { wakes: AtomicU64::new(0), panics });
+            let (waker, mut end) = (Waker::from(Arc::clone(&counter)), Box::pin(set_once.clone()));
             assert!(end.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-            (bell, end)
+            (counter, end)
         });
-        assert!(one_shot.set(()));
-        assert!(bells.iter().all(|(bell, _)| bell.rung.load(Relaxed) == 1));
+        assert!(set_once.set(()));
+        assert!(counters.iter().all(|(counter, _)| counter.wakes.load(Relaxed) == 1));
     }
 }
