@@ -182,7 +182,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "inbox",
             "route",
             "sender",
-            "troubles",
+            "failures",
             "worker",
             "monitors",
         ],

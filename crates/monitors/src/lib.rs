@@ -6,9 +6,10 @@
 //! [redact]: MonitorsBuilder::redact
 #![doc = include_str!("manual.md")]
 //
-// INVARIANT: nothing is sent on a thread of a task. No message shows the address of a monitor, which is a secret.
+// INVARIANT: nothing is sent on a thread of a task. No message shows the ping URL of a monitor, which is a secret.
 
 mod cronitor;
+mod failures;
 mod healthchecks;
 mod inbox;
 mod monitor;
@@ -19,7 +20,6 @@ mod route;
 mod schedule;
 mod sender;
 mod sentry;
-mod troubles;
 mod worker;
 
 pub use cronitor::Cronitor;
@@ -28,5 +28,5 @@ pub use monitor::Monitor;
 pub use monitors::{Counts, Monitors, MonitorsBuilder};
 pub use ping::{Method, Phase, Ping, Request};
 pub use sentry::{DsnError, Sentry};
-/// The crate `uuid`, whose type names runs.
+/// The crate `uuid`: the ids of runs are `uuid::Uuid`.
 pub use uuid;

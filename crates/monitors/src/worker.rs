@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
 
+use crate::failures::Failures;
 use crate::inbox::{Batch, Inbox, Item};
 use crate::monitor::Monitor;
 use crate::pacing::Pacing;
 use crate::ping::Ping;
 use crate::sender::{Refusal, Sender};
-use crate::troubles::Troubles;
 
 /// The waits before the second and the third try.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
@@ -43,7 +43,7 @@ pub(crate) struct Worker {
     taken: HashMap<Arc<str>, u64>,
     /// The service asked for no request before this time.
     not_before: Duration,
-    troubles: Troubles,
+    failures: Failures,
 }
 
 /// A ping on its way to the monitor.
@@ -76,7 +76,7 @@ impl Worker {
             next_number: 0,
             taken: HashMap::new(),
             not_before: Duration::ZERO,
-            troubles: Troubles::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Worker {
     }
 
     fn work(&mut self, batch: Batch) {
-        self.troubles.dropped += batch.dropped;
+        self.failures.dropped += batch.dropped;
         for item in batch.items {
             let now = self.now();
             let ready = match item {
@@ -128,7 +128,7 @@ impl Worker {
         }
         self.try_again(is_flush, is_last);
         self.inbox.counts.coalesced.fetch_add(self.pacing.take_coalesced(), Ordering::Relaxed);
-        if let Some(text) = self.troubles.message(&self.name, self.now(), is_flush) {
+        if let Some(text) = self.failures.message(&self.name, self.now(), is_flush) {
             self.print(&text);
         }
     }
@@ -161,7 +161,7 @@ impl Worker {
                 counts.sent.fetch_add(1, Ordering::Relaxed);
                 let taken = self.taken.entry(Arc::clone(&attempt.ping.task.name)).or_default();
                 *taken = attempt.number.max(*taken);
-                if let Some(text) = self.troubles.is_back(&self.name) {
+                if let Some(text) = self.failures.is_back(&self.name) {
                     self.print(&text);
                 }
             }
@@ -182,7 +182,7 @@ impl Worker {
         }
         match RETRY_AFTER.get(attempt.refusals) {
             Some(wait) if refusal.is_temporary => {
-                if let Some(text) = self.troubles.is_away(&self.name, &refusal.reason, now) {
+                if let Some(text) = self.failures.is_away(&self.name, &refusal.reason, now) {
                     self.print(&text);
                 }
                 let due = (now + *wait).max(self.not_before);
@@ -202,7 +202,7 @@ impl Worker {
 
     fn fail(&mut self, reason: String) {
         self.inbox.counts.failed.fetch_add(1, Ordering::Relaxed);
-        self.troubles.failed(reason);
+        self.failures.failed(reason);
     }
 
     /// Sends again what is due, oldest first; with `all`, everything. With `is_last`, each ping has its last try.
@@ -221,7 +221,7 @@ impl Worker {
     /// The time of the next thing to do, if nothing comes.
     fn next(&self) -> Option<Duration> {
         let retries = self.retries.iter().map(|attempt| attempt.due);
-        retries.chain(self.pacing.next()).chain(self.troubles.due()).min()
+        retries.chain(self.pacing.next()).chain(self.failures.due()).min()
     }
 
     /// The function that prints is code of the program.

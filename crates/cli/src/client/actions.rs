@@ -1,4 +1,4 @@
-//! The list of what was changed by hand: `actions`.
+//! The audit log of manual changes: `actions`.
 
 use scheduler_api::{Action, Actions};
 

@@ -1,11 +1,11 @@
 //! The lines of a crontab, as cron reads them.
 
-use crate::dialect::{Line, unix_line, unix_macro};
+use crate::dialect::{CronFields, unix_line, unix_macro};
 use crate::error::{CliError, named};
 
 /// A line and its number, from 1.
 #[derive(Clone, Debug)]
-pub(super) struct Numbered {
+pub(super) struct CrontabLine {
     pub(super) number: usize,
     pub(super) text: String,
     pub(super) entry: Entry,
@@ -34,8 +34,8 @@ pub(super) enum Entry {
 #[derive(Clone, Debug)]
 pub(super) enum When {
     /// `@reboot`.
-    Start,
-    Fields(Line),
+    Reboot,
+    Fields(CronFields),
 }
 
 /// A line that cron runs.
@@ -49,7 +49,7 @@ pub(super) struct Command {
 }
 
 /// Reads all lines.
-pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
+pub(super) fn read(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
     let read = lines.map(|(number, line)| {
@@ -57,9 +57,9 @@ pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
         match std::str::from_utf8(line) {
             Ok(text) => {
                 let text = text.trim_matches([' ', '\t']);
-                Numbered { number, text: text.to_owned(), entry: entry(text, is_of_system) }
+                CrontabLine { number, text: text.to_owned(), entry: entry(text, is_system_crontab) }
             }
-            Err(_) => Numbered {
+            Err(_) => CrontabLine {
                 number,
                 text: String::from_utf8_lossy(line).into_owned(),
                 entry: Entry::Faulty(
@@ -72,7 +72,7 @@ pub(super) fn read(bytes: &[u8], is_of_system: bool) -> Vec<Numbered> {
 }
 
 /// Returns true if a command begins with `root`, as in a system's crontab.
-pub(super) fn name_root(lines: &[Numbered]) -> bool {
+pub(super) fn has_root_as_command(lines: &[CrontabLine]) -> bool {
     let is_root = |entry: &Entry| match entry {
         Entry::Command { command, .. } => command.text.split_whitespace().next() == Some("root"),
         _ => false,
@@ -80,7 +80,7 @@ pub(super) fn name_root(lines: &[Numbered]) -> bool {
     lines.iter().any(|line| is_root(&line.entry))
 }
 
-fn entry(text: &str, is_of_system: bool) -> Entry {
+fn entry(text: &str, is_system_crontab: bool) -> Entry {
     if text.is_empty() {
         return Entry::Blank;
     }
@@ -90,7 +90,7 @@ fn entry(text: &str, is_of_system: bool) -> Entry {
     if let Some((name, value)) = setting(text) {
         return Entry::Setting { name, value };
     }
-    match command(text, is_of_system) {
+    match command(text, is_system_crontab) {
         Ok((when, command)) => Entry::Command { when, command },
         Err(fault) => Entry::Faulty(fault),
     }
@@ -111,7 +111,7 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn command(text: &str, is_of_system: bool) -> Result<(When, Command), CliError> {
+fn command(text: &str, is_system_crontab: bool) -> Result<(When, Command), CliError> {
     // A line that begins with a hyphen is not logged by some crons.
     let text = text.strip_prefix('-').unwrap_or(text);
     let count = if text.starts_with('@') { 1 } else { 5 };
@@ -125,7 +125,7 @@ fn command(text: &str, is_of_system: bool) -> Result<(When, Command), CliError> 
         return Err(CliError::no("cron refuses a command that begins with `*`")
             .help("a crontab has five fields before the command: leave out what is too many, such as seconds"));
     }
-    let (user, rest) = match is_of_system {
+    let (user, rest) = match is_system_crontab {
         false => (None, rest),
         true => match split(rest, 1) {
             Some((user, rest)) => (Some(user.to_owned()), rest),
@@ -144,7 +144,7 @@ fn command(text: &str, is_of_system: bool) -> Result<(When, Command), CliError> 
 
 fn when(fields: &str) -> Result<When, CliError> {
     match fields {
-        "@reboot" => Ok(When::Start),
+        "@reboot" => Ok(When::Reboot),
         _ if fields.starts_with('@') => match unix_macro(fields) {
             Some(line) => Ok(When::Fields(unix_line(line)?)),
             None => Err(CliError::no(format!("{} is no macro of cron", named(fields)))

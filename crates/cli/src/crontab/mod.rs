@@ -41,7 +41,7 @@ pub(crate) fn import(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<u8, Cl
     let entries = lines::read(&bytes, args.system);
     let code = stubs::write(&entries, zone);
     ctx.write(&code.text)?;
-    if !args.system && lines::name_root(&entries) {
+    if !args.system && lines::has_root_as_command(&entries) {
         let note =
             "note: commands begin with `root`: for a crontab that names users, write --system";
         writeln!(ctx.errors, "{note}").ok();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::CronExpression;
 
-use super::lines::{Command, Entry, Numbered, When};
+use super::lines::{Command, CrontabLine, Entry, When};
 use crate::changes::Changes;
-use crate::dialect::Line;
+use crate::dialect::CronFields;
 use crate::error::CliError;
 
 /// The generated functions.
@@ -30,7 +30,7 @@ const RESERVED: &[&str] = &[
 const NAME_MAX: usize = 40;
 
 /// Writes a function for each line that has a command.
-pub(super) fn write(lines: &[Numbered], zone: Option<Zone>) -> Code {
+pub(super) fn write(lines: &[CrontabLine], zone: Option<Zone>) -> Code {
     let mut writer = Writer {
         zone: Ok(zone),
         changes: None,
@@ -61,7 +61,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn line(&mut self, line: &Numbered) {
+    fn line(&mut self, line: &CrontabLine) {
         match &line.entry {
             Entry::Blank => {}
             Entry::Comment => self.comment(line.text.trim_start_matches('#').trim()),
@@ -87,7 +87,7 @@ impl Writer {
         self.push(format!("// {text}").trim_end());
     }
 
-    fn leave_out(&mut self, line: &Numbered, fault: &CliError) {
+    fn leave_out(&mut self, line: &CrontabLine, fault: &CliError) {
         self.left_out.push(line.number);
         self.push("");
         self.comment(&format!("NOT TRANSLATED, line {}: {}", line.number, line.text));
@@ -96,7 +96,7 @@ impl Writer {
         }
     }
 
-    fn setting(&mut self, line: &Numbered, name: &str, value: &str) {
+    fn setting(&mut self, line: &CrontabLine, name: &str, value: &str) {
         let note = match name {
             "CRON_TZ" => match value.parse::<Zone>() {
                 Ok(zone) => {
@@ -123,7 +123,7 @@ impl Writer {
     /// The attributes of each annotation, and what the person has to know.
     fn attributes(&mut self, when: &When) -> Result<(Vec<String>, Vec<String>), CliError> {
         let line = match when {
-            When::Start => {
+            When::Reboot => {
                 let note = "cron runs this at the start of the machine, the scheduler at its own";
                 return Ok((vec!["initial_delay = \"0s\"".to_owned()], vec![note.to_owned()]));
             }
@@ -154,7 +154,7 @@ impl Writer {
     /// The attributes with which a line behaves as in cron at changes of the clock, past or to come, that can touch it.
     fn clock_changes(
         &mut self,
-        line: &Line,
+        line: &CronFields,
         cron: &CronExpression,
         zone: Option<Zone>,
     ) -> &'static str {
@@ -176,7 +176,7 @@ impl Writer {
 
     fn function(
         &mut self,
-        line: &Numbered,
+        line: &CrontabLine,
         attributes: &[String],
         notes: &[String],
         command: &Command,

@@ -17,7 +17,7 @@ pub(super) struct Field {
 
 /// The items that a dialect allows.
 #[derive(Clone, Copy)]
-pub(super) struct Grammar {
+pub(super) struct FieldSyntax {
     /// The separator of a range.
     pub(super) range: &'static str,
     /// True if a range may run over the end of its field.
@@ -30,8 +30,8 @@ pub(super) struct Grammar {
     pub(super) steps_from_nothing: bool,
     /// True if a step may exceed its field.
     pub(super) long_steps: bool,
-    /// Requires that a step from a number reaches another one.
-    pub(super) steps_arrive: bool,
+    /// Rejects a step from a number that reaches no other one.
+    pub(super) rejects_single_value_steps: bool,
 }
 
 /// A part of the text, and the byte at which it begins.
@@ -99,12 +99,12 @@ impl Field {
     }
 
     /// Reads a list of items into a set, bit `n` for the number `n`.
-    pub(super) fn read(&self, word: Word<'_>, grammar: Grammar) -> Result<u64, Problem> {
-        word.split(',').try_fold(0, |set, item| Ok(set | self.read_item(item, grammar)?))
+    pub(super) fn read(&self, word: Word<'_>, syntax: FieldSyntax) -> Result<u64, Problem> {
+        word.split(',').try_fold(0, |set, item| Ok(set | self.read_item(item, syntax)?))
     }
 
     /// Reads one item.
-    pub(super) fn read_item(&self, item: Word<'_>, grammar: Grammar) -> Result<u64, Problem> {
+    pub(super) fn read_item(&self, item: Word<'_>, syntax: FieldSyntax) -> Result<u64, Problem> {
         if item.text.is_empty() {
             return Err(Problem::new(item, format!("the {} list has an empty item", self.name))
                 .help("remove the surplus comma"));
@@ -113,16 +113,16 @@ impl Field {
             Some((base, step)) => (base, Some(step)),
             None => (item, None),
         };
-        let ends = base.split_once(grammar.range);
+        let ends = base.split_once(syntax.range);
         let (start, end) = match (base.text, ends) {
-            ("*", _) if step.is_some() && !grammar.steps_from_star => {
+            ("*", _) if step.is_some() && !syntax.steps_from_star => {
                 return Err(Problem::new(item, "a step needs a number to begin with")
                     .help(format!("write `{}/{}`", self.min, step.map_or("", |step| step.text))));
             }
-            ("", _) if step.is_some() && !grammar.steps_from_nothing => {
+            ("", _) if step.is_some() && !syntax.steps_from_nothing => {
                 let step = step.map_or("", |step| step.text);
                 let from =
-                    if grammar.steps_from_star { "*".to_owned() } else { self.min.to_string() };
+                    if syntax.steps_from_star { "*".to_owned() } else { self.min.to_string() };
                 return Err(Problem::new(item, "a step needs something to begin with")
                     .help(format!("write `{from}/{step}`")));
             }
@@ -131,7 +131,7 @@ impl Field {
             (_, Some((first, last))) => (self.number(first)?, self.number(last)?),
             _ => match (self.number(base)?, step) {
                 (number, None) => (number, number),
-                (number, Some(_)) if grammar.steps_from_a_number => (number, self.max),
+                (number, Some(_)) if syntax.steps_from_a_number => (number, self.max),
                 (number, Some(step)) => {
                     let instead = format!("write `{number}-{}/{}`", self.max, step.text);
                     return Err(
@@ -141,23 +141,25 @@ impl Field {
             },
         };
         let is_open = step.is_some() && ends.is_none();
-        let step = step.map_or(Ok(1), |step| self.step(step, grammar))?;
-        if grammar.steps_arrive && is_open && step > (end - start) as usize {
+        let step = step.map_or(Ok(1), |step| self.step(step, syntax))?;
+        if syntax.rejects_single_value_steps && is_open && step > (end - start) as usize {
             return Err(Problem::new(item, format!("the step leaves the {} at once", self.name))
                 .help(format!("write `{start}`")));
         }
-        if start > end && !grammar.wraps {
+        if start > end && !syntax.wraps {
             let reason = format!("the {} range runs backwards", self.name);
-            return Err(Problem::new(item, reason).help(self.parted(start, end, grammar)));
+            return Err(
+                Problem::new(item, reason).help(self.split_wrapped_range(start, end, syntax))
+            );
         }
         Ok(self.between(start, end, step))
     }
 
     /// The help for a range that runs over the end of the field.
-    fn parted(&self, start: u32, end: u32, grammar: Grammar) -> String {
+    fn split_wrapped_range(&self, start: u32, end: u32, syntax: FieldSyntax) -> String {
         let range = |from: u32, to: u32| match from == to {
             true => from.to_string(),
-            false => format!("{from}{}{to}", grammar.range),
+            false => format!("{from}{}{to}", syntax.range),
         };
         // The last day of a week from 0 to 7 is its first.
         let is_sunday = self.max == 7 && end == self.min;
@@ -177,10 +179,10 @@ impl Field {
         values.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))
     }
 
-    fn step(&self, step: Word<'_>, grammar: Grammar) -> Result<usize, Problem> {
+    fn step(&self, step: Word<'_>, syntax: FieldSyntax) -> Result<usize, Problem> {
         match digits(step.text) {
             Some(0) => Err(Problem::new(step, "the step is zero").help("the smallest step is 1")),
-            Some(number) if number <= self.max || grammar.long_steps => Ok(number as usize),
+            Some(number) if number <= self.max || syntax.long_steps => Ok(number as usize),
             Some(_) => Err(Problem::new(step, format!("the step exceeds the {}", self.name))
                 .help(format!("the greatest step is {}", self.max))),
             None => {

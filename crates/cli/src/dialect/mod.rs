@@ -15,4 +15,4 @@ mod unix;
 
 pub(crate) use converted::Converted;
 pub(crate) use read::{Dialect, read};
-pub(crate) use unix::{Line, line as unix_line, of_macro as unix_macro};
+pub(crate) use unix::{CronFields, line as unix_line, of_macro as unix_macro};

@@ -6,17 +6,17 @@
 use scheduler_expr::quoted;
 
 use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, digits, words};
+use super::items::{DAYS, Field, FieldSyntax, MONTHS, Problem, Word, digits, words};
 use crate::error::CliError;
 
-const GRAMMAR: Grammar = Grammar {
+const SYNTAX: FieldSyntax = FieldSyntax {
     range: "-",
     wraps: true,
     steps_from_a_number: true,
     steps_from_star: true,
     steps_from_nothing: true,
     long_steps: false,
-    steps_arrive: false,
+    rejects_single_value_steps: false,
 };
 
 const FIELDS: [Field; 6] = [
@@ -114,7 +114,7 @@ fn item(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
         return named(field, item);
     }
     // A range is of numbers or of names.
-    Field { names: &[], ..*field }.read_item(item, GRAMMAR)
+    Field { names: &[], ..*field }.read_item(item, SYNTAX)
 }
 
 /// Reads an item of names: one, or a range. Quartz takes three letters for each name, and ignores what follows.

@@ -4,17 +4,17 @@ use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
 use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{Field, Grammar, Problem, Word, digits, words};
+use super::items::{Field, FieldSyntax, Problem, Word, digits, words};
 use crate::error::CliError;
 
-const GRAMMAR: Grammar = Grammar {
+const SYNTAX: FieldSyntax = FieldSyntax {
     range: "..",
     wraps: false,
     steps_from_a_number: true,
     steps_from_star: false,
     steps_from_nothing: false,
     long_steps: true,
-    steps_arrive: true,
+    rejects_single_value_steps: true,
 };
 
 const HOUR: Field = Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 };
@@ -128,7 +128,7 @@ fn weekdays(word: Word<'_>) -> Result<String, Problem> {
         };
         if first > last {
             return Err(Problem::new(item, "the range of weekdays runs over the end of the week")
-                .help(format!("write `{}`", parted(first, last))));
+                .help(format!("write `{}`", split_wrapped_range(first, last))));
         }
         items.extend((first..=last).map(|day| (day + 1).to_string()));
     }
@@ -148,7 +148,7 @@ fn weekday(word: Word<'_>) -> Result<usize, Problem> {
 }
 
 /// A range over the end of the week, in two parts.
-fn parted(first: usize, last: usize) -> String {
+fn split_wrapped_range(first: usize, last: usize) -> String {
     let range = |from: usize, to: usize| match from == to {
         true => short(from),
         false => format!("{}..{}", short(from), short(to)),
@@ -198,7 +198,7 @@ fn days_before_the_end(word: Word<'_>) -> Result<String, Problem> {
 
 fn from_the_end(item: Word<'_>) -> Result<u64, Problem> {
     match item.split_once("/") {
-        Some((base, step)) if !base.text.contains(GRAMMAR.range) => {
+        Some((base, step)) if !base.text.contains(SYNTAX.range) => {
             let Some(step) = digits(step.text).filter(|step| *step > 0) else {
                 return Err(Problem::new(item, "the step is not a number above zero"));
             };
@@ -212,7 +212,7 @@ fn from_the_end(item: Word<'_>) -> Result<u64, Problem> {
         None if item.text == "*" => {
             Err(Problem::new(item, "`*` stands alone here").help("remove the other days"))
         }
-        _ => DAY_FROM_END.read_item(item, GRAMMAR),
+        _ => DAY_FROM_END.read_item(item, SYNTAX),
     }
 }
 
@@ -234,6 +234,6 @@ fn time(word: Word<'_>) -> Result<[String; 3], Problem> {
 fn read(field: &Field, word: Word<'_>) -> Result<String, Problem> {
     match word.text {
         "*" => Ok("*".to_owned()),
-        _ => Ok(list(field.read(word, GRAMMAR)?)),
+        _ => Ok(list(field.read(word, SYNTAX)?)),
     }
 }

@@ -6,17 +6,17 @@
 use scheduler_expr::CronExpression;
 
 use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{DAYS, Field, Grammar, MONTHS, Problem, Word, words};
+use super::items::{DAYS, Field, FieldSyntax, MONTHS, Problem, Word, words};
 use crate::error::CliError;
 
-const GRAMMAR: Grammar = Grammar {
+const SYNTAX: FieldSyntax = FieldSyntax {
     range: "-",
     wraps: false,
     steps_from_a_number: false,
     steps_from_star: true,
     steps_from_nothing: false,
     long_steps: true,
-    steps_arrive: false,
+    rejects_single_value_steps: false,
 };
 
 const FIELDS: [Field; 5] = [
@@ -31,7 +31,7 @@ const WHAT: &str = "invalid crontab line";
 
 /// The values that five fields match. Bit `n` of a set stands for the number `n`; Sunday is bit 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CronFields {
     pub(crate) minutes: u64,
     pub(crate) hours: u64,
     pub(crate) days: u64,
@@ -58,7 +58,7 @@ pub(crate) fn of_macro(text: &str) -> Option<&'static str> {
 }
 
 /// Reads the five fields of a line.
-pub(crate) fn line(text: &str) -> Result<Line, CliError> {
+pub(crate) fn line(text: &str) -> Result<CronFields, CliError> {
     let words = words(text);
     let Ok(fields) = <[Word<'_>; 5]>::try_from(words) else {
         let found = text.split_whitespace().count();
@@ -75,7 +75,7 @@ pub(crate) fn line(text: &str) -> Result<Line, CliError> {
     }
     let [minutes, hours, days, months, weekdays] = sets;
     let is_star = |nth: usize| fields[nth].text.starts_with('*');
-    Ok(Line {
+    Ok(CronFields {
         minutes,
         hours,
         days,
@@ -99,10 +99,10 @@ fn read(field: &Field, word: Word<'_>) -> Result<u64, Problem> {
                 .help("an expression with these is one of Spring or Quartz: --from quartz"));
         }
     }
-    field.read(word, GRAMMAR)
+    field.read(word, SYNTAX)
 }
 
-impl Line {
+impl CronFields {
     /// The expressions that together fire when the line runs, none of them when another does.
     pub(crate) fn expressions(&self) -> Result<Vec<CronExpression>, CliError> {
         let of = |days: u64, weekdays: u64| {

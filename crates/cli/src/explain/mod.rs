@@ -98,7 +98,7 @@ pub(crate) fn explain(args: &ExplainArgs, ctx: &mut Context<'_>) -> Result<(), C
     }
     for cron in &read.converted.expressions {
         ctx.say(format_args!("{} ({zone})\n", cron.describe()))?;
-        ctx.say(table::of(cron))?;
+        ctx.say(table::field_table(cron))?;
     }
     if let Some(never) = read.never(now) {
         return Err(never);

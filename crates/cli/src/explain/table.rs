@@ -5,7 +5,7 @@ use std::fmt::Write;
 use scheduler_expr::{CronExpression, CronField};
 
 /// The six fields with what they match, and what is easily misread.
-pub(super) fn of(cron: &CronExpression) -> String {
+pub(super) fn field_table(cron: &CronExpression) -> String {
     let mut table = String::new();
     let texts = cron.to_string();
     for (field, text) in CronField::ALL.into_iter().zip(texts.split(' ')) {
@@ -18,17 +18,17 @@ pub(super) fn of(cron: &CronExpression) -> String {
     table
 }
 
-/// The greatest number of values that are listed one by one.
-const LISTED: usize = 12;
+/// The greatest number of values of a step that are listed one by one.
+const MAX_LISTED_VALUES: usize = 12;
 
-/// The values of a field, or its text where there are too many.
+/// The values of a step from `*`, if there are few; otherwise the text of the field.
 fn meaning(cron: &CronExpression, field: CronField, text: &str) -> String {
     if text == "*" {
         return "any".to_owned();
     }
     let values: Vec<u8> = cron.values(field).collect();
     let has_specials = text.contains(['L', 'W', '#']) && field != CronField::Month;
-    match text.starts_with("*/") && values.len() <= LISTED && !has_specials {
+    match text.starts_with("*/") && values.len() <= MAX_LISTED_VALUES && !has_specials {
         true => values.iter().map(|value| name(field, *value)).collect::<Vec<_>>().join(","),
         false => text.to_owned(),
     }

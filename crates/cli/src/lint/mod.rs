@@ -5,7 +5,7 @@
 //! reported.
 
 mod checks;
-mod running;
+mod live;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
@@ -48,7 +48,7 @@ enum Verdict {
 /// `lint EXPR…`: the code to exit with.
 pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
     let verdicts = if args.running {
-        let tasks = running::findings(&Api::new(&args.server, ctx)?, ctx.now())?;
+        let tasks = live::findings(&Api::new(&args.server, ctx)?, ctx.now())?;
         tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
     } else {
         let asked = context::zone(args.zone.as_deref(), ctx)?;

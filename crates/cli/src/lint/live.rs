@@ -14,9 +14,9 @@ pub(super) fn findings(
     api: &Api,
     now: DateTime<Utc>,
 ) -> Result<Vec<(String, Vec<Finding>)>, CliError> {
-    let all: Tasks = api.get("/tasks")?;
+    let listed: Tasks = api.get("/tasks")?;
     let mut tasks = Vec::new();
-    for row in &all.tasks {
+    for row in &listed.tasks {
         // The task may be gone by now.
         let Some(task) = api.find::<Task>(&format!("/tasks/{}", escaped(&row.name)))? else {
             continue;

@@ -7,7 +7,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Problems since the last message.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles {
+pub(crate) struct Failures {
     pub(crate) dropped: u64,
     failed: u64,
     /// The reason of the last failure.
@@ -19,7 +19,7 @@ pub(crate) struct Troubles {
     is_away: bool,
 }
 
-impl Troubles {
+impl Failures {
     pub(crate) fn failed(&mut self, reason: String) {
         self.failed += 1;
         self.last = Some(reason);
