@@ -565,6 +565,8 @@ test("hostile texts are only text", "hostile", async (scene, browser) => {
   await page.locator("#runs pre").first().waitFor();
   assert(await overflow() <= 0, `the task is ${await overflow()} wider than the screen`);
   equal(await page.evaluate(() => window.pwned), undefined, "pwned");
+  const error = await page.locator("#runs pre").first().textContent();
+  assert(error.includes("[U+202E]desrever") && !error.includes("\u202e"), "what would turn the text around is shown by its number");
   await page.screenshot({ path: shots + "hostile.png" });
   // A script that somebody brings into the page does not run.
   await page.evaluate(() => { const script = document.createElement("script"); script.textContent = "window.pwned = 1"; document.body.append(script); });
@@ -611,6 +613,40 @@ test("a parked job is found with its error and its payload, and retried by hand"
   equal(actions.map((it) => it.action).join(), "delete,retry", "actions");
   equal(actions[0].job, id, "the job of an action");
   await page.finish();
+});
+
+test("a parked job gets another payload, and not if it was claimed since", "jobs", async (scene, browser) => {
+  const id = await parked(scene);
+  const page = await browser.page(scene, { link: scene.page + "#token=" + token });
+  await page.evaluate((id) => { location.hash = "#/jobs/" + id; }, id);
+  await page.getByRole("button", { name: "Edit…" }).click();
+  equal(await page.evaluate(() => document.activeElement.id), "edit-text", "focus");
+  equal(JSON.parse(await page.inputValue("#edit-text")).to, "full", "the payload that it has");
+  await page.fill("#edit-text", '{ "to": "ada", ');
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#edit-fault").getByText(/This is no JSON: /).waitFor();
+  assert(await page.locator("#edit").isVisible(), "the dialog stays");
+  await page.fill("#edit-text", '{ "to": "ada" }');
+  await page.waitForFunction(() => !document.getElementById("edit-fault").textContent);
+  await page.screenshot({ path: shots + "edit.png" });
+  // Somebody else lets it run meanwhile.
+  await scene.api(`jobs/${id}/retry`, { method: "POST", headers: { "Content-Type": "application/json" } });
+  for (;;) { const job = await (await scene.api("jobs/" + id)).json(); if (job.state === "parked" && job.attempt === 2) break; await page.waitForTimeout(50); }
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#edit-fault").getByText(/✖ .*changed|✖ .*claimed|✖ .*another/).waitFor();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await page.getByText("2 of 2").waitFor();
+  await page.getByRole("button", { name: "Edit…" }).click();
+  await page.fill("#edit-text", '{ "to": "ada" }');
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("has another payload").waitFor();
+  await page.locator("#payload").getByText("ada").waitFor();
+  await page.getByRole("button", { name: "Retry job" }).click();
+  await page.locator(".title .status.is-good").getByText("done").waitFor();
+  equal(await page.getByRole("button", { name: "Edit…" }).count(), 0, "one that has ended keeps its payload");
+  const { actions } = await (await scene.api("actions?task=shop%3A%3Amail")).json();
+  equal(actions.map((it) => it.action).join(), "retry,edit,retry", "actions");
+  await page.finish(/409/);
 });
 
 test("jobs come by state and in pages, and one that runs is asked to stop", "jobs", async (scene, browser) => {
@@ -718,6 +754,12 @@ test("a task in memory is rescheduled, with another kind of rule", "basic", asyn
   equal(await page.inputValue("#rule-text"), "3600s", "the rule that it has");
   await page.fill("#rule-text", "1000");
   await page.locator("#rule-preview").getByText("`1000` has no unit").waitFor();
+  const times = ["00", "30"].map((second) => ({ at: `2026-03-30T07:00:${second}Z`, local: `Mon 2026-03-30 09:00:${second} +02:00` }));
+  await page.route("**/preview?**", (route) => route.fulfill({ json: { words: "every 30s", rule: "every 30s", zone: "Europe/Berlin", times } }));
+  await page.fill("#rule-text", "30s");
+  await page.locator("#rule-preview").getByText("09:00:30 +02:00").waitFor();
+  await page.locator("#rule-preview").getByText("09:00:00 +02:00").waitFor();
+  await page.unroute("**/preview?**");
   await page.fill("#rule-text", "90m");
   await page.locator("#rule-preview").getByText("every 1h 30m").waitFor();
   await page.keyboard.press("Enter");

@@ -136,8 +136,33 @@
         card("h-attempts", "Attempts", el("dl", { class: "facts" },
           ...fact("Attempts", `${job.attempt} of ${job.maxAttempts}`), ...fact("Lost", job.lost ? `${job.lost}×: its process died` : ""), ...fact("Unreadable", job.undecoded ? `${job.undecoded}×: its payload could not be decoded` : ""), ...fact("When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"),
           ...fact("Fence", job.fence ? String(job.fence) : ""), ...fact("Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))), ...fact("Session", job.session && el("code", {}, job.session))))),
-      job.payload ? card("h-payload", "Payload", job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
+      job.payload ? card("h-payload", "Payload", mayEdit(job) ? el("p", { class: "act" }, el("button", { id: "do-edit", on: { click: () => edit(job) } }, "Edit…")) : null, job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
   };
+
+  // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
+  let edited = null;
+  const mayEdit = (job) => info.visitor.mayAct && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
+  const edit = (job) => {
+    edited = job;
+    set($("edit-fault"), "");
+    $("edit-text").value = job.payload.text;
+    set($("edit-lasts"), job.state === "parked" ? "The job stays parked until it is retried." : "The job runs with it when it is due.");
+    $("edit").showModal();
+    $("edit-text").focus();
+  };
+  const faultOf = (text) => { try { JSON.parse(text); return ""; } catch (error) { return "✖ This is no JSON: " + error.message; } };
+  on("edit-text", "input", () => { if ($("edit-fault").textContent) set($("edit-fault"), faultOf($("edit-text").value)); });
+  on("edit-cancel", "click", () => $("edit").close());
+  on("edit-form", "submit", async (event) => {
+    event.preventDefault();
+    const payload = $("edit-text").value, fault = faultOf(payload);
+    set($("edit-fault"), fault);
+    if (fault) { $("edit-text").focus(); return; }
+    $("edit-ok").disabled = true;
+    try { await ask(`jobs/${edited.id}/edit`, { payload, fence: edited.fence }); $("edit").close(); toast(`${edited.task} ${shortId(edited.id)}: has another payload`); poll(); }
+    catch (error) { if (error.status === 401) $("edit").close(); else set($("edit-fault"), "✖ " + reached(error)); }
+    $("edit-ok").disabled = false;
+  });
 
   const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
   const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct ? el("button", { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}`, on: { click: () => is ? queueAct(queue, "resume") : pause([], queue) } }, label) : null; };
