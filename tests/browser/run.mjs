@@ -463,11 +463,15 @@ test("failing tasks stand still, and only the first failure is announced", "fail
 });
 
 test("nothing is wider than the screen, and cards are compact between 600 and 1044 pixels", "trouble", async (scene, browser) => {
+  const first = await browser.page(scene);
+  await first.locator("#trouble").getByText(/100 × shop::image/).waitFor();
+  const { jobs } = await (await scene.api("jobs?state=parked&limit=1")).json();
+  await first.finish();
   for (const scheme of ["light", "dark"]) for (const width of [320, 600, 768, 901, 960, 1044, 1045, 1440]) {
     const page = await browser.page(scene, { scheme, width });
     await page.locator("#trouble").getByText(/100 × shop::image/).waitFor();
     await page.locator("#trouble").getByText(/1 late/).waitFor();
-    for (const [name, hash, wanted] of [["tasks", "#/tasks", "#rows tr"], ["jobs", "#/jobs?state=parked", "#jobs tbody tr"], ["hung", "#/tasks/hung", "#h-history"]]) {
+    for (const [name, hash, wanted] of [["tasks", "#/tasks", "#rows tr"], ["jobs", "#/jobs?state=parked", "#jobs tbody tr"], ["hung", "#/tasks/hung", "#h-history"], ["timeline", "#/timeline", "#timeline tbody tr"], ["job", "#/jobs/" + jobs[0].id, "#attempts tbody tr"]]) {
       await page.evaluate((hash) => { location.hash = hash; }, hash);
       await page.locator(wanted).first().waitFor();
       await page.waitForTimeout(100);
@@ -543,16 +547,21 @@ test("axe finds nothing, in both colours and at three widths", "trouble", async 
   const { jobs } = await (await scene.api("jobs?state=parked&limit=1")).json();
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: source });
-  for (const hash of ["#/tasks/hung", "#/tasks", "#/timeline", "#/jobs?state=parked", "#/jobs/" + jobs[0].id, "#/queues", "#/nodes", "#/actions", "#/no/such"]) {
-    await page.evaluate((hash) => { location.hash = hash; }, hash);
-    await page.waitForTimeout(500);
+  const check = async (where) => {
     for (const colorScheme of ["light", "dark"]) for (const width of [320, 768, 1440]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.setViewportSize({ width, height: 800 });
       const { result } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true, returnByValue: true });
-      assert(result.value === "[]", `${hash} ${colorScheme} ${width}: ${result.value}`);
+      assert(result.value === "[]", `${where} ${colorScheme} ${width}: ${result.value}`);
     }
+  };
+  for (const hash of ["#/tasks/hung", "#/tasks", "#/timeline", "#/jobs?state=parked", "#/queues", "#/nodes", "#/actions", "#/no/such", "#/jobs/" + jobs[0].id]) {
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+    await page.waitForTimeout(500);
+    await check(hash);
   }
+  await page.getByRole("button", { name: "Edit…" }).click();
+  await check("the dialog of a payload");
   await page.finish();
 });
 
@@ -605,6 +614,10 @@ test("a parked job is found with its error and its payload, and retried by hand"
   await page.getByRole("button", { name: "Retry job" }).click();
   await page.getByText("2 of 2").waitFor();
   await page.locator(".title .status.is-bad").waitFor();
+  await page.locator("#attempts tbody tr").nth(1).waitFor();
+  const attempts = await page.locator("#attempts tbody tr").allTextContents();
+  equal(attempts.length, 2, "attempts");
+  attempts.forEach((text, index) => { for (const part of ["#" + (index + 1), " +0", "failed", "web-1", "the mailbox <b>full</b> is full"]) assert(text.includes(part), `${part} in ${text}`); });
   await page.getByRole("button", { name: "Delete job" }).click();
   equal(await page.evaluate(() => document.activeElement.id), "sure-cancel", "the focus is on what does no harm");
   await page.locator("#sure-ok").click();

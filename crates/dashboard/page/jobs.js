@@ -136,9 +136,13 @@
         card("h-attempts", "Attempts", el("dl", { class: "facts" },
           ...fact("Attempts", `${job.attempt} of ${job.maxAttempts}`), ...fact("Lost", job.lost ? `${job.lost}×: its process died` : ""), ...fact("Unreadable", job.undecoded ? `${job.undecoded}×: its payload could not be decoded` : ""), ...fact("When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"),
           ...fact("Fence", job.fence ? String(job.fence) : ""), ...fact("Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))), ...fact("Session", job.session && el("code", {}, job.session))))),
-      job.payload ? card("h-payload", "Payload", mayEdit(job) ? el("p", { class: "act" }, el("button", { id: "do-edit", on: { click: () => edit(job) } }, "Edit…")) : null, job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
+      ...(job.attempts.length ? [el("h2", { class: "over" }, "Attempts that did not succeed"), attemptsOf(job)] : []),
+      job.payload ? card("h-payload", "Payload", mayEdit(job) ? el("p", { class: "act crumb" }, el("button", { id: "do-edit", on: { click: () => edit(job) } }, "Edit…")) : null, job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
   };
 
+  const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr", {},
+    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${it.endedAtLocal}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
+    cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre", { class: "is-bad" }, it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
   const mayEdit = (job) => info.visitor.mayAct && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
