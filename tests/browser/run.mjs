@@ -284,7 +284,7 @@ test("runs and waits of the last hour have a chart for the process and for each 
   await section(page, "Timeline");
   const queue = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Queue default" }) });
   await queue.getByText(/100 runs, at most \d+ a minute; 100 failed/).waitFor();
-  await queue.getByText(/Wait for the start: .* in the mean \(dark\), at most /).waitFor();
+  await queue.getByText(/Wait for the start: .* on average \(strong\), at most /).waitFor();
   const all = page.locator(".card").filter({ has: page.getByRole("heading", { name: "Runs of this process" }) });
   const bars = (card, kind) => card.locator(`svg path.${kind}`).first().getAttribute("d");
   assert(/^(M\d+ 30v-[\d.]+h\.82V30z)+$/.test(await bars(queue, "bad")), "bars of failed jobs");

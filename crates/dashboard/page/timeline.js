@@ -14,7 +14,7 @@
     const figure = (label, text, paths) => el("figure", {}, el("figcaption", { class: "small" }, ...text), picture("strip chart", "60 30", label, [["unknown", unknown ? `M0 0h${unknown}V30H0z` : ""], ...paths]));
     return card(id, title,
       figure("runs in each of the last 60 minutes", [`${sum(ran)} runs, at most ${most} a minute; `, el("span", { class: failed ? "is-bad" : null }, failed + " failed")], [["ok", bars(ran, most)], ["bad", bars(it.failed, most)]]),
-      figure("longest and mean wait in each of the last 60 minutes", [started ? `Wait for the start: ${took(sum(it.waitMs.map((wait, index) => wait * it.started[index])) / started)} in the mean (dark), at most ${took(longest)}` : "Nothing has started."], [["due", bars(it.longestWaitMs, longest)], ["run", bars(it.waitMs, longest)]]));
+      figure("longest and mean wait in each of the last 60 minutes", [started ? `Wait for the start: ${took(sum(it.waitMs.map((wait, index) => wait * it.started[index])) / started)} on average (strong), at most ${took(longest)}` : "Nothing has started."], [["due", bars(it.longestWaitMs, longest)], ["run", bars(it.waitMs, longest)]]));
   };
   shows.timeline = async () => {
     const [found, hour] = await Promise.all([ask("timeline"), ask("throughput")]);
@@ -25,7 +25,7 @@
     const at = (minutes) => clockText(Date.parse(found.now) + minutes * 60000).slice(0, 5);
     const minute = (text) => Math.floor(Date.parse(text) / 60000), unknown = Math.max(0, 59 - minute(hour.now) + minute(hour.knownSince));
     const queues = hour.queues.sort((a, b) => sum(b.started) - sum(a.started));
-    put("", headOf("Timeline"), el("div", { class: "grid" }, figures("hour-all", "Runs of this process, last hour", hour.all, unknown), ...queues.slice(0, 11).map((it) => figures("hour-" + it.queue, "Queue " + it.queue, it, unknown))),
+    put("", headOf("Timeline"), el("div", { class: "grid" }, figures("hour-all", "Runs of this process, last hour", hour.all, unknown), ...queues.slice(0, 11).map((it) => figures("hour-" + it.queue, "Queue " + it.queue + ", last hour", it, unknown))),
       queues.length > 11 ? el("p", { class: "dim" }, `and ${queues.length - 11} queues with fewer runs`) : null,
       el("ul", { class: "legend" }, ...marks.map(([, word, name]) => el("li", {}, el("i", { class: "key " + name }), " " + word))),
       tableOf("timeline", "The last and the next hour of each task, what is wrong first",
