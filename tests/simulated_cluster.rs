@@ -298,3 +298,71 @@ fn a_run_that_may_happen_once_at_most_outlives_an_outage_of_the_store() {
         }
     }
 }
+
+#[job(name = "cuont")]
+fn cuont() {}
+
+/// The warnings of a process about tasks that no process has: the number of jobs that are due, and the schedules.
+fn unknown(sim: &Sim) -> Vec<(u64, usize)> {
+    let of_unknown = |event| match event {
+        StoreEvent::TaskUnknown { task, due, schedules, nearest, known, .. } => {
+            assert_eq!((&*task, nearest.as_deref()), ("cuont", Some("count")));
+            assert_eq!(known.iter().map(|it| &**it).collect::<Vec<_>>(), ["count", "report"]);
+            Some((due, schedules.len()))
+        }
+        _ => None,
+    };
+    store_events(sim).into_iter().filter_map(of_unknown).collect()
+}
+
+#[test]
+fn one_process_warns_once_a_minute_of_due_jobs_that_no_living_process_knows() {
+    let mut cluster = Sim::cluster(START, 2, |sim| {
+        sim.manage(AtomicU32::new(0)).tasks(scheduler::tasks![report, count])
+    });
+    cluster.advance(secs(1));
+    let jobs = cluster.jobs().clone();
+    let later = cuont::job().after(days(1));
+    jobs.enqueue_all(vec![cuont::job(), cuont::job(), later, count::job(1)]).expect("an answer");
+    cluster.advance(secs(55));
+    assert_eq!((unknown(&cluster[0]), unknown(&cluster[1])), (vec![], vec![]), "it is too early");
+    // A simulated process that has nothing to do skips time.
+    for _ in 0..30 {
+        jobs.enqueue(count::job(1)).expect("an answer");
+        cluster.advance(secs(20));
+    }
+    let told = [unknown(&cluster[0]), unknown(&cluster[1])];
+    let teller = usize::from(told[0].is_empty());
+    assert!((7..=11).contains(&told[teller].len()), "once a minute: {told:?}");
+    assert!(told[teller].iter().all(|it| *it == (2, 0)) && told[1 - teller].is_empty(), "{told:?}");
+    let messages = cluster[teller].messages();
+    let warning = messages.iter().find(|it| it.contains("no living process")).expect("a warning");
+    assert_eq!(
+        warning,
+        "WARN  scheduler: no living process has the task `cuont`, and 2 jobs of it are due; nearest name: `count`\n      \
+         known tasks: count, report\n      help: start a process that has it; if it is gone for good, scheduler jobs \
+         cancel --state ready --task cuont"
+    );
+
+    cluster.kill(teller);
+    cluster.advance(minutes(5));
+    assert!(!unknown(&cluster[1 - teller]).is_empty(), "another process says it");
+}
+
+#[test]
+fn a_schedule_whose_task_no_living_process_has_is_told() {
+    let mut cluster = Sim::cluster(START, 1, |sim| {
+        sim.manage(AtomicU32::new(0)).tasks(scheduler::tasks![report, count])
+    });
+    cluster.advance(secs(1));
+    let schedules = cluster[0].schedules().clone();
+    schedules.put("tenant-1", Schedule::fixed_rate("30d"), cuont::job()).expect("an answer");
+    cluster.advance(minutes(3));
+    let told = unknown(&cluster[0]);
+    assert!(!told.is_empty() && told.iter().all(|it| *it == (0, 1)), "{told:?}");
+    let is_told = |text: &String| text.contains("its schedule `tenant-1` does not fire");
+    assert!(cluster[0].messages().iter().any(is_told), "{:?}", cluster[0].messages());
+    schedules.pause("tenant-1", &scheduler::Pause::new()).expect("an answer");
+    cluster.advance(minutes(3));
+    assert_eq!(unknown(&cluster[0]).len(), told.len(), "one that is paused is meant to be silent");
+}

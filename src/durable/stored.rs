@@ -190,6 +190,10 @@ pub struct SessionInfo {
     pub label: String,
     /// The build of the process.
     pub build: String,
+    /// The name of the application.
+    pub application: String,
+    /// The names of the tasks that the process runs, former ones among them.
+    pub tasks: Vec<String>,
     /// When the session was opened.
     pub opened_at: DateTime<Utc>,
     /// True if its lease has run out.
@@ -370,7 +374,15 @@ impl From<scheduler_store::JobPause> for JobPause {
 
 impl From<scheduler_store::SessionInfo> for SessionInfo {
     fn from(session: scheduler_store::SessionInfo) -> Self {
-        let scheduler_store::SessionInfo { id, label, build, opened_at, has_run_out } = session;
-        Self { id, label, build, opened_at: instant(opened_at), has_run_out }
+        let scheduler_store::SessionInfo {
+            id,
+            label,
+            build,
+            application,
+            tasks,
+            opened_at,
+            has_run_out,
+        } = session;
+        Self { id, label, build, application, tasks, opened_at: instant(opened_at), has_run_out }
     }
 }

@@ -129,6 +129,20 @@ pub enum StoreEvent {
         /// Why it cannot be read.
         reason: Arc<str>,
     },
+    /// No living process has a task whose jobs are due, or whose schedule fires. One process says so, once a minute.
+    #[non_exhaustive]
+    TaskUnknown {
+        /// The task.
+        task: Arc<str>,
+        /// The number of its jobs that are due.
+        due: u64,
+        /// Its durable schedules.
+        schedules: Vec<Arc<str>>,
+        /// The name of a known task that may have been meant.
+        nearest: Option<Arc<str>>,
+        /// The tasks that living processes have.
+        known: Vec<Arc<str>>,
+    },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
     TicksSkipped {
@@ -190,6 +204,7 @@ impl StoreEvent {
             Self::ScheduleOlder { .. } => "schedule_older",
             Self::ScheduleSilent { .. } => "schedule_silent",
             Self::ScheduleUnreadable { .. } => "schedule_unreadable",
+            Self::TaskUnknown { .. } => "task_unknown",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
@@ -250,6 +265,17 @@ impl fmt::Display for StoreEvent {
                 "schedule `{schedule}` is not fired by this process, which cannot read its rule \
                  {rule}: {reason}"
             ),
+            Self::TaskUnknown { task, due, schedules, nearest, .. } => {
+                write!(f, "no living process has the task `{task}`")?;
+                if *due > 0 {
+                    let (jobs, are) = (plural(*due, "job"), if *due == 1 { "is" } else { "are" });
+                    write!(f, ", and {jobs} of it {are} due")?;
+                }
+                for schedule in schedules {
+                    write!(f, "; its schedule `{schedule}` does not fire")?;
+                }
+                nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest name: `{nearest}`"))
+            }
             Self::TicksSkipped { schedule, reason, count, at_least } => {
                 let least = if *at_least { "at least " } else { "" };
                 let ticks = plural(*count, "tick");

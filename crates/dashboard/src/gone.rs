@@ -82,9 +82,18 @@ mod tests {
     }
 
     fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
-        let (label, build) = (label.to_owned(), String::new());
-        let opened_at = store_time(DateTime::UNIX_EPOCH);
-        scheduler_store::SessionInfo { id: id(number), label, build, opened_at, has_run_out }.into()
+        let (label, build, application) = (label.to_owned(), String::new(), String::new());
+        let (tasks, opened_at) = (Vec::new(), store_time(DateTime::UNIX_EPOCH));
+        scheduler_store::SessionInfo {
+            id: id(number),
+            label,
+            build,
+            application,
+            tasks,
+            opened_at,
+            has_run_out,
+        }
+        .into()
     }
 
     #[test]

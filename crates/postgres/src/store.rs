@@ -544,7 +544,8 @@ impl Store for Postgres {
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        let template = "select id, label, build, opened_at, lease_until <= t.now
+        let template =
+            "select id, label, build, opened_at, lease_until <= t.now, application, tasks
              from {s}.session, (select {s}.clock() as now offset 0) t order by id";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
@@ -555,6 +556,8 @@ impl Store for Postgres {
                     build: row.try_get(2)?,
                     opened_at: row.try_get::<_, At>(3)?.0,
                     has_run_out: row.try_get(4)?,
+                    application: row.try_get(5)?,
+                    tasks: row.try_get(6)?,
                 })
             });
             sessions.collect()

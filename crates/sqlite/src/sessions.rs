@@ -181,7 +181,8 @@ impl Tx<'_> {
 
     pub(crate) fn sessions(&self) -> rusqlite::Result<Vec<SessionInfo>> {
         self.all(
-            "SELECT id, label, build, opened_at, boot <> ?1 OR lease_until <= ?2 FROM scheduler_session ORDER BY id",
+            "SELECT id, label, build, opened_at, boot <> ?1 OR lease_until <= ?2, application, tasks \
+             FROM scheduler_session ORDER BY id",
             params![self.boot_id, self.since_boot],
             |row| {
                 let mut fields = Fields::new(row);
@@ -191,10 +192,17 @@ impl Tx<'_> {
                     build: fields.text(2)?,
                     opened_at: fields.time(3)?,
                     has_run_out: row.get(4)?,
+                    application: fields.text(5)?,
+                    tasks: tasks_of(&fields.bytes(6)?),
                 })
             },
         )
     }
+}
+
+/// The names that [`Tx::open`] has written.
+fn tasks_of(bytes: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(bytes).split_terminator('\0').map(str::to_owned).collect()
 }
 
 /// A job and its fence, from the first two columns.

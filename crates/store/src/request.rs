@@ -481,6 +481,10 @@ pub struct SessionInfo {
     pub label: String,
     /// The build of the process.
     pub build: String,
+    /// The name of the application.
+    pub application: String,
+    /// The names of the tasks that the process runs.
+    pub tasks: Vec<String>,
     /// When it was opened.
     pub opened_at: StoreTime,
     /// True if its lease has run out.

@@ -44,7 +44,7 @@ pub(crate) struct Shell {
     pub(super) clock: Arc<dyn Clock>,
     node: Mutex<Node>,
     tasks: BTreeMap<Arc<str>, JobTask>,
-    reports: Reports,
+    pub(super) reports: Reports,
     /// Each is kept by its task alone, so that one that a task drops has an end.
     runs: Mutex<BTreeMap<(JobId, Fence), Weak<ClaimedJob>>>,
     is_inline: bool,
@@ -215,6 +215,7 @@ impl Shell {
                     let answer = self.ask(request, &what);
                     self.node().step(answer, self.now(), &mut more);
                     effects.extend(more);
+                    self.asked(&what);
                 }
                 Effect::Ask { channel, request, what, deadline } => {
                     self.slot(channel).send(request, what, deadline);

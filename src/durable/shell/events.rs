@@ -89,6 +89,11 @@ impl Reports {
         self.emit(EventKind::Store { what: event });
     }
 
+    /// Reports what this process has found in the store.
+    pub(super) fn tell(&self, what: StoreEvent) {
+        self.emit(EventKind::Store { what });
+    }
+
     fn emit(&self, kind: EventKind) {
         self.bus.emit(Event::global(self.clock.wall(), kind));
     }

@@ -29,6 +29,7 @@ mod resting;
 mod tests;
 mod threads;
 mod timer;
+mod unknown;
 
 pub(super) use effects::{Parts, Shell};
 pub(super) use events::Reports;

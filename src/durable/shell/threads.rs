@@ -50,6 +50,7 @@ impl Shell {
             slot.answered(request);
             // The answer to a request that was given up is none, and the node knows that.
             self.input(answer);
+            self.asked(&what);
         }
     }
 

@@ -97,6 +97,7 @@ pub(super) fn place(event: &Event) -> Option<&str> {
         EventKind::Starved { pool, is_waiting: false, .. }
         | EventKind::WorkerRefused { pool, .. } => Some(pool),
         EventKind::HookFailed { hook, .. } => Some(hook),
+        EventKind::Store { what: StoreEvent::TaskUnknown { task, .. } } => Some(task),
         _ => None,
     }
 }
@@ -116,6 +117,15 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
     }
 }
 
+/// More about an event of the store; empty if there is nothing.
+fn more_of(what: &StoreEvent) -> String {
+    match what {
+        StoreEvent::TaskUnknown { known, .. } if known.is_empty() => "no task is known".to_owned(),
+        StoreEvent::TaskUnknown { known, .. } => format!("known tasks: {}", known.join(", ")),
+        _ => String::new(),
+    }
+}
+
 /// The remedy for an event of the store; empty if there is none.
 fn help_of(what: &StoreEvent) -> String {
     match what {
@@ -126,6 +136,13 @@ fn help_of(what: &StoreEvent) -> String {
             "help: {help}; or, if `{application}` and `{other}` are one application, \
              .application(\"{other}\") in the NodeOptions of both"
         ),
+        StoreEvent::TaskUnknown { task, due, .. } => {
+            let gone = match due {
+                0 => "Schedules::remove".to_owned(),
+                _ => format!("scheduler jobs cancel --state ready --task {task}"),
+            };
+            format!("help: start a process that has it; if it is gone for good, {gone}")
+        }
         _ => String::new(),
     }
 }
@@ -139,7 +156,9 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }
-        EventKind::Store { what } => Message::about(event, level_of(what)?).note(help_of(what)),
+        EventKind::Store { what } => {
+            Message::about(event, level_of(what)?).note(more_of(what)).note(help_of(what))
+        }
         EventKind::Starved { .. } => starved(event)?,
         EventKind::WorkerRefused { .. } => Message::about(event, Level::Warn)
             .note("the pool continues with its threads, and tries again with the next task"),

@@ -52,6 +52,7 @@ macro_rules! store_conformance {
             r4_the_run_of_an_abandoned_job_ends_it_before_a_reap
             a_poll_shows_the_leases_of_the_others
             a_process_of_another_application_is_a_stranger_unless_a_task_is_shared
+            a_session_says_its_application_and_its_tasks
             the_label_of_a_session_is_kept_without_nul
             a_change_by_one_process_is_seen_by_another
             r3_the_same_job_sent_twice_is_accepted_once

@@ -287,6 +287,27 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
     assert_eq!(open(&given, 8, "cafe", &["cook"]), None, "the others are gone");
 }
 
+/// Application and tasks of a process come back, for people and for the search for jobs that no process knows.
+pub fn a_session_says_its_application_and_its_tasks<T: TestStore>() {
+    let given = Given::<T>::store();
+    let open = Open {
+        id: session(1),
+        replaces: None,
+        label: "web-1".to_owned(),
+        build: "7".to_owned(),
+        application: "shop".to_owned(),
+        tasks: ["send mail", "é", "A"].map(Into::into).into(),
+        lease: LEASE,
+        not_after: given.in_time(),
+    };
+    given.ask().open(&open).unwrap();
+    given.open(2);
+    let sessions = given.ask().sessions().unwrap();
+    let [first, second] = &sessions[..] else { panic!("two sessions: {sessions:?}") };
+    assert_eq!((&*first.application, &*first.tasks.join("|")), ("shop", "send mail|é|A"));
+    assert!(second.application.is_empty() && second.tasks.is_empty(), "{second:?}");
+}
+
 /// The name of a process is kept as every store can keep it.
 pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
     let given = Given::<T>::store();

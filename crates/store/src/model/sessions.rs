@@ -124,6 +124,8 @@ impl State {
             id: *id,
             label: row.label.clone(),
             build: row.build.clone(),
+            application: row.application.clone(),
+            tasks: row.tasks.iter().map(ToString::to_string).collect(),
             opened_at: row.opened_at,
             has_run_out: row.lease_until <= now,
         });
