@@ -19,7 +19,7 @@ pub use scheduler_store::{
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub use scheduler_postgres::{ConnectError, Postgres, Wakeup, postgres, tokio_postgres};
-// The feature `sqlite` is this one and a SQLite built from source.
+// `sqlite` = `sqlite-system` + a bundled SQLite.
 #[cfg(feature = "sqlite-system")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
 pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, rusqlite};
@@ -38,7 +38,7 @@ pub fn utc(time: StoreTime) -> DateTime<Utc> {
     crate::run::instant(time)
 }
 
-/// An instant, as a store keeps it: to the microsecond, between the years 1 and 9999.
+/// An instant, as a store keeps it: to the microsecond, and moved to the nearest instant of the years 1 to 9999.
 #[must_use]
 pub fn store_time(instant: DateTime<Utc>) -> StoreTime {
     StoreTime::from_micros(instant.timestamp_micros())

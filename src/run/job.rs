@@ -1,7 +1,7 @@
 //! A claimed job: from the claim to the end of its run.
 //!
 //! It waits, and then it begins or is withdrawn, whichever comes first. It begins only while the lease of its
-//! session is valid on this machine (R20). Without the feature `durable` there is none.
+//! session is valid on this machine (R20). Without the feature `durable` the type has no value, which an empty `match` shows.
 
 #[cfg(not(feature = "durable"))]
 use std::convert::{Infallible as End, Infallible as StoredJob};

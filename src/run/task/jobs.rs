@@ -1,4 +1,6 @@
 //! The runs of claimed jobs, which a node starts.
+//!
+//! Without the feature `durable` the stored job has no value: an empty `match` ends such a path.
 
 #[cfg(not(feature = "durable"))]
 use std::convert::Infallible as End;
