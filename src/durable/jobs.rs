@@ -199,7 +199,7 @@ impl Jobs {
         }
     }
 
-    /// Jobs by identity, at most so many. The next page is that [after](JobFilter::after) the last one.
+    /// Jobs by identity, the newest first, at most so many. The next page is that [after](JobFilter::after) the last one.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 use crate::tasks::Pause;
 
 json! {
-    /// `GET /jobs`, the oldest first.
+    /// `GET /jobs`, the newest first.
     struct Jobs {
         now: String,
         jobs: Vec<Job>,
@@ -24,7 +24,7 @@ json! {
         schedule: String,
         /// A part of the error; `*` stands for any text.
         error: String,
-        /// The job before the first one.
+        /// The job before the first one of the list.
         after: String,
         /// The greatest number of jobs, only of `GET /jobs`.
         limit: u64,

@@ -112,7 +112,7 @@
     const pages = page.hasMore || after ? el("p", { class: "more" },
       after ? el("button", { id: "jobs-first", on: { click: () => setParams({ after: "" }, true) } }, "First page") : null, " ",
       page.hasMore ? el("button", { id: "jobs-next", on: { click: () => { picked.clear(); setParams({ state: jobsState, after: page.after }, true); scrollTo(0, 0); } } }, "Next page") : null) : null;
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the oldest first`, [pickAll, "Task", "Job", "Queue", "When", "Attempts", "Error", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], rows) : note("", isNarrow ? `No job is ${jobsState} that matches.` : `No job is ${jobsState}.`);
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, [pickAll, "Task", "Job", "Queue", "When", "Attempts", "Error", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], rows) : note("", isNarrow ? `No job is ${jobsState} that matches.` : `No job is ${jobsState}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
     for (const job of shownJobs) { const box = $("pick-" + job.id); if (box) box.checked = picked.has(job.id); }
     pickedBar();

@@ -36,7 +36,7 @@ impl Tx<'_> {
     pub(crate) fn command_all(&self, request: &CommandAll) -> rusqlite::Result<BulkOutcome> {
         let jobs = self.jobs(&request.filter, request.limit)?;
         let mut all = BulkOutcome { done: 0, last: request.last_of(&jobs) };
-        for job in jobs {
+        for job in jobs.into_iter().rev() {
             // One may have made another ready, or keep it from that.
             let job = self.job(job.id)?.filter(|job| request.filter.selects(job));
             let Some(job) = job else { continue };

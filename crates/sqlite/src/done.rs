@@ -1,5 +1,7 @@
 //! Finished jobs: one row for those that one transaction has ended.
 
+use std::cmp::Reverse;
+
 use rusqlite::{Row, params};
 use scheduler_store::{
     Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Prune, SessionId,
@@ -7,6 +9,7 @@ use scheduler_store::{
 };
 
 use crate::job_row::{JobRow, number_of, priority};
+use crate::read::page_end;
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -62,8 +65,8 @@ impl Tx<'_> {
 
     /// The row of the table that has the job. The bounds of its identities exclude most of the others.
     fn batch_of(&self, id: JobId) -> rusqlite::Result<Option<Batch>> {
-        let sql = "SELECT seq, ended_at, jobs FROM scheduler_done INDEXED BY scheduler_done_least \
-                   WHERE least_id <= ?1 AND greatest_id >= ?1 ORDER BY least_id DESC";
+        let sql = "SELECT seq, ended_at, jobs FROM scheduler_done INDEXED BY scheduler_done_greatest \
+                   WHERE greatest_id >= ?1 AND least_id <= ?1 ORDER BY greatest_id";
         let mut statement = self.statement(sql)?;
         let mut rows = statement.query(params![id.as_uuid().into_bytes()])?;
         while let Some(row) = rows.next()? {
@@ -75,8 +78,8 @@ impl Tx<'_> {
         Ok(None)
     }
 
-    /// Finished jobs that a filter selects, by identity. Rows are read in the order of their least identity, until no later one
-    /// can have a job of the page.
+    /// Finished jobs that a filter selects, the newest first. Rows are read from the greatest identity on, until no later one can
+    /// have a job of the page.
     pub(crate) fn done_jobs(
         &self,
         filter: &JobFilter,
@@ -87,20 +90,20 @@ impl Tx<'_> {
             return Ok(Vec::new());
         }
         let mut found: Vec<StoredJob> = Vec::new();
-        let sql = "SELECT seq, ended_at, jobs, least_id FROM scheduler_done INDEXED BY scheduler_done_least \
-                   WHERE greatest_id > ?1 ORDER BY least_id";
-        let after = filter.after.map_or(Vec::new(), |after| after.as_uuid().as_bytes().to_vec());
+        let sql = "SELECT seq, ended_at, jobs, greatest_id FROM scheduler_done \
+                   INDEXED BY scheduler_done_greatest WHERE least_id < ?1 ORDER BY greatest_id DESC";
         let mut statement = self.statement(sql)?;
-        let mut rows = statement.query(params![after])?;
+        let mut rows = statement.query(params![page_end(filter)])?;
         while let Some(row) = rows.next()? {
-            let least: Vec<u8> = row.get(3)?;
+            let greatest: Vec<u8> = row.get(3)?;
             let is_full = limit > 0 && found.len() >= limit;
-            if is_full && found[limit - 1].id.as_uuid().as_bytes().as_slice() <= least.as_slice() {
+            if is_full && found[limit - 1].id.as_uuid().as_bytes().as_slice() >= greatest.as_slice()
+            {
                 break;
             }
             let jobs = Batch::read(row)?.rows.into_iter().map(|row| row.job);
             found.extend(jobs.filter(|job| filter.selects(job)));
-            found.sort_by_key(|job| job.id);
+            found.sort_by_key(|job| Reverse(job.id));
             found.truncate(limit);
         }
         Ok(found)

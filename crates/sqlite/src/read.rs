@@ -1,5 +1,6 @@
 //! Read-only queries.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
@@ -21,7 +22,7 @@ impl Tx<'_> {
     pub(crate) fn jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
         let mut jobs = self.unfinished_jobs(filter, limit)?;
         jobs.extend(self.done_jobs(filter, limit as usize)?);
-        jobs.sort_by_key(|job| job.id);
+        jobs.sort_by_key(|job| Reverse(job.id));
         jobs.truncate(limit as usize);
         Ok(jobs)
     }
@@ -31,12 +32,12 @@ impl Tx<'_> {
             concat!(
                 "SELECT ",
                 job_columns!(),
-                " FROM scheduler_job WHERE id > ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
+                " FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
                  AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR schedule = ?6) \
-                 ORDER BY id LIMIT ?7"
+                 ORDER BY id DESC LIMIT ?7"
             ),
             params![
-                filter.after.map_or(Vec::new(), |after| after.as_uuid().as_bytes().to_vec()),
+                page_end(filter),
                 filter.task,
                 filter.queue,
                 filter.state.map(scheduler_store::JobState::word),
@@ -93,6 +94,11 @@ impl Tx<'_> {
         })?;
         Ok(depths.into_values().collect())
     }
+}
+
+/// All identities of a page are less.
+pub(crate) fn page_end(filter: &JobFilter) -> Vec<u8> {
+    filter.after.map_or(vec![u8::MAX; 17], |after| after.as_uuid().as_bytes().to_vec())
 }
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

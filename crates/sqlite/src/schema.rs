@@ -208,7 +208,7 @@ CREATE TABLE scheduler_done (
 
 CREATE INDEX scheduler_done_ended ON scheduler_done (ended_at, count);
 
-CREATE INDEX scheduler_done_least ON scheduler_done (least_id);
+CREATE INDEX scheduler_done_greatest ON scheduler_done (greatest_id);
 
 -- For people: jobs that are unfinished or parked. `payload ->> '$.invoice'` looks into a payload.
 CREATE VIEW scheduler_jobs AS

@@ -186,7 +186,7 @@ fn fill(store: &Sqlite, make_room: impl FnOnce()) {
     assert_eq!(store.enqueue(&job(refused)).unwrap(), [Enqueued::Accepted(id(refused))]);
     accepted.push(id(refused));
     let all = store.jobs(&JobFilter::default(), u32::MAX).unwrap();
-    assert_eq!(all.iter().map(|job| job.id).collect::<Vec<_>>(), accepted);
+    assert_eq!(all.iter().rev().map(|job| job.id).collect::<Vec<_>>(), accepted);
 }
 
 /// A second handle may have more pages: where no small disk can be mounted, this is the disk.

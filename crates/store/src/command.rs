@@ -132,8 +132,8 @@ impl JobAction {
     }
 }
 
-/// Does the same with all jobs that a filter selects, in the order of their identities, in one transaction: each is as the
-/// filter says when it happens to it. Where it is not possible for a job, the others are not kept from it.
+/// Does the same with the newest jobs that a filter selects, in the order of their identities, in one transaction: each is as
+/// the filter says when it happens to it. Where it is not possible for a job, the others are not kept from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAll {
     /// The action.
@@ -147,7 +147,7 @@ pub struct CommandAll {
 }
 
 impl CommandAll {
-    /// The last of the selected jobs, if there may be more after it.
+    /// The oldest of the selected jobs, if there may be older ones.
     #[must_use]
     pub fn last_of(&self, selected: &[StoredJob]) -> Option<JobId> {
         let is_full = selected.len() >= self.limit as usize;
@@ -160,6 +160,6 @@ impl CommandAll {
 pub struct BulkOutcome {
     /// With how many jobs it was done.
     pub done: u64,
-    /// The last job that was selected, if as many were as the limit allows: there may be more after it.
+    /// The oldest job that was selected, if as many were as the limit allows: there may be older ones, after it in the list.
     pub last: Option<JobId>,
 }

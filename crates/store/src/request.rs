@@ -448,7 +448,7 @@ pub struct JobFilter {
     pub key: Option<String>,
     /// Made by this schedule.
     pub schedule: Option<String>,
-    /// With a greater identity: the next page.
+    /// With a lesser identity, which is older: the next page.
     pub after: Option<JobId>,
 }
 

@@ -148,7 +148,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The store does not answer.
     fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError>;
 
-    /// Jobs by identity, at most so many.
+    /// Jobs by identity, the newest first, at most so many.
     ///
     /// # Errors
     ///

@@ -163,13 +163,14 @@ pub fn all_selected_jobs_are_cancelled_retried_and_deleted<T: TestStore>() {
     assert_eq!(all(&given, JobAction::Delete, None, everything), (0, None));
 }
 
-/// A batch ends at its limit, and the next one begins after its last job.
+/// A batch has the newest jobs up to its limit, and the next one begins after its oldest job.
 pub fn all_selected_jobs_come_in_batches<T: TestStore>() {
     let given = Given::<T>::store();
     let jobs = [1, 2, 3, 4].map(|number| given.job_of(number, "a"));
-    assert_eq!(all(&given, JobAction::Cancel, None, (None, 2)), (2, Some(jobs[1])));
-    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[1]), 2)), (2, Some(jobs[3])));
-    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[3]), 2)), (0, None));
+    assert_eq!(all(&given, JobAction::Cancel, None, (None, 2)), (2, Some(jobs[2])));
+    assert_eq!(jobs.map(|id| given.state(id) == JobState::Ready), [true, true, false, false]);
+    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[2]), 2)), (2, Some(jobs[0])));
+    assert_eq!(all(&given, JobAction::Cancel, None, (Some(jobs[0]), 2)), (0, None));
 }
 
 /// Of several that have one key, one becomes ready, and the others are left as they are.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
-use scheduler_store::{Command, CommandOutcome, End, Enqueue, Finished, JobFilter, Prune};
+use scheduler_store::{Command, CommandOutcome, End, Enqueue, Finish, Finished, JobFilter, Prune};
 use scheduler_store::{
-    Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, When,
+    Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, StoredJob, When,
 };
 use scheduler_store::{NAME_MAX, PAYLOAD_MAX};
 use scheduler_store::{Refusal, StoreError};
@@ -291,7 +291,7 @@ pub fn a_due_time_is_kept_to_the_microsecond<T: TestStore>() {
     assert_eq!(due(4, When::At(StoreTime::MIN)), StoreTime::MIN);
 }
 
-/// A job listed by filter is one that meets all conditions, and a page begins after the last.
+/// A job listed by filter is one that meets all conditions. The newest come first, and a page begins after the last.
 pub fn jobs_are_listed_by_filter_and_by_page<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     for number in [5, 3, 1, 4, 2] {
@@ -303,13 +303,50 @@ pub fn jobs_are_listed_by_filter_and_by_page<T: TestStore>() {
         let jobs = given.ask().jobs(filter, limit).unwrap();
         jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
     };
-    assert_eq!(list(&JobFilter::default(), 10), [1, 2, 3, 4, 5]);
-    assert_eq!(list(&JobFilter { after: Some(job(2)), ..JobFilter::default() }, 2), [3, 4]);
+    assert_eq!(list(&JobFilter::default(), 10), [5, 4, 3, 2, 1]);
+    assert_eq!(list(&JobFilter { after: Some(job(4)), ..JobFilter::default() }, 2), [3, 2]);
+    assert_eq!(list(&JobFilter { after: Some(job(2)), ..JobFilter::default() }, 2), [1]);
     let odd = JobFilter { task: Some("odd".to_owned()), ..JobFilter::default() };
-    assert_eq!(list(&odd, 2), [1, 3]);
+    assert_eq!(list(&odd, 2), [5, 3]);
+    assert_eq!(list(&JobFilter { after: Some(job(3)), ..odd.clone() }, 2), [1]);
     let running = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     assert_eq!(list(&running, 10), [4]);
     assert_eq!(list(&JobFilter { queue: Some("mail".to_owned()), ..odd }, 10), [0; 0]);
+}
+
+/// Jobs that ended together have identities between those of others, and are listed among them.
+pub fn jobs_that_ended_are_listed_among_the_others<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for number in 1..=12 {
+        given.job_of(number, if number % 3 == 0 { "third" } else { "other" });
+    }
+    let polled = given.poll(id, &["third"]).jobs;
+    let of = |numbers: &[u128]| -> Vec<_> {
+        let is_of = |it: &&StoredJob| numbers.iter().any(|number| it.id == job(*number));
+        let of = polled.iter().filter(is_of);
+        of.map(|it| Finish { session: id, held: it.held(), end: End::Done }).collect()
+    };
+    for batch in [of(&[3, 12]), of(&[6, 9])] {
+        given.ask().finish(&batch).unwrap();
+    }
+    given.command(&Command::Cancel { job: job(7) });
+    let list = |filter: &JobFilter| -> Vec<u128> {
+        let (mut filter, mut all) = (filter.clone(), Vec::new());
+        loop {
+            let page = given.ask().jobs(&filter, 2).unwrap();
+            let Some(last) = page.last() else { return all };
+            filter.after = Some(last.id);
+            all.extend(page.iter().map(|job| job.id.as_uuid().as_u128()));
+        }
+    };
+    let every: Vec<u128> = (1..=12).rev().collect();
+    assert_eq!(list(&JobFilter::default()), every);
+    let done = JobFilter { state: Some(JobState::Done), ..JobFilter::default() };
+    assert_eq!(list(&done), [12, 9, 6, 3]);
+    let other = JobFilter { task: Some("other".to_owned()), ..JobFilter::default() };
+    assert_eq!(list(&other), [11, 10, 8, 7, 5, 4, 2, 1]);
+    let ready = JobFilter { state: Some(JobState::Ready), ..other };
+    assert_eq!(list(&ready), [11, 10, 8, 5, 4, 2, 1]);
 }
 
 /// Deletes what has ended, and keys whose time is over.

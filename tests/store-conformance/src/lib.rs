@@ -69,6 +69,7 @@ macro_rules! store_conformance {
             texts_that_look_like_sql_come_back_as_they_were
             a_due_time_is_kept_to_the_microsecond
             jobs_are_listed_by_filter_and_by_page
+            jobs_that_ended_are_listed_among_the_others
             jobs_are_claimed_by_priority_and_due_time_and_identity
             an_unknown_task_is_never_claimed
             only_the_queues_of_the_process_are_served

@@ -33,7 +33,7 @@ pub(crate) struct JobsArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
-    /// List jobs, the oldest first; the same as without a word
+    /// List jobs, the newest first; the same as without a word
     List(ListArgs),
     /// Count jobs by task and error, the most frequent first
     Errors(ErrorsArgs),

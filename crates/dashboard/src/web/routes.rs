@@ -158,7 +158,7 @@ fn of_jobs() -> Vec<Route> {
         Route::change(path, handler, summary).body::<JobsRequest>().answer::<ChangedJobs>()
     };
     vec![
-        read("/api/v1/jobs", get(jobs::jobs), "Jobs that match, the oldest first")
+        read("/api/v1/jobs", get(jobs::jobs), "Jobs that match, the newest first")
             .query::<JobFilter>()
             .answer::<Jobs>(),
         read("/api/v1/jobs:errors", get(search::errors), "Jobs that match, counted by error")

@@ -202,7 +202,7 @@ fn jobs_come_in_pages_and_faulty_questions_are_refused_in_words() {
         assert_eq!(list.len(), 3);
     }
     assert_eq!(seen.len(), 7);
-    assert!(seen.is_sorted());
+    assert!(seen.is_sorted_by(|a, b| a > b), "{seen:?}");
     for (wrong, word) in [
         ("/jobs?state=lost", "there are ready, running, done, parked, cancelled"),
         ("/jobs?after=7", "no identity"),

@@ -39,7 +39,7 @@ impl State {
         let jobs = self.select(&request.filter, request.limit);
         all.last = request.last_of(&jobs);
         // One may have made another ready, or keep it from that.
-        for job in jobs.into_iter().map(|job| job.id) {
+        for job in jobs.into_iter().rev().map(|job| job.id) {
             let is_meant = self.jobs.get(&job).is_some_and(|row| request.filter.selects(&row.job));
             let is_done =
                 is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;

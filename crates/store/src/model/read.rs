@@ -9,8 +9,8 @@ use crate::time::StoreTime;
 
 impl State {
     pub(super) fn select(&self, filter: &JobFilter, limit: u32) -> Vec<StoredJob> {
-        let jobs = self.jobs.values().map(|row| &row.job).filter(|job| filter.selects(job));
-        jobs.take(limit as usize).cloned().collect()
+        let jobs = self.jobs.values().rev().map(|row| &row.job);
+        jobs.filter(|job| filter.selects(job)).take(limit as usize).cloned().collect()
     }
 
     pub(super) fn depths(&self, now: StoreTime) -> Vec<QueueDepth> {
@@ -54,6 +54,6 @@ impl JobFilter {
             && is(&self.key, job.key.as_ref())
             && is(&self.schedule, job.origin.as_ref().map(|origin| &origin.schedule))
             && self.state.is_none_or(|state| state == job.state)
-            && self.after.is_none_or(|after| after < job.id)
+            && self.after.is_none_or(|after| job.id < after)
     }
 }

@@ -109,10 +109,13 @@ create table {s}.job (
 create index job_ready on {s}.job (queue, task, priority, kind, run_at, id) where state = 'ready';
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
+-- For lists, which begin with the newest.
+create index job_parked_newest on {s}.job (queue, task, id) where state = 'parked';
 -- INVARIANT: at most one unfinished job of a schedule keeps others out (R11).
 create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
--- For people who look at the jobs of a schedule.
+-- For people who look at the jobs of a schedule or a key.
 create index job_schedule on {s}.job (schedule, id) where schedule is not null;
+create index job_key on {s}.job (key, id) where key is not null;
 
 -- INVARIANT: an unfinished job with a key has a row here that has not ended, and no other row is such. A row that has ended keeps
 -- the key for the time that its job has asked for.
@@ -156,4 +159,4 @@ create table {s}.done (
 ) with (autovacuum_vacuum_insert_scale_factor = 0.1);
 
 create index done_ended on {s}.done (ended_at);
-create index done_least on {s}.done (least_id);
+create index done_greatest on {s}.done (greatest_id);

@@ -187,50 +187,130 @@ begin
     coalesce(p_version, (select greatest(payload_version, 1) from {s}.job where id = p_job), 1), null, 'infinity');
 end $$;
 
--- Jobs that meet all conditions, in the order of their identities. Of `done` rows are read in the order of their least identity,
--- until no later one can have a job of the page.
-create function {s}.list(
+-- The newest finished jobs that meet all conditions. Rows are read from the greatest identity on, until no later one can have a job
+-- of the page.
+create function {s}.list_done(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns setof {s}.job language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+returns {s}.job[] language plpgsql stable
+set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_sort = off as $$
 declare
   v_found {s}.job[] := '{}';
   d {s}.done;
 begin
-  if p_state is null or p_state in ('done', 'cancelled') then
-    for d in
-      select * from {s}.done
-      where (p_after is null or greatest_id > p_after) and (p_task is null or p_task = any(task))
-        and (p_queue is null or p_queue = any(queue)) and (p_state is null or p_state = any(state))
-        and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule))
-      order by least_id
-    loop
-      exit when cardinality(v_found) >= p_limit and v_found[p_limit].id <= d.least_id;
-      v_found := array(
-        select f::{s}.job from (
-          select f.* from unnest(v_found) f
+  for d in
+    select * from {s}.done
+    where (p_after is null or least_id < p_after) and (p_task is null or p_task = any(task))
+      and (p_queue is null or p_queue = any(queue)) and (p_state is null or p_state = any(state))
+      and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule))
+    order by greatest_id desc
+  loop
+    exit when cardinality(v_found) >= p_limit and v_found[p_limit].id >= d.greatest_id;
+    v_found := array(
+      select f::{s}.job from (
+        select f.* from unnest(v_found) f
+        union all
+        select j.* from {s}.done_jobs(d) j
+        where (p_after is null or j.id < p_after) and (p_task is null or j.task = p_task)
+          and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
+          and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)) f
+      order by f.id desc limit p_limit);
+  end loop;
+  return v_found;
+end $$;
+
+-- The ready jobs of a task and of a queue, by a walk from line to line; null if they are more than so many.
+create function {s}.few_ready(p_task text, p_queue text, p_max bigint) returns uuid[] language plpgsql stable
+set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return (
+    with recursive line as (
+      (select j.queue, j.task from {s}.job j where j.state = 'ready' order by j.queue, j.task limit 1)
+      union all
+      select n.queue, n.task from line l cross join lateral (
+        select j.queue, j.task from {s}.job j
+        where j.state = 'ready' and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
+    select case when count(*) <= p_max then coalesce(array_agg(f.id), '{}') end from (
+      select j.id from line l join {s}.job j on j.state = 'ready' and j.queue = l.queue and j.task = l.task
+      where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue) limit p_max + 1) f);
+end $$;
+
+-- The newest parked jobs of a task and of a queue, by the same walk.
+create function {s}.newest_parked(p_task text, p_queue text, p_after uuid, p_limit bigint) returns uuid[] language plpgsql stable
+set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return array(
+    with recursive line as (
+      (select j.queue, j.task from {s}.job j where j.state = 'parked' order by j.queue, j.task limit 1)
+      union all
+      select n.queue, n.task from line l cross join lateral (
+        select j.queue, j.task from {s}.job j
+        where j.state = 'parked' and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
+    select n.id from line l cross join lateral (
+      select j.id from {s}.job j
+      where j.state = 'parked' and j.queue = l.queue and j.task = l.task and (p_after is null or j.id < p_after)
+      order by j.id desc limit p_limit) n
+    where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue)
+    order by n.id desc limit p_limit);
+end $$;
+
+-- The newest unfinished and parked jobs that meet all conditions. Each list reads an index of its own, so that one that finds
+-- nothing does not read all jobs.
+create function {s}.list_unfinished(
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off as $$
+declare
+  v_ready uuid[] := '{}';
+begin
+  if p_key is null and p_schedule is null and (p_task is not null or p_queue is not null or p_state <> 'ready') then
+    if p_state is null or p_state = 'ready' then
+      v_ready := {s}.few_ready(p_task, p_queue, 2000);
+    end if;
+    if v_ready is not null then
+      return array(
+        select f.id from (
+          select u.id from unnest(v_ready) u(id) where p_after is null or u.id < p_after
           union all
-          select j.* from {s}.done_jobs(d) j
-          where (p_after is null or j.id > p_after) and (p_task is null or j.task = p_task)
-            and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
-            and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)) f
-        order by f.id limit p_limit);
-    end loop;
+          select j.id from {s}.job j
+          where j.state = 'running' and (p_state is null or p_state = 'running') and (p_task is null or j.task = p_task)
+            and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
+          union all
+          select u.id from unnest({s}.newest_parked(p_task, p_queue, p_after, p_limit)) u(id)
+          where p_state is null or p_state = 'parked') f
+        order by f.id desc limit p_limit);
+    end if;
+  end if;
+  return array(
+    select j.id from {s}.job j
+    where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
+      and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key)
+      and (p_schedule is null or j.schedule = p_schedule) and (p_after is null or j.id < p_after)
+    order by j.id desc limit p_limit);
+end $$;
+
+-- The newest jobs that meet all conditions, all as of one instant.
+create function {s}.list(
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+returns setof {s}.job language plpgsql stable as $$
+declare
+  v_done {s}.job[] := '{}';
+  v_unfinished uuid[] := '{}';
+begin
+  if p_limit > 0 and (p_state is null or p_state in ('done', 'cancelled')) then
+    v_done := {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
+  end if;
+  if p_state is null or p_state in ('ready', 'running', 'parked') then
+    v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
   end if;
   return query
   select x.* from (
-    select f.* from unnest(v_found) f
+    select f.* from unnest(v_done) f
     union all
-    (select j.* from {s}.job j
-     where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
-       and (p_state is null or j.state = p_state and p_state in ('ready', 'running', 'parked'))
-       and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)
-       and (p_after is null or j.id > p_after)
-     order by j.id limit p_limit)) x
-  order by x.id limit p_limit;
+    select j.* from {s}.job j where j.id = any(v_unfinished)) x
+  order by x.id desc limit p_limit;
 end $$;
 
--- Cancels, retries or removes up to so many jobs, in the order of their identities. Returns with how many that was done, and
--- the last one if there may be more.
+-- Cancels, retries or removes up to so many jobs, the newest, in the order of their identities. Returns with how many that was
+-- done, and the oldest one if there may be older ones.
 create function {s}.command_all(
   p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
   p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
@@ -260,7 +340,7 @@ begin
     end if;
   end loop;
   if cardinality(v_ids) >= p_limit then
-    last := v_ids[cardinality(v_ids)];
+    last := v_ids[1];
   end if;
 end $$;
 
