@@ -24,7 +24,7 @@
 //!
 //! # The rules
 //!
-//! `R1` to `R22` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
+//! `R1` to `R23` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

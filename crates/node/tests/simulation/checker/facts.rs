@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use scheduler_store::{Fence, JobId, PauseScope, SessionId, StoreTime};
 
+use super::keys::KeyFacts;
 use crate::setup::Setup;
 use scheduler_node::Tick;
 use scheduler_node::{Channel, RequestId};
@@ -40,6 +41,8 @@ pub(crate) struct Checker {
     pub(super) frozen: Option<(scheduler_store::State, &'static str)>,
     /// The jobs that are paused, and until when.
     pub(super) pauses: BTreeMap<PauseScope, Option<StoreTime>>,
+    /// Of the jobs that have one, or had one when they ended.
+    pub(super) keys: BTreeMap<JobId, KeyFacts>,
     /// The greatest fence of a claim.
     pub(super) last_fence: Fence,
     pub(super) losses: u64,
@@ -76,6 +79,7 @@ pub(super) struct JobFacts {
     pub(super) is_parked_as_lost: Option<SessionId>,
     pub(super) schedule: Option<String>,
     pub(super) is_exclusive: bool,
+    pub(super) is_abandon: bool,
     pub(super) last_run: Option<usize>,
     pub(super) is_deleted: bool,
     pub(super) was_retried: bool,

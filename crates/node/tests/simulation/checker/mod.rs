@@ -6,6 +6,7 @@
 mod facts;
 mod finale;
 mod firing;
+mod keys;
 mod pauses;
 mod runs;
 mod statements;

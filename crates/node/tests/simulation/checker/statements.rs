@@ -87,8 +87,9 @@ impl Checker {
             (What::Command(command, _), Reply::Command(Ok(commanded))) => {
                 self.commanded(command, *commanded, model, store_now);
             }
-            (What::Enqueue(_), Reply::Enqueue(Ok(answers))) => {
-                for answer in answers {
+            (What::Enqueue(enqueue), Reply::Enqueue(Ok(answers))) => {
+                for (job, answer) in enqueue.jobs.iter().zip(answers) {
+                    self.enqueued(job, *answer, store_now);
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
                         self.job(*other).was_reset = true;
                     }
@@ -215,6 +216,8 @@ impl Checker {
         facts.is_of_tick = job.origin.as_ref().is_some_and(|origin| origin.tick.is_some());
         (facts.fence, facts.holder) = (job.fence, Some(session));
         (facts.schedule, facts.is_exclusive) = (schedule.clone(), is_exclusive);
+        facts.is_abandon = job.on_lost == OnLost::Abandon;
+        self.key_started(job.id);
         self.must(fence < job.fence, || format!("the fence of {name} does not grow"));
         self.must(!is_over, || format!("{name} runs again after its outcome"));
         self.must(was_stored, || format!("{name} is claimed again, though its run had ended"));
@@ -252,9 +255,7 @@ impl Checker {
             self.must(is_holder, || format!("{name} was finished by one who had lost it"));
             return;
         }
-        let is_abandon = model.job(held.job).ok().flatten();
-        let is_abandon = is_abandon.is_some_and(|job| job.on_lost == OnLost::Abandon);
-        let may_end = is_holder && (is_open || is_abandon);
+        let may_end = is_holder && (is_open || self.job(held.job).is_abandon);
         self.must(may_end, || format!("{name} was finished by one who had lost it"));
         if !state.is_unfinished() {
             self.over(finish.held.job, model, store_now);
@@ -285,6 +286,7 @@ impl Checker {
         // A job by hand, or one that is retried, moves no delay.
         let is_own = !facts.was_retried && facts.is_of_tick;
         let schedule = facts.schedule.clone().filter(|_| is_own);
+        self.key_ended(job);
         self.must(!was_over, || format!("{} has a second outcome", short(job)));
         if let Some(schedule) = schedule
             && let Some(row) = self.row(model, &schedule)
@@ -345,6 +347,7 @@ impl Checker {
                 (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
                 (facts.was_reset, facts.is_parked_as_lost) = (true, None);
                 self.is_retried = true;
+                self.has_key_again(*job, store_now);
             }
             Command::PauseJobs { scope, until, .. } => {
                 self.pauses.insert(scope.clone(), *until);
@@ -359,6 +362,7 @@ impl Checker {
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
                 // Sent again, it is another job.
                 (facts.was_reset, facts.is_parked_as_lost) = (true, None);
+                self.keys.remove(job);
             }
             _ => {}
         }
