@@ -110,6 +110,8 @@ impl Builder {
             self.prepare(&connect, &schema)?;
         }
         connect.skip_fences(&schema);
+        let own = schema.clone();
+        connect.check_each(move |session| crate::migrate::check(session, &own));
         Ok(Postgres::new(Options {
             connect: Arc::new(connect),
             schema,

@@ -1,6 +1,7 @@
 //! The options of connections, and the connect.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
@@ -21,9 +22,16 @@ pub(crate) struct Connect {
     pace: Pace,
     /// A statement for the connection that claims.
     skip_fences: Option<String>,
+    /// Each new connection is looked at.
+    check: Option<Check>,
+    /// Why this build must not use the tables any more, if that was found.
+    newer: Mutex<Option<String>>,
     #[cfg(feature = "tls")]
     tls: Option<crate::tls::Tls>,
 }
+
+/// Refuses tables that this build does not understand.
+type Check = Box<dyn Fn(&mut Session) -> Result<(), ConnectError> + Send + Sync>;
 
 /// The time for which the caller waits longer than the server executes.
 const GRACE: Duration = Duration::from_secs(1);
@@ -55,6 +63,8 @@ impl Connect {
             is_pooled,
             pace: Pace::default(),
             skip_fences: None,
+            check: None,
+            newer: Mutex::default(),
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -84,6 +94,26 @@ impl Connect {
         self.skip_fences = Some(schema.sql("select {s}.skip_fences()"));
     }
 
+    pub(crate) fn check_each(
+        &mut self,
+        check: impl Fn(&mut Session) -> Result<(), ConnectError> + Send + Sync + 'static,
+    ) {
+        self.check = Some(Box::new(check));
+    }
+
+    /// A session was refused: from now on the tables are looked at again before a request, on a new connection (R20).
+    pub(crate) fn refuse(&self, reason: String) {
+        *self.newer() = Some(reason);
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.newer().is_some()
+    }
+
+    fn newer(&self) -> MutexGuard<'_, Option<String>> {
+        self.newer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }
@@ -100,11 +130,20 @@ impl Connect {
 
     /// Connects, unless two tries of the last second have failed.
     pub(crate) fn open(&self, name: &str) -> Result<Session, ConnectError> {
-        self.pace.connect().map_err(|wait| {
-            let wait = wait.as_millis();
-            ConnectError::Unavailable(format!("not connected; the next try is in {wait} ms"))
+        self.pace.connect().map_err(|wait| match self.newer().clone() {
+            Some(reason) => ConnectError::NewerSchema(reason),
+            None => {
+                let wait = wait.as_millis();
+                ConnectError::Unavailable(format!("not connected; the next try is in {wait} ms"))
+            }
         })?;
         let client = self.connect().and_then(|mut client| {
+            let checked = self.check.as_ref().map_or(Ok(()), |check| check(&mut client));
+            *self.newer() = match &checked {
+                Err(ConnectError::NewerSchema(reason)) => Some(reason.clone()),
+                _ => None,
+            };
+            checked?;
             if let Some(skip) = self.skip_fences.as_ref().filter(|_| name == CLAIMS) {
                 client.query_typed(skip, &[]).map_err(|error| connect_error(&error))?;
             }

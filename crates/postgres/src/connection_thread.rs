@@ -71,6 +71,9 @@ impl ConnectionState {
         {
             self.session = None;
         }
+        if self.connect.is_refused() {
+            self.session = None;
+        }
         loop {
             let is_new = self.session.is_none();
             let session = match self.session.as_mut() {

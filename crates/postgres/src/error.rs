@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use scheduler_store::StoreError;
+use scheduler_store::{Refusal, StoreError};
 
 /// Why a store could not be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl From<ConnectError> for StoreError {
     fn from(error: ConnectError) -> Self {
         let reason = match error {
             ConnectError::Refused(reason) | ConnectError::Unavailable(reason) => reason,
+            ConnectError::NewerSchema(reason) => return Refusal::NewerSchema(reason).into(),
             error => error.to_string(),
         };
         Self::NotExecuted(reason.replace('\n', "; "))

@@ -169,6 +169,12 @@ pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<b
     Ok(version >= VERSION)
 }
 
+/// Refuses tables that this build does not understand.
+pub(crate) fn check(session: &mut Session, schema: &Schema) -> Result<(), ConnectError> {
+    let found = stored(session, schema).map_err(|error| connect_error(&error))?;
+    is_current(schema, found).map(drop).map_err(|refusal| newer(&refusal))
+}
+
 /// Returns version and oldest reader.
 fn stored(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
     let exists = schema.sql("select to_regclass('{s}.meta') is not null");

@@ -3,9 +3,9 @@
 use std::thread;
 
 use scheduler_postgres::{ConnectError, Postgres};
-use scheduler_store::{Open, Refusal, SessionId, Store, StoreError, Uuid};
+use scheduler_store::{Enqueue, NewJob, Open, Refusal, SessionId, Store, StoreError, Uuid};
 
-use crate::support::{END, SECOND, client, id, open, schema, server};
+use crate::support::{END, SECOND, client, enqueue, id, open, schema, server};
 
 #[test]
 fn eight_that_start_at_once_make_one_schema() {
@@ -34,7 +34,12 @@ fn eight_that_start_at_once_make_one_schema() {
 fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
     let Some(server) = server() else { return };
     let (url, schema) = (server.url(), schema());
-    let store = Postgres::builder(&url).schema(&schema).connect().expect("a store");
+    let connect = || Postgres::builder(&url).schema(&schema).connect().expect("a store");
+    // One makes its connections now, and the other when they are needed.
+    let (store, later) = (connect(), connect());
+    for number in 0..4 {
+        enqueue(&store, vec![NewJob::new(id(number), "a")]);
+    }
     let mut client = client(server);
     let mut set = |version: i32, min_reader: i32| {
         let set = format!("update {schema}.meta set version = $1, min_reader = $2");
@@ -61,7 +66,21 @@ fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
     };
     let answer = store.open(&request);
     assert!(matches!(answer, Err(StoreError::Refused(Refusal::NewerSchema(_)))), "{answer:?}");
-    assert_eq!(store.sessions(), Ok(Vec::new()), "the migration has ended those of older builds");
+    // From then on it enqueues nothing, and neither does one that connects now.
+    for (number, store) in [&later, &store, &store, &store].into_iter().enumerate() {
+        let jobs = vec![NewJob::new(id(10 + number as u128), "a")];
+        let answer = store.enqueue(&Enqueue { jobs, not_after: END });
+        assert!(matches!(answer, Err(StoreError::Refused(Refusal::NewerSchema(_)))), "{answer:?}");
+    }
+    let mut count = |table: &str| -> i64 {
+        let count = format!("select count(*) from {schema}.{table}");
+        client.query_one(&count, &[]).expect("a count").get(0)
+    };
+    assert_eq!(
+        ["job", "session"].map(&mut count),
+        [4, 0],
+        "the migration has ended older sessions"
+    );
 }
 
 #[test]
