@@ -149,7 +149,8 @@ impl NodeOptions {
     }
 
     /// The time for which done and cancelled jobs are kept; a day by default, and at least 20 seconds and twice the
-    /// [limit of an answer](Self::answer_limit) (R2).
+    /// [limit of an answer](Self::answer_limit) (R2). With zero a job that succeeds is gone at once: nobody can look at it or
+    /// wait for it, and for this minimum only its identity is kept, so that it is not accepted again.
     ///
     /// A job that is enqueued again after that is another job.
     pub fn keep_done(mut self, time: Duration) -> Self {
@@ -227,7 +228,11 @@ impl NodeOptions {
         };
         // A request that is sent again has to find what it did before (R2).
         let least = config.answer_limit.max(EXPIRES_AFTER).saturating_mul(2);
-        config.keep_done = self.set.keep_done.unwrap_or(config.keep_done).max(least);
+        config.keep_least = least;
+        config.keep_done = match self.set.keep_done.unwrap_or(config.keep_done) {
+            Duration::ZERO => Duration::ZERO,
+            time => time.max(least),
+        };
         config.keep_parked = config.keep_parked.max(least);
         let faults = self.faults(&config);
         if faults.is_empty() { Ok(config) } else { Err(faults) }
@@ -310,11 +315,13 @@ mod tests {
     #[test]
     fn r2_jobs_that_have_ended_are_kept_while_a_caller_may_send_them_again() {
         let (none, long) = (Duration::ZERO, Duration::from_secs(15));
-        let brief = NodeOptions::default().keep_done(none).keep_parked(none);
+        let brief = NodeOptions::default().keep_done(Duration::from_secs(1)).keep_parked(none);
         for (options, least) in [(brief.clone(), 20), (brief.lease(long).answer_limit(long), 30)] {
             let config = options.config(plain(1), "shop").expect("no faults");
             let least = Duration::from_secs(least);
             assert_eq!((config.keep_done, config.keep_parked), (least, least));
+            let config = options.keep_done(none).config(plain(1), "shop").expect("no faults");
+            assert_eq!((config.keep_done, config.keep_least), (none, least));
         }
     }
 

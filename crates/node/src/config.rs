@@ -45,8 +45,10 @@ pub struct Config {
     pub max_lost: u32,
     /// A lost job waits for a random time below this one (R14).
     pub lost_spread: Duration,
-    /// The time for which done and cancelled jobs are kept.
+    /// The time for which done and cancelled jobs are kept; those that succeed are gone at once if it is zero.
     pub keep_done: Duration,
+    /// The least time for which a store remembers jobs that have ended, for callers that send them again (R2).
+    pub keep_least: Duration,
     /// The time for which parked jobs are kept.
     pub keep_parked: Duration,
     /// The number of missed ticks of one schedule that are fired before others have their turn.
@@ -93,6 +95,7 @@ impl Default for Config {
             max_lost: 3,
             lost_spread: Duration::from_secs(1),
             keep_done: day,
+            keep_least: Duration::ZERO,
             keep_parked: day * 30,
             catch_up_limit: 100,
             yield_for: Duration::from_millis(5),

@@ -138,6 +138,7 @@ impl Ends {
         let Fence(fence) = request.held.fence;
         let (word, after, error, limit) = match &request.end {
             End::Done => ("done", None, None, 0),
+            End::Gone => ("gone", None, None, 0),
             End::Failed { after, error } => ("failed", Some(*after), Some(error), 0),
             End::Park { error } => ("park", None, Some(error), 0),
             End::Cancelled => ("cancelled", None, None, 0),

@@ -146,6 +146,20 @@ fn packed() -> String {
     format!("array_agg(j.id), {columns}")
 }
 
+/// The arrays of a row of `done` that has nothing of its jobs `j` but their identities, and who has ended them.
+fn gone() -> String {
+    let columns = each_done(", ", |name, kind, _| match name {
+        "fence" => "array_agg(j.fence)".to_owned(),
+        "is_abandoned" => {
+            "case when bool_or(j.is_abandoned) then array_agg(j.is_abandoned) else array[false] end"
+                .to_owned()
+        }
+        "state" => "array['done']".to_owned(),
+        _ => format!("'{{}}'::{kind}[]"),
+    });
+    format!("array_agg(j.id), {columns}")
+}
+
 /// A row of `job` for each element `u` of a row `d` of `done`, whose first elements are in `c`.
 fn unpacked() -> String {
     let value =
@@ -222,6 +236,7 @@ impl Schema {
                 )
                 .replace("{done_unpacked}", &unpacked())
                 .replace("{packed}", &packed())
+                .replace("{gone}", &gone())
                 .replace("{ended_columns}", &ended.join(", "));
         }
         text.replace("{s}", &format!("\"{}\"", self.0))

@@ -52,7 +52,7 @@ impl Tx<'_> {
 
     fn run_now(&self, name: &str, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let Some(schedule) = self.schedule(name)? else { return Ok(CommandOutcome::NotFound) };
-        if self.has(id)? || self.find_done(id)?.is_some() {
+        if self.has(id)? || self.find_ended(id)?.is_some() {
             return Ok(CommandOutcome::Done);
         }
         if schedule.is_exclusive()

@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Prune, SessionId,
+    Fence, JobFilter, JobId, JobState, KeyUntil, NewJob, OnLost, Origin, Payload, Prune, SessionId,
     StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
 };
 
 use crate::job_row::{JobRow, number_of, priority};
-use crate::read::page_end;
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -36,8 +35,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A job that is done or cancelled.
+    /// A job that is done or cancelled, and that people can see.
     pub(crate) fn find_done(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
+        Ok(self.find_ended(id)?.filter(|row| !row.is_gone))
+    }
+
+    /// A job that is done or cancelled, also one that is gone.
+    pub(crate) fn find_ended(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
         let ended = self.ended.borrow().iter().find(|row| row.job.id == id).cloned();
         match ended {
             Some(row) => Ok(Some(row)),
@@ -47,8 +51,11 @@ impl Tx<'_> {
         }
     }
 
-    /// Takes a job out of the finished ones.
+    /// Takes a job that people can see out of the finished ones.
     pub(crate) fn take_done(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
+        if self.find_done(id)?.is_none() {
+            return Ok(None);
+        }
         let at = self.ended.borrow().iter().position(|row| row.job.id == id);
         if let Some(at) = at {
             return Ok(Some(self.ended.borrow_mut().remove(at)));
@@ -101,7 +108,8 @@ impl Tx<'_> {
             {
                 break;
             }
-            let jobs = Batch::read(row)?.rows.into_iter().map(|row| row.job);
+            let rows = Batch::read(row)?.rows.into_iter().filter(|row| !row.is_gone);
+            let jobs = rows.map(|row| row.job);
             found.extend(jobs.filter(|job| filter.selects(job)));
             found.sort_by_key(|job| Reverse(job.id));
             found.truncate(limit);
@@ -131,6 +139,11 @@ impl Tx<'_> {
     }
 }
 
+/// All identities of a page are less.
+pub(crate) fn page_end(filter: &JobFilter) -> Vec<u8> {
+    filter.after.map_or(vec![u8::MAX; 17], |after| after.as_uuid().as_bytes().to_vec())
+}
+
 /// A row of the table.
 struct Batch {
     seq: i64,
@@ -151,7 +164,8 @@ impl Batch {
 fn encode(rows: &[JobRow]) -> Vec<u8> {
     let mut out = Writer::default();
     for row in rows {
-        let job = &row.job;
+        let blank = row.is_gone.then(|| without_contents(&row.job));
+        let job = blank.as_ref().unwrap_or(&row.job);
         let origin = job.origin.as_ref();
         out.bytes.extend_from_slice(job.id.as_uuid().as_bytes());
         out.text(0, Some(&job.task));
@@ -163,7 +177,8 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
             | i64::from(job.on_lost == OnLost::Abandon) << 1
             | i64::from(row.is_exclusive) << 2
             | i64::from(row.key_until == KeyUntil::Start) << 3
-            | number_of(job.priority) << 4;
+            | number_of(job.priority) << 4
+            | i64::from(row.is_gone) << 6;
         out.number(flags);
         for number in [job.attempt, job.lost, job.undecoded, job.max_attempts, job.payload.version]
         {
@@ -186,6 +201,13 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
         out.text(8, attempts_to_text(&job.attempts).as_deref());
     }
     out.bytes
+}
+
+/// A job with its identity and who has ended it, and nothing else.
+fn without_contents(job: &StoredJob) -> StoredJob {
+    let bare = StoredJob::new(&NewJob::new(job.id, ""), StoreTime::MIN, StoreTime::MIN);
+    let (state, on_lost, fence, session) = (job.state, job.on_lost, job.fence, job.session);
+    StoredJob { state, on_lost, fence, session, queue: String::new(), ..bare }
 }
 
 /// Reads what [`encode`] has written, up to the first job that is damaged.
@@ -224,7 +246,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         task,
         payload: Payload { version, bytes },
         queue,
-        priority: priority(flags >> 4),
+        priority: priority(flags >> 4 & 3),
         key,
         state: if is(1) { JobState::Cancelled } else { JobState::Done },
         run_at,
@@ -245,8 +267,9 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         attempts,
     };
     let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
-    let (key_kept_until, is_exclusive) = (None, is(4));
-    Some(JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, faults: Vec::new() })
+    let (key_kept_until, is_exclusive, is_gone) = (None, is(4), is(64));
+    let faults = Vec::new();
+    Some(JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, is_gone, faults })
 }
 
 /// The number of columns that may repeat the job before.

@@ -17,7 +17,7 @@ impl Tx<'_> {
             When::After(wait) => self.now.after(wait),
             When::At(at) => at,
         };
-        if new.is_resent && self.find_done(new.id)?.is_some() {
+        if new.is_resent && self.find_ended(new.id)?.is_some() {
             return Ok(Enqueued::Accepted(new.id));
         }
         if let Some(key) = &new.key {

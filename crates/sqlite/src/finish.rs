@@ -41,10 +41,11 @@ impl Tx<'_> {
         end: &End,
     ) -> rusqlite::Result<Finished> {
         if is_open
-            && *end == End::Done
+            && matches!(end, End::Done | End::Gone)
             && let Some(mut row) = self.take_running(session, held)?
         {
             row.job.end(end, "", self.now);
+            row.is_gone = *end == End::Gone;
             let schedule = row.job.origin.as_ref().map(|origin| origin.schedule.clone());
             self.ended.borrow_mut().push(row);
             schedule.map_or(Ok(()), |schedule| self.after_job(&schedule))?;
@@ -52,7 +53,7 @@ impl Tx<'_> {
         }
         let row = match self.find(held.job)? {
             Some(row) => Some(row),
-            None => self.find_done(held.job)?,
+            None => self.find_ended(held.job)?,
         };
         let row = row.filter(|row| {
             let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
@@ -66,6 +67,7 @@ impl Tx<'_> {
         };
         if row.job.end_late(end, &node, self.now) {
             let state = row.job.state;
+            row.is_gone = *end == End::Gone;
             self.store(row)?;
             return Ok(Finished::Stored(state));
         }
@@ -73,6 +75,7 @@ impl Tx<'_> {
             return Ok(Finished::AlreadyMine(row.job.state));
         }
         row.job.end(end, &node, self.now);
+        row.is_gone = *end == End::Gone;
         let (state, origin) = (row.job.state, row.job.origin.clone());
         self.store(row)?;
         if !state.is_unfinished()

@@ -41,6 +41,8 @@ pub(crate) struct JobRow {
     pub(crate) key_kept_until: Option<StoreTime>,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(crate) is_exclusive: bool,
+    /// True if only requests that are sent again find it.
+    pub(crate) is_gone: bool,
     /// The faults of the row: the job has possible values in their place.
     pub(crate) faults: Vec<String>,
 }
@@ -82,7 +84,8 @@ impl JobRow {
             attempts: fields.opt_text(28)?.map_or(Vec::new(), |text| attempts_of_text(&text)),
         };
         let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
-        Ok(Self { seq, job, key_until, key_kept_until: None, is_exclusive, faults: fields.faults })
+        let (key_kept_until, is_gone, faults) = (None, false, fields.faults);
+        Ok(Self { seq, job, key_until, key_kept_until, is_exclusive, is_gone, faults })
     }
 
     /// Reads a row for people: what is wrong with it is its error.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Row, params};
 use scheduler_store::{JobFilter, JobId, QueueDepth, StoredJob, StoredSchedule};
 
+use crate::done::page_end;
 use crate::job_row::{JobRow, job_columns};
 use crate::schedule_row::{self, schedule_columns};
 use crate::tx::Tx;
@@ -94,11 +95,6 @@ impl Tx<'_> {
         })?;
         Ok(depths.into_values().collect())
     }
-}
-
-/// All identities of a page are less.
-pub(crate) fn page_end(filter: &JobFilter) -> Vec<u8> {
-    filter.after.map_or(vec![u8::MAX; 17], |after| after.as_uuid().as_bytes().to_vec())
 }
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

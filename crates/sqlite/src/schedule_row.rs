@@ -277,7 +277,7 @@ impl Tx<'_> {
         tick: &TickJob,
         is_by_hand: bool,
     ) -> rusqlite::Result<bool> {
-        if self.find_done(tick.id)?.is_some() {
+        if self.find_ended(tick.id)?.is_some() {
             return Ok(false);
         }
         let definition = &schedule.definition;
@@ -305,8 +305,8 @@ impl Tx<'_> {
             Some(KeyUntil::For(time)) => (KeyUntil::End, Some(self.now.after(time))),
             until => (until.unwrap_or_default(), None),
         };
-        let (is_exclusive, faults) = (false, Vec::new());
-        JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, faults }
+        let (is_exclusive, is_gone, faults) = (false, false, Vec::new());
+        JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, is_gone, faults }
     }
 
     /// A job of a schedule has ended or is gone: the tick that waits becomes a job (R12), or the next delay begins (R19).

@@ -128,7 +128,7 @@ impl End {
             Self::Park { error } => Some((AttemptOutcome::GaveUp, Some(error))),
             Self::Undecodable { error, .. } => Some((AttemptOutcome::Undecodable, Some(error))),
             Self::Lost { .. } => Some((AttemptOutcome::Lost, None)),
-            Self::Done | Self::Cancelled | Self::Snooze { .. } | Self::GiveBack => None,
+            Self::Done | Self::Gone | Self::Cancelled | Self::Snooze { .. } | Self::GiveBack => None,
         }
     }
 }
@@ -223,7 +223,7 @@ impl StoredJob {
             End::Failed { error, .. } | End::Park { error } | End::Undecodable { error, .. } => {
                 self.error = Some(storable(error));
             }
-            End::Done => self.error = None,
+            End::Done | End::Gone => self.error = None,
             End::Lost { .. } => {
                 self.lost += 1;
                 self.error = Some(self.lost_error());
@@ -236,7 +236,7 @@ impl StoredJob {
             _ => self.undecoded = 0,
         }
         self.state = match (end, wait) {
-            (End::Done, _) => JobState::Done,
+            (End::Done | End::Gone, _) => JobState::Done,
             (End::Cancelled, _) => JobState::Cancelled,
             (End::Park { .. }, _) => JobState::Parked,
             _ if self.is_cancel_requested => JobState::Cancelled,
@@ -265,7 +265,7 @@ impl StoredJob {
             self.record(recorded, node, now);
         }
         match end {
-            End::Done => (self.state, self.error) = (JobState::Done, None),
+            End::Done | End::Gone => (self.state, self.error) = (JobState::Done, None),
             End::Cancelled => self.state = JobState::Cancelled,
             End::Failed { error, .. } | End::Park { error } => self.error = Some(storable(error)),
             End::Snooze { .. } | End::GiveBack | End::Lost { .. } | End::Undecodable { .. } => {

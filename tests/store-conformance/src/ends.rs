@@ -1,10 +1,11 @@
 //! The ends of claims, and the rows that they leave.
 
-use crate::given::{Given, SECOND, cron, held, job};
+use crate::enqueues::with_key;
+use crate::given::{Given, LEASE, SECOND, cron, held, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    CLAIM_BYTES_MAX, ClaimRef, Command, End, Fence, Finish, Finished, Fire, JobFilter, JobState,
-    NewJob, Next, OnLost, Overlap, Prune, QueueDepth, Rule, StoredJob, Timing,
+    CLAIM_BYTES_MAX, Command, CommandOutcome, QueueDepth, End, Enqueued, Fence, Finish, Finished, Fire, ClaimRef,
+    JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Prune, Rule, StoredJob, Timing,
 };
 
 /// The same end twice is stored once, and answered so.
@@ -64,6 +65,69 @@ pub fn ends_that_come_together_are_each_by_itself<T: TestStore>() {
     ];
     assert_eq!(given.ask().finish(&requests).unwrap(), wanted);
     assert_eq!(given.ask().finish(&[]).unwrap(), []);
+}
+
+/// Nobody sees a job that is gone, and a request that is sent again finds it until a prune.
+pub fn r3_r4_of_a_job_that_is_gone_its_identity_is_left<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let new = with_key(1, "a", OnConflict::Keep);
+    given.enqueue(new.clone());
+    given.job_of(2, "a");
+    let claimed = given.poll(id, &["a"]).jobs;
+    let ends = [(0, End::Gone), (1, End::Done), (0, End::Gone)];
+    let finish = |(job, end): &(usize, End)| {
+        let held = claimed[*job].held();
+        Finish { session: id, held, end: end.clone() }
+    };
+    let wanted = [false, false, true].map(|is_second| match is_second {
+        false => Finished::Stored(JobState::Done),
+        true => Finished::AlreadyMine(JobState::Done),
+    });
+    let requests: Vec<_> = ends.iter().map(finish).collect();
+    assert_eq!(given.ask().finish(&requests).unwrap(), wanted);
+    given.test.reopen();
+    let again = given.finish(id, claimed[0].held(), End::Gone);
+    assert_eq!(again, Finished::AlreadyMine(JobState::Done));
+    let other = Held { fence: Fence(77), ..claimed[0].held() };
+    assert_eq!(given.finish(id, other, End::Gone), Finished::Lost);
+
+    let seen = |given: &Given<T>| {
+        let jobs = given.ask().jobs(&JobFilter::default(), 10).unwrap();
+        jobs.iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    assert_eq!((given.ask().job(job(1)).unwrap(), seen(&given)), (None, vec![job(2)]));
+    for command in [
+        Command::Retry { job: job(1) },
+        Command::Cancel { job: job(1) },
+        Command::Delete { job: job(1) },
+    ] {
+        assert_eq!(given.command(&command), Commanded::NotFound, "{command:?}");
+    }
+    let resent = NewJob { is_resent: true, ..new };
+    assert_eq!(given.enqueue(resent.clone()), Enqueued::Accepted(job(1)));
+    assert_eq!((given.poll(id, &["a"]).jobs.len(), seen(&given)), (0, vec![job(2)]));
+    let next = given.enqueue(with_key(3, "a", OnConflict::Keep));
+    assert_eq!(next, Enqueued::Accepted(job(3)), "its key is free");
+    assert_eq!(given.command(&Command::Delete { job: job(3) }), Commanded::Done);
+
+    given.wait(SECOND * 200);
+    given.ask().prune(&given.prune_of()).unwrap();
+    assert_eq!(given.enqueue(resent), Enqueued::Accepted(job(1)));
+    assert_eq!(seen(&given), [job(1)], "it is another job");
+}
+
+/// The run of a job that runs at most once ends after the job was parked as lost.
+pub fn r4_a_late_end_may_let_a_job_go<T: TestStore>() {
+    let (given, session) = Given::<T>::session();
+    given.enqueue(NewJob { on_lost: OnLost::Abandon, ..NewJob::new(job(1), "a") });
+    let claimed = given.claim(session, "a");
+    given.open_for(2, LEASE, Some(session));
+    assert_eq!(given.reap(Vec::new()).jobs.len(), 1);
+    assert_eq!(given.state(job(1)), JobState::Parked);
+    let end = || given.finish(session, claimed.held(), End::Gone);
+    assert_eq!(end(), Finished::Stored(JobState::Done));
+    assert_eq!(given.ask().job(job(1)).unwrap(), None);
+    assert_eq!(end(), Finished::AlreadyMine(JobState::Done));
 }
 
 /// A job that fails is due again after its wait, until its attempts are used up.

@@ -335,7 +335,8 @@ impl Generator {
     fn end(&mut self) -> End {
         let error = || "it broke\0'\u{1E}\u{1F}\n".to_owned();
         match self.random.below(10) {
-            0 | 1 => End::Done,
+            0 => End::Done,
+            1 => End::Gone,
             9 => End::Lost { after: self.wait(), max_lost: self.small() },
             2 | 3 => End::Failed { after: self.wait(), error: error() },
             4 => End::Park { error: error() },
@@ -398,7 +399,7 @@ impl Generator {
         let count = self.random.below(4);
         let mut jobs: Vec<_> = (0..count).map(|_| self.job_to_enqueue(now)).collect();
         for job in &mut jobs {
-            job.is_resent = model.job(job.id).is_ok_and(|known| known.is_some());
+            job.is_resent = model.state().remembers(job.id);
         }
         if let Some(job) = jobs.last_mut().filter(|_| self.random.once_in(20)) {
             job.queue = "x".repeat(251);

@@ -1,7 +1,7 @@
 //! Tests that every store of durable jobs has to pass.
 //!
 //! [`store_conformance!`] makes a test of each behaviour in the contract, for a store that a [`TestStore`] makes. A test about
-//! one of the rules R1 to R22 has its number in the name. [`Differential`] sends random requests to a store and to the
+//! one of the rules R1 to R23 has its number in the name. [`Differential`] sends random requests to a store and to the
 //! [`Model`](scheduler_store::Model), and compares all answers and rows.
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
@@ -59,6 +59,8 @@ macro_rules! store_conformance {
             a_request_is_accepted_as_a_whole
             a_job_keeps_its_trace_context
             a_key_is_had_by_one_unfinished_job_of_a_task
+            r3_r4_of_a_job_that_is_gone_its_identity_is_left
+            r4_a_late_end_may_let_a_job_go
             a_job_that_waits_is_replaced_and_a_running_one_is_not
             a_job_that_replaces_another_begins_with_its_first_attempt
             a_key_until_the_start_is_free_once_the_job_runs

@@ -194,7 +194,7 @@ impl Node {
 
     fn prune_request(&self, not_after: StoreTime) -> Request {
         // A request that is sent again must find the job that it made before (R2).
-        let least = self.config.answer_limit * 2;
+        let least = (self.config.answer_limit * 2).max(self.config.keep_least);
         Request::Prune(Prune {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),

@@ -50,6 +50,7 @@ impl Node {
                 let after = Duration::from_nanos(self.rng.below(spread.max(1)));
                 End::Lost { after, max_lost: self.config.max_lost }
             }
+            End::Done if self.config.keep_done.is_zero() => End::Gone,
             end => end,
         };
         if may_park(&end) {

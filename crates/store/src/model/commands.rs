@@ -40,9 +40,8 @@ impl State {
         all.last = request.last_of(&jobs);
         // One may have made another ready, or keep it from that.
         for job in jobs.into_iter().rev().map(|job| job.id) {
-            let is_meant = self.jobs.get(&job).is_some_and(|row| request.filter.selects(&row.job));
-            let is_done =
-                is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
+            let is_meant = self.row(job).is_some_and(|row| request.filter.selects(&row.job));
+            let is_done = is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
             all.done += u64::from(is_done);
         }
         all
@@ -75,9 +74,8 @@ impl State {
     }
 
     fn cancel(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
-        let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else {
-            return CommandOutcome::NotFound;
-        };
+        let row = self.jobs.get_mut(&id).filter(|row| !row.is_gone);
+        let Some(job) = row.map(|row| &mut row.job) else { return CommandOutcome::NotFound };
         match job.state {
             JobState::Running => job.is_cancel_requested = true,
             JobState::Ready => {
@@ -93,7 +91,7 @@ impl State {
     }
 
     fn retry(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
-        let Some(row) = self.jobs.get(&id) else { return CommandOutcome::NotFound };
+        let Some(row) = self.row(id) else { return CommandOutcome::NotFound };
         let job = &row.job;
         if job.state == JobState::Running {
             return CommandOutcome::State(job.state);
@@ -122,7 +120,7 @@ impl State {
     }
 
     fn delete(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
-        let Some(row) = self.jobs.get(&id) else { return CommandOutcome::NotFound };
+        let Some(row) = self.row(id) else { return CommandOutcome::NotFound };
         if row.job.state == JobState::Running {
             return CommandOutcome::State(JobState::Running);
         }

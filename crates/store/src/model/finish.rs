@@ -27,14 +27,17 @@ impl State {
             // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
-        let Some(job) = row.map(|row| &mut row.job) else { return Finished::Lost };
+        let Some(row) = row else { return Finished::Lost };
+        let job = &mut row.job;
         if job.end_late(end, &node, now) {
+            row.is_gone = *end == End::Gone;
             return Finished::Stored(job.state);
         }
         if job.state != JobState::Running {
             return Finished::AlreadyMine(job.state);
         }
         job.end(end, &node, now);
+        row.is_gone = *end == End::Gone;
         let state = job.state;
         if !state.is_unfinished()
             && let Some(origin) = job.origin.clone()

@@ -237,7 +237,7 @@ impl Store for Model {
     }
 
     fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.at(|state, _| state.jobs.get(&id).map(|row| row.job.clone()))
+        self.at(|state, _| state.row(id).map(|row| row.job.clone()))
     }
 
     fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {

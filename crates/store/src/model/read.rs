@@ -9,7 +9,8 @@ use crate::time::StoreTime;
 
 impl State {
     pub(super) fn select(&self, filter: &JobFilter, limit: u32) -> Vec<StoredJob> {
-        let jobs = self.jobs.values().rev().map(|row| &row.job);
+        let rows = self.jobs.values().rev().filter(|row| !row.is_gone);
+        let jobs = rows.map(|row| &row.job);
         jobs.filter(|job| filter.selects(job)).take(limit as usize).cloned().collect()
     }
 

@@ -41,12 +41,25 @@ pub(super) struct JobRow {
     pub(super) key_until: KeyUntil,
     /// True if no other job of its schedule may be unfinished beside it (R11).
     pub(super) is_exclusive: bool,
+    /// True if only requests that are sent again find it.
+    pub(super) is_gone: bool,
 }
 
 impl State {
     pub(super) fn next_fence(&mut self) -> Fence {
         self.fence += 1;
         Fence(self.fence)
+    }
+
+    /// A job that people can see.
+    pub(super) fn row(&self, id: JobId) -> Option<&JobRow> {
+        self.jobs.get(&id).filter(|row| !row.is_gone)
+    }
+
+    /// Returns true if a request that is sent again finds the job.
+    #[must_use]
+    pub fn remembers(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
     }
 
     /// Returns true if the session is open and its lease has not run out.
@@ -80,7 +93,7 @@ impl State {
                 self.kept_keys.insert(place, (new.id, now.after(time)));
             }
         }
-        self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false });
+        self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false, is_gone: false });
     }
 
     /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity: it was made

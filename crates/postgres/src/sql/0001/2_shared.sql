@@ -63,6 +63,7 @@ $$;
 create function {s}.done_jobs(d {s}.done) returns setof {s}.job language sql stable as $$
   select {done_unpacked}
   from (select {done_firsts} offset 0) c cross join unnest(d.id, {done_names}) u(id, {done_names_plain})
+  where cardinality(d.task) > 0
 $$;
 
 -- A job that is done or cancelled. Jobs that ended after the identity was made are looked at first.
@@ -121,15 +122,20 @@ begin
   end if;
 end $$;
 
--- A job that was cancelled leaves for `done`. Its columns are as they shall be.
-create function {s}.keep(p_job {s}.job) returns void language plpgsql volatile as $$
+-- A job that has ended leaves for `done`. Its columns are as they shall be.
+create function {s}.keep(p_job {s}.job, p_is_gone boolean default false) returns void language plpgsql volatile as $$
 begin
   delete from {s}.job where id = p_job.id;
   if p_job.key is not null then
     perform {s}.end_key(p_job.task, p_job.key, p_job.id);
   end if;
-  insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
-  select p_job.finished_at, p_job.session, p_job.id, p_job.id, {packed} from (select (p_job).*) j;
+  if p_is_gone then
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select p_job.finished_at, p_job.session, p_job.id, p_job.id, {gone} from (select (p_job).*) j;
+  else
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select p_job.finished_at, p_job.session, p_job.id, p_job.id, {packed} from (select (p_job).*) j;
+  end if;
 end $$;
 
 -- Makes a job of a schedule, unless there is one of this identity (R3), or another is in the way (R11).

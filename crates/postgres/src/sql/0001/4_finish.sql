@@ -57,6 +57,12 @@ begin
     where d.session = p_session and d.least_id <= p_job and d.greatest_id >= p_job and j.id = p_job and j.fence = p_fence
       and (v_is_open or j.is_abandoned) limit 1;
   end if;
+  if not found then
+    select 'done' into v_state
+    from {s}.done d cross join lateral array_position(d.id, p_job) p(place)
+    where d.session = p_session and d.least_id <= p_job and d.greatest_id >= p_job and cardinality(d.task) = 0
+      and d.fence[p.place] = p_fence and (v_is_open or d.is_abandoned[least(p.place, cardinality(d.is_abandoned))]) limit 1;
+  end if;
   return v_state;
 end $$;
 
@@ -67,7 +73,7 @@ returns text language plpgsql volatile as $$
 declare
   v {s}.job;
 begin
-  if p_end not in ('done', 'cancelled', 'failed', 'park') then
+  if p_end not in ('done', 'gone', 'cancelled', 'failed', 'park') then
     return null;
   end if;
   select * into v from {s}.job j
@@ -80,10 +86,10 @@ begin
   v.lost := 0;
   v.undecoded := 0;
   v.finished_at := p_now;
-  v.error := case p_end when 'done' then null when 'cancelled' then v.error else p_error end;
-  if p_end in ('done', 'cancelled') then
-    v.state := p_end;
-    perform {s}.keep(v);
+  v.error := case when p_end in ('done', 'gone') then null when p_end = 'cancelled' then v.error else p_error end;
+  if p_end in ('done', 'gone', 'cancelled') then
+    v.state := case p_end when 'gone' then 'done' else p_end end;
+    perform {s}.keep(v, p_end = 'gone');
   else
     update {s}.job j set lost = 0, undecoded = 0, finished_at = v.finished_at, error = v.error,
       attempts = v.attempts
@@ -126,7 +132,7 @@ begin
   elsif cardinality(v_schedules) > 0 then
     perform {s}.lock_schedules(v_schedules);
   end if;
-  if exists (select from unnest(p_ends) w(word) where w.word <> 'done') then
+  if exists (select from unnest(p_ends) w(word) where w.word not in ('done', 'gone')) then
     -- RACE: a job may be asked to stop between the two statements below.
     perform from {s}.job j where j.id = any(p_jobs) and j.id <> all(v_locked) order by j.id for update;
   end if;
@@ -140,16 +146,16 @@ begin
     -- The state is compared so that no index of running jobs is walked for each of the batch.
     where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
       and (f.is_open or j.is_abandoned)
-      and (f.word in ('done', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
-    returning f.n, f.word, f.end_error, j.*, case when f.word <> 'done' then {s}.attempts_after(j, f.session, v_now, f.word, f.end_error)
+      and (f.word in ('done', 'gone', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
+    returning f.n, f.word, f.end_error, j.*, case when f.word not in ('done', 'gone') then {s}.attempts_after(j, f.session, v_now, f.word, f.end_error)
       else j.attempts end as attempts_now),
   gone as materialized (
-    select e.n, e.id, e.session, {ended_columns},
-      case when e.word = 'done' then 'done' else 'cancelled' end as state,
+    select e.n, e.id, e.session, {ended_columns}, e.word = 'gone' as is_gone,
+      case when e.word in ('done', 'gone') then 'done' else 'cancelled' end as state,
       case when e.word in ('snooze', 'give_back', 'undecodable') then greatest(e.attempt - 1, 0) else e.attempt end as attempt,
       case when e.word = 'undecodable' then e.undecoded + 1 when e.word in ('give_back', 'lost') then e.undecoded else 0 end as undecoded,
       case e.word when 'lost' then e.lost + 1 else e.lost end as lost,
-      case when e.word = 'done' then null when e.word in ('failed', 'undecodable') then e.end_error
+      case when e.word in ('done', 'gone') then null when e.word in ('failed', 'undecodable') then e.end_error
         when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error,
       e.attempts_now as attempts
     from ended e),
@@ -161,7 +167,10 @@ begin
     where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is not null),
   kept as (
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
-    select v_now, j.session, p_least, p_greatest, {packed} from gone j group by j.session)
+    select v_now, j.session, p_least, p_greatest, {packed} from gone j where not j.is_gone group by j.session),
+  remembered as (
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select v_now, j.session, p_least, p_greatest, {gone} from gone j where j.is_gone group by j.session)
   select array_agg(g.n order by g.n), array_agg(g.state order by g.n),
     array_agg(distinct g.schedule) filter (where g.schedule is not null)
   into v_numbers, v_states, v_ended from gone g;
@@ -169,7 +178,7 @@ begin
     with f as materialized (
       select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
         f(session, job, fence, word, wait, end_error, max, n)
-      where f.job <> all(v_locked) and f.word not in ('done', 'cancelled')),
+      where f.job <> all(v_locked) and f.word not in ('done', 'gone', 'cancelled')),
     again as (
       update {s}.job j set
         state = x.state,

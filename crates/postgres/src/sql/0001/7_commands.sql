@@ -201,7 +201,7 @@ begin
     select * from {s}.done
     where (p_after is null or least_id < p_after) and (p_task is null or p_task = any(task))
       and (p_queue is null or p_queue = any(queue)) and (p_state is null or p_state = any(state))
-      and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule))
+      and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule)) and cardinality(task) > 0
     order by greatest_id desc
   loop
     exit when cardinality(v_found) >= p_limit and v_found[p_limit].id >= d.greatest_id;
