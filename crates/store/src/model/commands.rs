@@ -28,8 +28,8 @@ impl State {
             Command::Retry { job } => self.retry(*job, now),
             Command::Delete { job } => self.delete(*job, now),
             Command::Edit { job, fence, payload } => match self.jobs.get_mut(job) {
-                Some(row) => row.job.edit(*fence, payload),
-                None => CommandOutcome::NotFound,
+                Some(row) if !row.is_gone => row.job.edit(*fence, payload),
+                _ => CommandOutcome::NotFound,
             },
         }
     }
