@@ -128,7 +128,9 @@ impl End {
             Self::Park { error } => Some((AttemptOutcome::GaveUp, Some(error))),
             Self::Undecodable { error, .. } => Some((AttemptOutcome::Undecodable, Some(error))),
             Self::Lost { .. } => Some((AttemptOutcome::Lost, None)),
-            Self::Done | Self::Gone | Self::Cancelled | Self::Snooze { .. } | Self::GiveBack => None,
+            Self::Done | Self::Gone | Self::Cancelled | Self::Snooze { .. } | Self::GiveBack => {
+                None
+            }
         }
     }
 }
