@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler_store::{
     BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Damage, DueSchedule,
     Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
-    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Refusal, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
-    Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
+    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Refusal, Register, Registered, Renew,
+    Renewed, ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};

@@ -4,8 +4,9 @@ use crate::enqueues::with_key;
 use crate::given::{Given, LEASE, SECOND, cron, held, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    CLAIM_BYTES_MAX, Command, CommandOutcome, QueueDepth, End, Enqueued, Fence, Finish, Finished, Fire, ClaimRef,
-    JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Prune, Rule, StoredJob, Timing,
+    CLAIM_BYTES_MAX, ClaimRef, Command, CommandOutcome, End, Enqueued, Fence, Finish, Finished,
+    Fire, JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Prune, QueueDepth, Rule,
+    StoredJob, Timing,
 };
 
 /// The same end twice is stored once, and answered so.
@@ -88,7 +89,7 @@ pub fn r3_r4_of_a_job_that_is_gone_its_identity_is_left<T: TestStore>() {
     given.test.reopen();
     let again = given.finish(id, claimed[0].held(), End::Gone);
     assert_eq!(again, Finished::AlreadyMine(JobState::Done));
-    let other = Held { fence: Fence(77), ..claimed[0].held() };
+    let other = ClaimRef { fence: Fence(77), ..claimed[0].held() };
     assert_eq!(given.finish(id, other, End::Gone), Finished::Lost);
 
     let seen = |given: &Given<T>| {
@@ -101,14 +102,14 @@ pub fn r3_r4_of_a_job_that_is_gone_its_identity_is_left<T: TestStore>() {
         Command::Cancel { job: job(1) },
         Command::Delete { job: job(1) },
     ] {
-        assert_eq!(given.command(&command), Commanded::NotFound, "{command:?}");
+        assert_eq!(given.command(&command), CommandOutcome::NotFound, "{command:?}");
     }
     let resent = NewJob { is_resent: true, ..new };
     assert_eq!(given.enqueue(resent.clone()), Enqueued::Accepted(job(1)));
     assert_eq!((given.poll(id, &["a"]).jobs.len(), seen(&given)), (0, vec![job(2)]));
     let next = given.enqueue(with_key(3, "a", OnConflict::Keep));
     assert_eq!(next, Enqueued::Accepted(job(3)), "its key is free");
-    assert_eq!(given.command(&Command::Delete { job: job(3) }), Commanded::Done);
+    assert_eq!(given.command(&Command::Delete { job: job(3) }), CommandOutcome::Done);
 
     given.wait(SECOND * 200);
     given.ask().prune(&given.prune_of()).unwrap();

@@ -41,7 +41,8 @@ impl State {
         // One may have made another ready, or keep it from that.
         for job in jobs.into_iter().rev().map(|job| job.id) {
             let is_meant = self.row(job).is_some_and(|row| request.filter.selects(&row.job));
-            let is_done = is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
+            let is_done =
+                is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
             all.done += u64::from(is_done);
         }
         all
