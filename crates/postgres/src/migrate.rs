@@ -169,6 +169,15 @@ pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<b
     Ok(version >= VERSION)
 }
 
+/// Refuses a session as `is_current` does, and remembers that.
+pub(crate) fn admit(connect: &Connect, schema: &Schema, found: (i32, i32)) -> Result<(), Refusal> {
+    let is_current = is_current(schema, Some(found));
+    if let Err(Refusal::NewerSchema(reason)) = &is_current {
+        connect.refuse(reason.clone());
+    }
+    is_current.map(drop)
+}
+
 /// Refuses tables that this build does not understand.
 pub(crate) fn check(session: &mut Session, schema: &Schema) -> Result<(), ConnectError> {
     let found = stored(session, schema).map_err(|error| connect_error(&error))?;

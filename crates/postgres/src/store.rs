@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use scheduler_store::{
     BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Damage, DueSchedule,
     Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
-    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Refusal, Register, Registered, Renew,
-    Renewed, ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
+    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
+    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
+    Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -225,11 +225,8 @@ impl Store for Postgres {
                 let opened = Opened { now: row.try_get::<_, At>(0)?.0, stranger };
                 Ok((opened, (row.try_get(1)?, row.try_get(2)?)))
             })?;
-        let is_current = crate::migrate::is_current(&self.shared.options.schema, Some(stored));
-        if let Err(Refusal::NewerSchema(reason)) = &is_current {
-            self.shared.options.connect.refuse(reason.clone());
-        }
-        is_current?;
+        let Options { connect, schema, .. } = &self.shared.options;
+        crate::migrate::admit(connect, schema, stored)?;
         Ok(opened)
     }
 
