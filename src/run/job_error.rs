@@ -40,6 +40,24 @@ impl JobError {
     }
 
     /// It runs again after this time, and this was no attempt. A run of a task that is no job fails.
+    ///
+    /// With no time it gives the job back: to be returned by a job that leaves early because it was asked to stop. `Ok` would end it.
+    ///
+    /// ```no_run,standalone_crate
+    /// use scheduler::{JobError, Run, Shutdown, job};
+    /// use std::time::Duration;
+    ///
+    /// #[job(name = "export")]
+    /// fn export(run: Run, shutdown: Shutdown) -> Result<(), JobError> {
+    ///     for part in 0..1_000 {
+    ///         if shutdown.stop_requested() || run.stop_requested() {
+    ///             return Err(JobError::snooze(Duration::ZERO));
+    ///         }
+    ///         println!("part {part}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     #[must_use]
     pub fn snooze(time: Duration) -> Self {
         let error = TaskError::from_display("only a durable job can be put off");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::QueueDepth;
+use scheduler::store::{JobPause, PauseScope, QueueDepth};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -93,8 +93,11 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// All metrics. `depths` is the answer of the store, if there is one and it has answered.
-pub(crate) fn text(app: &App, depths: Option<&[QueueDepth]>) -> String {
+/// The answer of the store about all processes.
+pub(crate) type InStore<'a> = (&'a [QueueDepth], &'a [JobPause]);
+
+/// All metrics, with the answer of the store, if there is one and it has answered.
+pub(crate) fn text(app: &App, found: Option<InStore<'_>>) -> String {
     let mut page = Page::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -115,7 +118,7 @@ pub(crate) fn text(app: &App, depths: Option<&[QueueDepth]>) -> String {
         critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
     );
     if app.store().is_ok() {
-        jobs(&mut page, depths);
+        jobs(&mut page, found);
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",
@@ -264,13 +267,13 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Page, depths: Option<&[QueueDepth]>) {
+fn jobs(page: &mut Page, found: Option<InStore<'_>>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",
-        [sample([], f64::from(depths.is_some()))],
+        [sample([], f64::from(found.is_some()))],
     );
-    let depths = depths.unwrap_or_default();
+    let (depths, pauses) = found.unwrap_or_default();
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -293,6 +296,17 @@ fn jobs(page: &mut Page, depths: Option<&[QueueDepth]>) {
         depths
             .iter()
             .map(|depth| sample(labels_of(depth), depth.oldest.unwrap_or_default().as_secs_f64())),
+    );
+    let queues = depths.iter().map(|depth| (&*depth.queue, false));
+    let paused = pauses.iter().filter_map(|paused| match &paused.scope {
+        PauseScope::Queue(queue) => Some((&**queue, true)),
+        PauseScope::Task(_) => None,
+    });
+    let queues: BTreeMap<&str, bool> = queues.chain(paused).collect();
+    page.gauge(
+        "scheduler_queue_paused",
+        "1 while the jobs of the queue are paused, otherwise 0.",
+        queues.iter().map(|(queue, paused)| sample([("queue", *queue)], f64::from(*paused))),
     );
 }
 

@@ -7,6 +7,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use scheduler::Jobs;
 use serde::Serialize;
 
 use super::guard::Caller;
@@ -45,15 +46,17 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
-            store.ask_briefly(|jobs| Ok((jobs.depths()?, jobs.sessions()?))).await
+            let ask = |jobs: &Jobs| Ok((jobs.depths()?, jobs.pauses()?, jobs.sessions()?));
+            store.ask_briefly(ask).await
         }
         Err(_) => None,
     };
     // Programs that are scraped know the names of processes that die while no page is open.
-    if let Some((_, sessions)) = &found {
+    if let Some((.., sessions)) = &found {
         app.seen.look(now(), sessions, &app.recorder.taken_over());
     }
-    let text = prometheus::text(&app, found.as_ref().map(|(depths, _)| &**depths));
+    let found = found.as_ref().map(|(depths, pauses, _)| (&**depths, &**pauses));
+    let text = prometheus::text(&app, found);
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 

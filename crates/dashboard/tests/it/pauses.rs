@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use scheduler::store::{JobState, PauseScope};
 use serde_json::json;
 
+use crate::api::eventually;
 use crate::away::Moody;
 use crate::jobs::{jobs, mail, with_store};
 use crate::live::Stream;
@@ -58,9 +59,15 @@ fn a_queue_is_paused_and_resumed_and_noted() {
     assert!(paused.json()["pause"]["until"].is_string(), "{}", paused.json());
     let queues = served.get("/api/v1/queues").json();
     assert_eq!(queues["queues"][0]["pause"]["reason"], "mail is down", "also without a job");
+    let gauge = |value: u8| format!("scheduler_queue_paused{{queue=\"to/mail\"}} {value}\n");
+    assert!(served.get("/metrics").body.contains(&gauge(1)), "also without a job");
+    jobs(&served).enqueue(mail::job(json!(null)).queue("to/mail")).unwrap();
+    assert!(served.get("/metrics").body.contains(&gauge(1)), "{}", served.get("/metrics").body);
     let actions = served.get("/api/v1/actions").json();
     assert_eq!(actions["actions"][0]["queue"], "to/mail");
     assert_eq!(served.post("/api/v1/queues/to%2Fmail/resume", "").status, 202);
+    let metrics = || Some(served.get("/metrics").body).filter(|text| !text.contains(&gauge(1)));
+    eventually(metrics);
     let again = served.post("/api/v1/queues/to%2Fmail/resume", "");
     assert_eq!(again.status, 409);
     assert!(again.body.contains("queue `to/mail` is not paused"), "{}", again.body);

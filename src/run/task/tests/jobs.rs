@@ -299,6 +299,17 @@ fn an_interrupted_job_that_may_run_again_does_at_once() {
 }
 
 #[test]
+fn a_job_that_returns_ok_when_it_is_asked_to_stop_is_done() {
+    let (mut stage, node) = (Stage::new(), Node::new());
+    let control = stage.task(Rule::Job, policy(), |_| ok(5_000));
+    let _job = node.start(&control, 1);
+    stage.until(1_000);
+    stage.pool.shutdown_now();
+    stage.until(6_000);
+    assert_eq!(node.sole_end(), End::Done);
+}
+
+#[test]
 fn a_future_that_the_pool_drops_is_interrupted() {
     let (mut stage, node) = (Stage::new(), Node::new());
     let call = Call::of_async(|_| std::future::pending::<()>());
