@@ -10,10 +10,10 @@ use super::control::check_keep_alive;
 use super::core::Core;
 use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
-use super::pool_state::{Parts, PoolState};
+use super::pool_state::{Parts, PoolState, StartWorker};
 use super::shutdown::ShutdownPolicy;
 use super::sleepers::TimerSlack;
-use super::threads::{StdThreads, ThreadFactory};
+use super::threads::{StdThreads, ThreadFactory, Threads};
 use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
 use crate::error::{Error, Failure};
@@ -49,8 +49,7 @@ pub struct PoolBuilder {
     stack_size: Option<usize>,
     slack: Duration,
     is_precise: bool,
-    factory: Option<Arc<dyn ThreadFactory>>,
-    is_virtual: bool,
+    starter: Option<Arc<dyn StartWorker>>,
     clock: Option<Arc<dyn Clock>>,
     listener: Option<Arc<dyn Listener>>,
     hooks: Hooks,
@@ -82,8 +81,7 @@ impl PoolBuilder {
             stack_size: None,
             slack: Duration::ZERO,
             is_precise: false,
-            factory: None,
-            is_virtual: false,
+            starter: None,
             clock: None,
             listener: None,
             hooks: Hooks::default(),
@@ -187,16 +185,14 @@ impl PoolBuilder {
 
     /// Sets the factory of the workers' threads; threads of the standard library by default.
     pub fn thread_factory(mut self, factory: impl ThreadFactory + 'static) -> Self {
-        self.factory = Some(Arc::new(factory));
-        self.is_virtual = false;
+        self.starter = Some(Arc::new(Threads(Arc::new(factory))));
         self
     }
 
     /// Lets a test take the steps of the workers by hand instead of starting threads.
     #[doc(hidden)]
     pub fn virtual_workers(mut self, workers: &VirtualWorkers) -> Self {
-        self.factory = Some(Arc::new(workers.clone()));
-        self.is_virtual = true;
+        self.starter = Some(Arc::new(workers.clone()));
         self
     }
 
@@ -302,8 +298,7 @@ impl PoolBuilder {
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
-            factory: self.factory.unwrap_or_else(|| Arc::new(threads)),
-            is_virtual: self.is_virtual,
+            starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
             core: Core::new(workers, self.policy, timer_slack),
             keeps_cancelled: !self.remove_on_cancel,

@@ -1,12 +1,13 @@
 //! Control of a running pool: its end, its size, its queue.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::core::Core;
 use super::executor::{RejectionPolicy, ScheduledThreadPool};
 use super::shutdown::{RunState, ShutdownPolicy};
-use super::threads::ThreadFactory;
+use super::threads::{ThreadFactory, Threads};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
@@ -236,13 +237,14 @@ impl ScheduledThreadPool {
     /// Returns the factory of the workers' threads; none for virtual workers.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
-        if self.state().is_virtual { None } else { Some(self.state().thread_factory()) }
+        let starter: Arc<dyn Any + Send + Sync> = self.state().starter();
+        starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
     }
 
     /// Changes what starts the threads of workers from now on. No effect on virtual workers.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
-        if !self.state().is_virtual {
-            self.state().set_thread_factory(Arc::new(factory));
+        if self.thread_factory().is_some() {
+            self.state().replace_starter(Arc::new(Threads(Arc::new(factory))));
         }
     }
 

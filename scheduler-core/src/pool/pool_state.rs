@@ -18,7 +18,6 @@ use super::entry::{Entry, Item};
 use super::hooks::Hooks;
 use super::inbox::{Batch, FollowUp, Inbox};
 use super::shutdown::RunState;
-use super::threads::{ThreadFactory, WorkerThread};
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::error::Failure;
 use crate::observe::{Announcer, Event};
@@ -36,9 +35,7 @@ pub(super) struct PoolState {
     pub(super) is_silent: bool,
     pub(super) thread_name_prefix: String,
     is_precise: bool,
-    factory: Mutex<Arc<dyn ThreadFactory>>,
-    /// True if a test takes the steps of the workers.
-    pub(super) is_virtual: bool,
+    starter: Mutex<Arc<dyn StartWorker>>,
     /// The reason why a worker could not be started last.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
@@ -62,6 +59,17 @@ struct Locked {
     wants_death_notices: bool,
 }
 
+/// Starts the workers of a pool.
+pub(super) trait StartWorker: Any + Send + Sync {
+    /// Starts a worker, or returns why not.
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String>;
+}
+
 /// The parts that the builder makes a pool from.
 pub(super) struct Parts {
     pub(super) clock: Arc<dyn Clock>,
@@ -69,8 +77,7 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) factory: Arc<dyn ThreadFactory>,
-    pub(super) is_virtual: bool,
+    pub(super) starter: Arc<dyn StartWorker>,
     pub(super) core: Core,
     pub(super) keeps_cancelled: bool,
     pub(super) owner: Weak<dyn Any + Send + Sync>,
@@ -93,8 +100,7 @@ impl PoolState {
                 announcer: parts.announcer,
                 thread_name_prefix: parts.thread_name_prefix,
                 is_precise: parts.is_precise,
-                factory: Mutex::new(parts.factory),
-                is_virtual: parts.is_virtual,
+                starter: Mutex::new(parts.starter),
                 refusal: Mutex::new(String::new()),
                 core: CachePadded(Mutex::new(locked)),
                 inbox: CachePadded(Mutex::new(Inbox::new(slack))),
@@ -303,12 +309,12 @@ impl PoolState {
         }
     }
 
-    pub(super) fn thread_factory(&self) -> Arc<dyn ThreadFactory> {
-        Arc::clone(&self.factory.lock())
+    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
+        Arc::clone(&self.starter.lock())
     }
 
-    pub(super) fn set_thread_factory(&self, factory: Arc<dyn ThreadFactory>) {
-        let old = std::mem::replace(&mut *self.factory.lock(), factory);
+    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+        let old = std::mem::replace(&mut *self.starter.lock(), starter);
         drop_contained(old);
     }
 
@@ -386,8 +392,7 @@ impl PoolState {
     fn start_worker(&self, number: WorkerNumber) -> bool {
         let Some(me) = self.me.upgrade() else { return false };
         let name = format!("{}{number}", self.thread_name_prefix);
-        let thread = WorkerThread::new(name, number, me);
-        let Err(reason) = thread.start(&*self.thread_factory()) else {
+        let Err(reason) = self.starter().start(me, name, number) else {
             return true;
         };
         self.announce_worker_lost(number, &reason);

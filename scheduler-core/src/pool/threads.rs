@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::{fmt, io, thread};
 
 use super::core::WorkerLoss;
-use super::pool_state::PoolState;
+use super::pool_state::{PoolState, StartWorker};
 use super::worker;
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicBool, Ordering};
@@ -78,9 +78,9 @@ impl WorkerThread {
     }
 
     /// Starts this worker, or returns why not; a panic is a refusal, and so is a dropped worker.
-    pub(super) fn start(self, factory: &dyn ThreadFactory) -> Result<(), String> {
+    pub(super) fn start(self, start: impl FnOnce(Self) -> io::Result<()>) -> Result<(), String> {
         let is_over = Arc::clone(&self.is_over);
-        let answer = catch(|| factory.start(self));
+        let answer = catch(|| start(self));
         // ORDERING: relaxed, see the drop.
         let was_dropped = is_over.swap(true, Ordering::Relaxed);
         let why = match answer {
@@ -139,5 +139,19 @@ impl ThreadFactory for StdThreads {
             thread = thread.stack_size(size.max(STACK_MIN));
         }
         thread.spawn(move || worker.run()).map(drop)
+    }
+}
+
+/// Starts the threads of a pool's workers by a factory.
+pub(super) struct Threads(pub(super) Arc<dyn ThreadFactory>);
+
+impl StartWorker for Threads {
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String> {
+        WorkerThread::new(name, number, state).start(|worker| self.0.start(worker))
     }
 }

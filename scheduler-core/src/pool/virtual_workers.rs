@@ -1,12 +1,12 @@
 //! Workers without threads: a test takes their steps by hand.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Weak};
-use std::{fmt, io};
 
-use super::pool_state::PoolState;
+use super::pool_state::{PoolState, StartWorker};
 use super::shutdown::Kind;
-use super::threads::{ThreadFactory, WorkerThread};
+use super::threads::WorkerThread;
 use super::worker::{Step, WorkerLoop};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -220,10 +220,17 @@ impl VirtualWorkers {
     }
 }
 
-impl ThreadFactory for VirtualWorkers {
-    fn start(&self, worker: WorkerThread) -> io::Result<()> {
-        self.join(worker);
-        Ok(())
+impl StartWorker for VirtualWorkers {
+    fn start(
+        &self,
+        state: Arc<PoolState>,
+        name: String,
+        number: WorkerNumber,
+    ) -> Result<(), String> {
+        WorkerThread::new(name, number, state).start(|worker| {
+            self.join(worker);
+            Ok(())
+        })
     }
 }
 
