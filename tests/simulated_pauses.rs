@@ -29,9 +29,10 @@ fn runs(sim: &Sim, task: &str) -> usize {
     sim.starts(task).len()
 }
 
+/// The states of its jobs, the oldest first.
 fn states(sim: &Sim, task: &str) -> Vec<JobState> {
     let jobs = sim.jobs().list(&scheduler::store::JobFilter::default(), 100).expect("it answers");
-    jobs.iter().filter(|job| job.task == task).map(|job| job.state).collect()
+    jobs.iter().rev().filter(|job| job.task == task).map(|job| job.state).collect()
 }
 
 fn scopes(sim: &Sim) -> Vec<PauseScope> {
