@@ -195,14 +195,14 @@ impl Sender {
 }
 
 /// Finds the visitor of a request.
-pub(crate) struct Gatekeeper {
+pub(crate) struct Authenticator {
     auth: Auth,
     senders: Mutex<HashMap<Option<IpAddr>, Sender>>,
     /// All wrong tokens.
     wrong_count: AtomicU64,
 }
 
-impl Gatekeeper {
+impl Authenticator {
     pub(crate) fn new(auth: Auth) -> Self {
         Self { auth, senders: Mutex::default(), wrong_count: AtomicU64::new(0) }
     }
@@ -279,8 +279,8 @@ mod tests {
             token("0123456789abcdef", Visitor::operator("ops")),
             token("fedcba9876543210", Visitor::viewer("wall")),
         ];
-        let keeper = Gatekeeper::new(Auth::Tokens(tokens));
-        let visitor = |text: &str| keeper.visitor(&head(text), None).visitor;
+        let authenticator = Authenticator::new(Auth::Tokens(tokens));
+        let visitor = |text: &str| authenticator.visitor(&head(text), None).visitor;
         assert_eq!(visitor("Bearer 0123456789abcdef"), Ok(Visitor::operator("ops")));
         assert_eq!(visitor("bearer  fedcba9876543210"), Ok(Visitor::viewer("wall")));
         for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Bearer ", "Bearer é"]
@@ -297,9 +297,10 @@ mod tests {
             visitor: Visitor::operator(name),
         };
         let tokens = vec![token("0123456789abcdef", "ops"), token("fedcba9876543210", "new")];
-        let keeper = Gatekeeper::new(Auth::Tokens(tokens));
+        let authenticator = Authenticator::new(Auth::Tokens(tokens));
         let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
-        let send = |token: &str, from| keeper.visitor(&head(&format!("Bearer {token}")), from);
+        let send =
+            |token: &str, from| authenticator.visitor(&head(&format!("Bearer {token}")), from);
         let denied = |denied, after, is_guessed| Known {
             visitor: Err(denied),
             after: Duration::from_secs(after),

@@ -8,7 +8,7 @@ use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
 use scheduler::{TaskSnapshot, Tasks, Zone};
 
-use crate::access::{Gatekeeper, Visitor};
+use crate::access::{Authenticator, Visitor};
 use crate::audit::{Action, Audit};
 use crate::gone::Seen;
 use crate::host::Hosts;
@@ -25,7 +25,7 @@ pub(crate) struct App {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
-    pub(crate) keeper: Gatekeeper,
+    pub(crate) authenticator: Authenticator,
     /// Processes that were seen in the store.
     pub(crate) seen: Seen,
     store: Option<Arc<Store>>,
@@ -45,7 +45,7 @@ impl App {
         is_local: bool,
     ) -> Arc<Self> {
         let zone = tasks.zone();
-        let keeper = Gatekeeper::new(options.auth.clone());
+        let authenticator = Authenticator::new(options.auth.clone());
         let store = tasks.jobs().ok().zip(tasks.schedules().ok());
         let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
         let (audit, started_at) = (Audit::default(), now());
@@ -56,7 +56,7 @@ impl App {
             recorder,
             hub,
             audit,
-            keeper,
+            authenticator,
             seen: Seen::default(),
             store,
             zone,
@@ -85,7 +85,7 @@ impl App {
     }
 
     /// Lets the rows of durable tasks be as new as can be had soon.
-    pub(crate) async fn look_at_schedules(&self) {
+    pub(crate) async fn refresh_schedules(&self) {
         if let Some(store) = &self.store {
             store.look_if_old().await;
         }

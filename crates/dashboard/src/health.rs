@@ -44,8 +44,8 @@ pub(crate) fn critical(app: &App) -> Vec<Critical> {
             own_grace(&task, &times, longest_run(app, &task))
         };
         let grace = if control.is_durable() { None } else { app.options.grace.or_else(computed) };
-        let begun_at = app.recorder.with(task.name(), |log| log.begun_at);
-        let since = task.last_success.max(begun_at).unwrap_or(app.started_at);
+        let scheduled_since = app.recorder.with(task.name(), |log| log.scheduled_since);
+        let since = task.last_success.max(scheduled_since).unwrap_or(app.started_at);
         Critical {
             name: task.name().to_owned(),
             is_up: is_up(&task, since, grace, now()),

@@ -121,7 +121,7 @@ fn split(host: &str) -> (&str, Option<u16>) {
 }
 
 /// Returns whether a page of another site may have made the request.
-pub(crate) fn is_foreign(headers: &HeaderMap, host: &str) -> bool {
+pub(crate) fn is_cross_origin(headers: &HeaderMap, host: &str) -> bool {
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
     if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
         return true;
@@ -191,9 +191,9 @@ mod tests {
         let foreign = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            is_foreign(&headers, "localhost:9095")
+            is_cross_origin(&headers, "localhost:9095")
         };
-        assert!(!is_foreign(&HeaderMap::new(), "localhost:9095"), "no browser");
+        assert!(!is_cross_origin(&HeaderMap::new(), "localhost:9095"), "no browser");
         assert!(!foreign("origin", "http://localhost:9095"));
         assert!(!foreign("origin", "https://localhost:9095"));
         assert!(!foreign("sec-fetch-site", "same-origin"));

@@ -54,7 +54,7 @@ pub(crate) async fn watch(
     if seen.is_some_and(|id| app.hub.go_on(&watcher, id)) {
         return Some(response(receiver));
     }
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     // One that has missed something is sent that it has.
     let event = if seen.is_some() { "reset" } else { "snapshot" };
     let mut tries = 0;

@@ -128,7 +128,7 @@ pub(crate) fn text(app: &App, found: Option<InStore<'_>>) -> String {
     page.counter(
         "scheduler_dashboard_wrong_tokens_total",
         "Requests with a wrong token.",
-        [sample([], app.keeper.wrong_count() as f64)],
+        [sample([], app.authenticator.wrong_count() as f64)],
     );
     page.gauge(
         "scheduler_dashboard_streams",
@@ -208,9 +208,9 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
         "When a run succeeded last, or else when the task began.",
         |app, task| {
             let added_at = app.recorder.with(task.name(), |log| log.added_at);
-            let begun_at = added_at.unwrap_or(app.started_at);
+            let scheduled_since = added_at.unwrap_or(app.started_at);
             (task.facts.kind != RuleKind::None)
-                .then(|| seconds(task.last_success.unwrap_or(begun_at)))
+                .then(|| seconds(task.last_success.unwrap_or(scheduled_since)))
         },
     ),
     ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |_, task| {

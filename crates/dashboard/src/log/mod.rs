@@ -14,8 +14,8 @@
 //! | `hour` | runs and waits of the last hour, minute by minute |
 
 mod hour;
-mod runs;
 mod tally;
+mod task_log;
 mod texts;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -26,8 +26,8 @@ use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, StoreEvent, TaskSnapshot};
 
 pub(crate) use self::hour::{Hour, LastHour, Minute};
-pub(crate) use self::runs::{LoggedRun, TaskLog};
 pub(crate) use self::tally::{Buckets, Ended, LENGTHS, Sum, Tally};
+pub(crate) use self::task_log::{LoggedRun, TaskLog};
 
 /// The number of ended tasks that keep their runs.
 const ENDED_MAX: usize = 200;

@@ -126,7 +126,7 @@ pub(crate) async fn preview(
     Query(rule): Query<RuleRequest>,
 ) -> Answer<Preview> {
     let control = app.tasks.get(&name)?;
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     let (_, preview) = Written(rule).of_task(&app, &control, PREVIEWED)?;
     Ok(Json(preview))
 }
@@ -147,7 +147,7 @@ pub(crate) async fn reschedule(
         }
         return done(app, name, by, Act::Reset).await;
     }
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     let (schedule, _) = Written(rule).of_task(&app, &control, 0)?;
     done(app, name, by, Act::Reschedule(schedule)).await
 }

@@ -92,14 +92,14 @@ fn pool(pool: &PoolSnapshot) -> Pool {
 
 /// `GET /tasks`
 pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     let tasks = app.list().iter().map(|task| view::row(&app, task)).collect();
     Json(Tasks { now: instant(now()), tasks })
 }
 
 /// `GET /timeline`
 pub(crate) async fn timeline(State(app): State<Arc<App>>) -> Json<Timeline> {
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     Json(view::timeline(&app))
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn throughput(State(app): State<Arc<App>>) -> Json<Throughput> 
 /// `GET /tasks/{name}`
 pub(crate) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer<Task> {
     let control = app.tasks.get(&name)?;
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     Ok(Json(view::detail(&app, &control, UPCOMING)))
 }
 
@@ -135,7 +135,7 @@ pub(crate) async fn task_next(
     Query(query): Query<NextQuery>,
 ) -> Answer<NextTimes> {
     let control = app.tasks.get(&name)?;
-    app.look_at_schedules().await;
+    app.refresh_schedules().await;
     let task = control.snapshot();
     let count = query.n.map_or(UPCOMING, |count| usize::try_from(count).unwrap_or(NEXT_MAX));
     let count = count.min(NEXT_MAX);

@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 use hyper::body::Frame;
 
 /// A shorter answer fits into one packet as it is.
-const BYTES_MIN: usize = 1_024;
+const MIN_COMPRESSED_LEN: usize = 1_024;
 
 /// Compresses the answer to a request.
 pub(crate) async fn compress(request: Request, next: Next) -> Response {
@@ -29,15 +29,15 @@ pub(crate) async fn compress(request: Request, next: Next) -> Response {
     if !is_accepted || head.headers.contains_key(CONTENT_ENCODING) {
         return Response::from_parts(head, body);
     }
-    let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let body = if kind == Some(b"text/event-stream") {
-        Body::new(Stream { events: body, encoder: Some(encoder()) })
+    let content_type = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let body = if content_type == Some(b"text/event-stream") {
+        Body::new(GzipEventStream { events: body, encoder: Some(encoder()) })
     } else {
         // Handlers have their answers as a whole, so this neither waits nor fails.
         let Ok(text) = to_bytes(body, usize::MAX).await else {
             return Response::new(Body::empty());
         };
-        if text.len() < BYTES_MIN {
+        if text.len() < MIN_COMPRESSED_LEN {
             return Response::from_parts(head, text.into());
         }
         Body::from(compressed(&text))
@@ -68,14 +68,14 @@ fn compressed(text: &[u8]) -> Vec<u8> {
     encoder.write_all(text).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-/// A stream of events. Each leaves the encoder at once.
-struct Stream {
+/// A stream of events, each of which leaves the encoder at once. Any other frame ends it.
+struct GzipEventStream {
     events: Body,
     /// `None` after the end.
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
-impl hyper::body::Body for Stream {
+impl hyper::body::Body for GzipEventStream {
     type Data = Bytes;
     type Error = axum::Error;
 

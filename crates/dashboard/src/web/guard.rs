@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::access::{Denied, Role, Visitor};
 use crate::app::{App, What};
-use crate::host::{is_direct, is_foreign};
+use crate::host::{is_cross_origin, is_direct};
 use crate::problem::Problem;
 
 /// The time that a handler, and the body that it waits for, may take.
@@ -83,7 +83,7 @@ async fn as_problem(response: Response) -> Response {
 }
 
 /// Adds the headers of all responses; a handler may have set a policy of its own.
-pub(crate) async fn harden(request: Request, next: Next) -> Response {
+pub(crate) async fn add_security_headers(request: Request, next: Next) -> Response {
     const POLICY: &str =
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let mut response = next.run(request).await;
@@ -104,13 +104,13 @@ pub(crate) async fn harden(request: Request, next: Next) -> Response {
 
 /// Finds out who asks, and whether he may.
 async fn enter(app: &App, head: &Parts) -> Result<Caller, Problem> {
-    check_frame(head)?;
+    reject_smuggling(head)?;
     let host = match app.hosts.check(head) {
         Err(_) if is_probe(app, head) => String::new(),
         host => host?,
     };
     let from = client(app, head);
-    let known = app.keeper.visitor(head, from);
+    let known = app.authenticator.visitor(head, from);
     if known.is_guessed {
         let note = Some("ten wrong tokens within a minute");
         let what = What { action: "wrong_tokens", task: "*", queue: None, job: None, note };
@@ -140,7 +140,7 @@ fn check_change(app: &App, head: &Parts, host: &str, caller: &Caller) -> Result<
     if caller.visitor.as_ref().is_some_and(|visitor| visitor.role() < Role::Operator) {
         return Err(Problem::forbidden("your role is `viewer`, which may only look"));
     }
-    if is_foreign(&head.headers, host) {
+    if is_cross_origin(&head.headers, host) {
         return Err(foreign(head, host));
     }
     let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -186,7 +186,7 @@ fn foreign(head: &Parts, host: &str) -> Problem {
 
 /// Refuses what two servers in a row might read in two ways. hyper hides the length of a request that also has an encoding, so
 /// none may have one.
-fn check_frame(head: &Parts) -> Result<(), Problem> {
+fn reject_smuggling(head: &Parts) -> Result<(), Problem> {
     if head.headers.contains_key(TRANSFER_ENCODING) {
         let detail = "help: send the body with Content-Length, and without Transfer-Encoding";
         return Err(Problem::new(StatusCode::LENGTH_REQUIRED, detail));
@@ -219,7 +219,7 @@ fn is_public(app: &App, path: &str, is_local: bool) -> bool {
             is_local || app.options.has_public_metrics
         }
         // The page has nothing in it; a program that knows its users decides also about the page.
-        "" | "/" => app.keeper.is_by_token(),
+        "" | "/" => app.authenticator.is_by_token(),
         _ => false,
     }
 }
@@ -228,7 +228,7 @@ fn refusal(app: &App, denied: Denied) -> Problem {
     let (status, detail) = match denied {
         Denied::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait a minute"),
         Denied::Wrong => (StatusCode::UNAUTHORIZED, "the token is wrong"),
-        Denied::Missing if app.keeper.is_by_token() => (
+        Denied::Missing if app.authenticator.is_by_token() => (
             StatusCode::UNAUTHORIZED,
             "a token is needed\nhelp: send Authorization: Bearer <token>; the program sets it by \
              Dashboard::operator or prints a link with it",

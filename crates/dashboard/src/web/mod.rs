@@ -46,7 +46,8 @@ use self::routes::Route;
 use crate::app::App;
 use crate::problem::Problem;
 
-const BODY_BYTES_MAX: usize = 16 * 1_024;
+/// Room for a payload that is edited: as many characters as the page shows, written as JSON.
+const BODY_BYTES_MAX: usize = 512 * 1_024;
 
 /// All routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -61,7 +62,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&app), guard::admit))
         .layer(from_fn(compress::compress))
-        .layer(from_fn(guard::harden))
+        .layer(from_fn(guard::add_security_headers))
         .with_state(app)
 }
 

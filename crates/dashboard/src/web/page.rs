@@ -41,7 +41,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
          img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
-    let auth = if app.keeper.is_by_token() { "token" } else { "program" };
+    let auth = if app.authenticator.is_by_token() { "token" } else { "program" };
     // The style and the script come last, so that nothing in them is replaced.
     let text = WHOLE_HTML
         .replace("{{nonce}}", &nonce)

@@ -183,7 +183,7 @@ fn f_ht4_only_known_paths_are_answered_and_no_redirect_leaves_the_host() {
 #[test]
 fn every_refusal_is_a_problem_with_a_detail() {
     let served = served();
-    let long = "x".repeat(17 * 1_024);
+    let long = "x".repeat(513 * 1_024);
     let refused = |method: &str, path: &str, body: &str, status: u16| {
         let token = format!("Bearer {OPERATOR}");
         let headers = [("Authorization", &*token), ("Content-Type", "application/json")];

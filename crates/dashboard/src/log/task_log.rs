@@ -21,8 +21,8 @@ const RUNNING_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedRun {
     pub(crate) number: u64,
-    fire_time: i64,
-    started_at: i64,
+    fire_time_micros: i64,
+    started_at_micros: i64,
     took_micros: u64,
     late_micros: u64,
     pub(crate) attempts: u32,
@@ -46,11 +46,11 @@ pub(crate) struct FailedAttempt {
 
 impl LoggedRun {
     pub(crate) fn fire_time(&self) -> DateTime<Utc> {
-        DateTime::from_timestamp_micros(self.fire_time).unwrap_or_default()
+        DateTime::from_timestamp_micros(self.fire_time_micros).unwrap_or_default()
     }
 
     pub(crate) fn started_at(&self) -> DateTime<Utc> {
-        DateTime::from_timestamp_micros(self.started_at).unwrap_or_default()
+        DateTime::from_timestamp_micros(self.started_at_micros).unwrap_or_default()
     }
 
     pub(crate) fn took(&self) -> Duration {
@@ -80,7 +80,7 @@ struct Active {
 pub(crate) struct TaskLog {
     pub(crate) added_at: DateTime<Utc>,
     /// The instant at which it was added, or last resumed, enabled or rescheduled.
-    pub(crate) begun_at: DateTime<Utc>,
+    pub(crate) scheduled_since: DateTime<Utc>,
     /// The latest last.
     pub(crate) runs: VecDeque<LoggedRun>,
     pub(crate) tally: Tally,
@@ -91,17 +91,17 @@ pub(crate) struct TaskLog {
 impl TaskLog {
     pub(super) fn new(added_at: DateTime<Utc>) -> Self {
         let (runs, tally, active) = (VecDeque::new(), Tally::default(), Vec::new());
-        Self { added_at, begun_at: added_at, runs, tally, active, texts: Texts::default() }
+        Self { added_at, scheduled_since: added_at, runs, tally, active, texts: Texts::default() }
     }
 
-    pub(super) fn on_event(&mut self, kind: &EventKind, at: DateTime<Utc>, keep: usize) {
+    pub(super) fn on_event(&mut self, kind: &EventKind, at: DateTime<Utc>, max_runs: usize) {
         match kind {
             EventKind::RunStarted { run, late, .. } if run.attempt == 1 => self.started(run, *late),
             EventKind::Resumed { .. }
             | EventKind::Enabled { .. }
-            | EventKind::Rescheduled { .. } => self.begun_at = at,
+            | EventKind::Rescheduled { .. } => self.scheduled_since = at,
             EventKind::AttemptFailed { run, failure, .. } => {
-                let text = self.text(failure.message());
+                let text = Some(self.intern(failure.message()));
                 let failed = FailedAttempt { attempt: run.attempt, at, text };
                 if let Some(active) =
                     self.active.iter_mut().find(|active| active.number == run.number)
@@ -113,7 +113,7 @@ impl TaskLog {
                 }
             }
             EventKind::RunFinished { run, outcome, took, .. } => {
-                self.finished(run, outcome, *took, keep);
+                self.finished(run, outcome, *took, max_runs);
             }
             _ => {}
         }
@@ -128,9 +128,10 @@ impl TaskLog {
         self.active.push(Active { number, started_at, late, failed: Vec::new() });
     }
 
-    fn finished(&mut self, run: &RunInfo, outcome: &Outcome, took: Duration, keep: usize) {
+    fn finished(&mut self, run: &RunInfo, outcome: &Outcome, took: Duration, max_runs: usize) {
         let active = self.active.iter().position(|active| active.number == run.number);
         let active = active.map(|index| self.active.swap_remove(index));
+        // A run that was skipped is none.
         let Some(ended) = Ended::of(outcome) else { return };
         self.tally.finished(ended, took);
         let started_at = active.as_ref().map_or(run.started_at, |active| active.started_at);
@@ -139,17 +140,17 @@ impl TaskLog {
         let micros = |length: Duration| u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
         let logged = LoggedRun {
             number: run.number,
-            fire_time: run.fire_time.timestamp_micros(),
-            started_at: started_at.timestamp_micros(),
+            fire_time_micros: run.fire_time.timestamp_micros(),
+            started_at_micros: started_at.timestamp_micros(),
             took_micros: micros(took),
             late_micros: micros(late),
             attempts: run.attempt,
             cause: run.cause,
             outcome: ended,
-            text: outcome.failure().and_then(|failure| self.text(failure.message())),
+            text: outcome.failure().map(|failure| self.intern(failure.message())),
             failed: failed.map(|failed| Box::new(FailedAttempts(failed))),
         };
-        if self.runs.len() >= keep {
+        if self.runs.len() >= max_runs {
             self.runs.pop_front();
         }
         self.runs.push_back(logged);
@@ -157,7 +158,8 @@ impl TaskLog {
         with_attempts.skip(WITH_ATTEMPTS_MAX).for_each(|run| run.failed = None);
     }
 
-    fn text(&mut self, text: &str) -> Option<Arc<str>> {
+    /// Keeps a text once for all runs that have it. Where there are too many, an older one leaves the runs.
+    fn intern(&mut self, text: &str) -> Arc<str> {
         let (kept, displaced) = self.texts.keep(text);
         if let Some(old) = displaced {
             let is_old =
@@ -173,7 +175,7 @@ impl TaskLog {
                 }
             }
         }
-        Some(kept)
+        kept
     }
 }
 
