@@ -18,11 +18,11 @@
 //! # Requests
 //!
 //! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
-//! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; where that
-//! is why it suffices, the function says so. A unique index forbids the actions that two processes must not both do.
+//! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; a function
+//! says why that suffices. A unique index forbids the actions that two processes must not both do.
 //!
 //! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
-//! enqueue, and for notifications. Each is on a thread of its own, and is made again by itself.
+//! enqueue, and for notifications. Each has a thread of its own, which reconnects.
 //
 // This process decides nothing that another process could decide at the same time: every decision is made by a statement
 // that states its conditions. No text of a user is joined into a statement. The clock of this machine does not decide what is

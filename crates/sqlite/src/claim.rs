@@ -14,15 +14,15 @@ use crate::job_row::{JobRow, job_columns};
 use crate::tx::Tx;
 
 /// The bits of the column `kind`.
-const ABANDON: i64 = 1;
-const LOST: i64 = 2;
+const AT_MOST_ONCE: i64 = 1;
+const LOST_BEFORE: i64 = 2;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
 pub(crate) struct Line {
     task: String,
     queue: String,
-    /// The place of the priority: 0 for the highest.
+    /// The rank of the priority: 0 for the highest.
     band: i64,
     kind: i64,
 }
@@ -95,7 +95,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// When the next job becomes due that is not now.
+    /// The due time of the earliest job that is not due yet.
     pub(crate) fn next_job(&self, lines: &[Line]) -> rusqlite::Result<Option<StoreTime>> {
         let mut next = None;
         for line in lines {
@@ -131,12 +131,13 @@ impl Tx<'_> {
     /// Reads of a line what may be claimed of it.
     fn read_due(&self, line: &Line, request: &Poll, due: &mut Vec<JobRow>) -> rusqlite::Result<()> {
         let is = |bit| line.kind & bit != 0;
-        let limit = request.line_limit(&line.task, is(ABANDON), is(LOST));
+        let limit = request.line_limit(&line.task, is(AT_MOST_ONCE), is(LOST_BEFORE));
         let now = self.now.as_micros();
         let mut statement = self.statement(DUE)?;
         let mut rows =
             statement.query(params![line.task, line.queue, line.band, line.kind, now, limit])?;
         let mut bytes = 0;
+        // The first job that goes beyond is read, too: alone it is claimed however long it is.
         while bytes <= CLAIM_BYTES_MAX
             && let Some(row) = rows.next()?
         {
@@ -147,7 +148,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Gives a job to a session.
+    /// Gives a job to a session. It is ready: no other connection writes during this transaction.
     pub(crate) fn claim(&self, row: JobRow, session: SessionId) -> rusqlite::Result<StoredJob> {
         let (seq, key_until, mut job) = (row.seq, row.key_until, row.job);
         job.claim(session, self.next_fence(), key_until, self.now);

@@ -202,7 +202,7 @@ pub struct Polled {
     /// The leases of all other sessions, in the order of their identities, if they were asked for; also if the own one has
     /// ended.
     pub leases: Vec<Lease>,
-    /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R21).
+    /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R22).
     pub paused: Vec<PauseScope>,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<Damage>,

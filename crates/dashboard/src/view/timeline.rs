@@ -16,8 +16,8 @@ const FIRE_TIMES_MAX: usize = 60;
 const LATE: TimeDelta = TimeDelta::seconds(5);
 
 /// All tasks. In the `past`, the latest minute last: `x` a run failed, `l` a run was late or overdue, `r` a run was in
-/// progress that is not over, `o` runs succeeded, `p` the task was paused, `?` that is not kept, `.` there was nothing.
-/// In the `next`: `n` a run is due.
+/// progress that is not over, `o` runs ended without a failure, `p` the pause of now, `?` the runs of then are not kept any more,
+/// `.` there was nothing. In the `next`: `n` a run is due. Of several marks of a minute the one of the highest rank shows.
 pub(crate) fn timeline(app: &App) -> Timeline {
     let now = now();
     let tasks = app.list();
@@ -43,6 +43,7 @@ impl Hour {
 
     /// Marks the minutes from and to these instants, unless they have a mark of a higher rank.
     fn mark(&mut self, from: DateTime<Utc>, to: DateTime<Utc>, mark: char) {
+        // By rank, the lowest first.
         let rank = |mark: char| ".?pnorlx".find(mark);
         let minute = |at: DateTime<Utc>| (at - self.start).num_seconds().div_euclid(60);
         let (first, last) = (minute(from).max(0), minute(to).min(59));

@@ -16,33 +16,29 @@ use crate::firing::{Plan, plan};
 use crate::request::Request;
 use crate::tick::Tick;
 
-/// With so many ticks a request is full; the others have to wait for the next one.
-const FIRES: usize = 100;
+/// The most ticks of one request; the others wait for the next one.
+const FIRES_MAX: usize = 100;
 
-/// The wait of a node that was beaten before it looks again.
-const LOST_RACE_DELAY: Duration = Duration::from_millis(10);
+/// The wait before another look at a schedule: another process was first, or the store's clock says that it is too early.
+const RECHECK_DELAY: Duration = Duration::from_millis(10);
 
 impl Node {
-    /// A schedule is fired by those processes only that can read its rule; one of the code by those only that have the same
-    /// rule, and compute its ticks in the same way. The others say so once.
+    /// Returns true if this process fires the schedule: it can read the rule, and has the same one if the schedule is of the code.
+    /// Otherwise it says so once.
     pub(super) fn may_fire(
         &mut self,
         schedule: &StoredSchedule,
         effects: &mut Vec<Effect>,
     ) -> bool {
         let (name, rule) = (schedule.definition.name.clone(), schedule.rule().text.clone());
-        let event = match self.rules.check(schedule) {
-            _ if self.is_of_other_build(schedule) => {
-                let rule = schedule.definition.rule.text.clone();
-                NodeEvent::Silent { schedule: name.clone(), rule }
-            }
-            Err(reason) => {
-                NodeEvent::Unreadable { schedule: name.clone(), rule: rule.clone(), reason }
-            }
-            Ok(()) => {
-                self.muted_schedules.remove(&name);
-                return true;
-            }
+        let event = if self.is_of_other_build(schedule) {
+            let rule = schedule.definition.rule.text.clone();
+            NodeEvent::Silent { schedule: name.clone(), rule }
+        } else if let Err(reason) = self.rules.check(schedule) {
+            NodeEvent::Unreadable { schedule: name.clone(), rule: rule.clone(), reason }
+        } else {
+            self.muted_schedules.remove(&name);
+            return true;
         };
         if self.muted_schedules.get(&name) != Some(&rule) {
             self.muted_schedules.insert(name, rule);
@@ -79,7 +75,7 @@ impl Node {
         let mut fires = Vec::new();
         let mut taken = BTreeMap::new();
         let mut due = std::mem::take(&mut self.due).into_iter();
-        while fires.len() < FIRES
+        while fires.len() < FIRES_MAX
             && let Some(due) = due.next()
         {
             let rule = due.schedule.rule().text.clone();
@@ -95,7 +91,7 @@ impl Node {
             for plan in plans {
                 let definition = &due.schedule.definition;
                 let claim =
-                    free > 0 && plan.tick.is_some() && self.take_room(definition, &mut taken);
+                    free > 0 && plan.tick.is_some() && self.reserve_slot(definition, &mut taken);
                 free -= u32::from(claim);
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
@@ -106,16 +102,16 @@ impl Node {
     }
 
     /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.
-    fn take_room(&self, definition: &ScheduleSpec, taken: &mut BTreeMap<usize, u32>) -> bool {
+    fn reserve_slot(&self, definition: &ScheduleSpec, taken: &mut BTreeMap<usize, u32>) -> bool {
         let Some(task) = self.config.task(&definition.task) else { return false };
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
         let mut none = 0;
         let taken = task.pool.map_or(&mut none, |pool| taken.entry(pool).or_default());
-        let has_room = self.claims.room_of(task, &self.config, 0) > *taken
+        let is_free = self.claims.room_of(task, &self.config, 0) > *taken
             && self.config.queues.as_ref().is_none_or(serves);
-        *taken += u32::from(has_room);
-        has_room
+        *taken += u32::from(is_free);
+        is_free
     }
 
     fn fire(
@@ -182,16 +178,16 @@ impl Node {
                 }
                 Fired::Busy => drop(self.has_follow_up.insert(fire.schedule.clone(), true)),
                 Fired::TooEarly => {
-                    self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
+                    self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
                 }
                 Fired::Refused(row) => {
                     let is_beaten = row.as_ref().is_some_and(|row| row.cursor != fire.seen);
                     if let Some(row) = row.filter(|_| is_beaten) {
                         self.poll_at_next(row.next, now);
-                        self.deadlines.poll = self.deadlines.poll.max(now.after(LOST_RACE_DELAY));
+                        self.deadlines.poll = self.deadlines.poll.max(now.after(RECHECK_DELAY));
                     } else {
                         // The rule or the pause is another one: what there is to decide has to be computed again.
-                        self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
+                        self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
                     }
                 }
                 Fired::Locked => self.deadlines.poll = self.deadlines.poll.min(now.after(LOCKED)),
@@ -204,7 +200,7 @@ impl Node {
         match next {
             Next::At(tick) => self.poll_at_tick(Some(tick)),
             Next::Unknown => {
-                self.deadlines.poll = self.deadlines.poll.min(now.after(LOST_RACE_DELAY));
+                self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
             }
             Next::AfterJob | Next::Never => {}
         }
