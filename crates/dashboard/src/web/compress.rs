@@ -68,7 +68,7 @@ fn compressed(text: &[u8]) -> Vec<u8> {
     encoder.write_all(text).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-/// A stream of events, each of which leaves the encoder at once. Any other frame ends it.
+/// A stream of events: each leaves the encoder at once, and any other frame ends it.
 struct GzipEventStream {
     events: Body,
     /// `None` after the end.
