@@ -82,7 +82,7 @@ impl<S: 'static> Calls<S> {
     }
 
     /// Returns the number of the thread that has the call now.
-    fn send(&self, work: Work<S>) -> Result<u64, StoreError>
+    pub(crate) fn send(&self, work: Work<S>) -> Result<u64, StoreError>
     where
         S: Send,
     {

@@ -6,6 +6,7 @@
 //! the next request gets a new one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use scheduler_store::StoreError;
 use tokio_postgres::Error;
@@ -31,13 +32,44 @@ pub(crate) enum RetryOnDisconnect {
 pub(crate) struct ConnectionThread {
     connect: Arc<Connect>,
     calls: Calls<ConnectionState>,
+    is_connected: Arc<AtomicBool>,
+    /// True while the thread has been asked to connect, and has not tried.
+    is_connecting: Arc<AtomicBool>,
 }
 
 impl ConnectionThread {
     pub(crate) fn new(name: &'static str, connect: Arc<Connect>) -> Self {
-        let each = Arc::clone(&connect);
-        let state = move || ConnectionState { name, connect: Arc::clone(&each), session: None };
-        Self { connect, calls: Calls::new(name, state) }
+        let is_connected = Arc::new(AtomicBool::new(false));
+        let shared = (Arc::clone(&connect), Arc::clone(&is_connected));
+        let state = move || {
+            let (connect, is_connected) = (Arc::clone(&shared.0), Arc::clone(&shared.1));
+            ConnectionState { name, connect, session: None, is_connected }
+        };
+        let is_connecting = Arc::new(AtomicBool::new(false));
+        Self { connect, calls: Calls::new(name, state), is_connected, is_connecting }
+    }
+
+    /// Returns true if the last request has left a connection.
+    pub(crate) fn is_connected(&self) -> bool {
+        // ORDERING: relaxed, here and below: a hint, and nothing else is read by it.
+        self.is_connected.load(Ordering::Relaxed)
+    }
+
+    /// Has the thread connect, and does not wait for it. A failure shows at the next request.
+    pub(crate) fn connect(&self) {
+        if self.is_connecting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let is_connecting = Arc::clone(&self.is_connecting);
+        let tried = self.calls.send(Box::new(move |state| {
+            is_connecting.store(false, Ordering::Relaxed);
+            // The request that needs the connection reports why there is none.
+            let _ = state.session();
+            state.note();
+        }));
+        if tried.is_err() {
+            self.is_connecting.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Executes a request on the thread, and waits for its answer until the deadline. If the request still waits for
@@ -47,7 +79,11 @@ impl ConnectionThread {
         again: RetryOnDisconnect,
         mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
-        self.calls.call(self.connect.patience(), move |state| state.run(again, &mut work))
+        self.calls.call(self.connect.patience(), move |state| {
+            let answer = state.run(again, &mut work);
+            state.note();
+            answer
+        })
     }
 }
 
@@ -56,9 +92,24 @@ struct ConnectionState {
     name: &'static str,
     connect: Arc<Connect>,
     session: Option<Session>,
+    is_connected: Arc<AtomicBool>,
 }
 
 impl ConnectionState {
+    /// The connection, which is made if there is none.
+    fn session(&mut self) -> Result<&mut Session, StoreError> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => self.connect.session(self.name)?,
+        };
+        Ok(self.session.insert(session))
+    }
+
+    /// Lets callers know whether there is a connection.
+    fn note(&self) {
+        self.is_connected.store(self.session.is_some(), Ordering::Relaxed);
+    }
+
     fn run<R>(
         &mut self,
         again: RetryOnDisconnect,
@@ -76,10 +127,7 @@ impl ConnectionState {
         }
         loop {
             let is_new = self.session.is_none();
-            let session = match self.session.as_mut() {
-                Some(session) => session,
-                None => self.session.insert(self.connect.session(self.name)?),
-            };
+            let session = self.session()?;
             let error = match work(session) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,

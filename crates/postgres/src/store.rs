@@ -110,9 +110,18 @@ impl Postgres {
         &self.shared.options.schema
     }
 
+    /// The connection of the next caller. While one stands, no caller waits for another one to be made: the server may have no
+    /// more.
     fn caller(&self) -> &ConnectionThread {
-        let next = self.shared.next_caller.fetch_add(1, Ordering::Relaxed);
-        &self.shared.callers[next % self.shared.callers.len()]
+        let callers = &self.shared.callers;
+        let turn = self.shared.next_caller.fetch_add(1, Ordering::Relaxed) % callers.len();
+        let next = &callers[turn];
+        let Some(standing) = callers.iter().find(|each| each.is_connected()) else { return next };
+        if next.is_connected() {
+            return next;
+        }
+        next.connect();
+        standing
     }
 
     /// Rows that callers ask for.

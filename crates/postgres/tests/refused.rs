@@ -63,6 +63,17 @@ fn a_schema_that_somebody_else_made_needs_no_right_to_make_one() {
 }
 
 #[test]
+fn callers_share_the_connection_that_a_server_without_more_has() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "narrow");
+    let store = Postgres::builder(&address).schema("narrow").connect().expect("a store");
+    let _ = server.psql("alter role narrow connection limit 1;");
+    for _ in 0..10 {
+        store.sessions().expect("one connection is enough");
+    }
+}
+
+#[test]
 fn a_store_that_cannot_be_written_is_an_error_of_the_start() {
     let Some(server) = server() else { return };
     let address = role_with_schema(server, "writer");
