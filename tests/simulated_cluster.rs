@@ -316,6 +316,37 @@ fn unknown(sim: &Sim) -> Vec<(u64, usize)> {
 }
 
 #[test]
+fn a_schedule_that_was_fired_by_a_clock_ahead_is_told_at_the_start() {
+    let mut cluster = reports(1);
+    cluster.advance(hours(1));
+    cluster[0].jump_wall_forward(days(40));
+    cluster.advance(hours(1));
+    cluster[0].jump_wall_back(days(40));
+    let warnings = |sim: &Sim| {
+        sim.messages()
+            .into_iter()
+            .filter(|it| it.contains("clock that was ahead"))
+            .collect::<Vec<_>>()
+    };
+    cluster.restart(0);
+    cluster.advance(minutes(1));
+    let expected = "WARN  task `report`: schedule `report` was fired by a clock that was ahead, and does not fire before \
+                    2026-02-10 02:00:00 UTC\n      help: Schedules::reschedule with another rule, then \
+                    Schedules::reset: each counts from now";
+    assert_eq!(warnings(&cluster[0]), [expected]);
+    // The remedy that it names.
+    let schedules = cluster.schedules();
+    schedules.reschedule("report", Schedule::cron("0 */5 * * * *").zone("UTC")).expect("an answer");
+    schedules.reset("report").expect("an answer");
+    let before = cluster.starts("report").len();
+    cluster.advance(hours(1));
+    assert_eq!(cluster.starts("report").len() - before, 6);
+    cluster.restart(0);
+    cluster.advance(minutes(1));
+    assert_eq!(warnings(&cluster[0]), [] as [String; 0]);
+}
+
+#[test]
 fn one_process_warns_once_a_minute_of_due_jobs_that_no_living_process_knows() {
     let mut cluster = Sim::cluster(START, 2, |sim| {
         sim.manage(AtomicU32::new(0)).tasks(scheduler::tasks![report, count])

@@ -129,6 +129,14 @@ pub enum StoreEvent {
         /// Why it cannot be read.
         reason: Arc<str>,
     },
+    /// A schedule was fired for a time that is to come, by a clock that was ahead: it does not fire before.
+    #[non_exhaustive]
+    ScheduleAhead {
+        /// The schedule.
+        schedule: Arc<str>,
+        /// The last tick that was fired.
+        last_fired: DateTime<Utc>,
+    },
     /// No living process has a task whose jobs are due, or whose schedule fires. One process says so, once a minute.
     #[non_exhaustive]
     TaskUnknown {
@@ -204,6 +212,7 @@ impl StoreEvent {
             Self::ScheduleOlder { .. } => "schedule_older",
             Self::ScheduleSilent { .. } => "schedule_silent",
             Self::ScheduleUnreadable { .. } => "schedule_unreadable",
+            Self::ScheduleAhead { .. } => "schedule_ahead",
             Self::TaskUnknown { .. } => "task_unknown",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
@@ -265,16 +274,13 @@ impl fmt::Display for StoreEvent {
                 "schedule `{schedule}` is not fired by this process, which cannot read its rule \
                  {rule}: {reason}"
             ),
+            Self::ScheduleAhead { schedule, last_fired } => write!(
+                f,
+                "schedule `{schedule}` was fired by a clock that was ahead, and does not fire before {}",
+                last_fired.format("%F %T UTC")
+            ),
             Self::TaskUnknown { task, due, schedules, nearest, .. } => {
-                write!(f, "no living process has the task `{task}`")?;
-                if *due > 0 {
-                    let (jobs, are) = (plural(*due, "job"), if *due == 1 { "is" } else { "are" });
-                    write!(f, ", and {jobs} of it {are} due")?;
-                }
-                for schedule in schedules {
-                    write!(f, "; its schedule `{schedule}` does not fire")?;
-                }
-                nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest name: `{nearest}`"))
+                write_unknown(f, task, *due, schedules, nearest.as_deref())
             }
             Self::TicksSkipped { schedule, reason, count, at_least } => {
                 let least = if *at_least { "at least " } else { "" };
@@ -287,4 +293,23 @@ impl fmt::Display for StoreEvent {
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
     }
+}
+
+/// Says what a task is missing for.
+fn write_unknown(
+    f: &mut fmt::Formatter<'_>,
+    task: &str,
+    due: u64,
+    schedules: &[Arc<str>],
+    nearest: Option<&str>,
+) -> fmt::Result {
+    write!(f, "no living process has the task `{task}`")?;
+    if due > 0 {
+        let (jobs, are) = (plural(due, "job"), if due == 1 { "is" } else { "are" });
+        write!(f, ", and {jobs} of it {are} due")?;
+    }
+    for schedule in schedules {
+        write!(f, "; its schedule `{schedule}` does not fire")?;
+    }
+    nearest.map_or(Ok(()), |nearest| write!(f, "; nearest name: `{nearest}`"))
 }

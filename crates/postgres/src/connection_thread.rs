@@ -6,7 +6,7 @@
 //! the next request gets a new one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use scheduler_store::StoreError;
 use tokio_postgres::Error;
@@ -84,6 +84,33 @@ impl ConnectionThread {
             state.note();
             answer
         })
+    }
+}
+
+/// The connections of those who enqueue and ask, in turn.
+pub(crate) struct Callers {
+    threads: Vec<ConnectionThread>,
+    turn: AtomicUsize,
+}
+
+impl Callers {
+    pub(crate) fn new(threads: Vec<ConnectionThread>) -> Self {
+        Self { threads, turn: AtomicUsize::new(0) }
+    }
+
+    /// The connection of the next caller. While one stands, no caller waits for another one to be made: the server may have no
+    /// more.
+    pub(crate) fn next(&self) -> &ConnectionThread {
+        // ORDERING: relaxed, a counter.
+        let next = &self.threads[self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len()];
+        let standing = self.threads.iter().find(|each| each.is_connected());
+        match standing {
+            Some(standing) if !next.is_connected() => {
+                next.connect();
+                standing
+            }
+            _ => next,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler_store::{
@@ -16,7 +16,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
-use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
+use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::filter::Selected;
 use crate::finish::{FINISH, Finisher};
 use crate::fire::{FIRE, fire, schedule_sql};
@@ -51,8 +51,7 @@ struct Shared {
     /// Leases: a slow claim must not delay a renewal.
     leases: ConnectionThread,
     /// The enqueues and questions of callers.
-    callers: Vec<ConnectionThread>,
-    next_caller: AtomicUsize,
+    callers: Callers,
     finisher: Arc<Finisher>,
     /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
     claim_limit: AtomicU32,
@@ -74,9 +73,8 @@ impl Postgres {
 
     pub(crate) fn new(options: Options) -> Self {
         let thread = |name| ConnectionThread::new(name, Arc::clone(&options.connect));
-        let callers = (0..options.callers).map(|_| thread("callers")).collect();
+        let callers = Callers::new((0..options.callers).map(|_| thread("callers")).collect());
         let (claims, leases) = (thread(CLAIMS), thread("leases"));
-        let next_caller = AtomicUsize::new(0);
         let finisher = Arc::new(Finisher {
             sql: options.schema.sql(FINISH),
             is_relaxed: options.relaxed_finishes,
@@ -89,7 +87,6 @@ impl Postgres {
                 claims,
                 leases,
                 callers,
-                next_caller,
                 finisher,
                 claim_limit,
                 walk: Mutex::default(),
@@ -110,18 +107,8 @@ impl Postgres {
         &self.shared.options.schema
     }
 
-    /// The connection of the next caller. While one stands, no caller waits for another one to be made: the server may have no
-    /// more.
     fn caller(&self) -> &ConnectionThread {
-        let callers = &self.shared.callers;
-        let turn = self.shared.next_caller.fetch_add(1, Ordering::Relaxed) % callers.len();
-        let next = &callers[turn];
-        let Some(standing) = callers.iter().find(|each| each.is_connected()) else { return next };
-        if next.is_connected() {
-            return next;
-        }
-        next.connect();
-        standing
+        self.shared.callers.next()
     }
 
     /// Rows that callers ask for.

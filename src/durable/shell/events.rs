@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
 use scheduler_store::{JobState, Registration, Skips, Store, StoreTime, StoredJob, Stranger};
@@ -12,6 +13,9 @@ use super::super::schedules::Schedules;
 use super::super::stored::StoredSchedule;
 use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
 use crate::run::instant;
+
+/// By how much a tick that was fired has to be ahead to be reported: clocks of a cluster differ, and soon it is past.
+const AHEAD_MIN: TimeDelta = TimeDelta::hours(1);
 
 /// Reports what happens to sessions, schedules and jobs.
 pub(crate) struct Reports {
@@ -148,6 +152,12 @@ impl Reports {
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
         let name = &*schedule.name;
+        if let Some(last_fired) =
+            schedule.last_fired.filter(|at| *at > self.clock.wall() + AHEAD_MIN)
+        {
+            let schedule = name.into();
+            self.emit_of(name, StoreEvent::ScheduleAhead { schedule, last_fired }, tasks);
+        }
         let is_paused = self.schedules.is_paused(schedule);
         let next = self.schedules.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
         let schedule = name.into();

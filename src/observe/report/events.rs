@@ -136,6 +136,9 @@ fn help_of(what: &StoreEvent) -> String {
             "help: {help}; or, if `{application}` and `{other}` are one application, \
              .application(\"{other}\") in the NodeOptions of both"
         ),
+        StoreEvent::ScheduleAhead { .. } => {
+            "help: Schedules::reschedule with another rule, then Schedules::reset: each counts from now".to_owned()
+        }
         StoreEvent::TaskUnknown { task, due, .. } => {
             let gone = match due {
                 0 => "Schedules::remove".to_owned(),
