@@ -3,16 +3,22 @@
 use std::time::Duration;
 
 use cluster::{
-    Lab, Process, Run, by_tick, eventually, is_full, length, overlapping, pass, runs, second_of,
+    Lab, Process, ProcessBuilder, Run, by_tick, eventually, is_full, length, overlapping, pass,
+    runs, second_of,
 };
 
 use crate::NODE;
 use crate::support::{LIMIT, assert_each_second_once, await_runs, each_second, skipped};
 
+/// A process that keeps its lease on a machine which is busy with other tests, so that no tick runs again.
+fn lasting(lab: &Lab, label: &str) -> ProcessBuilder {
+    lab.process(label).with("lease", 15_000).with("renew", 1_000)
+}
+
 #[test]
 fn d1_each_tick_runs_once_in_three_processes() {
     let Some(lab) = Lab::new(NODE) else { return };
-    let start = |label| lab.process(label).with("schedule", each_second("tick", "")).start();
+    let start = |label| lasting(&lab, label).with("schedule", each_second("tick", "")).start();
     let mut all = ["a", "b", "c"].map(start);
     pass(length(60, 6));
     await_runs(&[&all[0], &all[1], &all[2]], 5);
@@ -78,7 +84,7 @@ fn d2_wall_clocks_that_disagree() {
         return;
     };
     let start = |label: &str, offset: &str| {
-        let process = lab.process(label).with("schedule", each_second("tick", ""));
+        let process = lasting(&lab, label).with("schedule", each_second("tick", ""));
         let process = process.variable("LD_PRELOAD", &library).variable("FAKETIME", offset);
         process.variable("FAKETIME_DONT_FAKE_MONOTONIC", "1").start()
     };
@@ -97,7 +103,7 @@ fn d2_wall_clocks_that_disagree() {
 #[test]
 fn d3_a_fixed_delay_holds_for_all_processes() {
     let Some(lab) = Lab::new(NODE) else { return };
-    let start = |label| lab.process(label).with("schedule", "name=sweep;delay=1s;ms=300").start();
+    let start = |label| lasting(&lab, label).with("schedule", "name=sweep;delay=1s;ms=300").start();
     let all = ["a", "b", "c", "d"].map(start);
     let all: Vec<&Process> = all.iter().collect();
     await_runs(&all, if is_full() { 20 } else { 5 });
@@ -257,7 +263,7 @@ fn d17_overlap_in_all_processes() {
         each_second("allows", ";overlap=allow;ms=2500"),
     ];
     let start = |label| {
-        let process = lab.process(label).with("threads", 8);
+        let process = lasting(&lab, label).with("threads", 8);
         schedules.iter().fold(process, |it, text| it.with("schedule", text)).start()
     };
     let all = ["a", "b"].map(start);
