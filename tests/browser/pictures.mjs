@@ -6,7 +6,7 @@ import { Browser, assert, begin } from "./scene.mjs";
 
 const BYTES_MAX = 150_000;
 const HISTORY_MS = 120_000;
-const SIZE = { width: 1280, height: 860 };
+const SIZE = { width: 1280, height: 780 };
 
 // Starts the example; the link is in a line that it prints.
 const start = async () => {
