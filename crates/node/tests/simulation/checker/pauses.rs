@@ -1,6 +1,6 @@
 //! Nothing of a paused kind or queue is claimed, or begins once its process has heard of the pause.
 
-use scheduler_store::{StoreTime, StoredJob};
+use scheduler_store::{PauseScope, StoreTime, StoredJob};
 
 use super::facts::{Checker, short};
 
@@ -8,6 +8,17 @@ impl Checker {
     /// All jobs were resumed.
     pub(crate) fn jobs_are_resumed(&mut self) {
         self.pauses.clear();
+    }
+
+    /// Jobs are paused. The store forgets pauses that are over, also where its clock is set back later.
+    pub(super) fn jobs_are_paused(
+        &mut self,
+        scope: &PauseScope,
+        until: Option<StoreTime>,
+        store_now: StoreTime,
+    ) {
+        self.pauses.retain(|_, until| until.is_none_or(|until| store_now < until));
+        self.pauses.insert(scope.clone(), until);
     }
 
     /// A job is claimed.
@@ -35,6 +46,6 @@ impl Checker {
     }
 }
 
-fn paused_text(scope: Option<&scheduler_store::PauseScope>) -> String {
+fn paused_text(scope: Option<&PauseScope>) -> String {
     scope.map(ToString::to_string).unwrap_or_default()
 }

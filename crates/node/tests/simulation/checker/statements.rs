@@ -350,7 +350,7 @@ impl Checker {
                 self.has_key_again(*job, store_now);
             }
             Command::PauseJobs { scope, until, .. } => {
-                self.pauses.insert(scope.clone(), *until);
+                self.jobs_are_paused(scope, *until, store_now);
             }
             Command::ResumeJobs { scope } => drop(self.pauses.remove(scope)),
             Command::Reschedule { .. } | Command::Put { .. } => self.has_rescheduled = true,
