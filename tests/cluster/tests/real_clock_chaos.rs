@@ -204,7 +204,14 @@ fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
             assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences grow: {runs:?}");
         }
     }
-    let jobs = store.jobs(&scheduler_store::JobFilter::default(), u32::MAX).expect("an answer");
+    let mut jobs = Vec::new();
+    let mut filter = scheduler_store::JobFilter::default();
+    loop {
+        let page = store.jobs(&filter, 1_000).expect("an answer");
+        let Some(last) = page.last() else { break };
+        filter.after = Some(last.id);
+        jobs.extend(page);
+    }
     let stored: BTreeMap<String, _> = jobs.iter().map(|job| (job.id.to_string(), job)).collect();
     let lost: Vec<&String> = accepted
         .iter()
