@@ -149,8 +149,8 @@ impl NodeOptions {
     }
 
     /// The time for which done and cancelled jobs are kept; a day by default, and at least 20 seconds and twice the
-    /// [limit of an answer](Self::answer_limit) (R2). With zero a job that succeeds is gone at once: nobody can look at it or
-    /// wait for it, and for this minimum only its identity is kept, so that it is not accepted again.
+    /// [limit of an answer](Self::answer_limit) (R2). With zero a job that succeeds is deleted at once: `get` and `wait` do not
+    /// find it, and for this minimum only its identity is kept, so that it is not accepted again.
     ///
     /// A job that is enqueued again after that is another job.
     pub fn keep_done(mut self, time: Duration) -> Self {

@@ -161,7 +161,7 @@ struct Sender {
     since: Instant,
     /// When the last slow answer is given.
     slow_until: Instant,
-    /// Visitors whose tokens came from here: nobody makes them wait.
+    /// Visitors whose tokens came from here; they never wait.
     known: Vec<Arc<str>>,
 }
 

@@ -21,7 +21,7 @@ pub struct Action {
     /// The address of the connection, or the one that a [trusted proxy](crate::Dashboard::trust_proxy) names.
     pub from: Option<IpAddr>,
     /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel`, `delete` or `edit`.
-    /// `wrong_tokens` if somebody unknown has sent ten wrong tokens within a minute.
+    /// `wrong_tokens` if an unknown client has sent ten wrong tokens within a minute.
     pub action: &'static str,
     /// The name of the task; `*` for jobs of any task, and for a queue.
     pub task: Arc<str>,

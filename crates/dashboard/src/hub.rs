@@ -219,7 +219,7 @@ mod tests {
             watchers.list.iter().filter(|watcher| &*watcher.visitor == visitor).count()
         };
         assert!((0..WATCHERS_MAX).all(|_| come(&mut watchers, "wall")));
-        assert!(!come(&mut watchers, "wall"), "nobody makes room for himself");
+        assert!(!come(&mut watchers, "wall"), "a visitor does not take a stream of his own");
         assert!((0..WATCHERS_MAX / 2).all(|_| come(&mut watchers, "ops")));
         assert_eq!((count(&watchers, "wall"), count(&watchers, "ops")), (16, 16));
         assert!(!come(&mut watchers, "ops") && !come(&mut watchers, "wall"), "both have a half");

@@ -306,7 +306,7 @@ pub enum Fired {
 pub enum End {
     /// The attempt succeeded.
     Done,
-    /// The attempt succeeded, and nobody wants to see the job again: it is gone at once. Until a prune a store remembers its
+    /// The attempt succeeded, and the job is deleted at once. Until a prune a store remembers its
     /// identity, and who has ended it, so that a request that is sent again finds it (R3, R4).
     Gone,
     /// The attempt failed. The job is due again after the wait, or is parked if this was its last attempt.

@@ -68,7 +68,7 @@ pub fn ends_that_come_together_are_each_by_itself<T: TestStore>() {
     assert_eq!(given.ask().finish(&[]).unwrap(), []);
 }
 
-/// Nobody sees a job that is gone, and a request that is sent again finds it until a prune.
+/// Lists do not show a job that is gone, and a request that is sent again finds it until a prune.
 pub fn r3_r4_of_a_job_that_is_gone_its_identity_is_left<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     let new = with_key(1, "a", OnConflict::Keep);

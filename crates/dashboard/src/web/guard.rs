@@ -132,7 +132,7 @@ async fn enter(app: &App, head: &Parts) -> Result<Caller, Problem> {
     Ok(caller)
 }
 
-/// Refuses a change by somebody who may not, or that another site has sent.
+/// Refuses a change by a visitor without the role, or from another site.
 fn check_change(app: &App, head: &Parts, host: &str, caller: &Caller) -> Result<(), Problem> {
     if app.options.is_read_only {
         return Err(Problem::forbidden("this dashboard is read-only"));

@@ -332,13 +332,13 @@ fn only_a_trusted_proxy_names_the_client_and_only_operators_see_it() {
         seen["actions"][0]["from"].as_str().unwrap().to_owned()
     };
     let trusting = || dashboard().trust_proxy(|address| address.is_loopback());
-    assert_eq!(from(dashboard(), "10.0.0.7"), "127.0.0.1", "nobody is believed");
+    assert_eq!(from(dashboard(), "10.0.0.7"), "127.0.0.1", "no proxy is trusted");
     assert_eq!(from(trusting(), "10.0.0.7"), "10.0.0.7");
     assert_eq!(from(trusting(), "6.6.6.6, 10.0.0.7"), "10.0.0.7", "what a client has sent");
     assert_eq!(from(trusting(), "10.0.0.7, ::1, 127.0.0.2"), "10.0.0.7", "several in a row");
     assert_eq!(from(trusting(), "10.0.0.7, rubbish"), "127.0.0.1");
-    let nobody = dashboard().trust_proxy(|_| false);
-    assert_eq!(from(nobody, "10.0.0.7"), "127.0.0.1");
+    let untrusting = dashboard().trust_proxy(|_| false);
+    assert_eq!(from(untrusting, "10.0.0.7"), "127.0.0.1");
 }
 
 #[test]

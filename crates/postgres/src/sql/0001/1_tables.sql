@@ -149,7 +149,7 @@ create type {s}.walk as (lines {s}.line[], until timestamptz);
 
 -- Jobs that are done or cancelled: a row for those that one statement has ended, column by column. An array of one element holds
 -- for all jobs of the row. Every identity of a row lies between `least_id` and `greatest_id`. A row without tasks has nothing of its
--- jobs but what a request needs that is sent again: nobody else finds them.
+-- jobs but what a request needs that is sent again; lists do not show them.
 create table {s}.done (
   ended_at timestamptz not null,
   session uuid,
