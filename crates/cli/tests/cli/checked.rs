@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 use serde_json::json;
 
@@ -16,9 +16,9 @@ struct Workspace(PathBuf);
 
 impl Workspace {
     fn new(name: &str, program: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::remove_dir_all(&folder).ok();
-        let workspace = Self(folder);
+        // Another run of these tests may go on in the same target directory.
+        let folder = format!("{name}-{}", process::id());
+        let workspace = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder));
         workspace.write("shop/src/main.rs", "#[scheduled(fixed_rate = \"1s\")]\nfn tick() {}\n");
         workspace
             .write("shop/src/bin/other.rs", "#[scheduled(fixed_rate = \"1s\")]\nfn other() {}\n");
@@ -84,6 +84,12 @@ impl Workspace {
         let mut typed = Typed::new(args);
         typed.variables.insert("CARGO", self.0.join("cargo").display().to_string());
         typed.answer()
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
     }
 }
 

@@ -245,10 +245,6 @@ async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> 
         note(app, &by, task.name(), &act, act.reason());
         changed += 1;
     }
-    let is_meant = |task: &TaskControl| {
-        !matches!(act, Act::Resume) || view::row(app, &task.snapshot()).is_paused
-    };
-    let durable: Vec<_> = durable.into_iter().filter(is_meant).collect();
     if !durable.is_empty() {
         changed += in_store(app, &by, durable, &act, None).await?;
     }
@@ -272,7 +268,7 @@ async fn in_store(
         })
         .collect();
     let (noted, by, act) = (Arc::clone(app), by.clone(), act.clone());
-    let is_one = changes.len() == 1;
+    let is_one = before.is_some();
     let store = app.store()?;
     let schedules = store.schedules().clone();
     let changed = store.call(move |_| {

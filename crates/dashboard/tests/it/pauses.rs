@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use scheduler::Pause;
 use scheduler::store::{JobState, PauseScope};
 use serde_json::json;
 
@@ -85,6 +86,8 @@ fn a_queue_is_paused_and_resumed_and_noted() {
 #[test]
 fn all_tasks_are_paused_and_resumed_at_once_also_kinds_of_jobs() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let schedules = served.scheduler.schedules().unwrap();
+    eventually(|| schedules.list().unwrap().pop());
     let changed = served.post("/api/v1/tasks:pause", r#"{"all":true}"#).json();
     let all = served.get("/api/v1/tasks").json()["tasks"].as_array().unwrap().len();
     assert_eq!(changed["changed"], all);
@@ -92,5 +95,10 @@ fn all_tasks_are_paused_and_resumed_at_once_also_kinds_of_jobs() {
     let resumed = served.post("/api/v1/tasks:resume", r#"{"all":true}"#).json();
     assert_eq!(resumed["changed"], all);
     assert_eq!(jobs(&served).pauses().unwrap(), []);
+    schedules.pause("report", &Pause::new()).unwrap();
+    let resumed = served.post("/api/v1/tasks:resume", r#"{"all":true}"#).json();
+    assert_eq!(resumed["changed"], 1, "also if another process has paused it just now");
+    let resumed = served.post("/api/v1/tasks:resume", r#"{"all":true}"#).json();
+    assert_eq!(resumed["changed"], 0, "none is paused");
     served.stop();
 }
