@@ -134,14 +134,18 @@ impl TaskTable {
         if is_disabled {
             return Ok(task);
         }
-        task.begin(&pool).map_err(|error| {
-            self.unregister(&task);
-            match error {
-                NotBegun::Stopping => AddError::stopping(name),
-                NotBegun::NoThread => AddError::refused(name, error.to_string(), None),
+        let error = match task.begin(&pool) {
+            Ok(()) if !self.is_closed() => return Ok(task),
+            // RACE: the stop has not come to its pool yet, or to the task.
+            Ok(()) => {
+                task.shut_down();
+                AddError::stopping(name)
             }
-        })?;
-        Ok(task)
+            Err(NotBegun::Stopping) => AddError::stopping(name),
+            Err(error @ NotBegun::NoThread) => AddError::refused(name, error.to_string(), None),
+        };
+        self.unregister(&task);
+        Err(error)
     }
 
     /// Reserves a name. An ended task of that name stays until [`Reserved::put`].
