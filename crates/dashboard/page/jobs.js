@@ -4,26 +4,43 @@
   const fields = ["task", "queue", "key", "error"];
   let polling = 0, jobsState = "", painted = "", shownJobs = [];
   const picked = new Set();
-  const jobIcon = (job) => ({ parked: ["✖", "parked", "is-bad"], running: ["▶", job.isCancelRequested ? "asked to stop" : "running", "is-run"], ready: job.attempt ? ["↻", "waits to run again", "is-warn"] : ["●", "ready", ""], done: ["✔", "done", "is-good"], cancelled: ["■", "cancelled", ""] }[job.state]);
-  const when = (job) => job.finishedAt ? ["ended " + ago(job.finishedAt), job.finishedAt, job.finishedAtLocal] : job.state === "running" ? ["since " + ageOf(job.startedAt), job.startedAt, job.startedAtLocal] : Date.parse(job.runAt) > now() ? ["due " + until(job.runAt), job.runAt, job.runAtLocal] : ["due since " + ageOf(job.runAt), job.runAt, job.runAtLocal];
-  const jobLink = (job, text) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, ...(text ? [text] : named(job.task)));
+  const jobIcon = (job) => ({
+    parked: ["✖", "parked", "is-bad"],
+    running: ["▶", job.isCancelRequested ? "asked to stop" : "running", "is-run"],
+    ready: job.attempt ? ["↻", "waits to run again", "is-warn"] : ["●", "ready", ""],
+    done: ["✔", "done", "is-good"],
+    cancelled: ["■", "cancelled", ""],
+  }[job.state]);
+  const when = ({ state, startedAt, finishedAt, runAt, ...job }) =>
+    finishedAt ? ["ended " + ago(finishedAt), finishedAt, job.finishedAtLocal]
+      : state === "running" ? ["since " + ageOf(startedAt), startedAt, job.startedAtLocal]
+        : [Date.parse(runAt) > now() ? "due " + until(runAt) : "due since " + ageOf(runAt), runAt, job.runAtLocal];
+  const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
   const put = (key, ...children) => {
     const chosen = getSelection();
     if (!chosen.isCollapsed && $("store").contains(chosen.anchorNode)) return;
     painted = key || (route.view === "jobs" ? null : "");
-    refill($("store"), ...children.filter(Boolean));
+    refill($("store"), children);
   };
-  const jobButton = (job, action, text) => el("button", { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}`, on: { click: () => action === "delete" ? sure(job) : jobAct(job, action) } }, text);
-  const jobButtons = (job) => !info.visitor.mayAct ? [] : job.state === "running" ? (job.isCancelRequested ? [] : [jobButton(job, "cancel", "Ask to stop")]) : [jobButton(job, "retry", job.state === "ready" ? "Run now" : "Retry"), " ", job.state === "ready" ? jobButton(job, "cancel", "Cancel") : jobButton(job, "delete", "Delete…")];
+  const jobButton = (job, action, text) => button(text, () => action === "delete" ? sure(job) : jobAct(job, action), { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}` });
+  const jobButtons = (job) => {
+    if (!info.visitor.mayAct) return [];
+    if (job.state === "running") return [!job.isCancelRequested && jobButton(job, "cancel", "Ask to stop")];
+    return job.state === "ready" ? [jobButton(job, "retry", "Run now"), " ", jobButton(job, "cancel", "Cancel")]
+      : [jobButton(job, "retry", "Retry"), " ", jobButton(job, "delete", "Delete…")];
+  };
   const jobAct = async (job, action) => {
-    try { const row = await ask(`jobs/${job.id}/${action}`, {}); toast(`${job.task} ${shortId(job.id)}: ` + { retry: "is due now", cancel: row.state === "running" ? "asked to stop" : "cancelled", delete: "deleted" }[action]); if (action === "delete" && route.view === "job") location.hash = "#/jobs?state=" + job.state; else poll(); }
-    catch (error) { refused(error); }
+    try {
+      const row = await ask(`jobs/${job.id}/${action}`, {});
+      toast(`${job.task} ${shortId(job.id)}: ` + { retry: "is due now", cancel: row.state === "running" ? "asked to stop" : "cancelled", delete: "deleted" }[action]);
+      if (action === "delete" && route.view === "job") location.hash = "#/jobs?state=" + job.state; else poll();
+    } catch (error) { refused(error); }
   };
   const confirm = (title, text, keep, ok, call) => { set($("sure-title"), title); set($("sure-text"), text); set($("sure-cancel"), keep); set($("sure-ok"), ok); $("sure").call = call; $("sure").showModal(); $("sure-cancel").focus(); };
   const sure = (job) => confirm("Delete this job?", `Job ${job.id} of ${job.task} will be deleted, with its error and its payload.`, "Keep it", "Delete", () => jobAct(job, "delete"));
-  on("sure-cancel", "click", () => $("sure").close());
+  for (const it of document.querySelectorAll("dialog [id$=-cancel]")) it.addEventListener("click", () => it.closest("dialog").close());
   on("sure-form", "submit", () => $("sure").call());
 
   // Many jobs: those with these identities, or all that match. They are counted first.
@@ -56,22 +73,26 @@
     poll(); watch();
   };
   const actsOf = (state) => ({ running: ["cancel"], ready: ["retry", "cancel", "delete"] }[state] || ["retry", "delete"]);
-  const manyButtons = (prefix, state, text, chosen) => !info.visitor.mayAct ? [] : actsOf(state).flatMap((action) => [" ", el("button", { id: prefix + action, on: { click: () => askMany(action, chosen()) } }, (state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0]) + text + "…")]);
+  const manyButtons = (prefix, state, text, chosen) => info.visitor.mayAct && actsOf(state).map((action) => {
+    const verb = state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0];
+    return [" ", button(verb + text + "…", () => askMany(action, chosen()), { id: prefix + action })];
+  });
   // Only what is selected is counted again when a box changes.
   const pickedBar = () => {
     const bar = $("picked-bar");
     if (!bar) return;
     bar.hidden = !picked.size;
-    bar.replaceChildren(el("span", { class: "dim" }, picked.size + " selected"), ...manyButtons("picked-", jobsState, " selected", () => ({ ids: [...picked] })));
+    fill(bar, el("span.dim", picked.size + " selected"), manyButtons("picked-", jobsState, " selected", () => ({ ids: [...picked] })));
     const all = $("pick-all");
     if (all) { all.checked = picked.size > 0 && shownJobs.every((job) => picked.has(job.id)); all.indeterminate = picked.size > 0 && !all.checked; }
   };
   const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, route.params.get(name)])].filter(([, value]) => value));
   for (const name of fields) on("job-" + name, "input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
   on("job-filter", "submit", (event) => { event.preventDefault(); poll(); });
-  on("job-clear", "click", () => { setParams({ task: "", queue: "", key: "", error: "", after: "" }, true); });
+  const move = (changes) => { picked.clear(); setParams(changes, true); };
+  on("job-clear", "click", () => move({ task: "", queue: "", key: "", error: "", after: "" }));
 
-  const headOf = (title, ...more) => el("div", { class: "head" }, el("h1", { id: "store-title", tabindex: "-1" }, title), ...more);
+  const storeTitle = (text) => el("h1", { id: "store-title", tabindex: "-1" }, text), headOf = (text) => el("div.head", storeTitle(text));
   const showJobs = async () => {
     const sums = { ready: 0, running: 0, parked: 0 }, asking = location.hash;
     const { queues } = await ask("queues");
@@ -85,64 +106,68 @@
     if (route.view !== "jobs" || asking !== location.hash) return;
     shownJobs = page.jobs;
     for (const id of picked) if (!shownJobs.some((job) => job.id === id)) picked.delete(id);
-    const names = (list) => list.map((name) => el("option", { value: name }));
+    const names = (list) => list.map((value) => el("option", { value }));
     const tasksOf = (queue) => queue.tasks.map((task) => task.task), seen = queues.map((it) => it.queue + tasksOf(it)).join();
-    if ($("job-tasks").dataset.seen !== seen) { $("job-tasks").dataset.seen = seen; $("job-tasks").replaceChildren(...names([...new Set(queues.flatMap(tasksOf))])); $("job-queues").replaceChildren(...names(queues.map((it) => it.queue))); }
+    if ($("job-tasks").dataset.seen !== seen) { $("job-tasks").dataset.seen = seen; fill($("job-tasks"), names([...new Set(queues.flatMap(tasksOf))])); fill($("job-queues"), names(queues.map((it) => it.queue))); }
     const isNarrow = fields.some((name) => query[name]);
     $("job-clear").hidden = !isNarrow;
-    const tabs = el("div", { class: "tabs", role: "group", "aria-label": "State" }, ...states.map((state) => el("button", { id: "state-" + state, "aria-pressed": String(state === jobsState), on: { click: () => { picked.clear(); setParams({ state, after: "" }, true); } } }, state + (state in sums ? " " + sums[state] : ""))));
-    const groups = errors.length && (errors.length > 1 || errors[0].count > 1) ? el("section", { class: "card groups", "aria-labelledby": "h-groups" }, el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", {}, ...errors.slice(0, 12).map((it, index) => el("li", {},
-      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", {}, it.count + " × "), el("bdi", {}, it.error)), el("span", { class: "dim small" }, ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
-      el("span", { class: "act" }, ...manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } }))))))) : null;
-    const many = page.jobs.length ? el("div", { class: "many act" }, el("span", { id: "picked-bar", class: "bulk" }), el("span", { class: "bulk" }, el("span", { class: "dim" }, isNarrow ? "All that match:" : `All that are ${jobsState}:`), ...manyButtons("all-", jobsState, " all", () => ({ matching: matching() })))) : null;
+    const tabs = el("div.tabs", { role: "group", "aria-label": "State" }, states.map((state) => button(state + (state in sums ? " " + sums[state] : ""), () => move({ state, after: "" }), { id: "state-" + state, "aria-pressed": String(state === jobsState) })));
+    const groups = (errors.length > 1 || errors[0]?.count > 1) && el("section.card.groups", { "aria-labelledby": "h-groups" },
+      el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", errors.slice(0, 12).map((it, index) => el("li",
+      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", it.count + " × "), el("bdi", it.error)), el("span.dim.small", ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
+      el("span.act", manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } })))))));
+    const many = page.jobs.length > 0 && el("div.many.act", el("span.bulk", { id: "picked-bar" }), el("span.bulk", el("span.dim", isNarrow ? "All that match:" : `All that are ${jobsState}:`), manyButtons("all-", jobsState, " all", () => ({ matching: matching() }))));
+    const pick = (job, is) => is ? picked.add(job.id) : picked.delete(job.id);
     const rows = page.jobs.map((job) => {
       const [text, at, local] = when(job);
-      return el("tr", { class: job.state === "parked" ? "failing" : null },
-        cell(null, "act pick", el("input", { type: "checkbox", id: "pick-" + job.id, "aria-label": `Select job ${job.id} of ${job.task}`, on: { change: (event) => { event.target.checked ? picked.add(job.id) : picked.delete(job.id); pickedBar(); } } })),
+      return el("tr", { class: job.state === "parked" && "failing" },
+        cell(null, "act pick", el("input", { type: "checkbox", id: "pick-" + job.id, checked: picked.has(job.id), "aria-label": `Select job ${job.id} of ${job.task}`, on: { change: ({ target }) => { pick(job, target.checked); pickedBar(); } } })),
         cell(null, "task", jobLink(job), withIcon("status sub", jobIcon(job))),
-        cell("Job", "mono", shortId(job.id), job.key ? sub("key " + job.key) : null, job.schedule && job.schedule !== job.task ? sub("of " + job.schedule) : null),
-        cell("Queue", null, job.queue, job.priority === "normal" ? null : sub(job.priority)),
+        cell("Job", "mono", shortId(job.id), job.key && sub("key " + job.key), job.schedule && job.schedule !== job.task && sub("of " + job.schedule)),
+        cell("Queue", null, job.queue, job.priority !== "normal" && sub(job.priority)),
         cell("When", "when", time(at, text, local, "age")),
-        cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost ? sub(`lost ${job.lost}×`) : null),
-        cell("Error", "last", el("span", { class: "sub error" }, el("bdi", {}, job.error || ""))),
-        cell(null, "act acts", ...jobButtons(job)));
+        cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost && sub(`lost ${job.lost}×`)),
+        cell("Error", "last", el("span.sub.error", job.error && el("bdi", job.error))),
+        cell(null, "act acts", jobButtons(job)));
     });
-    const pick = ({ target }) => { for (const job of shownJobs) { target.checked ? picked.add(job.id) : picked.delete(job.id); $("pick-" + job.id).checked = target.checked; } pickedBar(); };
-    const pickAll = el("th", { class: "act pick" }, el("input", { type: "checkbox", id: "pick-all", "aria-label": "Select all on this page", on: { change: pick } }));
-    const pages = page.hasMore || after ? el("p", { class: "more" },
-      after ? el("button", { id: "jobs-first", on: { click: () => setParams({ after: "" }, true) } }, "First page") : null, " ",
-      page.hasMore ? el("button", { id: "jobs-next", on: { click: () => { picked.clear(); setParams({ state: jobsState, after: page.after }, true); scrollTo(0, 0); } } }, "Next page") : null) : null;
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, [pickAll, "Task", "Job", "Queue", "When", "Attempts", "Error", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], rows) : note("", isNarrow ? `No job is ${jobsState} that matches.` : `No job is ${jobsState}.`);
+    const pickShown = ({ target }) => { for (const job of shownJobs) { pick(job, target.checked); $("pick-" + job.id).checked = target.checked; } pickedBar(); };
+    const pages = el("p.more",
+      after && button("First page", () => move({ after: "" }), { id: "jobs-first" }), " ",
+      page.hasMore && button("Next page", () => { move({ state: jobsState, after: page.after }); scrollTo(0, 0); }, { id: "jobs-next" }));
+    const heads = [pickAll("Select all on this page", "pick-all", pickShown), "Task", "Job", "Queue", "When", "Attempts", "Error", actsHead()];
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
-    for (const job of shownJobs) { const box = $("pick-" + job.id); if (box) box.checked = picked.has(job.id); }
     pickedBar();
   };
 
-  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node?.label ? node.label : "one that is gone"; };
+  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node?.label || "one that is gone"; };
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
     const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${job[name + "Local"]}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
     if (painted === key) return;
-    const isTask = tasks.has(job.task);
+    const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
-      el("div", { class: "title" }, el("h1", { id: "store-title", tabindex: "-1" }, ...named(job.task)), withIcon("status", jobIcon(job)), el("div", { class: "buttons act" }, ...jobButtons(job))),
-      job.error ? el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", {}, job.error), job.state === "parked" ? el("p", {}, el("a", { href: toJobs({ state: "parked", task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error")) : null) : null,
-      el("div", { class: "grid" },
-        card("h-job", "Job", el("dl", { class: "facts" },
-          ...fact("Identity", el("code", {}, job.id)), ...fact("Task", isTask ? el("a", { href: toTask(job.task) }, job.task) : job.task), ...fact("Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)), ...fact("Key", job.key),
-          ...fact("Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")), ...fact("Tick", at("tick")), ...fact("Missed before", job.missed ? String(job.missed) : ""))),
-        card("h-times", "Times", el("dl", { class: "facts" }, ...fact("Accepted", at("createdAt")), ...fact("Due", at("runAt")), ...fact("Started", at("startedAt")), ...fact("Ended", at("finishedAt")))),
-        card("h-attempts", "Attempts", el("dl", { class: "facts" },
-          ...fact("Attempts", `${job.attempt} of ${job.maxAttempts}`), ...fact("Lost", job.lost ? `${job.lost}×: its process died` : ""), ...fact("Unreadable", job.undecoded ? `${job.undecoded}×: its payload could not be decoded` : ""), ...fact("When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"),
-          ...fact("Fence", job.fence ? String(job.fence) : ""), ...fact("Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))), ...fact("Session", job.session && el("code", {}, job.session))))),
-      ...(job.attempts.length ? [el("h2", { class: "over" }, "Attempts that did not succeed"), attemptsOf(job)] : []),
-      job.payload ? card("h-payload", "Payload", mayEdit(job) ? el("p", { class: "act crumb" }, el("button", { id: "do-edit", on: { click: () => edit(job) } }, "Edit…")) : null, job.payload.isHidden ? el("p", { class: "dim" }, `${job.payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, job.payload.text + (job.payload.isCut ? "\n…" : ""))) : null);
+      el("div.title", storeTitle(named(job.task)), withIcon("status", jobIcon(job)), el("div.buttons.act", jobButtons(job))),
+      job.error && el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", job.error),
+        job.state === "parked" && el("p", el("a", { href: groupLink("parked", { task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error"))),
+      el("div.grid",
+        card("h-job", "Job", factsOf(
+          ["Identity", el("code", job.id)], ["Task", tasks.has(job.task) ? linkTo(job.task) : job.task], ["Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)], ["Key", job.key],
+          ["Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")], ["Tick", at("tick")], ["Missed before", job.missed])),
+        card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")])),
+        card("h-attempts", "Attempts", factsOf(
+          ["Attempts", `${job.attempt} of ${job.maxAttempts}`], ["Lost", job.lost && `${job.lost}×: its process died`],
+          ["Unreadable", job.undecoded && `${job.undecoded}×: its payload could not be decoded`], ["When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"],
+          ["Fence", job.fence], ["Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))], ["Session", job.session && el("code", job.session)]))),
+      job.attempts.length > 0 && [el("h2.over", "Attempts that did not succeed"), attemptsOf(job)],
+      payload && card("h-payload", "Payload", mayEdit(job) && el("p.act.crumb", button("Edit…", () => edit(job), { id: "do-edit" })),
+        payload.isHidden ? el("p.dim", `${payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, payload.text + (payload.isCut ? "\n…" : ""))));
   };
 
-  const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr", {},
+  const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr",
     cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${it.endedAtLocal}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
-    cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre", { class: "is-bad" }, it.error)))));
+    cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
   const mayEdit = (job) => info.visitor.mayAct && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
@@ -156,7 +181,6 @@
   };
   const faultOf = (text) => { try { JSON.parse(text); return ""; } catch (error) { return "✖ This is no JSON: " + error.message; } };
   on("edit-text", "input", () => { if ($("edit-fault").textContent) set($("edit-fault"), faultOf($("edit-text").value)); });
-  on("edit-cancel", "click", () => $("edit").close());
   on("edit-form", "submit", async (event) => {
     event.preventDefault();
     const payload = $("edit-text").value, fault = faultOf(payload);
@@ -169,33 +193,41 @@
   });
 
   const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
-  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct ? el("button", { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}`, on: { click: () => is ? queueAct(queue, "resume") : pause([], queue) } }, label) : null; };
+  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
   const showQueues = async () => {
     const { queues } = await ask("queues");
     if (route.view !== "queues") return;
     facts.queues = queues;
-    const link = (queue, task, state, ...text) => el("a", { href: toJobs({ state, queue, ...(task ? { task } : {}) }) }, ...text);
-    const row = (it, queue, task, isPart) => el("tr", { class: isPart ? "part" : null }, cell(null, "task", link(queue, task, it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause ? sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(it.pause.untilLocal) : "")) : null), cell("Due", "number", it.due ? link(queue, task, "ready", String(it.due)) : "0"), cell("Later", "number", String(it.later)), cell("Running", "number", it.running ? link(queue, task, "running", String(it.running)) : "0"), cell("Parked", "number", it.parked ? link(queue, task, "parked", el("span", { class: "is-bad" }, "✖ " + it.parked)) : "0"), cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)), cell(null, "act acts", isPart ? null : queueButton(it)));
-    put("", headOf("Queues"), queues.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait", el("th", { class: "act" }, el("span", { class: "hidden" }, "Actions"))], queues.flatMap((queue) => [row(queue, queue.queue), ...queue.tasks.map((task) => row(task, queue.queue, task.task, true))])) : note("", "No job waits, runs or is parked."));
+    const row = (it, queue, task) => {
+      const link = (state, ...text) => el("a", { href: toJobs({ state, queue, ...(task && { task }) }) }, text);
+      const number = (label, count, state, text = count) => cell(label, "number", count ? link(state, text) : "0");
+      return el("tr", { class: task && "part" },
+        cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(it.pause.untilLocal) : ""))),
+        number("Due", it.due, "ready"), cell("Later", "number", String(it.later)), number("Running", it.running, "running"), number("Parked", it.parked, "parked", el("span.is-bad", "✖ " + it.parked)),
+        cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)), cell(null, "act acts", !task && queueButton(it)));
+    };
+    const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Running", "Parked", "Longest wait", actsHead()], rows) : note("", "No job waits, runs or is parked."));
   };
 
   const showNodes = async () => {
     const { nodes, orphans, gone } = await ask("nodes");
     Object.assign(facts, { nodes, orphans, gone });
     if (route.view !== "nodes") return;
-    const held = (jobs) => jobs.length ? el("ul", {}, ...jobs.slice(0, 20).map((job) => el("li", {}, jobLink(job), el("span", { class: "dim" }, " since " + ageOf(job.startedAt)))), jobs.length > 20 ? el("li", { class: "dim" }, `and ${jobs.length - 20} more`) : null) : "none";
-    const rows = nodes.map((node) => el("tr", { class: node.hasRunOut ? "failing" : null },
-      cell(null, "task", el("strong", {}, node.label), el("span", { class: "sub mono" }, shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), node.openedAtLocal, "age")),
+    const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt)))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
+    const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
+      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), node.openedAtLocal, "age")),
       cell("Lease", null, el("span", { class: "outcome " + (node.hasRunOut ? "is-bad" : "is-good") }, node.hasRunOut ? "✖ has run out" : "✔ holds")), cell("Jobs", null, held(node.jobs))));
     put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : note("", "No process uses the store."),
-      gone.length ? el("section", { class: "note bad", id: "gone" }, el("h2", {}, "Lost within the last hour"), el("ul", {}, ...gone.map((it) => el("li", {}, el("strong", {}, it.label || "a process"), el("span", { class: "mono dim" }, " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), it.atLocal))))) : null,
-      orphans.length ? el("section", { class: "note warn" }, el("h2", {}, "Jobs of processes that are gone"), el("p", {}, "Another process takes them over soon."), held(orphans)) : null);
+      gone.length > 0 && el("section.note.bad", { id: "gone" }, el("h2", "Lost within the last hour"), el("ul", gone.map((it) => el("li", el("strong", it.label || "a process"), el("span.mono.dim", " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), it.atLocal))))),
+      orphans.length > 0 && el("section.note.warn", el("h2", "Jobs of processes that are gone"), el("p", "Another process takes them over soon."), held(orphans)));
   };
 
   // What visitors changed.
-  const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr", {},
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.task === "*" ? it.action === "wrong_tokens" ? "–" : "jobs" : el("a", { href: toTask(it.task) }, ...named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who),
-    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", {}, it.note || "–")), cell("From", "dim", it.from || "–"))));
+  const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue
+      : it.task === "*" ? it.action === "wrong_tokens" ? "–" : "jobs" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who),
+    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", it.note || "–")), cell("From", "dim", it.from || "–"))));
   const showActions = async () => {
     const { actions } = await ask("actions");
     if (route.view === "actions") put("", headOf("Actions"), actions.length ? actionsOf(actions) : note("", "Nobody has changed anything since the start."));
@@ -207,15 +239,21 @@
     const show = shows[route.view];
     if (!show || document.hidden) return;
     try { await show(); $("store-failure").hidden = true; $("store").classList.remove("stale"); }
-    catch (error) { if (error.status === 401) return; set($("store-failure"), error.status === 404 ? error.message : reached(error).replace(/\.?$/, ". Trying again.")); $("store-failure").hidden = false; $("store").classList.add("stale"); if (error.status === 404) put("", crumb("#/" + route.view.replace(/^job$/, "jobs"), "← All jobs")); }
+    catch (error) {
+      if (error.status === 401) return;
+      const isGone = error.status === 404;
+      set($("store-failure"), isGone ? error.message : reached(error).replace(/\.?$/, ". Trying again."));
+      $("store-failure").hidden = false;
+      $("store").classList.add("stale");
+      if (isGone) put("", crumb("#/jobs", "← All jobs"));
+    }
     clearTimeout(polling);
     polling = setTimeout(poll, route.view === "timeline" ? 10000 : POLL);
   };
-  document.addEventListener("visibilitychange", poll);
   const section = (title) => ({ title, show: () => {
     const isSame = painted === null && route.view === "jobs";
     painted = route.view === "jobs" ? null : "";
-    if (!isSame) { $("store").replaceChildren(); $("store-failure").hidden = true; }
+    if (!isSame) { fill($("store")); $("store-failure").hidden = true; }
     $("store-section").hidden = false;
     $("job-filter").hidden = route.view !== "jobs";
     if (route.view === "jobs") { if (!route.params.get("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = route.params.get(name) || ""; }
@@ -244,17 +282,15 @@
     clearTimeout(looked); $("rule-ok").disabled = true;
     const own = looking += 1;
     looked = setTimeout(async () => {
-      const show = (className, ...children) => { if (own !== looking) return false; $("rule-preview").className = className; $("rule-preview").replaceChildren(...children); return true; };
+      const show = (className, ...children) => { if (own !== looking) return false; $("rule-preview").className = className; fill($("rule-preview"), children); return true; };
       if (!$("rule-text").value.trim()) { show("dim", "The next runs are shown here."); return; }
       try {
         const found = await ask(path(ruled) + "/preview?" + new URLSearchParams(rule()));
-        const shown = shorter(found.times), times = found.times.map((it) => el("li", {}, it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}`) : null, time(it.at, shown(it.local), it.at), el("span", { class: "dim" }, until(it.at))));
-        if (show("", el("p", {}, el("strong", {}, found.words || found.rule), found.expression ? ` (${found.zone})` : ""), el("ol", { class: "upcoming" }, ...times))) $("rule-ok").disabled = false;
+        if (show("", el("p", el("strong", found.words || found.rule), found.expression && ` (${found.zone})`), el("ol.upcoming", timesOf(found.times, until)))) $("rule-ok").disabled = false;
       } catch (error) { show("is-bad pre", "✖ " + error.message.replace(/^task `[^`]*`: /, "")); }
     }, 250);
   };
   for (const id of ["rule-text", "rule-zone"]) on(id, "input", look);
   on("rule-kind", "input", kindOfRule);
-  on("rule-cancel", "click", () => $("rule").close());
   on("rule-reset", "click", () => { $("rule").close(); act(ruled, "reschedule", { reset: true }); });
   on("rule-form", "submit", (event) => { if ($("rule-ok").disabled) event.preventDefault(); else act(ruled, "reschedule", rule()); });

@@ -4,11 +4,15 @@
   const on = (id, event, call) => $(id).addEventListener(event, call);
   const base = location.pathname.replace(/\/+$/, "") + "/";
   const api = base + "api/v1/";
+  // A text that the browser keeps, if it may: in a private window it does not.
+  const memory = (kind, key) => ({
+    get: () => { try { return window[kind].getItem(key) || ""; } catch { return ""; } },
+    set: (text) => { try { text ? window[kind].setItem(key, text) : window[kind].removeItem(key); } catch { /* a private window */ } },
+  });
   // The token is this tab's: it goes to no server but this one, and into no address.
-  const key = "scheduler-token:" + base;
-  const stored = () => { try { return sessionStorage.getItem(key) || ""; } catch { return ""; } };
-  let token = stored();
-  const keep = (text) => { token = text; try { text ? sessionStorage.setItem(key, text) : sessionStorage.removeItem(key); } catch { /* a private window */ } };
+  const key = "scheduler-token:" + base, ofTab = memory("sessionStorage", key);
+  let token = ofTab.get();
+  const keep = (text) => { token = text; ofTab.set(text); };
   const inFragment = () => {
     const found = /^#token=([^&]+)/.exec(location.hash);
     if (found) { keep(decodeURIComponent(found[1])); history.replaceState(null, "", location.pathname + location.search); }
@@ -16,9 +20,10 @@
   };
   inFragment();
   // A new tab asks those that are signed in. Only pages of this server hear it, and nothing is stored.
+  const isByToken = document.body.dataset.auth === "token";
   const tabs = "BroadcastChannel" in window ? new BroadcastChannel(key) : null;
   let isAsking = null;
-  const fromTabs = () => new Promise((done) => { if (!tabs || document.body.dataset.auth !== "token") { done(""); return; } isAsking = done; tabs.postMessage({ ask: true }); setTimeout(() => done(""), 400); });
+  const fromTabs = () => new Promise((done) => { if (tabs && isByToken) { isAsking = done; tabs.postMessage({ ask: true }); setTimeout(done, 400); } else done(); });
   if (tabs) tabs.onmessage = ({ data }) => {
     if (data.ask && token && info) tabs.postMessage({ token });
     else if (data.token && isAsking) isAsking(String(data.token));
@@ -34,18 +39,24 @@
 
   // Tables have their roles in words, because on small screens the style takes them away.
   const usual = { table: { role: "table" }, thead: { role: "rowgroup" }, tbody: { role: "rowgroup" }, tr: { role: "row" }, th: { scope: "col", role: "columnheader" }, td: { role: "cell" }, button: { type: "button" }, i: { "aria-hidden": "true" } };
-  // Elements: text is only ever text.
-  const el = (name, props, ...children) => {
-    const node = document.createElement(name);
-    for (const [key, value] of Object.entries({ ...usual[name], ...props })) {
-      if (value === undefined || value === null || value === false) continue;
-      if (key === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
-      else node.setAttribute(key, value === true ? "" : value);
+  // What an element may have in it: text is only ever text, and what is false or empty is left out.
+  const content = (children) => children.flat(Infinity).filter(Boolean).map((it) => it instanceof Node ? it : visible(String(it)));
+  const fill = (node, ...children) => node.replaceChildren(...content(children));
+  const assign = (node, props) => {
+    for (const [key, value] of Object.entries(props)) {
+      if (key === "on") for (const event in value) node.addEventListener(event, value[event]);
+      else if (value || value === "") node.setAttribute(key, value === true ? "" : value);
     }
-    node.append(...children.filter((child) => child !== null && child !== undefined && child !== "").map((child) => typeof child === "string" ? visible(child) : child));
     return node;
   };
-  const svg = (name, props) => { const node = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(props)) node.setAttribute(key, value); return node; };
+  // `el("span.sub.error", { id: "x" }, …)`: a tag with its classes, then properties if there are any, then what is in it.
+  const el = (what, ...children) => {
+    const [tag, ...classes] = what.split("."), props = children[0]?.constructor === Object ? children.shift() : {};
+    const node = assign(document.createElement(tag), { class: classes.join(" ") || null, ...usual[tag], ...props });
+    node.append(...content(children));
+    return node;
+  };
+  const svg = (name, props) => assign(document.createElementNS(SVG, name), props);
   // A picture of paths: [class, path], with a text for those who do not see it.
   const picture = (name, box, label, paths) => {
     const image = svg("svg", { class: name, viewBox: "0 0 " + box, preserveAspectRatio: "none", role: "img", "aria-label": label }), title = svg("title", {});
@@ -53,35 +64,40 @@
     image.append(...paths.filter(([, d]) => d).map(([kind, d]) => svg("path", { class: kind, d })), title);
     return image;
   };
-  const sub = (text) => el("span", { class: "sub" }, text);
-  const note = (kind, ...children) => el("p", { class: "note " + kind }, ...children);
-  const card = (id, title, ...children) => el("section", { class: "card", "aria-labelledby": id }, el("h2", { id }, title), ...children);
-  const withIcon = (className, [icon, word, kind]) => el("span", { class: className + " " + kind }, el("i", {}, icon), " " + word);
-  const crumb = (href, text) => el("p", { class: "crumb" }, el("a", { href, id: "back" }, text));
-  const cell = (label, className, ...children) => el("td", { "data-label": label, class: className }, ...children);
-  const tableOf = (id, caption, heads, rows) => el("table", { id }, el("caption", { class: "hidden" }, caption),
-    el("thead", {}, el("tr", {}, ...heads.map((head) => typeof head === "string" ? el("th", {}, head) : head))), el("tbody", {}, ...rows));
+  const sub = (text) => el("span.sub", text);
+  const button = (text, click, props) => el("button", { on: { click }, ...props }, text);
+  const linkTo = (name) => el("a", { href: toTask(name) }, name);
+  const note = (kind, ...children) => el("p", { class: "note " + kind }, children);
+  const card = (id, title, ...children) => el("section.card", { "aria-labelledby": id }, el("h2", { id }, title), children);
+  // Facts: [term, values …]; one without a value is left out.
+  const factsOf = (...facts) => el("dl.facts", facts.filter(([, ...values]) => values.some(Boolean)).map(([term, ...values]) => [el("dt", term), el("dd", values)]));
+  const withIcon = (className, [icon, word, kind]) => el("span", { class: className + " " + kind }, el("i", icon), " " + word);
+  const crumb = (href, text) => el("p.crumb", el("a", { href, id: "back" }, text));
+  const cell = (label, className, ...children) => el("td", { "data-label": label, class: className }, children);
+  const tableOf = (id, caption, heads, rows) => el("table", { id }, el("caption.hidden", caption),
+    el("thead", el("tr", heads.map((head) => typeof head === "string" ? el("th", head) : head))), el("tbody", rows));
+  const actsHead = () => el("th.act", el("span.hidden", "Actions"));
   const toTask = (name) => "#/tasks/" + encodeURIComponent(name);
   const toJobs = (params) => "#/jobs?" + new URLSearchParams(params);
   // Puts new elements in, and leaves the focus where it was.
   const refill = (node, ...children) => {
     const focused = document.activeElement?.id;
-    node.replaceChildren(...children);
-    if (focused && $(focused) && $(focused) !== document.activeElement) $(focused).focus({ preventScroll: true });
+    fill(node, children);
+    if (focused && document.activeElement?.id !== focused) $(focused)?.focus({ preventScroll: true });
   };
   const set = (node, text) => { text = visible(text); if (node.textContent !== text) node.textContent = text; };
-  const announce = (text) => { $("announce").textContent = text; };
+  const announce = (text) => set($("announce"), text);
   let toastTimer = 0;
-  const toast = (text) => { $("toast").textContent = text; $("toast").hidden = false; clearTimeout(toastTimer); toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000); };
+  const toast = (text) => { set($("toast"), text); $("toast").hidden = false; clearTimeout(toastTimer); toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000); };
 
   // Times are shown in the zone of the task, of the browser, or in UTC.
-  const zoneKey = "scheduler-zone";
-  let zone = (() => { try { return localStorage.getItem(zoneKey) || "task"; } catch { return "task"; } })();
+  const ofBrowser = memory("localStorage", "scheduler-zone");
+  let zone = ofBrowser.get() || "task";
+  const iso = (ms) => new Date(ms).toISOString();
   const zoned = (at, local) => {
     if (zone === "task" || !at) return local;
-    const date = new Date(at), shift = zone === "utc" ? 0 : -date.getTimezoneOffset(), two = (number) => String(Math.floor(number)).padStart(2, "0");
-    const text = new Date(date.getTime() + shift * 60000).toISOString(), day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][new Date(date.getTime() + shift * 60000).getUTCDay()];
-    return `${day} ${text.slice(0, 10)} ${text.slice(11, 19)} ${shift < 0 ? "-" : "+"}${two(Math.abs(shift) / 60)}:${two(Math.abs(shift) % 60)}`;
+    const utc = Date.parse(at), shift = zone === "utc" ? 0 : new Date(utc).getTimezoneOffset() * -60000, there = new Date(utc + shift);
+    return `${there.toUTCString().slice(0, 3)} ${iso(there).slice(0, 19).replace("T", " ")} ${shift < 0 ? "-" : "+"}${iso(Math.abs(shift)).slice(11, 16)}`;
   };
   const parse = (text) => JSON.parse(text, function (key, value) { return key === "local" ? zoned(this.at, value) : /.Local$/.test(key) ? zoned(this[key.slice(0, -5)], value) : value; });
 
@@ -103,17 +119,21 @@
   // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const shorter = (times) => times.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
+  const offsetOf = (local) => { const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(local); return Number(sign + 1) * (Number(hours) * 60 + Number(minutes)) * 60000; };
   const brief = (local) => {
     if (!local) return "";
-    const [, date, offset] = /^\S+ (\S+) \S+ (\S+)$/.exec(local) || [];
-    const [hours, minutes] = (offset || "+00:00").slice(1).split(":").map(Number);
-    const today = new Date(now() + (offset[0] === "-" ? -1 : 1) * (hours * 60 + minutes) * 60000).toISOString().slice(0, 10);
-    return date === today ? short(local).slice(15) : short(local);
+    const today = iso(now() + offsetOf(local)).slice(0, 10);
+    return local.includes(today) ? short(local).slice(15) : short(local);
+  };
+  // Times to come; all without seconds, or none.
+  const timesOf = (times, inWords) => {
+    const shown = shorter(times);
+    return times.map(({ at, local, clockChange: it }) => el("li", it && el("span.change", `↷ clocks go ${it.isForward ? "forward" : "back"}: ${it.offsetBefore} → ${it.offsetAfter}`), time(at, shown(local), at), el("span.dim", inWords(at))));
   };
   // A name may break after its punctuation.
   const named = (name) => {
-    const cut = name.lastIndexOf("::") + 1, parts = (text) => text.split(/(?<=::|[_./-])/).flatMap((part, index) => index ? [el("wbr"), part] : [part]);
-    return cut ? [el("span", { class: "path" }, ...parts(name.slice(0, cut + 1))), el("wbr"), ...parts(name.slice(cut + 1))] : parts(name);
+    const cut = name.lastIndexOf("::") + 1, parts = (text) => text.split(/(?<=::|[_./-])/).flatMap((part, index) => [index && el("wbr"), part]);
+    return cut ? [el("span.path", parts(name.slice(0, cut + 1))), el("wbr"), ...parts(name.slice(cut + 1))] : parts(name);
   };
   const time = (at, text, local, className) => el("time", { datetime: at, title: local, class: className }, text);
 
@@ -127,7 +147,7 @@
     const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
     error.status = answer.status;
     if (answer.status === 401 && !token) { const found = await fromTabs(); if (found) { keep(found); return ask(path, body); } }
-    if (answer.status === 401 || answer.status === 429) { const why = token ? error.message : "Open the link that the program has printed, or paste the token."; keep(""); signIn(document.body.dataset.auth === "token" ? why : error.message); }
+    if (answer.status === 401 || answer.status === 429) { const why = token ? error.message : "Open the link that the program has printed, or paste the token."; keep(""); signIn(isByToken ? why : error.message); }
     throw error;
   };
   const reached = (error) => error instanceof TypeError ? "The program does not answer; nothing was done." : error.message;
@@ -143,10 +163,10 @@
     stop();
     for (const id of ["list", "task", "store-section", "trouble"]) $(id).hidden = true;
     $("sign-in").hidden = false;
-    $("sign-in-form").hidden = document.body.dataset.auth !== "token";
+    $("sign-in-form").hidden = !isByToken;
     set($("sign-in-why"), why);
     connection("off", "not connected");
-    if (!$("sign-in-form").hidden) $("token").focus();
+    if (isByToken) $("token").focus();
   };
   on("sign-in-form", "submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
 
@@ -157,7 +177,13 @@
     if (wrong?.kind === "late") return ["▲", `late by ${span(now() - wrong.since)}` + (heldBy(row) ? ", " + heldBy(row) : ""), "is-bad"];
     return row.isEnded && isDown(row) ? ["✖", row.state + ", failed", "is-bad"] : plainStatus(row);
   };
-  const plainStatus = (row) => row.state === "disabled" ? ["–", "disabled", ""] : row.isEnded ? ["■", row.state, row.state === "failed" ? "is-bad" : ""] : row.running ? ["▶", row.state === "retrying" ? "retrying" : "running", "is-run"] : row.isPaused ? ["‖", "paused", "is-warn"] : row.streak ? ["✖", row.streak > 1 ? `failing, ${row.streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
+  const plainStatus = ({ state, streak, ...row }) => {
+    if (state === "disabled") return ["–", "disabled", ""];
+    if (row.isEnded) return ["■", state, state === "failed" ? "is-bad" : ""];
+    if (row.running) return ["▶", state === "retrying" ? "retrying" : "running", "is-run"];
+    if (row.isPaused) return ["‖", "paused", "is-warn"];
+    return streak ? ["✖", streak > 1 ? `failing, ${streak} in a row` : "failing", "is-bad"] : ["●", "waiting", ""];
+  };
   const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
   const spark = (recent, width) => {
     const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
@@ -172,7 +198,8 @@
     });
     return picture("spark", width + " 26", label, [["base", `M0 25.5H${width}`], ...Object.entries(bars)]);
   };
-  const badges = (row) => [...row.tags, ...(row.isDurable ? ["durable"] : []), ...(row.schedule?.isOverridden ? ["overridden"] : [])];
+  const badges = (row) => [...row.tags, row.isDurable && "durable", row.schedule?.isOverridden && "overridden"].filter(Boolean);
+  const badge = (tag) => el("span.badge", tag);
   const schedule = (row) => row.expression ? [row.words || row.expression, row.words ? row.expression + " · " + row.zone : row.zone] : [row.words || row.rule, ""];
   const pausedText = (row) => "paused" + (row.pause?.by ? " by " + row.pause.by : "") + (row.pause?.reason ? ": “" + row.pause.reason + "”" : "");
   const nextText = (row) => {
@@ -192,16 +219,14 @@
 
   // A row of the list. Its elements stay, so that focus does.
   const makeRow = (name) => {
-    const button = (text, call) => el("button", { on: { click: call } }, text);
     const at = () => tasks.get(name);
     const view = { name, parts: {} };
     const part = (key, tag, className) => (view.parts[key] = el(tag, { class: className }));
     const check = el("input", { type: "checkbox", "aria-label": "Select " + name, on: { change: (event) => { event.target.checked ? selected.add(name) : selected.delete(name); bulk(); } } });
-    view.run = button("Run now", () => act(name, "run"));
-    view.run.setAttribute("aria-label", "Run now: " + name);
+    view.run = button("Run now", () => act(name, "run"), { "aria-label": "Run now: " + name });
     view.toggle = button("Pause…", () => at().state === "disabled" ? act(name, "enable") : at().isPaused ? act(name, "resume") : pause([name]));
-    view.link = el("a", { href: toTask(name), "aria-label": name }, ...named(name));
-    view.tr = el("tr", {},
+    view.link = el("a", { href: toTask(name), "aria-label": name }, named(name));
+    view.tr = el("tr",
       cell(null, "act pick", check),
       cell(null, "task", view.link, part("status", "span", "status sub"), part("since", "span", "sub is-bad"), part("tags", "span", "tags")),
       cell("Schedule", "schedule", part("words", "span"), part("cron", "span", "sub mono")),
@@ -215,13 +240,12 @@
   const paintRow = (view, row) => {
     const { parts } = view;
     const tags = badges(row);
-    if (view.tags !== tags.join()) { view.tags = tags.join(); parts.tags.replaceChildren(...tags.map((tag) => el("span", { class: "badge" }, tag))); }
+    if (view.tags !== tags.join()) { view.tags = tags.join(); fill(parts.tags, tags.map(badge)); }
     const [words, cron] = schedule(row);
     set(parts.words, words); set(parts.cron, cron);
     const seen = JSON.stringify(row.recent);
-    if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); parts.spark.replaceChildren(spark(row.recent, 182)); }
-    const error = row.last?.message;
-    set(parts.error, error || "");
+    if (view.seen !== seen) { view.seen = seen; view.spark.classList.toggle("empty", !row.recent.outcomes); fill(parts.spark, spark(row.recent, 182)); }
+    set(parts.error, row.last?.message || "");
     view.check.checked = selected.has(view.name);
     view.run.hidden = row.isEnded || row.state === "disabled" || row.kind === "job";
     const label = row.state === "disabled" ? "Enable" : row.isPaused ? "Resume" : "Pause…";
@@ -236,9 +260,9 @@
     const wrong = wrongOf(row), [sign, word, className] = status(row);
     let text = word + (row.running > 1 ? " ×" + row.running : "") + (row.running && row.runningSince ? " for " + since(row.runningSince) : "");
     if (row.isPaused) text = (word === "paused" ? "" : text + " · ") + pausedText(row);
-    view.tr.classList.toggle("failing", Boolean(wrong)); view.tr.classList.toggle("down", isDown(row));
+    view.tr.className = (wrong ? "failing" : "") + (isDown(row) ? " down" : "");
     parts.status.className = "status sub " + className;
-    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; parts.status.replaceChildren(el("i", {}, sign), visible(" " + text)); }
+    if (parts.status.dataset.text !== sign + text) { parts.status.dataset.text = sign + text; fill(parts.status, el("i", sign), " " + text); }
     const first = row.firstFailure && !(row.last?.message && row.last.message.startsWith(row.firstFailure)) ? "; first: " + row.firstFailure : "";
     set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
@@ -264,16 +288,18 @@
     const value = (row) => sort.by === "name" ? row.name.toLowerCase() : sort.by === "next" ? (row.isPaused ? "8" : row.next || "9") : (row.last ? row.last.endedAt : "0");
     return (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a.name.localeCompare(b.name)) * (sort.up ? 1 : -1);
   };
-  const matches = (row) => {
-    const text = $("search").value.trim().toLowerCase(), state = $("state").value, tag = $("tag").value;
-    if (tag && !row.tags.includes(tag)) return false;
-    if (state && !{ wrong: wrongOf(row) || isDown(row), hung: isWrong(row, "hung"), late: isWrong(row, "late"), down: isDown(row), failing: row.streak > 0, running: row.running > 0, paused: row.isPaused, waiting: row.state === "waiting", disabled: row.state === "disabled", ended: row.isEnded }[state]) return false;
-    if (!text) return true;
-    return [row.name, row.rule, row.words, row.function, row.last?.message, row.firstFailure, row.pause?.reason].some((it) => it?.toLowerCase().includes(text));
+  const inState = (row, state) => ({
+    "": true, wrong: wrongOf(row) || isDown(row), hung: isWrong(row, "hung"), late: isWrong(row, "late"), down: isDown(row),
+    failing: row.streak, running: row.running, paused: row.isPaused, ended: row.isEnded,
+  }[state] ?? row.state === state);
+  const textsOf = (row) => [row.name, row.rule, row.words, row.function, row.last?.message, row.firstFailure, row.pause?.reason];
+  const filtered = () => {
+    const [text, state, tag] = ["search", "state", "tag"].map((id) => $(id).value), wanted = text.trim().toLowerCase();
+    return [...tasks.values()].filter((row) => (!tag || row.tags.includes(tag)) && inState(row, state) && (!wanted || textsOf(row).some((it) => it?.toLowerCase().includes(wanted))));
   };
   let shownOrder = "";
   const list = () => {
-    const wanted = [...tasks.values()].filter(matches).sort(compare), shown = wanted.slice(0, limit), body = $("rows");
+    const wanted = filtered().sort(compare), shown = wanted.slice(0, limit), body = $("rows");
     const names = new Set(shown.map((row) => row.name));
     for (const [name, view] of rows) if (!names.has(name)) { view.tr.remove(); rows.delete(name); }
     for (const row of shown) {
@@ -286,31 +312,44 @@
     const now = shown.map((row) => row.name).join("\n");
     if (!isUsed && now !== shownOrder) { shownOrder = now; body.append(...shown.map((row) => rows.get(row.name).tr)); }
     isFresh = false;
-    const none = !wanted.length;
-    $("none").hidden = !none; $("tasks").hidden = none;
-    if (none) set($("none"), tasks.size ? "No task matches the filter." : knownAt ? "There are no tasks." : "Nothing is known of the tasks yet.");
+    $("tasks").hidden = !wanted.length; $("none").hidden = wanted.length > 0;
+    set($("none"), tasks.size ? "No task matches the filter." : knownAt ? "There are no tasks." : "Nothing is known of the tasks yet.");
     $("more").hidden = wanted.length <= limit;
     set($("more"), `Show ${Math.min(100, wanted.length - limit)} more of ${wanted.length}`);
     summary(); bar();
   };
   const summary = () => {
-    if (!knownAt) { $("summary").replaceChildren(); return; }
+    if (!knownAt) { fill($("summary")); return; }
     const all = [...tasks.values()], count = (test) => all.filter(test).length;
     const is = (kind) => count((row) => isWrong(row, kind));
-    const parts = [[all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"], [is("hung"), "hung"], [is("late"), "late"], [count((row) => row.streak && !row.isEnded), "failing"]].filter(([number, word]) => number || !["hung", "late"].includes(word));
-    const items = parts.map(([number, word]) => el("li", { class: ["failing", "hung", "late"].includes(word) && number ? "bad" : null }, el("b", {}, String(number)), " " + word));
-    if (info) for (const pool of info.pools) items.push(el("li", {}, (info.pools.length > 1 ? "pool " + pool.name + " " : "threads "), el("b", {}, pool.active + "/" + pool.coreSize), " busy"));
-    $("summary").replaceChildren(...items);
+    const parts = [
+      [all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"],
+      [is("hung"), "hung"], [is("late"), "late"], [count((row) => row.streak && !row.isEnded), "failing"],
+    ].filter(([number, word]) => number || !["hung", "late"].includes(word));
+    const items = parts.map(([number, word]) => el("li", { class: ["failing", "hung", "late"].includes(word) && number && "bad" }, el("b", String(number)), " " + word));
+    if (info) for (const pool of info.pools) items.push(el("li", (info.pools.length > 1 ? "pool " + pool.name + " " : "threads "), el("b", pool.active + "/" + pool.coreSize), " busy"));
+    fill($("summary"), items);
     const tags = [...new Set(all.flatMap((row) => row.tags))].sort(), chosen = $("tag").value;
     if ($("tag").dataset.tags !== tags.join()) {
       $("tag").dataset.tags = tags.join();
-      $("tag").replaceChildren(el("option", { value: "" }, "all"), ...tags.map((tag) => el("option", { value: tag, selected: tag === chosen }, tag)));
+      fill($("tag"), el("option", { value: "" }, "all"), tags.map((tag) => el("option", { selected: tag === chosen }, tag)));
     }
     if (wantedTag && tags.includes(wantedTag)) { $("tag").value = wantedTag; wantedTag = ""; isFresh = true; setTimeout(list); }
     $("tag-label").hidden = !tags.length;
   };
-  on("pick-tasks", "change", ({ target }) => { for (const [name, view] of rows) { target.checked ? selected.add(name) : selected.delete(name); view.check.checked = target.checked; } bulk(); });
-  const bulk = () => { for (const name of selected) if (!tasks.has(name)) selected.delete(name); $("bulk").hidden = !selected.size; $("pick-tasks").checked = selected.size > 0 && [...rows.keys()].every((name) => selected.has(name)); set($("selected"), selected.size + " selected"); };
+  const pickAll = (label, id, change) => el("th.act.pick", el("input", { type: "checkbox", id, "aria-label": label, on: { change } }));
+  const sortable = (by, text) => el("th", { "data-sort": by }, button(text, () => sortBy(by)));
+  const pickRows = ({ target }) => { for (const [name, view] of rows) { target.checked ? selected.add(name) : selected.delete(name); view.check.checked = target.checked; } bulk(); };
+  const bulk = () => {
+    for (const name of selected) if (!tasks.has(name)) selected.delete(name);
+    $("bulk").hidden = !selected.size;
+    $("pick-tasks").checked = selected.size > 0 && [...rows.keys()].every((name) => selected.has(name));
+    set($("selected"), selected.size + " selected");
+  };
+
+  fill($("all"), tableOf("tasks", "All tasks with their schedules, next and last runs", [
+    pickAll("Select all that are shown", "pick-tasks", pickRows), sortable("name", "Task"), "Schedule", sortable("next", "Next run"), sortable("last", "Last run"), "Last 60 runs", actsHead()], []));
+  document.querySelector("#tasks tbody").id = "rows";
 
   // Pausing.
   let pausing = [], queued = "";
@@ -321,7 +360,6 @@
     $("dialog").showModal();
     $("reason").focus();
   };
-  on("dialog-cancel", "click", () => $("dialog").close());
   on("dialog-form", "submit", () => {
     const body = {};
     if ($("reason").value.trim()) body.reason = $("reason").value.trim();
@@ -330,7 +368,7 @@
   });
   const many = async (action, body) => {
     try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
-    catch (error) { toast(reached(error)); }
+    catch (error) { refused(error); }
   };
 
   // One task.
@@ -344,66 +382,69 @@
       detail = { ...task, actions: actions.actions }; runs = history.runs; hasMore = history.hasMore;
       paintTask();
     } catch (error) {
-      if (error.status === 401 || route.name !== name) return;
-      $("task").replaceChildren(crumb("#/tasks", "← All tasks"), el("h1", { id: "task-title" }, name), note("bad", error.message));
+      if (error.status !== 401 && route.name === name) oneTask(name, note("bad", error.message));
     }
   };
-  const fact = (term, ...values) => values.filter(Boolean).length ? [el("dt", {}, term), el("dd", {}, ...values)] : [];
+  const oneTask = (title, ...content) => { $("task").hidden = false; fill($("task"), crumb("#/tasks", "← All tasks"), el("h1", { id: "task-title" }, title), content); };
+  const skips = (counts) => Object.entries(counts).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
   const paintTask = () => {
-    const row = detail, mayAct = info?.visitor.mayAct;
+    const row = detail, { counters: counts, schedule: durable } = row;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
-    const button = (id, text, call, props) => el("button", { id, on: { click: call }, ...props }, text);
-    const isKind = row.kind === "job";
-    const buttons = !mayAct || row.isEnded ? [] : row.state === "disabled" ? (isKind ? [] : [button("do-enable", "Enable", () => act(row.name, "enable"))]) : [
-      isKind ? null : button("do-run", "Run now", () => act(row.name, "run"), row.running ? {} : { class: "primary" }),
-      row.isPaused ? button("do-resume", "Resume", () => act(row.name, "resume")) : button("do-pause", "Pause…", () => pause([row.name])),
-      isKind ? null : button("do-rule", "Reschedule…", () => reschedule(row)),
-      row.running ? button("do-cancel", row.isAsync ? "Cancel run" : "Ask run to stop", () => act(row.name, "cancel"), hungSince(row) ? { class: "primary" } : {}) : null].filter(Boolean);
-    const notes = [];
-    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "") + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
-    const wrong = wrongOf(row), link = (name) => el("a", { href: toTask(name) }, name);
+    const isKind = row.kind === "job", isOff = row.state === "disabled";
+    const may = (is, action, text, isMain, call = () => act(row.name, action)) => is && info.visitor.mayAct && !row.isEnded && button(text, call, { id: "do-" + action, class: isMain && "primary" });
+    const buttons = [
+      may(isOff && !isKind, "enable", "Enable"),
+      may(!isOff && !isKind, "run", "Run now", !row.running),
+      may(!isOff && row.isPaused, "resume", "Resume"),
+      may(!isOff && !row.isPaused, "pause", "Pause…", false, () => pause([row.name])),
+      may(!isOff && !isKind, "rule", "Reschedule…", false, () => reschedule(row)),
+      may(!isOff && row.running, "cancel", row.isAsync ? "Cancel run" : "Ask run to stop", hungSince(row))];
+    const notes = [], bad = (...texts) => notes.push(note("bad", texts));
+    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "")
+      + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
+    const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
     const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
-    const stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}; it does not react.` : "";
+    const isDeaf = stop && now() - Date.parse(stop.at) > 5000, stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}${isDeaf ? "; it does not react" : ""}.` : "";
     if (wrong?.kind === "hung") {
       const starved = victims(row), usual = longest(row);
-      notes.push(note("bad", `▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
-        ...(starved.length ? [` It holds a thread of pool ${row.pool}, for which wait: `, ...starved.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name)]), "."] : [])));
+      bad(`▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
+        starved.length && [` It holds a thread of pool ${row.pool}, for which wait: `, listed(starved), "."]);
     } else if (row.running) notes.push(note("run", `▶ ${row.running === 1 ? "A run is" : row.running + " runs are"} in progress, for ${since(row.runningSince)}.` + stopped));
-    if (wrong?.kind === "late") { const by = holders(row); notes.push(note("bad", `▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, ...(by.length ? [` All threads of pool ${row.pool} are held by `, ...by.slice(0, 10).flatMap((it, index) => [index ? ", " : "", link(it.name), " for " + since(it.runningSince)]), "."] : []))); }
-    if (row.streak && row.failingSince) notes.push(note("bad", `✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${since(row.failingSince)}.` + (row.firstFailure ? " The first error: " : ""), row.firstFailure ? el("bdi", {}, row.firstFailure) : ""));
-    if (isDown(row)) notes.push(note("bad", "▲ It is critical, and has not succeeded within its grace: the program reports DOWN."));
-    if (row.triggerFailure) notes.push(note("bad", "Its trigger failed: " + row.triggerFailure));
-    if (row.storeFailure) notes.push(note("bad", "What the store knows of it is missing: " + row.storeFailure));
-    const shown = shorter(row.upcoming), upcoming = row.upcoming.map((it) => el("li", {},
-      it.clockChange ? el("span", { class: "change" }, `↷ clocks go ${it.clockChange.isForward ? "forward" : "back"}: ${it.clockChange.offsetBefore} → ${it.clockChange.offsetAfter}`) : null,
-      time(it.at, shown(it.local), it.at), el("span", { class: "dim" }, row.isPaused && !row.pause.until ? "if resumed" : until(it.at))));
-    const skipped = Object.entries(row.counters.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
-    const counts = row.counters;
+    const by = wrong?.kind === "late" ? holders(row) : [];
+    if (wrong?.kind === "late") bad(`▲ A run has been due for ${span(now() - wrong.since)}, and has not started.`, by.length && [` All threads of pool ${row.pool} are held by `, listed(by, (it) => " for " + since(it.runningSince)), "."]);
+    if (row.streak && row.failingSince) bad(`✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${since(row.failingSince)}.`, row.firstFailure && [" The first error: ", el("bdi", row.firstFailure)]);
+    if (isDown(row)) bad("▲ It is critical, and has not succeeded within its grace: the program reports DOWN.");
+    if (row.triggerFailure) bad("Its trigger failed: " + row.triggerFailure);
+    if (row.storeFailure) bad("What the store knows of it is missing: " + row.storeFailure);
+    const upcoming = timesOf(row.upcoming, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at));
+    const code = (text) => text && el("code", text), jobsOf = (state) => row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state, task: row.name }) }, state);
     refill($("task"), crumb("#/tasks", "← All tasks"),
-      el("div", { class: "title" }, el("h1", { id: "task-title", tabindex: "-1" }, ...named(row.name)), withIcon("status", status(row)), el("span", { class: "tags" }, ...badges(row).map((tag) => el("span", { class: "badge" }, tag))), el("div", { class: "buttons" }, ...buttons)),
-      ...notes,
-      el("div", { class: "grid" },
-        card("h-schedule", "Schedule", el("dl", { class: "facts" },
-          ...fact("Rule", row.words || row.rule), ...fact("Cron", row.expression && el("code", {}, row.expression)), ...fact("Zone", row.expression && row.zone),
-          ...fact("Ticks", row.schedule && `${row.schedule.fired} in all processes` + (row.schedule.lastTick ? ", the last " + ago(row.schedule.lastTick) : "")), ...fact("Skipped", row.schedule && Object.entries(row.schedule.skipped).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ")),
-          ...fact("Jobs", row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state: "parked", task: row.name }) }, "parked"), row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state: "ready", task: row.name }) }, " ready")), ...fact("Function", row.function && el("code", {}, row.function)), ...fact("Source", row.source && el("code", {}, row.source)), ...fact("Pool", row.pool + (row.isAsync ? ", async" : "")))),
-        card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol", { class: "upcoming" }, ...upcoming) : el("p", { class: "dim" }, nextText(row)[0])),
-        card("h-runs", "Runs", el("dl", { class: "facts" },
-          ...fact("Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")), ...fact("Failed in a row", row.streak ? String(row.streak) : ""),
-          ...fact("Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"), ...fact("Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`), ...fact("Skipped", skipped)), spark(row.recent, 182))),
-      el("h2", { class: "over", id: "h-history" }, "History"),
+      el("div.title", el("h1", { id: "task-title", tabindex: "-1" }, named(row.name)), withIcon("status", status(row)), el("span.tags", badges(row).map(badge)), el("div.buttons", buttons)),
+      notes,
+      el("div.grid",
+        card("h-schedule", "Schedule", factsOf(
+          ["Rule", row.words || row.rule], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
+          ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick) : "")], ["Skipped", durable && skips(durable.skipped)],
+          ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
+        card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),
+        card("h-runs", "Runs", factsOf(
+          ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
+          ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"],
+          ["Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`], ["Skipped", skips(counts.skipped)]), spark(row.recent, 182))),
+      el("h2.over", { id: "h-history" }, "History"),
       runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open))) : note("", "No run yet."),
-      el("p", { class: "more" }, hasMore ? button("more-runs", "Show more", moreRuns) : ""),
-      row.actions.length ? el("h2", { class: "over" }, "Actions") : "",
-      row.actions.length ? actionsOf(row.actions.slice(0, 20)) : "");
+      el("p.more", hasMore && button("Show more", moreRuns, { id: "more-runs" })),
+      row.actions.length > 0 && [el("h2.over", "Actions"), actionsOf(row.actions.slice(0, 20))]);
   };
   const runRow = (run, open) => {
-    const details = [];
-    if (run.error) details.push(el("pre", { class: "is-bad" }, [run.error.message, ...(run.error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (run.error.place ? "\nat " + run.error.place : "")));
-    for (const text of run.notes || []) details.push(sub(text));
-    if (run.failedAttempts) { const key = String(run.number); details.push(el("details", { "data-key": key, open: open.has(key) }, el("summary", {}, `${run.failedAttempts.length} failed ${run.failedAttempts.length === 1 ? "attempt" : "attempts"} before`), el("ul", {}, ...run.failedAttempts.map((it) => el("li", { class: "small" }, `attempt ${it.attempt}: ${it.message || "failed"}`))))); }
-    return el("tr", {}, cell("Run", "whole", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")), cell("Started", "whole", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", "whole", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", "whole", took(run.tookMs)),
-      cell("Outcome", "whole", withIcon("outcome", outcome(run.outcome))), cell("Attempts", "whole", String(run.attempts)), cell("Details", "detail wide", ...details));
+    const { error, failedAttempts: failed } = run, key = String(run.number);
+    const details = [
+      error && el("pre.is-bad", [error.message, ...(error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (error.place ? "\nat " + error.place : "")),
+      run.notes?.map(sub),
+      failed && el("details", { "data-key": key, open: open.has(key) }, el("summary", `failed before: ${failed.length}`), el("ul", failed.map((it) => el("li.small", `attempt ${it.attempt}: ${it.message || "failed"}`))))];
+    return el("tr", cell("Run", "whole", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")),
+      cell("Started", "whole", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", "whole", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", "whole", took(run.tookMs)),
+      cell("Outcome", "whole", withIcon("outcome", outcome(run.outcome))), cell("Attempts", "whole", run.attempts), cell("Details", "detail wide", details));
   };
   const moreRuns = async () => {
     const name = route.name, last = runs.at(-1).number;
@@ -413,8 +454,8 @@
   // Views: a further section is a further entry here. All that a view shows is in its address.
   const views = {
     tasks: { title: "Tasks", show: () => { $("list").hidden = false; fromAddress(); isFresh = true; list(); } },
-    task: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, route.name)); runs = []; detail = null; load(route.name); } },
-    none: { show: () => { $("task").hidden = false; $("task").replaceChildren(el("h1", { id: "task-title" }, "There is nothing here"), note("", "The address leads nowhere. ", el("a", { href: "#/tasks" }, "All tasks"))); } },
+    task: { show: () => { oneTask(route.name); runs = []; detail = null; load(route.name); } },
+    none: { show: () => oneTask("There is nothing here", note("", "The address leads nowhere. ", el("a", { href: "#/tasks" }, "All tasks"))) },
   };
   const address = (view, params) => { const text = String(params); return "#/" + view + (text ? "?" + text : ""); };
   // Changes parts of the address; the former one stays in the history if `isMove`.
@@ -447,7 +488,7 @@
     $("trouble").hidden = false;
     const section = { task: "tasks", job: "jobs" }[route.view] || route.view;
     const sections = ["tasks", "timeline", ...info.sections.slice(1), "actions"].filter((it) => views[it]);
-    $("sections").replaceChildren(...sections.map((it) => el("li", {}, el("a", { href: "#/" + it, "data-view": it, "aria-current": it === section ? "page" : null }, views[it].title, el("span", { class: "count", hidden: true })))));
+    fill($("sections"), sections.map((it) => el("li", el("a", { href: "#/" + it, "data-view": it, "aria-current": it === section && "page" }, views[it].title, el("span.count", { hidden: true })))));
     drawn = ""; bar();
     views[route.view].show();
     if (isMove) { scrollTo(0, 0); $("main").focus({ preventScroll: true }); }
@@ -457,7 +498,14 @@
   // Live.
   let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0;
   let wasLost = false;
-  const connection = (state, text) => { $("connection").dataset.state = state; set($("connection"), text); document.body.classList.toggle("stale", state === "lost"); if (state === "lost" || wasLost) for (const it of document.querySelectorAll("main td button, #store button, #task .title button, #bulk button")) it.disabled = state === "lost"; wasLost = state === "lost"; };
+  const connection = (state, text) => {
+    const isLost = state === "lost";
+    $("connection").dataset.state = state;
+    set($("connection"), text);
+    document.body.classList.toggle("stale", isLost);
+    if (isLost || wasLost) for (const it of document.querySelectorAll("main td button, #store button, #task .title button, #bulk button")) it.disabled = isLost;
+    wasLost = isLost;
+  };
   const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
   const update = (row) => {
     if (row.isRemoved) { tasks.delete(row.name); selected.delete(row.name); return; }
@@ -514,21 +562,20 @@
   };
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
   const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
-  document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); });
+  document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
   // The clock in the zone of the server, whose offset does not change while the page is open.
-  const offset = () => { const found = /([+-])(\d\d):(\d\d)$/.exec(info.nowLocal); return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3])) * 60000; };
-  const clockText = (at) => new Date(at + offset()).toISOString().slice(11, 19);
+  const clockText = (at) => iso(at + offsetOf(info.nowLocal)).slice(11, 19);
   const zoneName = () => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : info.zone;
   const clock = () => set($("clock"), `${zoneName()} ${clockText(now())} ${info.nowLocal.slice(-6)}`);
   $("zone").value = zone;
-  on("zone", "input", () => { zone = $("zone").value; try { zone === "task" ? localStorage.removeItem(zoneKey) : localStorage.setItem(zoneKey, zone); } catch { /* a private window */ } begin(); });
+  on("zone", "input", () => { zone = $("zone").value; ofBrowser.set(zone === "task" ? "" : zone); begin(); });
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
     else if (stream && heardAt && Date.now() - heardAt > 40000) { const old = stream; stream = null; old.abort(); lostAt = Date.now(); lost(); connect(); }
     if (lostAt) return;
     clock(); bar(); tell();
-    if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || wrong && heardAt && Math.floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }
+    if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || (wrong || detail.running) && heardAt && Math.floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }
     if (route.view !== "tasks") return;
     for (const view of rows.values()) if (view.row) age(view);
     // Time alone makes a task late.
@@ -563,15 +610,18 @@
   on("more", "click", () => { limit += 100; isFresh = true; list(); });
   on("pause-selected", "click", () => pause([...selected]));
   on("resume-selected", "click", () => many("resume", { names: [...selected] }));
-  for (const head of document.querySelectorAll("th[data-sort]")) head.firstElementChild.addEventListener("click", () => {
-    const by = head.dataset.sort;
+  const sortBy = (by) => {
     sort = sort.by !== by ? { by, up: by !== "last" } : sort.up === (by !== "last") ? { by, up: !sort.up } : { by: "", up: true };
     setParams({ sort: sort.by, order: sort.by && !sort.up ? "down" : "" });
     fromAddress();
     isFresh = true; list();
-  });
+  };
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
   addEventListener("hashchange", go);
-  document.addEventListener("keydown", (event) => { if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return; const field = ["search", "job-error"].map($).find((it) => it.offsetParent); if (field) { event.preventDefault(); field.focus(); } });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return;
+    const field = ["search", "job-error"].map($).find((it) => it.offsetParent);
+    if (field) { event.preventDefault(); field.focus(); }
+  });
   begin();
 })();

@@ -50,41 +50,43 @@
   const isCritical = (row) => row.tags.includes("critical");
   const isDown = (row) => Boolean(info?.down.includes(row.name));
 
-  // The items of the bar: [level, key, link, strong, text]; "wait" is no fault, and does not count.
+  // The items of the bar: [level, link, strong, text]; "wait" is no fault, and does not count.
   const troubles = () => {
-    const items = [], wrong = { hung: [], late: [], failing: [] }, paused = [];
-    for (const row of tasks.values()) {
-      const it = wrongOf(row);
-      if (it) wrong[it.kind].push({ row, ...it });
-      if (row.isPaused && !row.isEnded) paused.push(row);
-    }
-    for (const list of Object.values(wrong)) list.sort((a, b) => a.since - b.since);
-    const one = (list, text) => list.length === 1 ? list[0].row.name + ", " + text : text;
-    const to = (list, state) => list.length === 1 ? toTask(list[0].row.name) : "#/tasks?state=" + state;
-    if (info.down.length) items.push(["bad", "down", info.down.length === 1 ? toTask(info.down[0]) : "#/tasks?state=down", "DOWN", info.down.length === 1 ? "critical: " + info.down[0] : info.down.length + " critical tasks"]);
-    if (wrong.hung.length) items.push(["bad", "hung", to(wrong.hung, "hung"), wrong.hung.length + " hung", one(wrong.hung, "running for " + span(now() - wrong.hung[0].since))]);
-    if (wrong.late.length) { const first = wrong.late[0], by = holders(first.row); items.push(["bad", "late", to(wrong.late, "late"), wrong.late.length + " late", one(wrong.late, "by " + span(now() - first.since) + (by.length ? `, pool ${first.row.pool} held by ${by[0].name}` : ""))]); }
-    if (wrong.failing.length) { const first = wrong.failing[0]; items.push(["bad", "failing", to(wrong.failing, "failing"), wrong.failing.length + " failing", one(wrong.failing, first.since ? "for " + span(now() - first.since) : "")]); }
-    const parked = parkedIn(facts.queues);
-    if (facts.storeFailure) items.push(["bad", "store", "#/queues", "store away", facts.storeFailure.slice(0, 120)]);
-    if (parked) {
-      const first = facts.errors[0];
-      items.push(["bad", "parked", "#/jobs?state=parked", parked + (parked === 1 ? " job parked" : " jobs parked"), ""]);
-      for (const it of facts.errors.slice(0, first?.count > 1 ? 3 : 1)) items.push(["bad", "error " + it.task + " " + it.error, groupLink("parked", it), it.count + " × " + it.task, it.error]);
-    }
-    const waiting = facts.queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause));
-    if (waiting.length) { const worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b); items.push(["bad", "due", toJobs(waiting.length > 1 ? { state: "ready" } : { state: "ready", queue: worst.queue }), waiting.reduce((all, queue) => all + queue.due, 0) + " due jobs wait", `for ${span(worst.oldestMs)} in queue ${worst.queue}`]); }
-    for (const node of facts.nodes.filter((it) => it.hasRunOut)) items.push(["bad", "node " + node.session, "#/nodes", "node " + node.label, "does not renew its lease"]);
-    for (const gone of facts.gone.slice(0, 3)) items.push([now() - Date.parse(gone.at) < 600000 ? "bad" : "wait", "gone " + gone.session, "#/nodes", "node " + (gone.label || shortId(gone.session)), "lost " + ago(gone.at)]);
-    if (facts.orphans.length) items.push(["bad", "orphans", "#/nodes", facts.orphans.length + " jobs", "of processes that are gone"]);
-    if (paused.length) { const by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))]; items.push(["wait", "paused", "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : ""]); }
-    const still = facts.queues.filter((queue) => queue.pause);
-    if (still.length) items.push(["wait", "queues", "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", ")]);
-    const count = wrong.hung.length + wrong.late.length + wrong.failing.length;
-    const nodes = facts.gone.filter((it) => now() - Date.parse(it.at) < 600000).length + facts.nodes.filter((it) => it.hasRunOut).length;
-    return { items, counts: { tasks: count, jobs: parked, queues: waiting.length || (facts.storeFailure ? 1 : 0), nodes } };
+    const items = [], all = [...tasks.values()];
+    const add = (level, is, ...item) => { if (is) items.push([level, ...item]); };
+    const bad = (...item) => add("bad", ...item), wait = (...item) => add("wait", ...item);
+    // Those with one kind of fault, the oldest first; one alone stands by its name.
+    const faults = all.map((row) => ({ row, ...wrongOf(row) })).filter((it) => it.kind).sort((a, b) => a.since - b.since);
+    const faulty = (kind, inWords) => {
+      const found = faults.filter((it) => it.kind === kind), [first] = found;
+      if (!first) return;
+      const { row, since } = first, text = inWords(since ? span(now() - since) : "", row);
+      if (found.length === 1) bad(true, toTask(row.name), "1 " + kind, row.name + ", " + text);
+      else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text);
+    };
+    const { down } = info, { queues, nodes, gone, orphans, errors, storeFailure } = facts;
+    bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks");
+    faulty("hung", (age) => "running for " + age);
+    faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
+    faulty("failing", (age) => age && "for " + age);
+    const parked = parkedIn(queues);
+    bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
+    bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
+    for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
+    const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause)), worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b, {});
+    bad(waiting.length, toJobs({ state: "ready", ...(waiting.length === 1 && { queue: worst.queue }) }), plural(sum(waiting.map((it) => it.due))) + " due", `for ${span(worst.oldestMs)} in queue ${worst.queue}`);
+    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => now() - Date.parse(it.at) < 600000;
+    for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
+    for (const it of gone.slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + (it.label || shortId(it.session)), "lost " + ago(it.at));
+    bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
+    const paused = all.filter((row) => row.isPaused && !row.isEnded), by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))];
+    wait(paused.length, "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : "");
+    const still = queues.filter((queue) => queue.pause);
+    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
+    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length || Number(Boolean(storeFailure)), nodes: gone.filter(isNew).length + expired.length } };
   };
-  const parkedIn = (queues) => queues.reduce((all, queue) => all + queue.parked, 0);
+  const sum = (list) => list.reduce((all, it) => all + it, 0);
+  const parkedIn = (queues) => sum(queues.map((it) => it.parked));
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
 
   // The bar, the counts in the navigation, the title and the icon.
@@ -100,22 +102,21 @@
     if (!info) return;
     const isKnown = knownAt && !lostAt, found = knownAt ? troubles() : { items: [], counts: {} };
     const { counts } = found;
-    const total = Object.values(counts).reduce((all, it) => all + it, 0) + (found.items.some(([, key]) => key === "down") && !counts.tasks ? 1 : 0);
-    const isWrong = found.items.some(([level]) => level === "bad");
+    const total = sum(Object.values(counts)) + (info.down.length && !counts.tasks ? 1 : 0);
+    const rows = found.items, isWrong = rows.some(([level]) => level === "bad"), level = isKnown ? isWrong ? "bad" : "good" : "unknown";
     for (const link of document.querySelectorAll("#sections a")) { const count = counts[link.dataset.view] || 0, badge = link.querySelector(".count"); badge.hidden = !count; set(badge, String(count)); link.title = count ? count + " need a look" : ""; }
     document.title = (isKnown ? total ? `(${total}) ` : "" : "(?) ") + (route.name ? route.name + " · " : "") + info.application + " · scheduler";
-    icon(isKnown ? isWrong ? "bad" : "good" : "unknown");
-    const rows = found.items.map(([level, , href, strong, text]) => [level, href, strong, text]);
-    if (!isKnown) rows.unshift(["unknown", "", knownAt ? "Not connected" : "Nothing is known yet", knownAt ? "all below is as of " + clockText(knownAt) : ""]);
-    else if (!isWrong) rows.unshift(["good", "", "Nothing is wrong", ""]);
+    icon(level);
+    if (!isKnown) rows.unshift([level, "", knownAt ? "Not connected" : "Nothing is known yet", knownAt ? "all below is as of " + clockText(knownAt) : ""]);
+    else if (!isWrong) rows.unshift([level, "", "Nothing is wrong", ""]);
     const next = JSON.stringify(rows);
     if (next === drawn) return;
     drawn = next;
-    $("trouble").className = "trouble " + (isKnown ? isWrong ? "bad" : "good" : "unknown");
+    $("trouble").className = "trouble " + level;
     const focused = document.activeElement?.closest("#trouble a"), at = focused?.getAttribute("href");
-    $("trouble-list").replaceChildren(...rows.map(([level, href, strong, text]) => el("li", { class: level }, el(href ? "a" : "span", { href: href || null },
-      el("i", {}, { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", {}, strong), text ? el("bdi", {}, ": " + text) : ""))));
-    if (at) { const again = [...$("trouble-list").querySelectorAll("a")].find((it) => it.getAttribute("href") === at); if (again) again.focus({ preventScroll: true }); }
+    fill($("trouble-list"), rows.map(([level, href, strong, text]) => el("li", { class: level }, el(href ? "a" : "span", { href: href || null },
+      el("i", { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", strong), text && el("bdi", ": " + text)))));
+    if (at) [...document.querySelectorAll("#trouble a")].find((it) => it.getAttribute("href") === at)?.focus({ preventScroll: true });
   };
   // Screen readers hear what has changed, not what goes on.
   const heard = new Map();
@@ -156,4 +157,4 @@
     clearTimeout(watching);
     watching = setTimeout(watch, document.hidden ? 30000 : 5000);
   };
-  document.addEventListener("visibilitychange", watch);
+

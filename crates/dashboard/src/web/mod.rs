@@ -15,13 +15,12 @@
 //! | `queues` | pauses of queues |
 //! | `search`, `bulk` | jobs that match, and what is done to all of them |
 //! | `ops` | the actuator, metrics, health |
-//! | `page`, `compact` | the one document, and its texts without needless blanks |
+//! | `page` | the one document |
 //! | `routes`, `openapi` | all routes, and their description |
 
 mod actions;
 mod api;
 mod bulk;
-mod compact;
 mod compress;
 mod guard;
 mod jobs;

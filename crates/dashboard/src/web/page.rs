@@ -7,7 +7,6 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-use super::compact;
 use crate::access::random_text;
 use crate::app::App;
 use crate::problem::Problem;
@@ -25,11 +24,18 @@ const PARTS: [(&str, &str); 3] = [
 static WHOLE_SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let script = SCRIPT.to_owned();
     let script = PARTS.iter().fold(script, |script, (place, part)| script.replace(place, part));
-    compact::script(&script)
+    sent(&script)
 });
 
-static WHOLE_STYLE: LazyLock<String> = LazyLock::new(|| compact::style(STYLE));
-static WHOLE_HTML: LazyLock<String> = LazyLock::new(|| compact::html(HTML));
+static WHOLE_STYLE: LazyLock<String> = LazyLock::new(|| sent(STYLE));
+static WHOLE_HTML: LazyLock<String> = LazyLock::new(|| sent(HTML));
+
+/// A text as it is sent: as it is written, without indentation and comments. No literal goes over several lines.
+fn sent(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("// "));
+    lines.collect::<Vec<_>>().join("\n")
+}
 
 /// `GET /`
 pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
