@@ -577,6 +577,15 @@ test("hostile texts are only text", "hostile", async (scene, browser) => {
   const error = await page.locator("#runs pre").first().textContent();
   assert(error.includes("[U+202E]desrever") && !error.includes("\u202e"), "what would turn the text around is shown by its number");
   await page.screenshot({ path: shots + "hostile.png" });
+  // Numbers and times stay whole beside an error without a blank.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const broken = await page.evaluate(() => [...document.querySelectorAll("#runs td.whole")].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().height > 1.8 * parseFloat(getComputedStyle(cell).lineHeight);
+  }).map((cell) => cell.textContent));
+  equal(broken.join(" | "), "", "cells that are broken");
+  assert(await page.locator("#runs td.whole").count() >= 6, "cells that could be");
   // A script that somebody brings into the page does not run.
   await page.evaluate(() => { const script = document.createElement("script"); script.textContent = "window.pwned = 1"; document.body.append(script); });
   equal(await page.evaluate(() => window.pwned), undefined, "pwned by a script");
@@ -710,6 +719,62 @@ test("queues have their depths, and nodes their leases and jobs", "jobs", async 
   await node.getByText("1.2.3").waitFor();
   await node.getByRole("link", { name: /^Job .* of shop::mail/ }).click();
   await page.getByRole("button", { name: "Ask to stop job" }).waitFor();
+  await page.finish();
+});
+
+test("a run that does not react to a stop says so, and the main button is no Run now", "deaf", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.locator("#trouble").getByRole("link", { name: /1 hung: deaf, running for/ }).click({ timeout: 30000 });
+  await page.getByRole("heading", { name: "Fire times; none starts a run before this one ends" }).waitFor();
+  const isMain = (id) => page.locator(id).evaluate((it) => it.classList.contains("primary"));
+  equal(await isMain("#do-run"), false, "Run now, which can only be refused");
+  equal(await isMain("#do-cancel"), true, "the stop");
+  await page.getByRole("button", { name: "Ask run to stop" }).click();
+  const note = page.locator("#task .note.bad").filter({ hasText: "A run hangs" });
+  await note.getByText(/ops asked it to stop/).waitFor();
+  await note.getByText(/ops asked it to stop \d+ s ago; it does not react\./).waitFor({ timeout: 30000 });
+  await scene.tell("mend");
+  await note.waitFor({ state: "hidden" });
+  await page.finish();
+});
+
+test("the key / leads to the search of each section", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene);
+  const focused = () => page.evaluate(() => document.activeElement.id);
+  await page.keyboard.press("/");
+  equal(await focused(), "search", "in the list of tasks");
+  await page.keyboard.type("a/b");
+  equal(await page.inputValue("#search"), "a/b", "in a field it is a letter");
+  await section(page, "Jobs");
+  await page.locator("#job-error").waitFor();
+  await page.keyboard.press("/");
+  equal(await focused(), "job-error", "in the list of jobs");
+  equal(await page.inputValue("#job-error"), "", "the key itself");
+  await section(page, "Queues");
+  const before = await focused();
+  await page.keyboard.press("/");
+  equal(await focused(), before, "where there is nothing to search");
+  await page.finish();
+});
+
+test("paused kinds of jobs and queues are in the bar, and wait without a fault", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const json = { method: "POST", headers: { "Content-Type": "application/json" } };
+  const page = await browser.page(scene);
+  await page.row("shop::mail").getByRole("button", { name: "Pause…: shop::mail" }).click();
+  await page.fill("#reason", "mail is down");
+  await page.keyboard.press("Enter");
+  await scene.api("queues/letters/pause", json);
+  const item = (text) => page.locator("#trouble li.wait").getByText(text);
+  await item(/1 paused: by ops/).waitFor();
+  await item(/queue paused: letters by ops/).waitFor({ timeout: 15000 });
+  await page.locator("#trouble").getByRole("link", { name: /1 paused/ }).click();
+  await page.row("shop::mail").getByText("paused by ops: “mail is down”").waitFor();
+  await section(page, "Queues");
+  await page.locator("#queues").getByText("‖ paused by ops: “mail is down”").first().waitFor();
+  await page.locator("#queues").getByRole("button", { name: "Resume: queue letters" }).click();
+  await item(/queue paused/).waitFor({ state: "hidden" });
   await page.finish();
 });
 

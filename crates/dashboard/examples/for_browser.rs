@@ -3,7 +3,7 @@
 //! The first argument is the scene, the second the address.
 //!
 //! It prints `ready <link>`. Then it reads commands: `stop` stops the server, `start` starts it again at the same address,
-//! `mend` lets jobs succeed that failed, and the end of the input ends the program.
+//! `mend` lets jobs succeed that failed and a run end that hears nothing, and the end of the input ends the program.
 
 use std::io::BufRead;
 use std::net::SocketAddr;
@@ -46,7 +46,7 @@ fn mail(#[payload] letter: serde_json::Value, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// True once images can be decoded.
+/// True once images can be decoded, and the deaf task ends.
 static IS_MENDED: AtomicBool = AtomicBool::new(false);
 
 #[job(name = "shop::image")]
@@ -139,6 +139,11 @@ fn scene(scene: &str) -> Builder {
         "failing" => (0..6).fold(builder, |builder, number| {
             let schedule = Schedule::fixed_rate(format!("{}ms", 300 + 70 * number));
             builder.task(&format!("failing_{number}"), schedule, |_| Err::<(), _>("disk full"))
+        }),
+        "deaf" => builder.task("deaf", Schedule::fixed_rate("3s"), |_| {
+            while !IS_MENDED.load(Ordering::Relaxed) {
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
         }),
         "jobs" => with_store(builder).task("import", hourly(), |_| {}),
         _ => builder

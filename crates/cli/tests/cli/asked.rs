@@ -406,3 +406,30 @@ fn a_watch_goes_on_when_the_program_does_not_answer() {
     let is_old = looks.iter().map(|look| look.contains("; what is below is old"));
     assert_eq!(is_old.collect::<Vec<_>>(), [false, true, true, true, false]);
 }
+
+#[test]
+#[cfg(feature = "tls")]
+fn an_address_with_https_where_no_tls_is_spoken_says_so() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let serve = move || {
+        for mut stream in listener.incoming().flatten() {
+            // A server without TLS takes the first bytes for a bad request.
+            let _ = stream.read(&mut [0; 1_024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        }
+    };
+    std::thread::Builder::new().spawn(serve).unwrap();
+    let mut typed = Typed::new(&["list"]);
+    typed.variables.insert("SCHEDULER_URL", url.clone());
+    let answer = typed.answer();
+    assert_eq!((answer.code, &*answer.output), (2, ""));
+    assert!(
+        answer.errors.starts_with(&format!("error: no answer from {url}: ")),
+        "{}",
+        answer.errors
+    );
+    let help = "help: it seems to speak HTTP without TLS: write http://";
+    assert!(answer.errors.contains(help), "{}", answer.errors);
+}

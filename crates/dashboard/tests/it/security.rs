@@ -92,6 +92,30 @@ fn f_ht1_only_requests_for_an_allowed_host_are_answered() {
 }
 
 #[test]
+fn a_refused_change_names_its_origin_and_its_host_and_the_mistake_of_the_proxy() {
+    let served = served();
+    let own = served.address().to_string();
+    let (host, json) = (format!("Host: {own}"), "Content-Type: application/json");
+    let told = |origin: &str| {
+        let answer = request(&served, "POST", ACTIONS[0], &[&host, json, origin]);
+        assert_eq!(answer.status, 403, "{answer:?}");
+        answer.json()["detail"].as_str().unwrap().to_owned()
+    };
+    // A proxy that does not pass `Host` sends its own upstream.
+    assert_eq!(
+        told("Origin: https://ops.example"),
+        format!(
+            "the request comes from another site: Origin is \"https://ops.example\", Host is {own:?}\n\
+             help: a proxy in front has to pass Host, and Dashboard::allow_host has to name it"
+        )
+    );
+    let long = told(&format!("Origin: https://{}.example", "x".repeat(4_000)));
+    assert!(long.len() < 400, "{} bytes", long.len());
+    assert!(is_untouched(&served));
+    served.stop();
+}
+
+#[test]
 fn f_ht1_only_json_of_the_same_origin_changes_anything() {
     let served = served();
     let own = served.address().to_string();

@@ -70,6 +70,38 @@ fn the_timeline_has_a_letter_for_each_minute_of_two_hours() {
 }
 
 #[test]
+fn a_durable_schedule_that_parks_a_job_at_each_tick_fails_and_its_jobs_are_one_group() {
+    let often = Schedule::fixed_rate("50ms").durable();
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        builder.task("bill", often, |_| Err::<(), _>("no such account"))
+    });
+    let row = eventually(|| {
+        let row = served.get("/api/v1/tasks/bill").json();
+        (row["streak"].as_u64() >= Some(3)).then_some(row)
+    });
+    assert_eq!((&row["last"]["outcome"], &row["isDurable"]), (&"error".into(), &true.into()));
+    assert_eq!(row["firstFailure"], "no such account");
+    assert!(row["failingSince"].as_str() < row["last"]["startedAt"].as_str(), "{row}");
+    served.task("bill").pause().unwrap();
+    let parked = eventually(|| {
+        let queues = served.get("/api/v1/queues").json();
+        let queue = &queues["queues"][0];
+        let is_still = queue["due"] == 0 && queue["later"] == 0 && queue["running"] == 0;
+        queue["parked"].as_u64().filter(|_| is_still)
+    });
+    let errors = served.get("/api/v1/jobs:errors?state=parked&task=bill").json();
+    let groups = errors["errors"].as_array().unwrap();
+    assert!(parked >= 3 && groups.len() == 1, "{parked} parked, {errors}");
+    assert_eq!(
+        (&groups[0]["error"], groups[0]["count"].as_u64()),
+        (&"no such account".into(), Some(parked))
+    );
+    let all = json!({ "matching": { "state": "parked", "task": "bill" } }).to_string();
+    assert_eq!(served.post("/api/v1/jobs:delete", &all).json()["count"].as_u64(), Some(parked));
+    served.stop();
+}
+
+#[test]
 fn a_task_says_since_when_and_with_which_first_error_it_fails() {
     let count = std::sync::atomic::AtomicU32::new(0);
     let body = move |_: &scheduler::Run| {
