@@ -383,7 +383,8 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         assert_eq!(refused.unsent().jobs.len(), 1);
         let filter = JobFilter { task: Some("sweep".to_owned()), ..JobFilter::default() };
         assert_eq!(jobs.list_async(&filter, 10).await?, jobs.list(&filter, 10)?);
-        let due = |depths: Vec<store::QueueDepth>| depths.iter().map(|it| it.due).sum::<u64>();
+        let due =
+            |depths: Vec<store::QueueDepth>| depths.iter().map(|depth| depth.due).sum::<u64>();
         assert_eq!((due(jobs.depths_async().await?), due(jobs.depths()?)), (3, 3));
         assert_eq!(jobs.sessions_async().await?.len(), jobs.sessions()?.len());
         jobs.cancel_async(id).await?;
@@ -595,7 +596,7 @@ fn the_next_ticks_of_schedules_are_known_also_when_they_are_paused() -> Checked 
     schedules.pause("daily", &Pause::new().by("ops"))?;
     let upcoming = |name: &str| -> Result<Vec<DateTime<Utc>>, Box<dyn Error>> {
         let all = schedules.list()?;
-        let schedule = all.iter().find(|it| it.name == name).ok_or("none")?;
+        let schedule = all.iter().find(|schedule| schedule.name == name).ok_or("none")?;
         Ok(schedules.upcoming(schedule, 3))
     };
     let now = store::utc(model.now());

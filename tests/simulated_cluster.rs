@@ -307,7 +307,7 @@ fn unknown(sim: &Sim) -> Vec<(u64, usize)> {
     let of_unknown = |event| match event {
         StoreEvent::TaskUnknown { task, due, schedules, nearest, known, .. } => {
             assert_eq!((&*task, nearest.as_deref()), ("cuont", Some("count")));
-            assert_eq!(known.iter().map(|it| &**it).collect::<Vec<_>>(), ["count", "report"]);
+            assert_eq!(known.iter().map(|task| &**task).collect::<Vec<_>>(), ["count", "report"]);
             Some((due, schedules.len()))
         }
         _ => None,
@@ -325,7 +325,7 @@ fn a_schedule_that_was_fired_by_a_clock_ahead_is_told_at_the_start() {
     let warnings = |sim: &Sim| {
         sim.messages()
             .into_iter()
-            .filter(|it| it.contains("clock that was ahead"))
+            .filter(|message| message.contains("clock that was ahead"))
             .collect::<Vec<_>>()
     };
     cluster.restart(0);
@@ -365,9 +365,13 @@ fn one_process_warns_once_a_minute_of_due_jobs_that_no_living_process_knows() {
     let told = [unknown(&cluster[0]), unknown(&cluster[1])];
     let teller = usize::from(told[0].is_empty());
     assert!((7..=11).contains(&told[teller].len()), "once a minute: {told:?}");
-    assert!(told[teller].iter().all(|it| *it == (2, 0)) && told[1 - teller].is_empty(), "{told:?}");
+    assert!(
+        told[teller].iter().all(|counts| *counts == (2, 0)) && told[1 - teller].is_empty(),
+        "{told:?}"
+    );
     let messages = cluster[teller].messages();
-    let warning = messages.iter().find(|it| it.contains("no living process")).expect("a warning");
+    let warning =
+        messages.iter().find(|message| message.contains("no living process")).expect("a warning");
     assert_eq!(
         warning,
         "WARN  scheduler: no living process has the task `cuont`, and 2 jobs of it are due; nearest name: `count`\n      \
@@ -390,7 +394,7 @@ fn a_schedule_whose_task_no_living_process_has_is_told() {
     schedules.put("tenant-1", Schedule::fixed_rate("30d"), cuont::job()).expect("an answer");
     cluster.advance(minutes(3));
     let told = unknown(&cluster[0]);
-    assert!(!told.is_empty() && told.iter().all(|it| *it == (0, 1)), "{told:?}");
+    assert!(!told.is_empty() && told.iter().all(|counts| *counts == (0, 1)), "{told:?}");
     let is_told = |text: &String| text.contains("its schedule `tenant-1` does not fire");
     assert!(cluster[0].messages().iter().any(is_told), "{:?}", cluster[0].messages());
     schedules.pause("tenant-1", &scheduler::Pause::new()).expect("an answer");

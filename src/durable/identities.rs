@@ -29,7 +29,9 @@ pub(crate) fn identities_from(simulation: Weak<dyn Identities>) {
 /// A new identity, later ones greater.
 pub(super) fn new_id() -> JobId {
     #[cfg(feature = "testing")]
-    if let Some(simulation) = SIMULATED.with_borrow(|it| it.as_ref().and_then(Weak::upgrade)) {
+    if let Some(simulation) =
+        SIMULATED.with_borrow(|simulated| simulated.as_ref().and_then(Weak::upgrade))
+    {
         return JobId::from_uuid(simulation.next_identity());
     }
     JobId::from_uuid(Uuid::now_v7())

@@ -140,7 +140,9 @@ impl Crate {
         let shipped = self.modules.iter().filter(|(module, _)| is_shipped(module));
         let files = shipped.map(|(_, names)| (names.file.clone(), BTreeSet::new()));
         let mut uses: BTreeMap<String, BTreeSet<String>> = files.collect();
-        for Mention { module, path } in self.mentions.iter().filter(|it| is_shipped(&it.module)) {
+        for Mention { module, path } in
+            self.mentions.iter().filter(|mention| is_shipped(&mention.module))
+        {
             let from = &self.modules[module].file;
             if let Some(to) = self.file_of(module, path, 0).filter(|to| *to != from) {
                 uses.get_mut(from).expect("a known file").insert(to.to_owned());

@@ -197,7 +197,7 @@ mod tests {
             let Address { config, authorities } = right(address);
             assert_eq!(config.get_ssl_mode(), SslMode::Require);
             assert_eq!((config.get_user(), config.get_dbname()), (Some("shop"), Some("shop")));
-            assert_eq!(config.get_connect_timeout().map(|it| it.as_secs()), Some(3));
+            assert_eq!(config.get_connect_timeout().map(|limit| limit.as_secs()), Some(3));
             assert_eq!(authorities, file("/etc/ca.pem"));
         }
         let plain = right("postgres://shop@db/shop");

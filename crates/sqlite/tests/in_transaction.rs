@@ -136,7 +136,7 @@ fn the_statement_stores_what_the_store_itself_does() {
     let (store, db) = by_statement;
     assert_eq!(
         execute(&db, &store.statement(&new).unwrap()),
-        [1, 2, 3].map(|it| Enqueued::Accepted(id(it)))
+        [1, 2, 3].map(|number| Enqueued::Accepted(id(number)))
     );
     let stored = |store: &Sqlite| store.jobs(&JobFilter::default(), 10).unwrap();
     let (mut by_store, by_statement) = (stored(&own), stored(&store));

@@ -67,7 +67,7 @@ fn ec_l1_a_task_that_delivered_has_run_and_a_drained_one_has_not() {
     kit::await_terminated(&pool);
     drop(returned);
     assert!(record.has_run(&delivered));
-    assert!(!record.has_run(&cancelled) && !drained.iter().any(|it| record.has_run(it)));
+    assert!(!record.has_run(&cancelled) && !drained.iter().any(|task| record.has_run(task)));
     assert_eq!(record.decorated().len(), 7);
 }
 

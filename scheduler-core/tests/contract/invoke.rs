@@ -71,7 +71,8 @@ fn ec_j1_results_come_in_the_order_of_the_input() {
         releasing.join();
         assert_eq!(ended.entries(), [3, 2, 1, 0]);
         assert!(handles.iter().all(TaskHandle::is_done));
-        let values: Vec<usize> = handles.iter().map(|it| it.result_now().unwrap()).collect();
+        let values: Vec<usize> =
+            handles.iter().map(|handle| handle.result_now().unwrap()).collect();
         assert_eq!(values, [0, 1, 2, 3]);
     }
 }

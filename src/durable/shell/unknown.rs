@@ -42,7 +42,8 @@ fn unknown_tasks(store: &dyn Store, own: SessionId) -> Result<Vec<StoreEvent>, S
     if living.clone().map(|session| session.id).min() != Some(own) {
         return Ok(Vec::new());
     }
-    let known: BTreeSet<&str> = living.flat_map(|session| &session.tasks).map(|it| &**it).collect();
+    let known: BTreeSet<&str> =
+        living.flat_map(|session| &session.tasks).map(|task| &**task).collect();
     let mut unknown = BTreeMap::<String, Waiting>::new();
     for depth in store.depths()? {
         let is_due = depth.oldest.is_some_and(|oldest| oldest >= DUE);

@@ -270,7 +270,7 @@ impl Lab {
         let store = self.open();
         eventually(limit, "no job is unfinished", || {
             let depths = store.depths().expect("the store answers");
-            depths.iter().all(|it| it.due + it.later + it.running == 0).then_some(())
+            depths.iter().all(|depth| depth.due + depth.later + depth.running == 0).then_some(())
         });
     }
 
@@ -283,8 +283,8 @@ impl Lab {
         let store = self.open();
         eventually(limit, &format!("no job of {task} is unfinished"), || {
             let depths = store.depths().expect("the store answers");
-            let mut depths = depths.iter().filter(|it| it.task == task);
-            depths.all(|it| it.due + it.later + it.running == 0).then_some(())
+            let mut depths = depths.iter().filter(|depth| depth.task == task);
+            depths.all(|depth| depth.due + depth.later + depth.running == 0).then_some(())
         });
     }
 

@@ -88,8 +88,12 @@ fn f_lk2_names_that_look_alike_are_different() {
         let put = Command::Put { definition: Box::new(definition) };
         assert_eq!(store.command(&put, END), Ok(CommandOutcome::Done), "{name:?}");
     }
-    let mut stored: Vec<String> =
-        store.schedules().expect("an answer").into_iter().map(|it| it.definition.name).collect();
+    let mut stored: Vec<String> = store
+        .schedules()
+        .expect("an answer")
+        .into_iter()
+        .map(|schedule| schedule.definition.name)
+        .collect();
     let mut names = names;
     stored.sort();
     names.sort();

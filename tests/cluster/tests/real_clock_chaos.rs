@@ -195,7 +195,7 @@ fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
     let store = lab.open();
     for schedule in schedules() {
         let name =
-            schedule.split(';').next().and_then(|it| it.strip_prefix("name=")).expect("a name");
+            schedule.split(';').next().and_then(|part| part.strip_prefix("name=")).expect("a name");
         for (tick, runs) in by_tick(runs, name) {
             let jobs: BTreeSet<&str> = runs.iter().map(|run| &*run.job).collect();
             assert_eq!(jobs.len(), 1, "tick {tick} of {name} became {jobs:?}");
@@ -257,7 +257,8 @@ fn chaos() {
         chaos.lab.command(&Command::Pause { schedule, until, by, reason });
     }
     let process = chaos.lab.process("last");
-    let mut last = schedules().iter().fold(process, |it, text| it.with("schedule", text)).start();
+    let mut last =
+        schedules().iter().fold(process, |process, text| process.with("schedule", text)).start();
     eventually(LIMIT, "it has opened a session", || last.notes("session_opened").first().cloned());
     chaos.lab.await_all_ended(LIMIT);
     assert!(last.stop(LIMIT).success());

@@ -29,7 +29,7 @@ fn outlive(lab: &Lab, all: &mut [Process; 2], time: Duration, outage: impl FnOnc
     if Lab::is_postgres() || is_full() {
         assert!(count(all, "refused-job") > refused, "an enqueue ends with an error");
     }
-    let (back, last) = (Instant::now(), runs(&[&all[0], &all[1]]).iter().map(|it| it.tick).max());
+    let (back, last) = (Instant::now(), runs(&[&all[0], &all[1]]).iter().map(|run| run.tick).max());
     await_accepted(&all[0], 10);
     await_accepted(&all[1], 10);
     eventually(LIMIT, "ticks run again", || {
@@ -76,7 +76,7 @@ fn d20_the_server_stops_and_starts_again() {
         .map(|(label, proxy)| start(&lab, label, &lab.store_at(proxy.port(), "")));
     let time = length(20, 6);
     outlive(&lab, &mut all, time, || {
-        let (begun, before) = (Instant::now(), proxies.each_ref().map(|it| it.connects()));
+        let (begun, before) = (Instant::now(), proxies.each_ref().map(|proxy| proxy.connects()));
         server.stop();
         pass(time);
         let most = 2 * (u32::try_from(begun.elapsed().as_secs()).expect("seconds") + 1);

@@ -34,8 +34,9 @@ fn a_pool_that_gives_each_transaction_another_connection_keeps_all_promises() {
     // The job of a killed process runs elsewhere.
     lab.enqueue("work", r#"{"ms": 1500}"#, 1);
     let holder = eventually(LIMIT, "it runs", || {
-        all.iter()
-            .position(|it| it.runs().iter().any(|run| run.task == "work" && run.end.is_none()))
+        all.iter().position(|process| {
+            process.runs().iter().any(|run| run.task == "work" && run.end.is_none())
+        })
     });
     all[holder].kill();
     lab.await_task_ended("work", LIMIT);

@@ -217,7 +217,10 @@ fn d16_ticks_missed_while_no_process_ran() {
         each_second("some", ";misfire=catch_up;window=2s"),
     ];
     let start = |label| {
-        schedules.iter().fold(lab.process(label), |it, text| it.with("schedule", text)).start()
+        schedules
+            .iter()
+            .fold(lab.process(label), |process, text| process.with("schedule", text))
+            .start()
     };
     let mut first = start("a");
     await_runs(&[&first], 8);
@@ -264,7 +267,7 @@ fn d17_overlap_in_all_processes() {
     ];
     let start = |label| {
         let process = lasting(&lab, label).with("threads", 8);
-        schedules.iter().fold(process, |it, text| it.with("schedule", text)).start()
+        schedules.iter().fold(process, |process, text| process.with("schedule", text)).start()
     };
     let all = ["a", "b"].map(start);
     let all: Vec<&Process> = all.iter().collect();
@@ -275,7 +278,8 @@ fn d17_overlap_in_all_processes() {
     eventually(LIMIT, "runs are beside each other", || overlapping(&of("allows")));
     let counted = |name: &str| {
         let schedules = lab.open().schedules().expect("the store answers");
-        let schedule = schedules.iter().find(|it| it.definition.name == name).expect("registered");
+        let schedule =
+            schedules.iter().find(|schedule| schedule.definition.name == name).expect("registered");
         schedule.skips.overlap
     };
     eventually(LIMIT, "overlaps are skipped", || {
@@ -296,7 +300,7 @@ fn d18_eight_processes_start_at_once_on_an_empty_store() {
             let process = lab.process(&format!("p{number}"));
             names
                 .iter()
-                .fold(process, |it, name| it.with("schedule", each_second(name, "")))
+                .fold(process, |process, name| process.with("schedule", each_second(name, "")))
                 .start()
         };
         let mut all: Vec<Process> = (0..8).map(start).collect();

@@ -210,7 +210,8 @@ impl Server {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let mut folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
         folders.push(PathBuf::from("/usr/sbin"));
-        let Some(program) = folders.iter().map(|it| it.join("pgbouncer")).find(|it| it.is_file())
+        let Some(program) =
+            folders.iter().map(|path| path.join("pgbouncer")).find(|path| path.is_file())
         else {
             let _ = writeln!(std::io::stderr(), "SKIPPED: no `pgbouncer` in PATH or /usr/sbin");
             return None;

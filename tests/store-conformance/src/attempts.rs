@@ -93,7 +93,8 @@ pub fn a_lost_attempt_names_its_process<T: TestStore>() {
     given.open_for(3, LEASE, Some(second));
     given.reap(Vec::new());
     let attempts = given.job(lost).attempts;
-    let named: Vec<_> = attempts.iter().map(|it| (it.number, it.outcome, &*it.node)).collect();
+    let named: Vec<_> =
+        attempts.iter().map(|attempt| (attempt.number, attempt.outcome, &*attempt.node)).collect();
     let outcome = AttemptOutcome::Lost;
     assert_eq!(named, [(1, outcome, "node"), (2, outcome, "")]);
     assert_eq!(attempts[0].ended_at, attempts[0].started_at.after(LEASE));
@@ -108,7 +109,8 @@ pub fn r4_a_late_failure_is_an_attempt<T: TestStore>() {
     given.reap(vec![given.lease_of(id)]);
     given.finish(id, claimed.held(), failed("no card"));
     let attempts = given.job(job(1)).attempts;
-    let told: Vec<_> = attempts.iter().map(|it| (it.number, it.outcome, &*it.error)).collect();
+    let told: Vec<_> =
+        attempts.iter().map(|attempt| (attempt.number, attempt.outcome, &*attempt.error)).collect();
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!(
         (told[0].1, told[1]),

@@ -183,7 +183,7 @@ pub fn r13_of_all_jobs_of_a_key_one_is_retried<T: TestStore>() {
     }
     let retried = all(&given, JobAction::Retry, Some(JobState::Parked), (None, 10));
     assert_eq!(retried, (1, None));
-    assert_eq!([1, 2].map(|it| given.state(job(it))), [JobState::Ready, JobState::Parked]);
+    assert_eq!([1, 2].map(|number| given.state(job(number))), [JobState::Ready, JobState::Parked]);
 }
 
 /// One that comes too late changes nothing, also if it selects nothing.

@@ -322,9 +322,9 @@ pub fn jobs_that_ended_are_listed_among_the_others<T: TestStore>() {
     }
     let polled = given.poll(id, &["third"]).jobs;
     let of = |numbers: &[u128]| -> Vec<_> {
-        let is_of = |it: &&StoredJob| numbers.iter().any(|number| it.id == job(*number));
+        let is_of = |row: &&StoredJob| numbers.iter().any(|number| row.id == job(*number));
         let of = polled.iter().filter(is_of);
-        of.map(|it| Finish { session: id, held: it.held(), end: End::Done }).collect()
+        of.map(|row| Finish { session: id, held: row.held(), end: End::Done }).collect()
     };
     for batch in [of(&[3, 12]), of(&[6, 9])] {
         given.ask().finish(&batch).unwrap();

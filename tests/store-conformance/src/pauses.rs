@@ -45,7 +45,7 @@ pub fn r21_a_paused_kind_of_job_waits<T: TestStore>() {
     assert_eq!(given.enqueue(in_queue(2, "mail", "slow")), Enqueued::Accepted(job(2)));
     given.job_of(3, "other");
     let polled = given.poll(id, &["mail", "other"]);
-    assert_eq!(polled.jobs.iter().map(|it| it.id).collect::<Vec<_>>(), [job(3)]);
+    assert_eq!(polled.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [job(3)]);
     assert_eq!((polled.paused, polled.next_job), (vec![task("mail")], None));
     assert_eq!(given.state(job(1)), JobState::Ready);
     resume(&given, task("mail"));

@@ -272,7 +272,7 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
             not_after: given.in_time(),
         };
         let stranger = given.ask().open(&open).unwrap().stranger;
-        stranger.map(|it| (it.application, it.label))
+        stranger.map(|session| (session.application, session.label))
     };
     let shop = Some(("shop".to_owned(), "process-2".to_owned()));
     assert_eq!(open(&given, 1, "web", &[]), None, "there is no other");

@@ -293,7 +293,9 @@ fn shells_complete_the_commands_and_man_shows_them() {
 fn a_queue_is_paused_and_resumed() {
     let queue = |pause: Option<Value>| {
         let mut row = json!({ "queue": "mail", "due": 2, "tasks": [] });
-        row.as_object_mut().expect("an object").extend(pause.map(|it| ("pause".to_owned(), it)));
+        row.as_object_mut()
+            .expect("an object")
+            .extend(pause.map(|pause| ("pause".to_owned(), pause)));
         row.to_string()
     };
     let pause = json!({ "by": "ops", "untilLocal": "Fri 2026-03-27 13:00 +00:00" });

@@ -29,7 +29,7 @@ fn verdict(text: &str, dialect: &str, zone: &str, there: &str) -> Result<&'stati
     let zone: Zone = answer["zone"].as_str().and_then(|zone| zone.parse().ok()).expect("a zone");
     let overlap = [DstOverlap::First, DstOverlap::Last].into_iter();
     let mut overlap =
-        overlap.filter(|it| notes.contains(&format!("dst_overlap = \"{}\"", it.name())));
+        overlap.filter(|overlap| notes.contains(&format!("dst_overlap = \"{}\"", overlap.name())));
     let trigger = CronTrigger::new(cron.parse().expect("an expression"), zone);
     let trigger = trigger.dst_overlap(overlap.next().unwrap_or(DstOverlap::Both));
     let now: DateTime<Utc> = "2026-03-27T11:04:00Z".parse().expect("an instant");

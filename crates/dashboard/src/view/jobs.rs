@@ -30,7 +30,7 @@ pub(crate) fn job(app: &App, job: &StoredJob) -> Job {
 
 /// A job by itself, as this visitor may see it.
 pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Job {
-    let attempts = job.attempts.iter().map(|it| attempt(app, it)).collect();
+    let attempts = job.attempts.iter().map(|past| attempt(app, past)).collect();
     Job { payload: payload(app, visitor, job), attempts: Some(attempts), ..row(app, job) }
 }
 

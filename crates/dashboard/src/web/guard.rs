@@ -158,7 +158,8 @@ fn check_change(app: &App, head: &Parts, host: &str, caller: &Caller) -> Result<
 fn client(app: &App, head: &Parts) -> Option<IpAddr> {
     let connected = head.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip().to_canonical();
     let Some(is_proxy) = &app.options.is_proxy else { return Some(connected) };
-    let named = head.headers.get_all("x-forwarded-for").iter().filter_map(|it| it.to_str().ok());
+    let named =
+        head.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
     let named: Vec<&str> = named.flat_map(|list| list.split(',')).collect();
     let named = named.iter().rev().map_while(|text| text.trim().parse::<IpAddr>().ok());
     let mut client = connected;

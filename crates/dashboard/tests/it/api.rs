@@ -129,7 +129,8 @@ fn tasks_are_run_paused_resumed_and_cancelled() {
     assert_eq!(served.post("/api/v1/tasks/import/resume", "").status, 409);
     let actions = served.get("/api/v1/actions?task=import").json();
     let actions = actions["actions"].as_array().unwrap();
-    let names: Vec<&str> = actions.iter().map(|it| it["action"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        actions.iter().map(|action| action["action"].as_str().unwrap()).collect();
     assert_eq!(names, ["resume", "pause", "pause", "cancel", "run"]);
     assert_eq!((&actions[0]["who"], &actions[0]["from"]), (&"ops".into(), &"127.0.0.1".into()));
     served.stop();

@@ -64,7 +64,7 @@ fn f_ht2_broken_requests_get_one_refusal_or_none() {
     for (what, bytes) in &broken {
         let fresh = answers(&exchange(served.address(), bytes, A_MOMENT));
         assert!(
-            fresh.len() <= 1 && fresh.iter().all(|it| (400..500).contains(it)),
+            fresh.len() <= 1 && fresh.iter().all(|status| (400..500).contains(status)),
             "{what}: {fresh:?}"
         );
         let second = [good(&served).as_bytes(), bytes].concat();
@@ -73,7 +73,10 @@ fn f_ht2_broken_requests_get_one_refusal_or_none() {
             second.len() <= 2 && second.first().is_none_or(|first| *first == 200),
             "{what}: {second:?}"
         );
-        assert!(second.iter().skip(1).all(|it| (400..500).contains(it)), "{what}: {second:?}");
+        assert!(
+            second.iter().skip(1).all(|status| (400..500).contains(status)),
+            "{what}: {second:?}"
+        );
         assert_eq!(served.get("/healthz").status, 200, "after {what}");
         assert!(!served.task("a").snapshot().is_paused, "{what}");
     }

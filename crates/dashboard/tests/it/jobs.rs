@@ -374,7 +374,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["action"].as_str().unwrap())
+        .map(|action| action["action"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["resume", "pause", "resume", "run", "pause"]);
     served.stop();

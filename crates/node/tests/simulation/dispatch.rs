@@ -73,13 +73,13 @@ impl World {
         what: T,
         event: impl FnOnce(T) -> Event,
     ) -> Option<T> {
-        let it = &self.processes[process];
-        if it.life != life || it.node.is_none() {
+        let state = &self.processes[process];
+        if state.life != life || state.node.is_none() {
             return None;
         }
-        if it.is_frozen(self.now) {
+        if state.is_frozen(self.now) {
             // In any order, as threads wake up.
-            let at = it.frozen_until + self.rng.below(3 * MILLI);
+            let at = state.frozen_until + self.rng.below(3 * MILLI);
             self.at(at, event(what));
             return None;
         }
@@ -93,9 +93,9 @@ impl World {
         {
             return;
         }
-        let it = &self.processes[process];
-        if it.is_frozen(self.now) {
-            let at = it.frozen_until + self.rng.below(3 * MILLI);
+        let state = &self.processes[process];
+        if state.is_frozen(self.now) {
+            let at = state.frozen_until + self.rng.below(3 * MILLI);
             self.processes[process].wakes[index] = Some(at);
             return self.at(at, Event::Wake { process, life, channel });
         }
@@ -110,13 +110,13 @@ impl World {
     /// Plans when each thread of a process looks again.
     fn arm(&mut self, process: usize) {
         for channel in [Channel::Store, Channel::Lease] {
-            let it = &self.processes[process];
-            let Some(node) = it.node.as_ref() else { return };
+            let state = &self.processes[process];
+            let Some(node) = state.node.as_ref() else { return };
             let Some(tick) = node.wake(channel) else { continue };
-            let at = it.true_time(tick).max(self.now + 1);
+            let at = state.true_time(tick).max(self.now + 1);
             let index = Process::index_of(channel);
-            let life = it.life;
-            if it.wakes[index] != Some(at) {
+            let life = state.life;
+            if state.wakes[index] != Some(at) {
                 self.processes[process].wakes[index] = Some(at);
                 self.at(at, Event::Wake { process, life, channel });
             }
@@ -126,10 +126,10 @@ impl World {
     /// A node takes an input, and what follows is done.
     fn step(&mut self, process: usize, input: Input) {
         let mut effects = Vec::new();
-        let it = &mut self.processes[process];
-        let tick = it.tick(self.now);
-        let life = it.life;
-        let Some(node) = it.node.as_mut() else { return };
+        let state = &mut self.processes[process];
+        let tick = state.tick(self.now);
+        let life = state.life;
+        let Some(node) = state.node.as_mut() else { return };
         node.step(input, tick, &mut effects);
         for effect in effects {
             self.perform(process, life, effect);
@@ -141,8 +141,8 @@ impl World {
     fn perform(&mut self, process: usize, life: u64, effect: Effect) {
         match effect {
             Effect::Ask { channel, request, what, deadline } => {
-                let it = &self.processes[process];
-                let (tick, lease) = (it.tick(self.now), it.lease());
+                let state = &self.processes[process];
+                let (tick, lease) = (state.tick(self.now), state.lease());
                 self.checker.asked((process, life), channel, request, &what, tick, lease, self.now);
                 let at = self.processes[process].true_time(deadline);
                 let is_hung = self.processes[process].is_hung && channel == Channel::Store;
@@ -181,9 +181,9 @@ impl World {
     /// A run is asked to stop because it is lost or cancelled: some do.
     fn ask_to_stop(&mut self, process: usize, held: ClaimRef, is_cancel: bool) {
         let at = self.now + self.rng.below(300 * MILLI);
-        let it = &mut self.processes[process];
-        let life = it.life;
-        let Some(run) = it.pool.running.get_mut(&key(held)) else { return };
+        let state = &mut self.processes[process];
+        let life = state.life;
+        let Some(run) = state.pool.running.get_mut(&key(held)) else { return };
         if run.listens && run.end.is_some() && at < run.ends_at {
             run.ends_at = at;
             if is_cancel {
@@ -197,13 +197,13 @@ impl World {
     /// Free workers take jobs.
     fn begin_runs(&mut self, process: usize) {
         loop {
-            let it = &mut self.processes[process];
-            if it.pool.running.len() >= it.config.workers as usize {
+            let state = &mut self.processes[process];
+            if state.pool.running.len() >= state.config.workers as usize {
                 return;
             }
-            let Some((job, started)) = it.pool.queue.pop_front() else { return };
-            let (tick, life) = (it.tick(self.now), it.life);
-            let may_begin = it.node.as_mut().is_some_and(|node| node.begin(job.held(), tick));
+            let Some((job, started)) = state.pool.queue.pop_front() else { return };
+            let (tick, life) = (state.tick(self.now), state.life);
+            let may_begin = state.node.as_mut().is_some_and(|node| node.begin(job.held(), tick));
             if !may_begin {
                 continue;
             }
@@ -223,15 +223,18 @@ impl World {
             return;
         }
         let running = &mut self.processes[process].pool.running;
-        let Some((key, it)) = running.iter().find(|(_, it)| it.run == run) else { return };
-        if self.now < it.ends_at {
+        let Some((key, candidate)) = running.iter().find(|(_, candidate)| candidate.run == run)
+        else {
+            return;
+        };
+        if self.now < candidate.ends_at {
             return;
         }
         let key = *key;
-        let Some(it) = running.remove(&key) else { return };
+        let Some(ended) = running.remove(&key) else { return };
         let held = ClaimRef { job: key.0, fence: scheduler_store::Fence(key.1) };
-        let end = match it.end {
-            Some(_) if it.is_lost => {
+        let end = match ended.end {
+            Some(_) if ended.is_lost => {
                 Some(End::Lost { after: std::time::Duration::ZERO, max_lost: u32::MAX })
             }
             end => end,

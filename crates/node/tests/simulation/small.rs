@@ -157,8 +157,8 @@ impl Small {
     fn step(&mut self, node: usize, input: Input) {
         let tick = self.tick();
         let mut effects = Vec::new();
-        let Some(it) = self.nodes[node].as_mut() else { return };
-        it.step(input, tick, &mut effects);
+        let Some(machine) = self.nodes[node].as_mut() else { return };
+        machine.step(input, tick, &mut effects);
         for effect in effects {
             match effect {
                 Effect::Ask { request, what, deadline, .. } => self.messages.push(Message {
@@ -172,7 +172,7 @@ impl Small {
                 }),
                 Effect::Start(job) => {
                     let begins =
-                        self.nodes[node].as_mut().is_some_and(|it| it.begin(job.held(), tick));
+                        self.nodes[node].as_mut().is_some_and(|node| node.begin(job.held(), tick));
                     if begins {
                         self.begins(node, StoredJob::clone(&job));
                     }
@@ -307,7 +307,7 @@ impl Small {
         }
         for node in 0..2 {
             for channel in [Channel::Store, Channel::Lease] {
-                let wake = self.nodes[node].as_ref().and_then(|it| it.wake(channel));
+                let wake = self.nodes[node].as_ref().and_then(|node| node.wake(channel));
                 if wake.is_some_and(|wake| wake <= tick) {
                     self.step(node, Input::Timer(channel));
                 }

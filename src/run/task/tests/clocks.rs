@@ -232,7 +232,8 @@ fn nothing_comes_twice_when_the_clock_is_set_back_between_two_attempts() {
         stage.step_wall(-15);
         stage.until(46_000);
         let heard = stage.heard();
-        let starts: Vec<&str> = heard.split(" | ").filter(|it| it.starts_with("start")).collect();
+        let starts: Vec<&str> =
+            heard.split(" | ").filter(|event| event.starts_with("start")).collect();
         assert_eq!(starts, ["start 10", "start 0", "start 20", "start 30"], "{overlap:?}");
     }
 }

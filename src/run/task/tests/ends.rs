@@ -163,7 +163,9 @@ fn at(seconds: u64) -> Rule {
 
 #[test]
 fn a_task_at_an_instant_runs_once_by_the_wall_clock() {
-    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+    for (overlap, misfire) in
+        OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|misfire| (how, misfire)))
+    {
         let play = |steps: &[(u64, i64)], expected: &str| {
             let mut stage = Stage::new();
             let _control = stage.task(at(60), policy(overlap, misfire), |_| ok(0));

@@ -205,8 +205,9 @@ fn a_refused_run_does_not_count_for_max_runs() {
 
 #[test]
 fn a_gate_that_fails_or_panics_is_a_failed_attempt_and_is_asked_again() {
-    for (are_async, does) in
-        [false, true].into_iter().flat_map(|it| [(it, Does::Fail), (it, Does::Panic)])
+    for (are_async, does) in [false, true]
+        .into_iter()
+        .flat_map(|is_async| [(is_async, Does::Fail), (is_async, Does::Panic)])
     {
         let mut stage = Stage::new();
         let doors: [&[Does]; 2] = [&[Does::Admit], &[does, Does::Admit]];

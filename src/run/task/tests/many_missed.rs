@@ -168,7 +168,9 @@ fn answers_after_a_long_run_start_late_one_after_the_other() {
 
 #[test]
 fn times_of_a_trigger_in_a_pause_are_not_replayed() {
-    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+    for (overlap, misfire) in
+        OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|misfire| (how, misfire)))
+    {
         let mut stage = Stage::new();
         let control = stage.task(every_second(), policy(overlap, misfire), |_| ok(0));
         stage.until(1_500);

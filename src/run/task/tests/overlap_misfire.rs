@@ -322,7 +322,9 @@ fn from_1() -> Rule {
 
 #[test]
 fn a_fire_time_waits_until_a_worker_takes_it() {
-    for (overlap, misfire) in OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|it| (how, it))) {
+    for (overlap, misfire) in
+        OVERLAPS.into_iter().flat_map(|how| MISFIRES.map(|misfire| (how, misfire)))
+    {
         let (mut stage, _tasks) = held_up(from_1(), policy(overlap, misfire), (1_000, 900));
         stage.until(2_500);
         let expected = "start 1 | completed 1.9 | start 1.9 (1) | start 2";
@@ -363,8 +365,10 @@ impl Trigger for EveryMinute {
 fn a_fire_time_that_waits_for_a_worker_is_missed_when_it_is_more_than_a_minute_late() {
     let trigger = || Rule::Custom(Arc::new(EveryMinute));
     let cases = [(cron("0 0 * * * *"), 3_600), (trigger(), 60)];
-    for ((rule, at), overlap) in cases.iter().flat_map(|it| OVERLAPS.map(|how| (it, how))) {
-        for (misfire, takes) in MISFIRES.into_iter().flat_map(|it| [(it, 60), (it, 61)]) {
+    for ((rule, at), overlap) in cases.iter().flat_map(|case| OVERLAPS.map(|how| (case, how))) {
+        for (misfire, takes) in
+            MISFIRES.into_iter().flat_map(|misfire| [(misfire, 60), (misfire, 61)])
+        {
             let held = (at * 1_000, takes * 1_000);
             let (mut stage, _tasks) = held_up(rule.clone(), policy(overlap, misfire), held);
             let end = at + takes;

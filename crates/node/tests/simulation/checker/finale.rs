@@ -113,14 +113,17 @@ impl Checker {
         if self.was_set {
             return;
         }
-        let registrants = self.registrants.values().filter(|it| it.rules.is_some());
-        let Some(at) = registrants.clone().map(|it| it.first_opened).max() else { return };
-        let last = registrants.filter(|it| it.first_opened == at);
-        let last: Vec<_> = last.filter_map(|it| it.rules.clone()).collect();
+        let registrants = self.registrants.values().filter(|registrant| registrant.rules.is_some());
+        let Some(at) = registrants.clone().map(|registrant| registrant.first_opened).max() else {
+            return;
+        };
+        let last = registrants.filter(|registrant| registrant.first_opened == at);
+        let last: Vec<_> = last.filter_map(|registrant| registrant.rules.clone()).collect();
         for row in model.schedules().unwrap_or_default() {
-            let expected: Vec<_> = last.iter().map(|it| it.get(&row.definition.name)).collect();
+            let expected: Vec<_> =
+                last.iter().map(|rules| rules.get(&row.definition.name)).collect();
             let found = &row.definition.rule.text;
-            let is_right = expected.iter().any(|it| it.is_none_or(|text| text == found));
+            let is_right = expected.iter().any(|rule| rule.is_none_or(|text| text == found));
             self.must(is_right, || {
                 format!("the rule is `{found}`, and the process that started last has {expected:?}")
             });

@@ -33,7 +33,8 @@ impl Checker {
             // It was accepted before.
             Enqueued::Accepted(id) if self.keys.contains_key(&id) => {}
             // It has left its key behind.
-            Enqueued::Accepted(id) if self.jobs.get(&id).is_some_and(|it| it.fence > Fence(0)) => {}
+            Enqueued::Accepted(id)
+                if self.jobs.get(&id).is_some_and(|job| job.fence > Fence(0)) => {}
             Enqueued::Accepted(id) => {
                 let (task, text) = (job.task.clone(), key.text.clone());
                 let (until, accepted) = (key.until, now);
@@ -41,9 +42,9 @@ impl Checker {
                 self.has_key_alone(id, now);
             }
             Enqueued::Kept(other) | Enqueued::Replaced(other) => {
-                let holds = self.keys.get(&other).is_some_and(|it| {
-                    (&it.task, &it.text) == (&job.task, &key.text)
-                        && (it.holds(now) || self.was_set)
+                let holds = self.keys.get(&other).is_some_and(|known| {
+                    (&known.task, &known.text) == (&job.task, &key.text)
+                        && (known.holds(now) || self.was_set)
                 });
                 self.must(holds, || format!("{} keeps a key that is free", short(other)));
             }

@@ -20,7 +20,8 @@ impl Checker {
     ) -> usize {
         self.now = now;
         let Some(session) = job.session else { return 0 };
-        let is_valid = self.sessions.get(&session).is_some_and(|it| tick < it.valid_until);
+        let is_valid =
+            self.sessions.get(&session).is_some_and(|session| tick < session.valid_until);
         self.must(is_valid, || format!("a run of {} begins outside its lease", short(job.id)));
         let fence = self.job(job.id).fence;
         self.must(fence == job.fence, || format!("{} begins with an old fence", short(job.id)));

@@ -44,7 +44,9 @@ impl Checker {
                     let job = model.job(job).ok().flatten();
                     job.is_some_and(|job| job.on_lost == OnLost::Abandon)
                 };
-                finishes.iter().all(|it| has_ended(it.session) && !is_abandon(it.held.job))
+                finishes
+                    .iter()
+                    .all(|finish| has_ended(finish.session) && !is_abandon(finish.held.job))
             }
             _ => false,
         }
@@ -198,7 +200,7 @@ impl Checker {
         store_now: StoreTime,
     ) {
         let name = short(job.id);
-        let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
+        let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
         self.must(job.run_at <= store_now, || format!("{name} was claimed early"));
         self.is_not_paused(job, store_now);
@@ -209,7 +211,8 @@ impl Checker {
             row.is_some_and(|row| row.definition.overlap != scheduler_store::Overlap::Allow);
         let was_stored = self.job(job.id).last_run.is_none_or(|run| {
             let run = &self.runs[run];
-            !run.is_done || self.sessions.get(&run.session).is_none_or(|it| it.ended.is_some())
+            !run.is_done
+                || self.sessions.get(&run.session).is_none_or(|session| session.ended.is_some())
         });
         let facts = self.job(job.id);
         let (fence, is_over) = (facts.fence, facts.is_over);
@@ -244,7 +247,7 @@ impl Checker {
             || self.runs.iter().any(|run| run.job == held.job && run.fence == held.fence);
         let uncounted = u32::from(no_attempt && has_begun());
         self.job(held.job).uncounted += uncounted;
-        let is_open = self.sessions.get(&session).is_some_and(|it| it.ended.is_none());
+        let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         let facts = self.job(finish.held.job);
         let is_late = facts.is_parked_as_lost == Some(session);
         let is_holder = (facts.holder == Some(session) || is_late) && facts.fence == held.fence;
@@ -299,9 +302,9 @@ impl Checker {
     fn reaped(&mut self, reaped: &Reaped, now: u64, model: &Model, store_now: StoreTime) {
         for session in &reaped.sessions {
             self.ends(*session, Ended::Reaped);
-            let is_dead = self.sessions.get(session).is_none_or(|it| {
-                let lease = u64::try_from(it.lease.as_nanos()).unwrap_or(0);
-                now >= it.renewed + lease / 1_000 * 995
+            let is_dead = self.sessions.get(session).is_none_or(|session| {
+                let lease = u64::try_from(session.lease.as_nanos()).unwrap_or(0);
+                now >= session.renewed + lease / 1_000 * 995
             });
             self.must(is_dead, || "a session was ended within its lease".to_owned());
         }

@@ -226,7 +226,7 @@ impl Specification {
     /// It follows the run in progress, in place of the one before: also of one that followed the run before, and has not
     /// started since, unless each is caught up.
     fn follow(&mut self, item: Item) {
-        let is_former = |it: &Item| it.ready.is_some();
+        let is_former = |item: &Item| item.ready.is_some();
         if self.policy.misfire != Misfire::CatchUp
             && let Some(index) = self.waiting.iter().position(is_former)
         {
