@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::{Clock, VirtualWorkers};
-use scheduler_node::{Rng, TaskConfig, Tick};
+use scheduler_node::{Rng, TaskConfig};
 use scheduler_store::{Model, Uuid};
 
 use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
@@ -76,7 +76,7 @@ impl Node {
         let seed =
             simulated.as_ref().map_or_else(|| Uuid::now_v7().as_u128(), |simulated| simulated.seed);
         let application = config.application.clone();
-        let now = Tick::from_nanos(clock.boot_time().as_nanos());
+        let now = clock.boot_time();
         let simulated_store = simulated.as_ref().and_then(|simulated| simulated.store.clone());
         let rest = simulated_store.map(|store| Rest::new(store, config.lease));
         let node = scheduler_node::Node::new(Arc::new(config), rules, Rng::new(seed), now);

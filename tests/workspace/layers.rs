@@ -17,6 +17,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "name",
             "zone",
             "instant",
+            "tick",
             "duration",
             "placeholder",
             "cron",
@@ -48,8 +49,8 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "crates/node/src",
         &[
-            "tick", "rng", "rule", "config", "clock", "peers", "claims", "backoff", "request",
-            "effect", "firing", "node",
+            "rng", "rule", "config", "clock", "peers", "claims", "backoff", "request", "effect",
+            "firing", "node",
         ],
     ),
     (

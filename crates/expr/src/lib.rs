@@ -14,6 +14,7 @@
 //! * [`Attribute`]: everything about a task that is a text, its name and what it may say.
 //! * [`nearest`](nearest()): what was probably meant by a word that is not known.
 //! * [`Template`]: `${key:default}` placeholders inside a text.
+//! * [`Tick`]: instants of a monotonic clock, which the engine and the node of durable jobs share.
 //!
 //! ```
 //! use scheduler_expr::CronExpression;
@@ -48,6 +49,7 @@ mod nearest;
 #[cfg(test)]
 mod pasted;
 mod placeholder;
+mod tick;
 mod zone;
 
 pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment};
@@ -62,4 +64,5 @@ pub use instant::Instant;
 pub use name::check_name;
 pub use nearest::nearest;
 pub use placeholder::{ResolveTemplateError, ResolveTemplateErrorKind, Template};
+pub use tick::Tick;
 pub use zone::{check_zone_name, zone_names};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use scheduler_expr::Tick;
+
 use crate::rng::Rng;
-use crate::tick::Tick;
 
 /// A store that does not answer, over both connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,6 +57,6 @@ impl StoreBackoff {
     fn wait(&mut self, now: Tick, rng: &mut Rng) {
         let wait = (SHORTEST * self.failures.clamp(1, 3)).min(LONGEST);
         let jitter = Duration::from_nanos(rng.below(wait.as_nanos() as u64 / 5 + 1));
-        self.next = self.next.max(now.after(wait + jitter));
+        self.next = self.next.max(now + wait + jitter);
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{ClaimRef, OnLost, SessionId, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
-use crate::tick::Tick;
 
 /// The jobs in hand: claimed, and not ended.
 #[derive(Clone, Debug, Default)]

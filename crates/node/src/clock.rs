@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::StoreTime;
-
-use crate::tick::Tick;
 
 /// The store's clock, estimated from the last answers: when an answer shows an instant, that instant lay between the sending
 /// of its request and its arrival.
@@ -58,8 +57,8 @@ impl StoreClock {
     /// When it shows an instant, probably.
     pub(crate) fn tick_of(&self, shown: StoreTime) -> Option<Tick> {
         let sample = self.sample?;
-        let middle = sample.sent.after(sample.arrived.since(sample.sent) / 2);
-        Some(middle.after(shown.since(sample.shown)))
+        let middle = sample.sent + sample.arrived.since(sample.sent) / 2;
+        Some(middle + shown.since(sample.shown))
     }
 }
 

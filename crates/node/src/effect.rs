@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{
     ClaimRef, Damage, End, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
     StoredJob, StoredSchedule, Stranger,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
-use crate::tick::Tick;
 
 /// An input of a node.
 #[derive(Clone, Debug, PartialEq)]

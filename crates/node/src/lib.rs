@@ -46,7 +46,6 @@ mod peers;
 mod request;
 mod rng;
 mod rule;
-mod tick;
 
 pub use config::{Config, TaskConfig};
 pub use effect::{Effect, Input, LostReason, NodeEvent};
@@ -55,4 +54,4 @@ pub use node::Node;
 pub use request::{Answer, Channel, Request, RequestId};
 pub use rng::Rng;
 pub use rule::{LATE, Misfire, Policy, Rules};
-pub use tick::Tick;
+pub use scheduler_expr::Tick;

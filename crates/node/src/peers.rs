@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{Lease, SessionId};
-
-use crate::tick::Tick;
 
 /// The leases of other sessions, as they were last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,8 +43,7 @@ impl PeerLeases {
     /// When to look again: a session that was not renewed for half a lease may be dead by then.
     pub(crate) fn look_at(&self, lease: Duration) -> Option<Tick> {
         let is_doubtful = |seen: &&Seen| seen.until.since(seen.since) >= lease / 2;
-        let ends =
-            self.seen.values().filter(is_doubtful).map(|seen| (seen, seen.since.after(lease)));
+        let ends = self.seen.values().filter(is_doubtful).map(|seen| (seen, seen.since + lease));
         ends.filter(|(seen, end)| seen.until < *end).map(|(_, end)| end).min()
     }
 

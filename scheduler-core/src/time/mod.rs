@@ -22,7 +22,6 @@ mod due;
 mod event_count;
 mod manual;
 mod system;
-mod tick;
 mod wall;
 
 use std::fmt;
@@ -34,8 +33,8 @@ use chrono::{DateTime, Utc};
 pub use due::{Due, Now};
 pub use event_count::{Epoch, EventCount};
 pub use manual::ManualClock;
+pub use scheduler_expr::Tick;
 pub use system::SystemClock;
-pub use tick::Tick;
 pub use wall::WallTime;
 
 /// A source of time that can also be waited on.
@@ -116,4 +115,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
 /// Returns true if a wait is so brief that it is spun: whatever system it is, going to sleep and waking up costs more.
 pub(crate) fn is_brief(wait: Duration, wake_latency: Duration) -> bool {
     wait <= wake_latency / 20
+}
+
+/// Nanoseconds, saturating.
+#[inline]
+fn nanos(duration: Duration) -> u64 {
+    (Tick::ZERO + duration).as_nanos()
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
-use super::{Clock, Epoch, EventCount, Now, Tick, WallTime, is_brief, tick};
+use super::{Clock, Epoch, EventCount, Now, Tick, WallTime, is_brief};
 use crate::sync::local;
 
 /// The clocks of the operating system; the epoch is the moment of creation.
@@ -45,7 +45,7 @@ fn count() -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn count() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    tick::nanos(START.get_or_init(std::time::Instant::now).elapsed())
+    super::nanos(START.get_or_init(std::time::Instant::now).elapsed())
 }
 
 /// The wall clock, read by the C library on Unix, so that what replaces that function for the program, as libfaketime
@@ -106,7 +106,7 @@ fn note_wake_latency(until: Tick, now: Tick) {
     if now >= until {
         // ORDERING: relaxed, it is a figure. Of two that are noted at once one may be lost.
         let known = WAKE_UP.load(Ordering::Relaxed);
-        WAKE_UP.store(learned(known, tick::nanos(now.since(until))), Ordering::Relaxed);
+        WAKE_UP.store(learned(known, super::nanos(now.since(until))), Ordering::Relaxed);
     }
 }
 
@@ -212,7 +212,7 @@ impl Clock for SystemClock {
         let Some(until) = until.filter(|until| *until != Tick::MAX) else {
             return self.wait(gate, seen, until);
         };
-        let nearly = Tick::from_nanos(until.as_nanos().saturating_sub(tick::nanos(SPIN)));
+        let nearly = until - SPIN;
         if self.now() < nearly {
             // The worker looks once more before the end: so what it looks at, and its code, is in the cache.
             return self.wait(gate, seen, Some(nearly));

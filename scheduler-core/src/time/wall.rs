@@ -117,7 +117,7 @@ impl std::ops::Add<Duration> for WallTime {
 
     #[inline]
     fn add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add_unsigned(super::tick::nanos(duration)))
+        Self(self.0.saturating_add_unsigned(super::nanos(duration)))
     }
 }
 
@@ -127,7 +127,7 @@ impl std::ops::Sub<Duration> for WallTime {
 
     #[inline]
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub_unsigned(super::tick::nanos(duration)))
+        Self(self.0.saturating_sub_unsigned(super::nanos(duration)))
     }
 }
 

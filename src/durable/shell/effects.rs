@@ -75,7 +75,7 @@ impl Shell {
             is_inline,
             slots: <_>::default(),
             timer: Arc::new(EventCount::new()),
-            armed: Mutex::new(Tick::default()),
+            armed: Mutex::new(Tick::ZERO),
             stopped: SetOnce::new(),
             node_timer: OnceLock::new(),
             rest,
@@ -85,7 +85,7 @@ impl Shell {
 
     /// The time that leases are counted by.
     pub(super) fn now(&self) -> Tick {
-        Tick::from_nanos(self.clock.boot_time().as_nanos())
+        self.clock.boot_time()
     }
 
     pub(super) fn node(&self) -> MutexGuard<'_, Node> {
@@ -119,7 +119,7 @@ impl Shell {
         let store_time = node.store_time(now);
         drop(node);
         if let Some(store_time) = store_time {
-            self.client.observe_time(store_time, scheduler_core::Tick::from_nanos(now.as_nanos()));
+            self.client.observe_time(store_time, now);
         }
         self.perform(effects);
         self.rearm();

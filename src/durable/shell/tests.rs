@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use scheduler_core::{Clock, ManualClock};
-use scheduler_node::{Channel, Config, Node, Rng, Tick};
+use scheduler_node::{Channel, Config, Node, Rng};
 use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
 
 use super::{Parts, Reports, Shell};
@@ -64,7 +64,7 @@ impl Stage {
         let bus = Arc::new(bus.build(Arc::clone(&shared)).expect("no thread is needed"));
         let store: Arc<dyn Store> = Arc::new(model);
         let rules = Arc::new(TextRules::new(&[], BTreeMap::new()));
-        let now = Tick::from_nanos(shared.boot_time().as_nanos());
+        let now = shared.boot_time();
         let client = Client::new(Arc::clone(&store), Arc::clone(&shared), false);
         let shell = Shell::new(Parts {
             store,

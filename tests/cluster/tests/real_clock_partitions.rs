@@ -154,7 +154,8 @@ fn a_dead_listening_connection_delays_jobs_by_a_poll_and_is_made_again() {
     // The server keeps the backend of a dead connection; so that it does not count.
     let (mut other, _) = lab.client();
     other.execute("select pg_terminate_backend($1)", &[&first]).expect("it ends");
-    let found = eventually(LIMIT, "it listens again", || listening().filter(|(pid, _)| *pid != first));
+    let found =
+        eventually(LIMIT, "it listens again", || listening().filter(|(pid, _)| *pid != first));
     assert_ne!(found.1, port);
     assert!(process.notes("session_lost").is_empty());
 }

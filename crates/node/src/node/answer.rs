@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{
     DueSchedule, Lease, OnLost, PauseScope, Poll, Polled, Reaped, Refusal, Register, Registered,
     RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob, TaskRoom, Timing,
@@ -11,7 +12,6 @@ use super::state::{InFlight, Node, Phase};
 use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
-use crate::tick::Tick;
 
 /// Of more schedules than these it is not kept what follows their jobs.
 const FOLLOWED: usize = 10_000;
@@ -215,7 +215,7 @@ impl Node {
         }
         self.give_back_paused(&polled.paused, now, effects);
         let wait = self.rng.about(self.config.poll_every);
-        (self.deadlines.routine, self.deadlines.known) = (now.after(wait), Tick::MAX);
+        (self.deadlines.routine, self.deadlines.known) = (now + wait, Tick::MAX);
         self.deadlines.poll = if self.is_nudged { now } else { self.deadlines.routine };
         for held in polled.cancels {
             self.cancel(held, now, effects);
@@ -247,7 +247,7 @@ impl Node {
     fn see_leases(&mut self, leases: Option<Vec<Lease>>, sent: Tick, now: Tick) {
         if let Some(leases) = leases {
             self.peers.observe(&leases, sent, now);
-            self.deadlines.leases = sent.after(self.config.poll_every / 2);
+            self.deadlines.leases = sent + self.config.poll_every / 2;
             if !self.peers.dead(self.config.lease).is_empty() {
                 self.deadlines.reap = now;
             }
@@ -275,7 +275,7 @@ impl Node {
             }
         }
         let is_busy = self.claims.free(&self.config) == 0;
-        let at = if is_busy { now.after(self.config.yield_for) } else { now };
+        let at = if is_busy { now + self.config.yield_for } else { now };
         // Another poll does not put off what waits already.
         self.deadlines.fire = waits_until.map_or(at, |until| until.min(at));
     }

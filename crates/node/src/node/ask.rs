@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{
     FINISHED_SCHEDULE_RETENTION, Poll, Prune, Reap, Register, SessionId, StoreTime,
 };
@@ -10,7 +11,6 @@ use scheduler_store::{
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
 use crate::request::{Channel, Request, RequestId};
-use crate::tick::Tick;
 
 /// The greatest number of claims that one request ends.
 const FINISHES: usize = 1_000;
@@ -32,7 +32,7 @@ impl Node {
             Channel::Store => self.store = Some(flight),
             Channel::Lease => self.lease = Some(flight),
         }
-        effects.push(Effect::Ask { channel, request: id, what, deadline: now.after(limit) });
+        effects.push(Effect::Ask { channel, request: id, what, deadline: now + limit });
     }
 
     pub(super) fn ask_for_store(&mut self, now: Tick, effects: &mut Vec<Effect>) {
@@ -115,11 +115,11 @@ impl Node {
             ));
         }
         if self.deadlines.reap <= now {
-            self.deadlines.reap = now.after(self.rng.about(self.config.reap_every));
+            self.deadlines.reap = now + self.rng.about(self.config.reap_every);
             return Some(self.reap_request(expiry));
         }
         if self.deadlines.prune <= now {
-            self.deadlines.prune = now.after(self.rng.about(self.config.prune_every));
+            self.deadlines.prune = now + self.rng.about(self.config.prune_every);
             return Some(self.prune_request(expiry));
         }
         None

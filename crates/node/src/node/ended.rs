@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{ClaimRef, End, Finish, Finished, JobState, Origin, SessionId, StoredJob};
 
 use super::state::Node;
 use crate::clock::with_drift_margin;
 use crate::effect::{Effect, NodeEvent};
-use crate::tick::Tick;
 
 /// After that time a request is sent again that met a lock of another transaction.
 pub(super) const LOCKED: Duration = Duration::from_millis(250);
@@ -34,7 +34,7 @@ impl Node {
         };
         let job = Arc::new(job);
         self.claims.take(&job, task, session, now);
-        self.deadlines.stale = self.deadlines.stale.min(now.after(self.config.lease / 2));
+        self.deadlines.stale = self.deadlines.stale.min(now + self.config.lease / 2);
         effects.push(Effect::Start(job));
     }
 
@@ -84,7 +84,7 @@ impl Node {
             self.deadlines.poll = now;
         }
         if finished.contains(&Finished::Locked) {
-            self.deadlines.unlock = now.after(LOCKED);
+            self.deadlines.unlock = now + LOCKED;
         }
         for (finish, outcome) in finishes.iter().zip(finished) {
             let held = finish.held;
@@ -127,7 +127,7 @@ impl Node {
             | End::Undecodable { after, .. },
         ) = (state, &finish.end)
         {
-            self.deadlines.poll = self.deadlines.poll.min(now.after(*after));
+            self.deadlines.poll = self.deadlines.poll.min(now + *after);
         }
     }
 
@@ -173,13 +173,13 @@ impl Node {
         self.deadlines.compare = match self.uncertain_until.filter(|_| !is_over) {
             None => {
                 self.uncertain_until = None;
-                now.after(self.rng.about(self.config.compare_every))
+                now + self.rng.about(self.config.compare_every)
             }
             // Until then the claim may still be executed (R2).
             Some(until) => {
                 let left =
                     self.clock.earliest(now).map_or(self.config.answer_limit, |at| until.since(at));
-                now.after(with_drift_margin(left) + std::time::Duration::from_millis(1))
+                now + with_drift_margin(left) + std::time::Duration::from_millis(1)
             }
         };
     }

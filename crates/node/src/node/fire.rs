@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{
     DueSchedule, Fire, Fired, Next, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
     StoredSchedule, TickJob, Timing,
@@ -14,7 +15,6 @@ use super::state::Node;
 use crate::effect::{Effect, NodeEvent};
 use crate::firing::{Plan, plan};
 use crate::request::Request;
-use crate::tick::Tick;
 
 /// The most ticks of one request; the others wait for the next one.
 const FIRES_MAX: usize = 100;
@@ -178,19 +178,19 @@ impl Node {
                 }
                 Fired::Busy => drop(self.has_follow_up.insert(fire.schedule.clone(), true)),
                 Fired::TooEarly => {
-                    self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
+                    self.deadlines.poll = self.deadlines.poll.min(now + RECHECK_DELAY);
                 }
                 Fired::Refused(row) => {
                     let is_beaten = row.as_ref().is_some_and(|row| row.cursor != fire.seen);
                     if let Some(row) = row.filter(|_| is_beaten) {
                         self.poll_at_next(row.next, now);
-                        self.deadlines.poll = self.deadlines.poll.max(now.after(RECHECK_DELAY));
+                        self.deadlines.poll = self.deadlines.poll.max(now + RECHECK_DELAY);
                     } else {
                         // The rule or the pause is another one: what there is to decide has to be computed again.
-                        self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
+                        self.deadlines.poll = self.deadlines.poll.min(now + RECHECK_DELAY);
                     }
                 }
-                Fired::Locked => self.deadlines.poll = self.deadlines.poll.min(now.after(LOCKED)),
+                Fired::Locked => self.deadlines.poll = self.deadlines.poll.min(now + LOCKED),
                 Fired::Ended => self.ended(fire.session, now, effects),
             }
         }
@@ -200,7 +200,7 @@ impl Node {
         match next {
             Next::At(tick) => self.poll_at_tick(Some(tick)),
             Next::Unknown => {
-                self.deadlines.poll = self.deadlines.poll.min(now.after(RECHECK_DELAY));
+                self.deadlines.poll = self.deadlines.poll.min(now + RECHECK_DELAY);
             }
             Next::AfterJob | Next::Never => {}
         }

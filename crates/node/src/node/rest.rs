@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::SessionId;
 
 use super::state::{Node, Phase};
-use crate::tick::Tick;
 
 impl Node {
     /// The end of the time in which this node only sends polls, renewals and searches that find nothing, if nothing changes the store
@@ -48,8 +48,8 @@ impl Node {
         let renew_every = config.renew_every();
         let session = self.session.as_mut().filter(|session| session.renew_at <= now)?;
         session.renew_at = after(session.renew_at, renew_every, now);
-        let renewed = session.renew_at.before(renew_every);
-        session.valid_until = renewed.after(config.valid_for());
+        let renewed = session.renew_at - renew_every;
+        session.valid_until = renewed + config.valid_for();
         Some((session.id, renewed))
     }
 }
@@ -60,5 +60,5 @@ fn after(deadline: Tick, period: Duration, now: Tick) -> Tick {
         return deadline;
     }
     let periods = now.since(deadline).as_nanos() / period.as_nanos().max(1) + 1;
-    deadline.after(period.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX)))
+    deadline + period.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX))
 }

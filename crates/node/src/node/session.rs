@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use scheduler_expr::Tick;
 use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Channel, Request};
-use crate::tick::Tick;
 
 impl Node {
     /// A lease that was not renewed in time has ended, whatever the store will say.
@@ -70,7 +70,7 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        let valid_until = sent.after(self.config.valid_for());
+        let valid_until = sent + self.config.valid_for();
         self.former = Some(open.id);
         if valid_until <= now {
             return;
@@ -79,7 +79,7 @@ impl Node {
         if is_first {
             self.first_opened = Some(opened.now);
         }
-        let renew_at = sent.after(self.config.renew_every());
+        let renew_at = sent + self.config.renew_every();
         self.session = Some(Session { id: open.id, valid_until, renew_at });
         self.deadlines.poll = now;
         let event = NodeEvent::Opened { session: open.id, replaces: open.replaces };
@@ -102,7 +102,7 @@ impl Node {
         if !self.is_making_progress(now) {
             // A thread that hangs must not keep the lease; should it go on, there may be time left.
             if let Some(session) = self.session.as_mut() {
-                session.renew_at = now.after(self.config.lease / 20);
+                session.renew_at = now + self.config.lease / 20;
             }
             return;
         }
@@ -130,9 +130,9 @@ impl Node {
             self.lose(LostReason::Ended, now, effects);
             return;
         }
-        let valid_until = flight.sent.after(self.config.valid_for());
+        let valid_until = flight.sent + self.config.valid_for();
         session.valid_until = session.valid_until.max(valid_until);
-        session.renew_at = flight.sent.after(self.config.renew_every());
+        session.renew_at = flight.sent + self.config.renew_every();
     }
 
     pub(super) fn stop(&mut self, now: Tick, effects: &mut Vec<Effect>) {

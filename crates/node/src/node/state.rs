@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use scheduler_expr::Tick;
 use scheduler_store::{DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob};
 
 use crate::backoff::StoreBackoff;
@@ -13,9 +14,11 @@ use crate::peers::PeerLeases;
 use crate::request::{Request, RequestId};
 use crate::rng::Rng;
 use crate::rule::Rules;
-use crate::tick::Tick;
 
 /// One process among those that share a store, as a state machine without I/O.
+///
+/// Its instants are of a clock that also runs while the machine is suspended: they say when to ask the store, and how long a
+/// lease is valid.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(super) config: Arc<Config>,
@@ -128,9 +131,9 @@ impl Node {
             known: Tick::MAX,
             leases: now,
             fire: Tick::MAX,
-            reap: now.after(config.reap_every),
-            prune: now.after(config.prune_every),
-            compare: now.after(config.compare_every),
+            reap: now + config.reap_every,
+            prune: now + config.prune_every,
+            compare: now + config.compare_every,
             stale: Tick::MAX,
             unlock: Tick::MAX,
         };

@@ -1,11 +1,11 @@
 //! One step: an input, and what follows from it.
 
+use scheduler_expr::Tick;
 use scheduler_store::{ClaimRef, Finish};
 
 use super::state::{Node, Phase};
 use crate::effect::{Effect, Input};
 use crate::request::Channel;
-use crate::tick::Tick;
 
 impl Node {
     /// Takes an input, and adds what follows from it to the effects, in the order in which it is to be done.
@@ -67,7 +67,7 @@ impl Node {
         if self.store.is_some() {
             return None;
         }
-        let heartbeat = self.progress.after(self.config.lease / 3);
+        let heartbeat = self.progress + self.config.lease / 3;
         let ready = self.backoff.next();
         let work = match (self.session, self.phase) {
             _ if !self.finishes.is_empty() => ready,
@@ -119,6 +119,6 @@ impl Node {
         let stale = self.claims.waiting(|job| now.since(job.claimed) >= limit);
         self.withdraw(&stale, now, effects);
         self.deadlines.stale =
-            self.claims.oldest_waiting().map_or(Tick::MAX, |claimed| claimed.after(limit));
+            self.claims.oldest_waiting().map_or(Tick::MAX, |claimed| claimed + limit);
     }
 }

@@ -112,7 +112,7 @@ impl Small {
         let config = Arc::new(config);
         let node = |seed| {
             let rules = Arc::new(SimRules::default());
-            Some(Node::new(Arc::clone(&config), rules, Rng::new(seed), Tick::default()))
+            Some(Node::new(Arc::clone(&config), rules, Rng::new(seed), Tick::ZERO))
         };
         let model = Model::new();
         let job =
@@ -136,7 +136,7 @@ impl Small {
     }
 
     fn tick(&self) -> Tick {
-        Tick::default().after(ms(self.millis))
+        Tick::ZERO + ms(self.millis)
     }
 
     fn hash(&self) -> u64 {

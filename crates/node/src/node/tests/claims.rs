@@ -118,12 +118,12 @@ fn a_nudge_during_a_poll_is_not_lost() {
     let mut shell = Shell::new(config(), Policy::default());
     shell.until(after(5.0));
     shell.step(Input::Nudge);
-    shell.until(shell.now.after(Duration::from_micros(1_100)));
+    shell.until(shell.now + Duration::from_micros(1_100));
     // The poll was executed; now a job comes, and a nudge before its answer is used.
     shell.step(Input::Nudge);
     shell.enqueue(1);
     shell.step(Input::Nudge);
-    shell.until(shell.now.after(Duration::from_millis(10)));
+    shell.until(shell.now + Duration::from_millis(10));
     assert_eq!(shell.jobs(JobState::Done).len(), 1);
 }
 

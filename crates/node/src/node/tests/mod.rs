@@ -7,6 +7,7 @@ mod ticks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler_expr::Tick;
 use scheduler_store::{
     ClaimRef, Command, End, Enqueue, JobFilter, JobId, JobState, Model, NewJob, Next, Open,
     Overlap, PauseScope, Priority, Rule, ScheduleSpec, Store, StoreError, StoreTime, StoredJob,
@@ -19,7 +20,6 @@ use crate::effect::{Effect, Input, LostReason, NodeEvent};
 use crate::request::{Channel, Request, RequestId};
 use crate::rng::Rng;
 use crate::rule::{Misfire, Policy, Rules};
-use crate::tick::Tick;
 
 const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
 
@@ -93,13 +93,13 @@ fn definition(timing: Timing) -> ScheduleSpec {
 }
 
 fn after(seconds: f64) -> Tick {
-    Tick::default().after(Duration::from_secs_f64(seconds))
+    Tick::ZERO + Duration::from_secs_f64(seconds)
 }
 
 impl Shell {
     fn new(config: Config, policy: Policy) -> Self {
         let workers = config.workers as usize;
-        let now = Tick::default();
+        let now = Tick::ZERO;
         let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Rng::new(1), now);
         Self {
             node,
@@ -129,7 +129,7 @@ impl Shell {
     }
 
     fn store_now(&self) -> StoreTime {
-        START.after(self.now.since(Tick::default()) + self.set_by)
+        START.after(self.now.since(Tick::ZERO) + self.set_by)
     }
 
     fn enqueue(&mut self, count: u32) {
@@ -157,7 +157,7 @@ impl Shell {
             match effect {
                 Effect::Ask { channel, request, what, .. } => {
                     self.sent.push((self.now, what.clone()));
-                    self.asked.push((self.now.after(self.latency), channel, request, what));
+                    self.asked.push((self.now + self.latency, channel, request, what));
                 }
                 Effect::Start(job) => self.queue.push(StoredJob::clone(&job)),
                 Effect::Withdraw(held) => self.queue.retain(|job| job.held() != held),
@@ -170,7 +170,7 @@ impl Shell {
         while self.runs.len() < self.workers && !self.queue.is_empty() {
             let held = self.queue.remove(0).held();
             if self.node.begin(held, self.now) {
-                self.runs.push((self.now.after(self.lasts), held));
+                self.runs.push((self.now + self.lasts, held));
             }
         }
     }

@@ -170,7 +170,7 @@ impl Checker {
             request,
             lease: open.lease,
             renewed: now,
-            valid_until: Tick::default(),
+            valid_until: Tick::ZERO,
             ended: None,
         };
         self.sessions.insert(open.id, session);

@@ -98,7 +98,7 @@ impl Checker {
             Ok(Answer::Open(_)) => true,
             _ => false,
         };
-        let valid_until = asked.sent.after(asked.lease / 100 * 85);
+        let valid_until = asked.sent + asked.lease / 100 * 85;
         let session = asked.lease_of.and_then(|session| self.sessions.get_mut(&session));
         if let Some(session) = session.filter(|_| is_yes) {
             let is_first = matches!(result, Ok(Answer::Open(_)));
@@ -116,7 +116,7 @@ impl Checker {
     pub(crate) fn session_lost(&mut self, session: SessionId) {
         self.losses += 1;
         if let Some(facts) = self.sessions.get_mut(&session) {
-            facts.valid_until = Tick::default();
+            facts.valid_until = Tick::ZERO;
         }
     }
 
