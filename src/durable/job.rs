@@ -42,7 +42,7 @@ pub struct Job {
     new: NewJob,
     key: Option<(String, KeyUntil)>,
     replaces: bool,
-    given: Given,
+    set: SetOptions,
     /// Why it cannot be enqueued.
     fault: Option<Arc<str>>,
     sent: Sent,
@@ -63,7 +63,7 @@ impl Eq for Sent {}
 
 /// The options that the code has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Given {
+struct SetOptions {
     queue: bool,
     priority: bool,
     max_attempts: bool,
@@ -73,8 +73,8 @@ impl Job {
     /// A job without a payload.
     pub(crate) fn of(entry: &'static Entry) -> Self {
         let new = NewJob::new(new_id(), entry.name);
-        let (given, key, fault, sent) = <_>::default();
-        let mut job = Self { new, key, replaces: false, given, fault, sent };
+        let (set, key, fault, sent) = <_>::default();
+        let mut job = Self { new, key, replaces: false, set, fault, sent };
         job.take_options(&JobOptions::of_entry(entry));
         job
     }
@@ -176,7 +176,7 @@ impl Job {
 
     /// Runs before jobs of a lower priority that are due.
     pub fn priority(mut self, priority: Priority) -> Self {
-        (self.new.priority, self.given.priority) = (priority, true);
+        (self.new.priority, self.set.priority) = (priority, true);
         self
     }
 
@@ -192,29 +192,29 @@ impl Job {
 
     /// The queue in which it waits.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
-        (self.new.queue, self.given.queue) = (name.into(), true);
+        (self.new.queue, self.set.queue) = (name.into(), true);
         self
     }
 
-    /// After how many attempts it is given up, the first included; at least 1. The waits between them are those of `retry` in the
+    /// After how many attempts it is set up, the first included; at least 1. The waits between them are those of `retry` in the
     /// annotation.
     #[doc(alias = "retry")]
     #[doc(alias = "backoff")]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
-        (self.new.max_attempts, self.given.max_attempts) = (attempts.max(1), true);
+        (self.new.max_attempts, self.set.max_attempts) = (attempts.max(1), true);
         self
     }
 
     /// Takes the options of the task that the code has not set.
     pub(super) fn take_options(&mut self, options: &JobOptions) {
         let JobOptions { queue, priority, max_attempts, on_lost } = options;
-        if !self.given.queue {
+        if !self.set.queue {
             self.new.queue.clone_from(queue);
         }
-        if !self.given.priority {
+        if !self.set.priority {
             self.new.priority = *priority;
         }
-        if !self.given.max_attempts {
+        if !self.set.max_attempts {
             self.new.max_attempts = *max_attempts;
         }
         self.new.on_lost = *on_lost;

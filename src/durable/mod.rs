@@ -22,6 +22,7 @@
 //! The runner makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 
 mod client;
+mod driver;
 mod error;
 mod helper;
 mod identities;
@@ -40,13 +41,13 @@ mod rule;
 mod rules;
 mod schedules;
 mod schedules_async;
-mod shell;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod ticks;
 
 pub(crate) use client::Client;
+pub(crate) use driver::SimulatedNodes;
 pub use error::{EnqueueError, JobsError, Unsent};
 #[cfg(feature = "testing")]
 pub(crate) use identities::{Identities, identities_from};
@@ -63,7 +64,6 @@ pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
-pub(crate) use shell::SimulatedNodes;
 pub use stored::{
     JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload,
     StoredSchedule,

@@ -8,11 +8,11 @@ use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Rng, TaskConfig};
 use scheduler_store::{Model, Uuid};
 
+use super::driver::{DriverParts, NodeDriver, Reports, Rest, SimulatedNodes};
 use super::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
 use super::parts::{JobTask, NodeInput};
 use super::rules::TextRules;
 use super::schedules::Schedules;
-use super::shell::{Parts, Reports, Rest, Shell, SimulatedNodes};
 use crate::observe::Bus;
 
 /// The parts of the scheduler that a node needs.
@@ -41,7 +41,7 @@ pub(crate) struct Simulated {
 /// The node of this process, which claims jobs and gives them to their tasks. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Node {
-    shell: Arc<Shell>,
+    driver: Arc<NodeDriver>,
     simulated: Option<VirtualWorkers>,
 }
 
@@ -83,7 +83,7 @@ impl Node {
         let by_name = tasks
             .into_iter()
             .flat_map(|task| task.names.clone().into_iter().map(move |name| (name, task.clone())));
-        let shell = Shell::new(Parts {
+        let driver = NodeDriver::new(DriverParts {
             store: client.store(),
             client: client.clone(),
             tasks: by_name.collect(),
@@ -100,16 +100,16 @@ impl Node {
             rest,
         });
         if let Some(simulated) = &simulated {
-            let resting = Arc::<Shell>::downgrade(&shell);
+            let resting = Arc::<NodeDriver>::downgrade(&driver);
             simulated.nodes.add(simulated.life, resting);
         }
-        let weak = Arc::downgrade(&shell);
+        let weak = Arc::downgrade(&driver);
         client.on_wake(Arc::new(move || {
-            if let Some(shell) = weak.upgrade() {
-                shell.nudge();
+            if let Some(driver) = weak.upgrade() {
+                driver.nudge();
             }
         }));
-        Ok(Self { shell, simulated: simulated.map(|simulated| simulated.workers) })
+        Ok(Self { driver, simulated: simulated.map(|simulated| simulated.workers) })
     }
 
     /// Starts to claim jobs.
@@ -119,27 +119,27 @@ impl Node {
     /// A thread cannot be started.
     pub(crate) fn start(&self) -> io::Result<()> {
         match &self.simulated {
-            Some(workers) => self.shell.start_simulated(workers).map_err(io::Error::other),
-            None => self.shell.start_threads(),
+            Some(workers) => self.driver.start_simulated(workers).map_err(io::Error::other),
+            None => self.driver.start_threads(),
         }
     }
 
     /// Claims nothing more, and gives back what has not begun.
     pub(crate) fn stop(&self) {
-        self.shell.stop();
+        self.driver.stop();
     }
 
     /// Waits until the session has ended, for at most the limit; then the node is given up.
     pub(crate) fn await_stop(&self, limit: Duration) {
-        if !self.shell.await_stop(limit) {
-            self.shell.give_up();
+        if !self.driver.await_stop(limit) {
+            self.driver.give_up();
         }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.shell.stop();
+        self.driver.stop();
     }
 }
 

@@ -42,7 +42,7 @@ pub enum Input {
     Stop,
 }
 
-/// An action that a node asks of its shell.
+/// An action that a node asks of its driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask the store, and pass the answer on; or [`Input::NoAnswer`] at the deadline.

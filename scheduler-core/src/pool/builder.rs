@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::control::check_keep_alive;
-use super::core::Core;
+use super::core::PoolCore;
 use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
 use super::pool_state::{Parts, PoolState, StartWorker};
@@ -300,7 +300,7 @@ impl PoolBuilder {
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
             starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
             is_precise: self.is_precise,
-            core: Core::new(workers, self.policy, timer_slack),
+            core: PoolCore::new(workers, self.policy, timer_slack),
             keeps_cancelled: !self.remove_on_cancel,
             owner,
         };

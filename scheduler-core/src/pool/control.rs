@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::core::Core;
+use super::core::PoolCore;
 use super::executor::{RejectionPolicy, ScheduledThreadPool};
 use super::shutdown::{RunState, ShutdownPolicy};
 use super::threads::{ThreadFactory, Threads};
@@ -298,7 +298,7 @@ impl ScheduledThreadPool {
 
     /// Drops every cancelled task from the queue; useful when `remove_on_cancel` is off.
     pub fn purge(&self) {
-        self.state().step(Core::purge);
+        self.state().step(PoolCore::purge);
     }
 
     /// Returns true if a cancelled task stops counting and drops its body at once; `true` by default (in the JDK `false`).

@@ -19,7 +19,7 @@ use crate::time::{Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct PoolCore {
     pub(super) queue: Queue<Item>,
     pub(super) wall_queue: WallQueue,
     /// Tasks whose run waits for its waker, by number.
@@ -106,7 +106,7 @@ impl Worker {
     }
 }
 
-impl Core {
+impl PoolCore {
     pub(super) fn new(workers: Workers, policy: ShutdownPolicy, timer_slack: TimerSlack) -> Self {
         Self {
             queue: Queue::default(),
@@ -412,7 +412,7 @@ impl Core {
 }
 
 /// Workers that come and go.
-impl Core {
+impl PoolCore {
     /// Removes a worker whose thread did not start, or has died; the latter is replaced if there is work.
     pub(super) fn lose_worker(&mut self, worker: &WorkerLoss, effects: &mut Effects) {
         if worker.was_parked {

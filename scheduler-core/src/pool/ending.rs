@@ -1,13 +1,13 @@
 //! The end of the core: dropped tasks, tasks handed out, termination.
 
-use super::core::Core;
+use super::core::PoolCore;
 use super::effects::Effects;
 use super::entry::{Entry, Item, due_of, kind_of};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
 use super::wall_queue::on_monotonic_clock;
 use crate::time::{Due, Now};
 
-impl Core {
+impl PoolCore {
     /// Changes what may still run.
     pub(super) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now, effects: &mut Effects) {
         self.policy = policy;

@@ -194,7 +194,7 @@ impl ScheduledThreadPool {
         let mut bodies = bodies.into_iter();
         let run = Run::current();
         let interruptible = Interruptible::new(run.as_ref(), &finish.gate);
-        let neighbour = run.as_ref().filter(|run| run.is_of(self.state().address()));
+        let neighbour = run.as_ref().filter(|run| run.belongs_to(self.state().address()));
         let stops_at = run.as_ref().and_then(|run| run.deadline_in(self.state().address()));
         let mut starves_at = neighbour.map(|_| starves_at(&**clock, Due::Tick(clock.now())));
         loop {

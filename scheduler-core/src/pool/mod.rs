@@ -20,7 +20,7 @@
 //
 // | layer | files | knows | never |
 // |---|---|---|---|
-// | `Core` | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | has a clock, a thread, user code; it takes no lock but those of tasks |
+// | `PoolCore` | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | has a clock, a thread, user code; it takes no lock but those of tasks |
 // | `PoolState` | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | runs a task |
 // | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | locks the core: it passes closures to `PoolState::step` |
 //

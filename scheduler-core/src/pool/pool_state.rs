@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::{Action, Core, Worker, WorkerLoss};
+use super::core::{Action, PoolCore, Worker, WorkerLoss};
 use super::effects::Effects;
 use super::entry::{Entry, Item};
 use super::hooks::Hooks;
@@ -52,7 +52,7 @@ pub(super) struct PoolState {
 
 /// The data that the lock of the core guards.
 struct Locked {
-    core: Core,
+    core: PoolCore,
     /// Swapped for the batch of the inbox; empty between steps.
     batch: Batch,
     /// True if tasks are to call the pool for each entry that dies, as they know it.
@@ -78,7 +78,7 @@ pub(super) struct Parts {
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
     pub(super) starter: Arc<dyn StartWorker>,
-    pub(super) core: Core,
+    pub(super) core: PoolCore,
     pub(super) keeps_cancelled: bool,
     pub(super) owner: Weak<dyn Any + Send + Sync>,
 }
@@ -121,14 +121,18 @@ impl PoolState {
     }
 
     /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
-    pub(super) fn step<R>(&self, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
+    pub(super) fn step<R>(&self, step: impl FnOnce(&mut PoolCore, &mut Effects) -> R) -> R {
         self.step_locked(self.core.lock(), &mut Effects::default(), step).0
     }
 
     /// As [`step`](Self::step), and closes the pool to tasks, or to calls, too.
     ///
     /// RACE: the inbox is closed before the core, which sees all that it has taken: what came in between would be lost.
-    fn close<R>(&self, takes_calls: bool, step: impl FnOnce(&mut Core, &mut Effects) -> R) -> R {
+    fn close<R>(
+        &self,
+        takes_calls: bool,
+        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
+    ) -> R {
         let locked = self.core.lock();
         self.inbox.lock().close(takes_calls);
         self.step_locked(locked, &mut Effects::default(), step).0
@@ -139,7 +143,7 @@ impl PoolState {
         &self,
         mut locked: MutexGuard<'_, Locked>,
         effects: &mut Effects,
-        step: impl FnOnce(&mut Core, &mut Effects) -> R,
+        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
     ) -> (R, bool) {
         self.collect(&mut locked, effects);
         let result = step(&mut locked.core, effects);
@@ -165,7 +169,7 @@ impl PoolState {
         wake_latency: Option<Duration>,
         effects: &mut Effects,
     ) -> Action {
-        let next = |core: &mut Core, effects: &mut Effects| {
+        let next = |core: &mut PoolCore, effects: &mut Effects| {
             if let Some(wake_latency) = wake_latency {
                 core.timer_slack.wake_latency = wake_latency;
             }
@@ -247,11 +251,11 @@ impl PoolState {
     /// Does what a submission asks of its submitter; returns true if each worker to start was started.
     #[inline]
     pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> bool {
-        let step: fn(&mut Core, &mut Effects) = match follow_up {
+        let step: fn(&mut PoolCore, &mut Effects) = match follow_up {
             FollowUp::Nothing => return true,
             // Any step collects.
             FollowUp::Collect => |_, _| (),
-            FollowUp::EnsureWorkers => Core::ensure_workers,
+            FollowUp::EnsureWorkers => PoolCore::ensure_workers,
         };
         self.step_locked(self.core.lock(), &mut Effects::default(), step).1
     }
@@ -276,7 +280,7 @@ impl PoolState {
 
     /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
-        let prestart = |core: &mut Core, effects: &mut Effects| core.prestart(1, effects);
+        let prestart = |core: &mut PoolCore, effects: &mut Effects| core.prestart(1, effects);
         let (count, are_started) =
             self.step_locked(self.core.lock(), &mut Effects::default(), prestart);
         count > 0 && are_started
@@ -351,7 +355,7 @@ impl PoolState {
     /// its workers (also in a callback), or drops tasks that it cancels.
     pub(super) fn would_deadlock(&self, run: Option<&Run>) -> bool {
         let me = self.address();
-        run.is_some_and(|run| run.is_of(me))
+        run.is_some_and(|run| run.belongs_to(me))
             || current::holds_up(me, None)
             || current::works_for(me)
     }

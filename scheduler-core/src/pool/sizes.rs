@@ -1,6 +1,6 @@
 //! The sizes of a pool, and the dead entries of its queue.
 
-use super::core::Core;
+use super::core::PoolCore;
 use super::effects::Effects;
 use super::entry::{Entry, Item, due_of, kind_of};
 use super::inbox::SubmitState;
@@ -18,7 +18,7 @@ fn known_dead(count: i64) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
 
-impl Core {
+impl PoolCore {
     pub(super) fn count_dead(&mut self, kind: Kind, more: i64) {
         match kind {
             Kind::Alarm => self.dead_alarms += more,

@@ -30,7 +30,7 @@ pub(crate) struct Thread {
     worker: Cell<(usize, u64)>,
     /// The pools and tasks whose end waits for what this thread is dropping or notifying: a wait for them here
     /// would not end. Without a task, it is the end of the pool.
-    held_up: RefCell<Vec<(usize, Option<TaskId>)>>,
+    blocked_ends: RefCell<Vec<(usize, Option<TaskId>)>>,
 }
 
 impl Run {
@@ -185,14 +185,14 @@ pub(crate) fn worker_number(pool: usize) -> Option<u64> {
 
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
-    let _ = THREAD.try_with(|thread| thread.held_up.borrow_mut().extend_from_slice(ends));
+    let _ = THREAD.try_with(|thread| thread.blocked_ends.borrow_mut().extend_from_slice(ends));
     let _held = HoldUpGuard(ends.len());
     call()
 }
 
 /// Returns true if the end of a task, or else of the pool, waits for the calling thread.
 pub(crate) fn holds_up(pool: usize, task: Option<TaskId>) -> bool {
-    let held = THREAD.try_with(|thread| thread.held_up.borrow().contains(&(pool, task)));
+    let held = THREAD.try_with(|thread| thread.blocked_ends.borrow().contains(&(pool, task)));
     held.unwrap_or(false)
 }
 
@@ -202,9 +202,9 @@ struct HoldUpGuard(usize);
 impl Drop for HoldUpGuard {
     fn drop(&mut self) {
         let _ = THREAD.try_with(|thread| {
-            let mut held_up = thread.held_up.borrow_mut();
-            let left = held_up.len() - self.0;
-            held_up.truncate(left);
+            let mut blocked_ends = thread.blocked_ends.borrow_mut();
+            let left = blocked_ends.len() - self.0;
+            blocked_ends.truncate(left);
         });
     }
 }

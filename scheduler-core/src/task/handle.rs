@@ -237,7 +237,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let until = limit.map(|limit| clock.now() + limit);
         let interruptible = Interruptible::new(run, gate);
         let mut starves_at =
-            run.filter(|run| run.is_of(pool)).map(|_| starves_at(&**clock, self.cell.due()));
+            run.filter(|run| run.belongs_to(pool)).map(|_| starves_at(&**clock, self.cell.due()));
         let stops_at = run.and_then(|run| run.deadline_in(pool));
         let mut ends_at = Some(self.cell.deadline()).filter(|end| *end != Tick::MAX);
         loop {

@@ -165,7 +165,7 @@ impl Run {
     }
 
     /// Returns true if it is a run of the pool with this address.
-    pub(crate) fn is_of(&self, pool: usize) -> bool {
+    pub(crate) fn belongs_to(&self, pool: usize) -> bool {
         self.task.header().link.address() == pool
     }
 
@@ -173,7 +173,7 @@ impl Run {
     /// that pool enforces it.
     pub(crate) fn deadline_in(&self, pool: usize) -> Option<Tick> {
         let deadline = self.task.deadline();
-        (deadline != Tick::MAX && self.is_of(pool)).then_some(deadline)
+        (deadline != Tick::MAX && self.belongs_to(pool)).then_some(deadline)
     }
 
     /// The time that this run has taken so far.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::rule::Length;
+use super::rule::ExactDuration;
 use crate::observe::{TaskState, duration};
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
@@ -85,8 +85,8 @@ impl ControlError {
         let why = format!(
             "its `jitter`, which is {}, has to be shorter than `fixed_rate`, which would be {}, or a run \
              could be due after the next one; choose a longer rate, or start the task with less jitter",
-            Length(jitter),
-            Length(period)
+            ExactDuration(jitter),
+            ExactDuration(period)
         );
         Self::refused(task, &why)
     }
@@ -192,7 +192,7 @@ impl fmt::Display for ControlError {
             ControlErrorKind::NotPaused => write!(f, "task `{task}` is not paused"),
             ControlErrorKind::NotRunning => write!(f, "no run of task `{task}` is in progress"),
             ControlErrorKind::TooLate { limit, what } => {
-                write!(f, "task `{task}`: within {}, {what}", Length(*limit))
+                write!(f, "task `{task}`: within {}, {what}", ExactDuration(*limit))
             }
             ControlErrorKind::Stopping => {
                 write!(f, "task `{task}`: the scheduler is stopping, or has stopped")

@@ -113,18 +113,18 @@ impl fmt::Display for Rule {
                 return write!(f, "once, at {at}");
             }
             Self::Once { delay } if delay.is_zero() => return f.write_str("once, at once"),
-            Self::Once { delay } => return write!(f, "once, after {}", Length(*delay)),
+            Self::Once { delay } => return write!(f, "once, after {}", ExactDuration(*delay)),
             Self::FixedRate { period, initial_delay } => {
-                write!(f, "every {}", Length(*period))?;
+                write!(f, "every {}", ExactDuration(*period))?;
                 initial_delay
             }
             Self::FixedDelay { delay, initial_delay } => {
-                write!(f, "{} after each run", Length(*delay))?;
+                write!(f, "{} after each run", ExactDuration(*delay))?;
                 initial_delay
             }
         };
         match initial_delay.filter(|delay| !delay.is_zero()) {
-            Some(delay) => write!(f, ", first after {}", Length(delay)),
+            Some(delay) => write!(f, ", first after {}", ExactDuration(delay)),
             None => Ok(()),
         }
     }
@@ -137,9 +137,9 @@ pub(super) fn text_of(trigger: &dyn Trigger) -> String {
 }
 
 /// A length of time, exactly: `1d 30s`, `1m 30s`, `1.5ms` as `1ms 500µs`.
-pub(super) struct Length(pub(super) Duration);
+pub(super) struct ExactDuration(pub(super) Duration);
 
-impl fmt::Display for Length {
+impl fmt::Display for ExactDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u128, &str); 7] = [
             (86_400_000_000_000, "d"),
@@ -176,7 +176,7 @@ mod tests {
             (Duration::from_nanos(1_002_003), "1ms 2µs 3ns"),
         ];
         for (length, text) in cases {
-            assert_eq!(Length(length).to_string(), text);
+            assert_eq!(ExactDuration(length).to_string(), text);
         }
     }
 

@@ -103,7 +103,7 @@ impl Node {
         Some(session.renew_at.max(self.backoff.next()).min(session.valid_until))
     }
 
-    /// Tells the shell to forget jobs that have not begun, and gives them back.
+    /// Tells the driver to forget jobs that have not begun, and gives them back.
     pub(super) fn withdraw(&mut self, jobs: &[ClaimRef], now: Tick, effects: &mut Vec<Effect>) {
         for held in jobs {
             // INVARIANT: what is given back is not in hand, so that it cannot begin (R20).

@@ -70,7 +70,7 @@ impl State {
     /// The unfinished job that keeps others of its schedule out. INVARIANT: there is at most one.
     pub(super) fn busy(&self, schedule: &str) -> Option<&StoredJob> {
         let rows = self.jobs.values().filter(|row| row.is_exclusive);
-        rows.map(|row| &row.job).find(|job| job.is_of(schedule) && job.state.is_unfinished())
+        rows.map(|row| &row.job).find(|job| job.belongs_to(schedule) && job.state.is_unfinished())
     }
 
     /// The job of a task that has the key.
@@ -164,7 +164,7 @@ impl State {
 }
 
 impl StoredJob {
-    pub(super) fn is_of(&self, schedule: &str) -> bool {
+    pub(super) fn belongs_to(&self, schedule: &str) -> bool {
         self.origin.as_ref().is_some_and(|origin| origin.schedule == schedule)
     }
 }

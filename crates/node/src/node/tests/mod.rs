@@ -1,4 +1,4 @@
-//! A node on a model store, with a small shell.
+//! A node on a model store, with a small driver.
 
 mod claims;
 mod session;
@@ -43,7 +43,7 @@ impl Rules for Every {
     }
 }
 
-struct Shell {
+struct Driver {
     node: Node,
     model: Model,
     now: Tick,
@@ -96,7 +96,7 @@ fn after(seconds: f64) -> Tick {
     Tick::ZERO + Duration::from_secs_f64(seconds)
 }
 
-impl Shell {
+impl Driver {
     fn new(config: Config, policy: Policy) -> Self {
         let workers = config.workers as usize;
         let now = Tick::ZERO;

@@ -1,4 +1,4 @@
-//! The requests that a thread of the shell sends, and their deadlines.
+//! The requests that a thread of the driver sends, and their deadlines.
 
 use std::sync::{Arc, PoisonError};
 

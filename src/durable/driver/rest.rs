@@ -17,10 +17,10 @@ pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
 #[derive(Clone)]
 struct SimulatedNode {
     life: usize,
-    shell: Weak<dyn Resting>,
+    driver: Weak<dyn Resting>,
 }
 
-/// A shell whose node may rest.
+/// A driver whose node may rest.
 pub(crate) trait Resting: Send + Sync {
     /// Ends the rest.
     fn work_on(&self);
@@ -54,27 +54,27 @@ struct State {
 }
 
 impl SimulatedNodes {
-    pub(crate) fn add(&self, life: usize, shell: Weak<dyn Resting>) {
-        self.lock().push(SimulatedNode { life, shell });
+    pub(crate) fn add(&self, life: usize, driver: Weak<dyn Resting>) {
+        self.lock().push(SimulatedNode { life, driver });
     }
 
     /// Has nodes rest that have nothing to do, unless `may_rest` is false, and the others work. To be called before time
     /// moves, and after it has moved before anything else happens.
     pub(crate) fn settle(&self, may_rest: bool, is_awake: impl Fn(usize) -> bool) {
         let nodes = self.lock().clone();
-        let nodes = nodes.iter().filter_map(|node| Some((node.life, node.shell.upgrade()?)));
+        let nodes = nodes.iter().filter_map(|node| Some((node.life, node.driver.upgrade()?)));
         let (awake, frozen): (Vec<_>, Vec<_>) = nodes.partition(|(life, _)| is_awake(*life));
-        frozen.iter().for_each(|(_, shell)| shell.work_on());
-        awake.iter().for_each(|(_, shell)| shell.catch_up());
+        frozen.iter().for_each(|(_, driver)| driver.work_on());
+        awake.iter().for_each(|(_, driver)| driver.catch_up());
         let sessions: Vec<SessionId> =
-            awake.iter().filter_map(|(_, shell)| shell.kept_session()).collect();
-        awake.iter().for_each(|(_, shell)| shell.settle(may_rest, &sessions));
+            awake.iter().filter_map(|(_, driver)| driver.kept_session()).collect();
+        awake.iter().for_each(|(_, driver)| driver.settle(may_rest, &sessions));
     }
 
     /// The clock of the store was set: all nodes have to ask for it.
     pub(crate) fn clock_was_set(&self) {
         let nodes = self.lock().clone();
-        nodes.iter().filter_map(|node| node.shell.upgrade()).for_each(|shell| shell.disturb());
+        nodes.iter().filter_map(|node| node.driver.upgrade()).for_each(|driver| driver.disturb());
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<SimulatedNode>> {

@@ -1,6 +1,6 @@
 //! The threads and the clock of this process's node, and its runs.
 //!
-//! The [node](scheduler_node::Node) decides; a [`Shell`] does. It passes inputs to the node, sends the node's requests to the
+//! The [node](scheduler_node::Node) decides; a [`NodeDriver`] does. It passes inputs to the node, sends the node's requests to the
 //! store, starts claimed jobs as runs of tasks, and reports events.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 //! A request that is not answered at its deadline is given up, and the node takes it for one whose answer is lost: another
 //! thread asks on, and the one that hangs ends with its call.
 //!
-//! It works until [`Shell::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
+//! It works until [`NodeDriver::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
 
 mod channel;
 mod effects;
@@ -31,7 +31,7 @@ mod threads;
 mod timer;
 mod unknown;
 
-pub(super) use effects::{Parts, Shell};
+pub(super) use effects::{DriverParts, NodeDriver};
 pub(super) use events::Reports;
 pub(super) use rest::Rest;
 pub(crate) use rest::SimulatedNodes;

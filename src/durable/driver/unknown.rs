@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_node::Request;
 use scheduler_store::{Next, SessionId, Store, StoreError};
 
-use super::effects::Shell;
+use super::effects::NodeDriver;
 use crate::observe::StoreEvent;
 
 /// For how long a job has been due at least: a deploy in which all processes start again takes less.
@@ -20,7 +20,7 @@ struct Waiting {
     schedules: Vec<Arc<str>>,
 }
 
-impl Shell {
+impl NodeDriver {
     /// Looks for such tasks after each deletion of old jobs, which comes once a minute, and reports them.
     pub(super) fn asked(&self, what: &Request) {
         if !matches!(what, Request::Prune(_)) {

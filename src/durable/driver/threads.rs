@@ -1,4 +1,4 @@
-//! The threads of a shell.
+//! The threads of a driver.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -9,12 +9,12 @@ use scheduler_core::time::EventCount;
 use scheduler_node::{Channel, Input, Tick};
 use scheduler_store::Watch;
 
-use super::effects::Shell;
+use super::effects::NodeDriver;
 
 /// For how long the watch waits at a time, and after an error.
 const WATCH: Duration = Duration::from_secs(1);
 
-impl Shell {
+impl NodeDriver {
     /// Starts the threads, and the node with them.
     ///
     /// # Errors
@@ -25,11 +25,11 @@ impl Shell {
             self.start_thread(channel, self.slot(channel).thread())?;
         }
         if let Some(watch) = self.store.watch() {
-            let shell = Arc::clone(self);
-            spawn("scheduler-watch", move || shell.watch_with(watch))?;
+            let driver = Arc::clone(self);
+            spawn("scheduler-watch", move || driver.watch_with(watch))?;
         }
-        let shell = Arc::clone(self);
-        spawn("scheduler-node", move || shell.keep_time())
+        let driver = Arc::clone(self);
+        spawn("scheduler-node", move || driver.keep_time())
     }
 
     /// Starts a thread that asks the store.
@@ -38,8 +38,8 @@ impl Shell {
             Channel::Store => "scheduler-store",
             Channel::Lease => "scheduler-lease",
         };
-        let shell = Arc::clone(self);
-        spawn(name, move || shell.ask_for(channel, thread))
+        let driver = Arc::clone(self);
+        spawn(name, move || driver.ask_for(channel, thread))
     }
 
     /// Asks the store what the node wants to know.
@@ -59,7 +59,7 @@ impl Shell {
         for channel in [Channel::Store, Channel::Lease] {
             let given_up = self.slot(channel).give_up(self.now());
             let Some((request, thread)) = given_up else { continue };
-            let started = self.own.upgrade().map(|shell| shell.start_thread(channel, thread));
+            let started = self.me.upgrade().map(|driver| driver.start_thread(channel, thread));
             if !matches!(started, Some(Ok(()))) {
                 self.slot(channel).keep_thread();
             }

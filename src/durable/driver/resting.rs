@@ -2,10 +2,10 @@
 
 use scheduler_store::SessionId;
 
-use super::effects::Shell;
+use super::effects::NodeDriver;
 use super::rest::Resting;
 
-impl Resting for Shell {
+impl Resting for NodeDriver {
     fn work_on(&self) {
         if self.rest.as_ref().is_some_and(|rest| rest.set_until(None)) {
             self.rearm();

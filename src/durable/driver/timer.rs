@@ -6,7 +6,7 @@ use scheduler_core::{
     Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Tick, Timer, VirtualWorkers,
 };
 
-/// A shell that the timer steps.
+/// A driver that the timer steps.
 pub(super) trait StepNode: Send + Sync {
     /// Steps the node if its time has come.
     fn step_node(&self);
@@ -23,13 +23,13 @@ struct Step(Weak<dyn StepNode>);
 
 impl NodeTimer {
     pub(super) fn new(
-        shell: Weak<dyn StepNode>,
+        driver: Weak<dyn StepNode>,
         clock: &Arc<dyn Clock>,
         workers: &VirtualWorkers,
     ) -> Result<Self, Error> {
         let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
         let pool = Arc::new(pool.virtual_workers(workers).build()?);
-        let timer = pool.timer("scheduler-node", Step(shell));
+        let timer = pool.timer("scheduler-node", Step(driver));
         Ok(Self { _pool: pool, timer })
     }
 
@@ -46,8 +46,8 @@ impl NodeTimer {
 
 impl Fire for Step {
     fn fire(timer: &Arc<Timer<Self>>, _run: &Run) -> Fired {
-        if let Some(shell) = timer.0.upgrade() {
-            shell.step_node();
+        if let Some(driver) = timer.0.upgrade() {
+            driver.step_node();
         }
         Fired::Done
     }

@@ -10,7 +10,7 @@ use scheduler_core::{Clock, ManualClock};
 use scheduler_node::{Channel, Config, Node, Rng};
 use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
 
-use super::{Parts, Reports, Shell};
+use super::{DriverParts, NodeDriver, Reports};
 use crate::durable::parts::JobTask;
 use crate::durable::rules::TextRules;
 use crate::durable::{Client, Jobs, Schedules};
@@ -37,7 +37,7 @@ impl Listener for Heard {
 }
 
 struct Stage {
-    shell: Arc<Shell>,
+    driver: Arc<NodeDriver>,
     clock: ManualClock,
     hang: Arc<Hang>,
     heard: Receiver<StoreEvent>,
@@ -66,7 +66,7 @@ impl Stage {
         let rules = Arc::new(TextRules::new(&[], BTreeMap::new()));
         let now = shared.boot_time();
         let client = Client::new(Arc::clone(&store), Arc::clone(&shared), false);
-        let shell = Shell::new(Parts {
+        let driver = NodeDriver::new(DriverParts {
             store,
             client: client.clone(),
             reports: Reports::new(
@@ -82,7 +82,7 @@ impl Stage {
             is_inline,
             rest: None,
         });
-        Self { shell, clock, hang, heard }
+        Self { driver, clock, hang, heard }
     }
 
     /// Moves time until this was heard, and returns all that was.
@@ -102,7 +102,7 @@ impl Stage {
 
     /// Moves time once all threads are at rest: the node's, the lease's, and the store's unless it hangs.
     fn advance(&self, by: Duration) {
-        let replaced = || self.shell.slot(Channel::Store).thread();
+        let replaced = || self.driver.slot(Channel::Store).thread();
         let hangs = || self.hang.count.load(SeqCst) > replaced();
         while self.clock.parked() < if hangs() { 2 } else { 3 } {
             std::thread::yield_now();
@@ -139,14 +139,14 @@ impl Hang {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.hang.release();
-        self.shell.give_up();
+        self.driver.give_up();
     }
 }
 
 #[test]
 fn r1_a_call_that_hangs_is_given_up_and_another_thread_asks_on() {
     let stage = Stage::new(false);
-    stage.shell.start_threads().expect("threads");
+    stage.driver.start_threads().expect("threads");
     stage.advance_until(|event| matches!(event, StoreEvent::SessionOpened { .. }));
     stage.hang.does.store(true, SeqCst);
     while stage.hang.count.load(SeqCst) == 0 {
@@ -159,7 +159,7 @@ fn r1_a_call_that_hangs_is_given_up_and_another_thread_asks_on() {
         stage.advance(Duration::from_secs(1));
     }
     assert_eq!(stage.heard.try_iter().collect::<Vec<_>>(), [], "the session lives");
-    assert_eq!(stage.shell.slot(Channel::Store).thread(), 1, "one thread was replaced");
+    assert_eq!(stage.driver.slot(Channel::Store).thread(), 1, "one thread was replaced");
     let calls = stage.hang.calls.load(SeqCst) - before;
     assert!(calls > 30, "{calls} calls in a minute");
 }
@@ -167,7 +167,7 @@ fn r1_a_call_that_hangs_is_given_up_and_another_thread_asks_on() {
 #[test]
 fn r20_a_process_whose_calls_all_hang_loses_its_lease_and_has_few_threads() {
     let stage = Stage::new(false);
-    stage.shell.start_threads().expect("threads");
+    stage.driver.start_threads().expect("threads");
     stage.advance_until(|event| matches!(event, StoreEvent::SessionOpened { .. }));
     stage.hang.does.store(true, SeqCst);
     stage.advance_until(|event| matches!(event, StoreEvent::SessionLost { .. }));
@@ -185,8 +185,8 @@ fn the_run_of_a_job_that_its_task_drops_has_an_end() {
     let stage = Stage::new(true);
     let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(1)), "sweep");
     let job = StoredJob::new(&new, StoreTime::default(), StoreTime::default());
-    let run = stage.shell.new_run(job.into());
-    assert_eq!(stage.shell.runs().len(), 1);
+    let run = stage.driver.new_run(job.into());
+    assert_eq!(stage.driver.runs().len(), 1);
     drop(run);
-    assert_eq!(stage.shell.runs().len(), 0, "its end was told");
+    assert_eq!(stage.driver.runs().len(), 0, "its end was told");
 }

@@ -1,4 +1,4 @@
-//! The shell: inputs in, effects out.
+//! The driver: inputs in, effects out.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -22,8 +22,8 @@ use crate::run::set_once::{SetOnce, block_on};
 use crate::run::task::Retry;
 use crate::sync::{Mutex, MutexGuard};
 
-/// The parts of a shell.
-pub(crate) struct Parts {
+/// The parts of a driver.
+pub(crate) struct DriverParts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 }
 
 /// The node of this process with all that it needs. See the [module](self).
-pub(crate) struct Shell {
+pub(crate) struct NodeDriver {
     pub(super) store: Arc<dyn Store>,
     client: Client,
     pub(super) clock: Arc<dyn Clock>,
@@ -58,13 +58,13 @@ pub(crate) struct Shell {
     node_timer: OnceLock<NodeTimer>,
     /// Of a simulated node whose idle time is skipped.
     pub(super) rest: Option<Rest>,
-    pub(super) own: Weak<Self>,
+    pub(super) me: Weak<Self>,
 }
 
-impl Shell {
-    pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { store, client, clock, node, tasks, reports, is_inline, rest } = parts;
-        Arc::new_cyclic(|own| Self {
+impl NodeDriver {
+    pub(crate) fn new(parts: DriverParts) -> Arc<Self> {
+        let DriverParts { store, client, clock, node, tasks, reports, is_inline, rest } = parts;
+        Arc::new_cyclic(|me| Self {
             store,
             client,
             clock,
@@ -79,7 +79,7 @@ impl Shell {
             stopped: SetOnce::new(),
             node_timer: OnceLock::new(),
             rest,
-            own: Weak::clone(own),
+            me: Weak::clone(me),
         })
     }
 
@@ -98,8 +98,8 @@ impl Shell {
     ///
     /// There can be no such worker.
     pub(crate) fn start_simulated(self: &Arc<Self>, workers: &VirtualWorkers) -> Result<(), Error> {
-        let shell: Weak<dyn StepNode> = Arc::<Self>::downgrade(self);
-        drop(self.node_timer.set(NodeTimer::new(shell, &self.clock, workers)?));
+        let driver: Weak<dyn StepNode> = Arc::<Self>::downgrade(self);
+        drop(self.node_timer.set(NodeTimer::new(driver, &self.clock, workers)?));
         self.step_node();
         self.rearm();
         Ok(())
@@ -267,11 +267,11 @@ impl Shell {
 
     pub(super) fn new_run(&self, job: Arc<StoredJob>) -> Arc<ClaimedJob> {
         let held = job.held();
-        let (gate, ended) = (Weak::clone(&self.own), Weak::clone(&self.own));
-        let may_begin = move || gate.upgrade().is_some_and(|shell| shell.may_begin(held));
+        let (gate, ended) = (Weak::clone(&self.me), Weak::clone(&self.me));
+        let may_begin = move || gate.upgrade().is_some_and(|driver| driver.may_begin(held));
         let on_end = move |job: &StoredJob, end| {
-            if let Some(shell) = ended.upgrade() {
-                shell.run_ended(job, end);
+            if let Some(driver) = ended.upgrade() {
+                driver.run_ended(job, end);
             }
         };
         let retry = self.tasks.get(&*job.task).map_or(Retry::NONE, |task| task.retry);
@@ -309,7 +309,7 @@ impl Shell {
     }
 }
 
-impl StepNode for Shell {
+impl StepNode for NodeDriver {
     fn step_node(&self) {
         Self::step_node(self);
     }
@@ -319,8 +319,8 @@ fn key(held: ClaimRef) -> (JobId, Fence) {
     (held.job, held.fence)
 }
 
-impl fmt::Debug for Shell {
+impl fmt::Debug for NodeDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shell").field("store", &self.store.describe()).finish_non_exhaustive()
+        f.debug_struct("NodeDriver").field("store", &self.store.describe()).finish_non_exhaustive()
     }
 }
