@@ -37,6 +37,10 @@ pub(crate) struct Wakers {
 }
 
 impl Wakers {
+    pub(crate) const fn new() -> Self {
+        Self { wakers: BTreeMap::new(), last: 0 }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.wakers.is_empty()
     }

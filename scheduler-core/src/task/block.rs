@@ -505,11 +505,11 @@ where
         header::is_asked_to_stop(&self.header, self.options.get(), run)
     }
 
-    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64 {
+    fn add_interruptible(&self, _: u64, gate: &Arc<EventCount>) -> u64 {
         self.slot.lock().extras().interruptible.add(Waiter::Thread(Arc::clone(gate)))
     }
 
-    fn remove_interruptible(&self, number: u64) {
+    fn remove_interruptible(&self, _: u64, number: u64) {
         let removed =
             self.slot.lock().extras.as_mut().and_then(|extras| extras.interruptible.remove(number));
         drop(removed);

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use super::waiters::EventCounts;
+use super::state::TaskState;
+use super::waiters::{Waiter, Waiters, notify};
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::time::EventCount;
 
 /// The firings of one timer.
 ///
-/// INVARIANT: the lock is an innermost one; gates are opened after it is given back.
+/// INVARIANT: the lock is an innermost one; threads are notified after it is given back.
 #[derive(Default)]
 pub(super) struct Firings {
     list: Mutex<List>,
     /// True if any firing in progress was asked to stop; changed under the lock only.
     is_any_asked: AtomicBool,
-    /// Opened when a firing is asked to stop; each waiter then checks whether it was its own.
-    gates: EventCounts,
 }
 
 #[derive(Default)]
@@ -25,10 +24,17 @@ struct List {
     in_progress: Vec<Firing>,
 }
 
-#[derive(Clone, Copy)]
 struct Firing {
     number: u64,
     is_asked: bool,
+    /// The threads that wait inside it, to be woken when it is asked to stop.
+    interruptible: Waiters,
+}
+
+impl List {
+    fn find(&mut self, number: u64) -> Option<&mut Firing> {
+        self.in_progress.iter_mut().find(|firing| firing.number == number)
+    }
 }
 
 impl Firings {
@@ -37,7 +43,12 @@ impl Firings {
         let mut list = self.list.lock();
         list.last += 1;
         let number = list.last;
-        list.in_progress.push(Firing { number, is_asked: false });
+        // Most timers have one firing at most, and there may be very many timers.
+        if list.in_progress.is_empty() {
+            list.in_progress.reserve_exact(1);
+        }
+        let interruptible = Waiters::default();
+        list.in_progress.push(Firing { number, is_asked: false, interruptible });
         number
     }
 
@@ -54,15 +65,15 @@ impl Firings {
 
     /// Asks one firing to stop, if it is in progress.
     pub(super) fn ask(&self, number: u64) {
-        {
+        let waiters = {
             let mut list = self.list.lock();
-            let mut firings = list.in_progress.iter_mut();
-            let Some(firing) = firings.find(|firing| firing.number == number) else { return };
+            let Some(firing) = list.find(number) else { return };
             firing.is_asked = true;
             // ORDERING: release, so that a body that sees the request sees what its canceller did before.
             self.is_any_asked.store(true, Ordering::Release);
-        }
-        self.gates.open_all();
+            firing.interruptible.take()
+        };
+        notify(waiters, TaskState::Running);
     }
 
     /// Returns true if a firing was asked to stop.
@@ -71,15 +82,18 @@ impl Firings {
         if !self.is_any_asked.load(Ordering::Acquire) {
             return false;
         }
-        let list = self.list.lock();
-        list.in_progress.iter().any(|firing| firing.number == number && firing.is_asked)
+        self.list.lock().find(number).is_some_and(|firing| firing.is_asked)
     }
 
-    pub(super) fn add_gate(&self, gate: &Arc<EventCount>) -> u64 {
-        self.gates.add(gate)
+    /// Adds a thread that waits inside a firing; one that is over is asked no more.
+    pub(super) fn add_interruptible(&self, number: u64, gate: &Arc<EventCount>) -> u64 {
+        let thread = Waiter::Thread(Arc::clone(gate));
+        self.list.lock().find(number).map_or(0, |firing| firing.interruptible.add(thread))
     }
 
-    pub(super) fn remove_gate(&self, number: u64) {
-        self.gates.remove(number);
+    pub(super) fn remove_interruptible(&self, number: u64, waiter: u64) {
+        let removed =
+            self.list.lock().find(number).and_then(|firing| firing.interruptible.remove(waiter));
+        drop(removed);
     }
 }

@@ -145,9 +145,9 @@ pub(crate) trait AnyTask: Send + Sync {
     fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
     /// Returns true if a run was asked to stop.
     fn is_asked_to_stop(&self, run: u64) -> bool;
-    /// Adds a thread that waits inside the task, to be woken when the run is asked to stop.
-    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64;
-    fn remove_interruptible(&self, number: u64);
+    /// Adds a thread that waits inside a run, to be woken when the run is asked to stop.
+    fn add_interruptible(&self, run: u64, gate: &Arc<EventCount>) -> u64;
+    fn remove_interruptible(&self, run: u64, number: u64);
 
     fn id(&self) -> TaskId {
         self.header().id()

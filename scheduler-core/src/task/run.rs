@@ -207,7 +207,7 @@ impl<'a> Interruptible<'a> {
     pub(crate) fn new(run: Option<&'a Run>, gate: &Arc<EventCount>) -> Self {
         let register = |run: &'a Run| {
             let in_pool = run.task.header().link.waits.add(gate);
-            (run, run.task.add_interruptible(gate), in_pool)
+            (run, run.task.add_interruptible(run.number, gate), in_pool)
         };
         Self { registered: run.map(register) }
     }
@@ -220,7 +220,7 @@ impl<'a> Interruptible<'a> {
 impl Drop for Interruptible<'_> {
     fn drop(&mut self) {
         if let Some((run, number, in_pool)) = self.registered {
-            run.task.remove_interruptible(number);
+            run.task.remove_interruptible(run.number, number);
             run.task.header().link.waits.remove(in_pool);
         }
     }

@@ -121,10 +121,9 @@ pub enum Fired {
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
 pub struct Timer<T> {
-    header: Header,
     name: Arc<str>,
     me: Weak<Self>,
-    ticket: Arc<Ticket>,
+    ticket: Arc<Ticket<T>>,
     around: Option<Around>,
     firings: Firings,
     /// None in the destructor only.
@@ -134,19 +133,20 @@ pub struct Timer<T> {
 /// The item that stands in the queue for a timer, and keeps it while it is armed.
 ///
 /// A dead entry keeps no timer, however long it stays in the queue; and arming a timer anew needs no memory.
-pub(crate) struct Ticket {
+struct Ticket<T> {
+    /// The identity of the timer.
     header: Header,
-    armed: Mutex<Option<Armed>>,
+    armed: Mutex<Option<Armed<T>>>,
 }
 
 /// A timer that is armed.
-struct Armed {
+struct Armed<T> {
     due: Due,
     /// Where its entry stands in the queue.
     place: Due,
     /// The last sweep that kept its entry.
     kept_in: u64,
-    timer: Arc<dyn AnyTask>,
+    timer: Arc<Timer<T>>,
 }
 
 /// The answer of a timer that is armed.
@@ -170,16 +170,14 @@ impl<T: Fire> Timer<T> {
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| {
             let (me, content) = (Weak::clone(me), Some(content));
-            let entry_header = Header::new(Arc::clone(&header.link));
-            entry_header.set_id(header.id());
-            let ticket = Arc::new(Ticket { header: entry_header, armed: Mutex::new(None) });
-            Self { header, name, me, ticket, around, firings: Firings::default(), content }
+            let ticket = Arc::new(Ticket { header, armed: Mutex::new(None) });
+            Self { name, me, ticket, around, firings: Firings::default(), content }
         })
     }
 
     /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there.
     pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Arming {
-        let timer = Arc::clone(self) as Arc<dyn AnyTask>;
+        let timer = Arc::clone(self);
         let mut armed = self.ticket.armed.lock();
         if armed.as_ref().is_some_and(|armed| armed.due == due) {
             return Arming::Same;
@@ -208,7 +206,7 @@ impl<T: Fire> Timer<T> {
     /// The number of the timer, unique in its pool among those of tasks and timers.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.header.id()
+        self.ticket.header.id()
     }
 
     /// The name of the timer.
@@ -253,8 +251,8 @@ impl<T: Fire> Timer<T> {
 
     #[cold]
     fn report(&self, call: &'static str, failure: &Failure) {
-        if let Some(pool) = self.header.link.pool() {
-            pool.timer_panicked(self.header.id(), Some(self.name()), call, failure);
+        if let Some(pool) = self.ticket.header.link.pool() {
+            pool.timer_panicked(self.id(), Some(self.name()), call, failure);
         }
     }
 
@@ -291,7 +289,7 @@ impl Drop for FiringGuard<'_> {
 
 impl<T: Fire> AnyTask for Timer<T> {
     fn header(&self) -> &Header {
-        &self.header
+        &self.ticket.header
     }
 
     fn options(&self) -> Option<&TaskOptions> {
@@ -407,17 +405,17 @@ impl<T: Fire> AnyTask for Timer<T> {
         self.firings.is_asked(run)
     }
 
-    fn add_interruptible(&self, gate: &Arc<EventCount>) -> u64 {
-        self.firings.add_gate(gate)
+    fn add_interruptible(&self, run: u64, gate: &Arc<EventCount>) -> u64 {
+        self.firings.add_interruptible(run, gate)
     }
 
-    fn remove_interruptible(&self, number: u64) {
-        self.firings.remove_gate(number);
+    fn remove_interruptible(&self, run: u64, number: u64) {
+        self.firings.remove_interruptible(run, number);
     }
 }
 
 /// A ticket is taken out of the queue, or makes its timer fire; all else is asked of the timer.
-impl AnyTask for Ticket {
+impl<T: Fire> AnyTask for Ticket<T> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -452,7 +450,10 @@ impl AnyTask for Ticket {
 
     fn take_out(self: Arc<Self>, place: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
         let armed = self.armed.lock().take_if(|armed| armed.place == place);
-        armed.map(|armed| armed.timer).ok_or(self as Arc<dyn AnyTask>)
+        match armed {
+            Some(armed) => Ok(armed.timer),
+            None => Err(self),
+        }
     }
 
     fn withdraw(&self) -> bool {
@@ -502,11 +503,11 @@ impl AnyTask for Ticket {
         false
     }
 
-    fn add_interruptible(&self, _: &Arc<EventCount>) -> u64 {
+    fn add_interruptible(&self, _: u64, _: &Arc<EventCount>) -> u64 {
         0
     }
 
-    fn remove_interruptible(&self, _: u64) {}
+    fn remove_interruptible(&self, _: u64, _: u64) {}
 }
 
 impl<T> Deref for Timer<T> {
@@ -523,10 +524,11 @@ impl<T> Deref for Timer<T> {
 impl<T> Drop for Timer<T> {
     fn drop(&mut self) {
         let leftover = (self.content.take(), self.around.take());
+        let header = &self.ticket.header;
         if let Err(failure) = catch_drop(leftover)
-            && let Some(pool) = self.header.link.pool()
+            && let Some(pool) = header.link.pool()
         {
-            pool.drop_panicked(self.header.id(), Some(&self.name), &failure);
+            pool.drop_panicked(header.id(), Some(&self.name), &failure);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The state of a task behind its lock.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use scheduler_core::{Due, Now, Tick};
@@ -8,6 +9,7 @@ use scheduler_core::{Due, Now, Tick};
 use super::gate::Permits;
 use super::jitter::JitterKind;
 use super::job_numbers::JobNumbers;
+use super::lazy_box::{Empty, LazyBox};
 use super::planner::{Planner, Start};
 use crate::observe::{Event, Failure, History, LATE, TaskFacts, TaskState};
 use crate::run::inject::Call;
@@ -42,13 +44,17 @@ pub(super) struct TaskInner {
     /// The longest poll of the last run whose future blocked its thread.
     pub(super) longest_poll: Option<Box<Poll>>,
     /// Those who wait for the end of a run.
-    pub(super) watchers: Wakers,
+    pub(super) watchers: LazyBox<Wakers>,
     /// The time for which the timer is armed.
     pub(super) armed: Option<Due>,
     /// Events in the order of the transitions, to be delivered after unlocking.
     pub(super) outbox: Vec<Event>,
     /// True if a thread delivers them.
     pub(super) is_delivering: bool,
+}
+
+impl Empty for Wakers {
+    const EMPTY: &'static Self = &Self::new();
 }
 
 /// A run in progress, from its start to the end of its last attempt.
@@ -122,7 +128,7 @@ impl TaskInner {
             trigger_failure: None,
             history: History::default(),
             longest_poll: None,
-            watchers: Wakers::default(),
+            watchers: LazyBox::default(),
             armed: None,
             outbox: Vec::new(),
             is_delivering: false,
@@ -177,6 +183,14 @@ impl TaskInner {
         let longest = retry.longest_wait_after(attempt);
         let kind = JitterKind::Retry(number, attempt);
         Some(self.planner.jitter_source().part_of(longest, kind))
+    }
+
+    /// Takes out the wakers of those who wait for the end of a run.
+    #[must_use = "the wakers must be woken"]
+    pub(super) fn take_watchers(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        // Not the box: it remembers which ids are in use.
+        let watchers = (!self.watchers.is_empty()).then(|| Wakers::take(&mut self.watchers));
+        watchers.into_iter().flatten()
     }
 
     pub(super) fn find(&self, run: &Run) -> Option<usize> {

@@ -24,6 +24,16 @@ impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
     const EMPTY: &'static Self = &Self::new();
 }
 
+impl Empty for String {
+    const EMPTY: &'static Self = &Self::new();
+}
+
+impl<T: Empty + PartialEq> LazyBox<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self((value != *T::EMPTY).then(|| Box::new(value)))
+    }
+}
+
 impl<T: Empty> LazyBox<T> {
     /// Takes the value out, and frees its memory.
     pub(super) fn take(&mut self) -> T {

@@ -152,7 +152,7 @@ impl<'a> LockedTask<'a> {
         }
         self.state.is_end_reported = true;
         let call = self.state.call.take();
-        let watchers = self.state.watchers.take();
+        let watchers = self.state.take_watchers();
         self.report(EventKind::TaskEnded { state: end });
         self.effects.wake(watchers);
         call.into_iter().for_each(|call| self.effects.push(Effect::DropCall(call)));

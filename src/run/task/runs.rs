@@ -349,10 +349,8 @@ impl LockedTask<'_> {
         }
         let ActiveRun { run, start, permits, .. } = *active;
         self.end_job(&run, job_end);
-        if !self.state.watchers.is_empty() {
-            let watchers = self.state.watchers.take();
-            self.effects.wake(watchers);
-        }
+        let watchers = self.state.take_watchers();
+        self.effects.wake(watchers);
         if let Some(permits) = permits {
             self.effects.push(Effect::Release(permits, outcome));
         }

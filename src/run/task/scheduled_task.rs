@@ -8,6 +8,7 @@ use scheduler_core::{Clock, Now, ScheduledThreadPool, Timer};
 use super::gate::Gates;
 use super::inner::TaskInner;
 use super::jitter::SeededJitter;
+use super::lazy_box::LazyBox;
 use super::planner::Planner;
 use super::spec::TaskSpec;
 use crate::observe::{Bus, Event, EventKind, Failure, PoolEvents, TaskFacts, TaskState, catch};
@@ -34,7 +35,7 @@ pub(crate) type OnEnd = dyn Fn(&Arc<str>) + Send + Sync;
 pub(crate) struct ScheduledTask {
     pub(super) env: Arc<TaskEnv>,
     /// The errors in the attributes of a disabled task.
-    pub(super) faults: Box<str>,
+    pub(super) faults: LazyBox<String>,
     state: Mutex<TaskInner>,
 }
 
@@ -55,8 +56,8 @@ impl ScheduledTask {
         let planner = Planner::new(rule, policy, jitter_source, now);
         let mut state = TaskInner::new(facts, call, planner);
         state.end = disabled.as_ref().map(|_| TaskState::Disabled);
-        let task =
-            Self { env, faults: disabled.unwrap_or_default().into(), state: Mutex::new(state) };
+        let faults = LazyBox::new(disabled.unwrap_or_default());
+        let task = Self { env, faults, state: Mutex::new(state) };
         pool.timer(name, task)
     }
 
@@ -76,7 +77,7 @@ impl ScheduledTask {
             std::mem::swap(&mut state.outbox, &mut events);
             if events.is_empty() {
                 state.is_delivering = false;
-                let watchers = state.is_end_reported.then(|| state.watchers.take());
+                let watchers = state.is_end_reported.then(|| state.take_watchers());
                 drop(state);
                 // RACE: threads that wait for the end may have looked while this thread still delivered.
                 wake_all(watchers.into_iter().flatten());

@@ -105,8 +105,7 @@ pub(super) struct Planner {
     requests: LazyBox<VecDeque<RunRequest>>,
     /// The number of runs in progress.
     running: u32,
-    /// The first fire time that came while no more runs were allowed, until one ends.
-    overrun: Option<Due>,
+    overrun: LazyBox<Overrun>,
     /// The number of runs of the schedule that have started, for `max_runs`.
     starts: u64,
     pause: Option<Box<ActivePause>>,
@@ -118,22 +117,23 @@ pub(super) struct Planner {
     fired: LazyBox<FiredIntervals>,
     /// The last look at the clocks.
     last_look: Now,
-    skip_reports: LazyBox<SkipReports>,
     skips: LazyBox<Vec<Skip>>,
     /// True if a pause has ended by its time, which is not reported yet.
     has_resumed: bool,
 }
 
-/// When skips during a run are reported.
+/// Fire times that have come while no more runs were allowed, until a run ends.
 #[derive(Clone, Copy, Debug, Default)]
-struct SkipReports {
-    /// The distance to the next report; it grows.
-    gap: Duration,
-    next_at: Tick,
+struct Overrun {
+    first: Option<Due>,
+    /// The distance to the next report of skips; it grows.
+    report_gap: Duration,
+    next_report: Tick,
 }
 
-impl Empty for SkipReports {
-    const EMPTY: &'static Self = &Self { gap: Duration::ZERO, next_at: Tick::ZERO };
+impl Empty for Overrun {
+    const EMPTY: &'static Self =
+        &Self { first: None, report_gap: Duration::ZERO, next_report: Tick::ZERO };
 }
 
 impl Planner {
@@ -150,7 +150,7 @@ impl Planner {
             queued: None,
             requests: LazyBox::default(),
             running: 0,
-            overrun: None,
+            overrun: LazyBox::default(),
             starts: 0,
             pause: None,
             restarts: None,
@@ -158,7 +158,6 @@ impl Planner {
             queries: LazyBox::default(),
             fired: LazyBox::default(),
             last_look: now,
-            skip_reports: LazyBox::default(),
             skips: LazyBox::default(),
             has_resumed: false,
         }
@@ -206,7 +205,7 @@ impl Planner {
         }
         if !is_free {
             let next = self.next?.due;
-            let report = self.skip_reports.next_at;
+            let report = self.overrun.next_report;
             return Some(if next.as_tick(self.last_look) >= report {
                 next
             } else {
@@ -255,8 +254,7 @@ impl Planner {
         let is_queued = self.policy().overlap == Overlap::QueueOne;
         self.settle(if is_queued { Limit::UpTo(now) } else { Limit::Before(now) }, now);
         self.running -= 1;
-        self.overrun = None;
-        self.skip_reports = LazyBox::default();
+        self.overrun = LazyBox::default();
         if is_refused && matches!(run, Start::Schedule { .. }) {
             self.starts -= 1;
         }
@@ -517,7 +515,6 @@ impl Planner {
 
     fn count_running(&mut self) {
         self.running += 1;
-        self.skip_reports = LazyBox::default();
     }
 
     fn mark_fired(&mut self, fire: FireTime) {

@@ -53,13 +53,14 @@ impl Planner {
     /// Returns which fire times are held up, and since when.
     pub(in crate::run::task) fn delays(&self, now: Now) -> Delays {
         let has_come = self.next.is_some_and(|next| next.due.is_reached(now));
-        let is_plain = self.waiting.is_empty() && self.overrun.is_none() && self.pause.is_none();
+        let is_plain =
+            self.waiting.is_empty() && self.overrun.first.is_none() && self.pause.is_none();
         if is_plain && !has_come {
             return Delays::default();
         }
         let mut planner = self.clone();
         planner.look(now);
-        Delays { stuck_since: planner.overrun, late_since: planner.late_since() }
+        Delays { stuck_since: planner.overrun.first, late_since: planner.late_since() }
     }
 
     /// Returns the due time of the first run that may start and waits for a thread.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use scheduler_core::{Due, Now, Tick};
 
-use super::{Planner, Skip, SkipReports, Waiting};
+use super::{Overrun, Planner, Skip, Waiting};
 use crate::observe::SkipReason;
 use crate::run::task::fire_times::{FireTime, Limit, Range};
 use crate::run::task::rule::Rule;
@@ -111,7 +111,7 @@ impl Planner {
         }
         let is_full = self.is_full();
         if is_full {
-            self.overrun.get_or_insert(range.first.at);
+            self.overrun.first.get_or_insert(range.first.at);
         }
         let reason = match self.policy().overlap {
             Overlap::QueueOne if is_full => return self.queue(range),
@@ -228,7 +228,7 @@ impl Planner {
             self.fired.mark_one(at);
         }
         if self.is_full() {
-            self.skip_reports.note(self.last_look.tick, self.times.period());
+            self.overrun.note_report(self.last_look.tick, self.times.period());
         }
         match self.skips.last_mut() {
             Some(before) if before.reason == reason => {
@@ -241,14 +241,14 @@ impl Planner {
     }
 }
 
-impl SkipReports {
+impl Overrun {
     /// Skips are reported now: the next ones after twice the time.
-    fn note(&mut self, now: Tick, period: Duration) {
-        if self.next_at > now {
+    fn note_report(&mut self, now: Tick, period: Duration) {
+        if self.next_report > now {
             return;
         }
         let (min, max) = (period.max(REPORT_GAP_MIN), period.max(REPORT_GAP_MAX));
-        self.gap = (self.gap * 2).clamp(min, max);
-        self.next_at = now + self.gap;
+        self.report_gap = (self.report_gap * 2).clamp(min, max);
+        self.next_report = now + self.report_gap;
     }
 }
