@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, Damage, End, Refusal, Registration, SessionId, Skips, StoreError, StoreTime,
-    StoredJob, StoredSchedule, Stranger,
+    ClaimRef, End, OtherApplication, Refusal, Registration, SessionId, Skips, StoreError,
+    StoreTime, StoredJob, StoredSchedule, UnreadableRow,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -82,7 +82,7 @@ pub enum NodeEvent {
         replaces: Option<SessionId>,
     },
     /// The store has jobs of another application, by the first session of this process.
-    Stranger(Stranger),
+    OtherApplication(OtherApplication),
     /// The session has ended, and its runs are lost.
     SessionLost {
         /// The session.
@@ -156,7 +156,7 @@ pub enum NodeEvent {
     /// The store refuses a request.
     Refused(Refusal),
     /// A row could not be read.
-    Damaged(Damage),
+    Damaged(UnreadableRow),
 }
 
 /// Why a session has ended.

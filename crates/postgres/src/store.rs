@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Damage, DueSchedule,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
-    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
-    Stranger, Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, DueSchedule, Enqueue,
+    Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened,
+    OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew,
+    Renewed, ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, UnreadableRow, Uuid, Watch, identifier, micros, reap_wait, statement_json,
+    storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -122,7 +123,10 @@ impl Postgres {
     }
 
     /// Due schedules, read by name.
-    fn due(&self, names: Vec<String>) -> Result<(Vec<DueSchedule>, Vec<Damage>), StoreError> {
+    fn due(
+        &self,
+        names: Vec<String>,
+    ) -> Result<(Vec<DueSchedule>, Vec<UnreadableRow>), StoreError> {
         let sql = self.sql(&format!(
             "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
                and j.state in ('ready', 'running')) as busy_since
@@ -146,12 +150,12 @@ impl Postgres {
     }
 
     /// A damaged row, unless it was reported before.
-    fn damage(&self, row: &Row, reason: &str) -> Option<Damage> {
+    fn damage(&self, row: &Row, reason: &str) -> Option<UnreadableRow> {
         let name: String = row.try_get("name").unwrap_or_default();
         let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let row = format!("schedule `{name}`");
         let reason = format!("{reason}; it is left alone");
-        reported.insert(name).then_some(Damage { row, reason })
+        reported.insert(name).then_some(UnreadableRow { row, reason })
     }
 
     fn job_command(
@@ -216,9 +220,9 @@ impl Store for Postgres {
                 )?;
                 let label: Option<String> = row.try_get(4)?;
                 let application: Option<String> = row.try_get(3)?;
-                let stranger = application.zip(label);
-                let stranger = stranger.map(|(application, label)| Stranger { application, label });
-                let opened = Opened { now: row.try_get::<_, At>(0)?.0, stranger };
+                let other = |(application, label)| OtherApplication { application, label };
+                let other_application = application.zip(label).map(other);
+                let opened = Opened { now: row.try_get::<_, At>(0)?.0, other_application };
                 Ok((opened, (row.try_get(1)?, row.try_get(2)?)))
             })?;
         let Options { connect, schema, .. } = &self.shared.options;

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
-use scheduler_store::{CLAIM_BYTES_MAX, Damage, PauseScope, Poll, SessionId, StoreTime, StoredJob};
+use scheduler_store::{
+    CLAIM_BYTES_MAX, PauseScope, Poll, SessionId, StoreTime, StoredJob, UnreadableRow,
+};
 
 use crate::job_row::{JobRow, job_columns};
 use crate::tx::Tx;
@@ -114,7 +116,7 @@ impl Tx<'_> {
         &self,
         lines: &[Line],
         request: &Poll,
-        damaged: &mut Vec<Damage>,
+        damaged: &mut Vec<UnreadableRow>,
     ) -> rusqlite::Result<Vec<StoredJob>> {
         let mut due = Vec::new();
         for line in lines {

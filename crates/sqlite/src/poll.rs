@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::params;
-use scheduler_store::{Damage, DueSchedule, JobState, Poll, Polled, StoreTime};
+use scheduler_store::{DueSchedule, JobState, Poll, Polled, StoreTime, UnreadableRow};
 
 use crate::connection::Shared;
 use crate::job_row::{JobRow, job_columns};
@@ -77,7 +77,7 @@ impl Tx<'_> {
                 Err(reason) => {
                     let row = format!("schedule {name}");
                     if shared.is_news(&row) {
-                        polled.damaged.push(Damage { row, reason });
+                        polled.damaged.push(UnreadableRow { row, reason });
                     }
                 }
             }
@@ -93,7 +93,7 @@ impl Tx<'_> {
     }
 
     /// Parks rows that cannot be right, so that people see them and no poll reads them again.
-    fn park_damaged(&self, damaged: &mut Vec<Damage>) -> rusqlite::Result<()> {
+    fn park_damaged(&self, damaged: &mut Vec<UnreadableRow>) -> rusqlite::Result<()> {
         let rows = self.all(
             concat!(
                 "SELECT ",
@@ -112,7 +112,7 @@ impl Tx<'_> {
     }
 
     /// Puts a damaged row right; one that waits, or whose state is unknown, is parked. Its payload stays as it is.
-    pub(crate) fn park(&self, mut row: JobRow) -> rusqlite::Result<Damage> {
+    pub(crate) fn park(&self, mut row: JobRow) -> rusqlite::Result<UnreadableRow> {
         let reason = row.damage().unwrap_or_default();
         let job = &mut row.job;
         let is_parked = matches!(job.state, JobState::Ready | JobState::Parked);
@@ -125,6 +125,9 @@ impl Tx<'_> {
         if let Some(origin) = row.job.origin.as_ref().filter(|_| is_parked) {
             self.after_job(&origin.schedule)?;
         }
-        Ok(Damage { row: format!("job {}", row.job.id), reason: format!("{reason}; {done}") })
+        Ok(UnreadableRow {
+            row: format!("job {}", row.job.id),
+            reason: format!("{reason}; {done}"),
+        })
     }
 }

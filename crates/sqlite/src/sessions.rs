@@ -2,9 +2,9 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, Reap, Reaped, Register,
-    Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, StoredSchedule, Stranger,
-    micros, storable,
+    ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, OtherApplication, Reap,
+    Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
+    StoredSchedule, micros, storable,
 };
 
 use crate::fields::Fields;
@@ -30,25 +30,26 @@ impl Tx<'_> {
                 self.since_boot.saturating_add(micros(request.lease)),
             ],
         )?;
-        Ok(Opened { now: self.now, stranger: self.stranger(request)? })
+        Ok(Opened { now: self.now, other_application: self.other_application(request)? })
     }
 
     /// A process of another application, by the living sessions.
-    fn stranger(&self, request: &Open) -> rusqlite::Result<Option<Stranger>> {
+    fn other_application(&self, request: &Open) -> rusqlite::Result<Option<OtherApplication>> {
         let others = self.all(
             "SELECT application, label, tasks FROM scheduler_session \
              WHERE id <> ?1 AND boot = ?2 AND lease_until > ?3 ORDER BY id",
             params![request.id.as_uuid().into_bytes(), self.boot_id, self.since_boot],
             |row| {
                 let mut fields = Fields::new(row);
-                let stranger = Stranger { application: fields.text(0)?, label: fields.text(1)? };
-                Ok((stranger, String::from_utf8_lossy(&fields.bytes(2)?).into_owned()))
+                let other =
+                    OtherApplication { application: fields.text(0)?, label: fields.text(1)? };
+                Ok((other, String::from_utf8_lossy(&fields.bytes(2)?).into_owned()))
             },
         )?;
         let others = others
             .iter()
             .map(|(other, tasks)| (other.clone(), tasks.split_terminator('\0').collect()));
-        Ok(request.stranger(others))
+        Ok(request.other_application(others))
     }
 
     fn delete_session(&self, session: SessionId) -> rusqlite::Result<bool> {

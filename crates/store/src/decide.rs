@@ -8,7 +8,7 @@ use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
 use crate::command::CommandOutcome;
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
-use crate::request::{CLAIM_BYTES_MAX, End, Open, Poll, Prune, Reap, Stranger, reap_wait};
+use crate::request::{CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, Reap, reap_wait};
 use crate::text::storable;
 use crate::time::StoreTime;
 
@@ -16,10 +16,10 @@ impl Open {
     /// The first of the other processes with tasks, if all of those are of other applications and have no task in common with
     /// this one. Each of the others is a process whose session lives, and the names of its tasks.
     #[must_use]
-    pub fn stranger<'a>(
+    pub fn other_application<'a>(
         &self,
-        others: impl IntoIterator<Item = (Stranger, Vec<&'a str>)>,
-    ) -> Option<Stranger> {
+        others: impl IntoIterator<Item = (OtherApplication, Vec<&'a str>)>,
+    ) -> Option<OtherApplication> {
         let mut first = None;
         for (other, tasks) in others {
             let is_shared = self.tasks.iter().any(|task| tasks.contains(&&**task));

@@ -63,10 +63,10 @@ pub use job::{
 pub use model::{Model, State};
 pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, Damage, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired,
-    JobFilter, Lease, OnBusy, Open, Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, Stranger,
-    TaskRoom, reap_wait,
+    CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
+    Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, TaskRoom,
+    UnreadableRow, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,

@@ -40,13 +40,13 @@ pub struct Open {
 pub struct Opened {
     /// The store's clock.
     pub now: StoreTime,
-    /// A process of another application: see [`Open::stranger`].
-    pub stranger: Option<Stranger>,
+    /// A process of another application: see [`Open::other_application`].
+    pub other_application: Option<OtherApplication>,
 }
 
 /// A process of another application that uses the same store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct OtherApplication {
     /// The name of its application.
     pub application: String,
     /// The name of the process for people.
@@ -205,7 +205,7 @@ pub struct Polled {
     /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R22).
     pub paused: Vec<PauseScope>,
     /// Rows that could not be read, each reported once by this store.
-    pub damaged: Vec<Damage>,
+    pub damaged: Vec<UnreadableRow>,
 }
 
 /// A schedule that has something to decide.
@@ -219,7 +219,7 @@ pub struct DueSchedule {
 
 /// A row that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct UnreadableRow {
     /// The row.
     pub row: String,
     /// The fault, and the remedy.

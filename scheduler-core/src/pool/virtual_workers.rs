@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::pool_state::{PoolState, StartWorker};
 use super::shutdown::Kind;
 use super::threads::WorkerThread;
-use super::worker::{Step, WorkerLoop};
+use super::worker::{WorkerLoop, WorkerStep};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::{HeldRun, Remainder, TaskId, current};
@@ -146,16 +146,16 @@ impl VirtualWorkers {
         let as_worker = current::enter_as_worker(state.address(), worker);
         loop {
             match worker_loop.step(&state, &thread) {
-                Step::Ran(None) => {}
-                Step::Ran(Some((held, kind))) => {
+                WorkerStep::Ran(None) => {}
+                WorkerStep::Ran(Some((held, kind))) => {
                     let (workers, held) = (self.clone(), Some((held, kind, worker_loop)));
                     return Begun::Run(VirtualRun { state, workers, worker, held });
                 }
-                Step::Waits(until) => {
+                WorkerStep::Waits(until) => {
                     self.give_back(worker, worker_loop);
                     return Begun::Waits(Some(until).filter(|until| *until != Tick::MAX));
                 }
-                Step::Leaves => break,
+                WorkerStep::Leaves => break,
             }
         }
         drop(as_worker);

@@ -17,7 +17,7 @@ use crate::task::{Remainder, RunObserver, RunRequest, RunResult};
 use crate::time::{Due, Now, Tick};
 
 /// The result of one step of a worker.
-pub(super) enum Step {
+pub(super) enum WorkerStep {
     /// It has run a task, or found that it had ended; with the outcome, where that is held back.
     Ran(Option<(Box<HeldRun>, Kind)>),
     Waits(Tick),
@@ -39,7 +39,7 @@ impl WorkerLoop {
 
     /// Gives back the task that the worker has run, takes the next one, and runs it.
     #[inline]
-    pub(super) fn step(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
+    pub(super) fn step(&mut self, state: &Arc<PoolState>, thread: &Thread) -> WorkerStep {
         if self.worker.has_nothing_to_settle()
             && let Some(entry) = state.try_take_fast(&mut self.worker)
         {
@@ -49,7 +49,7 @@ impl WorkerLoop {
     }
 
     #[inline(never)]
-    fn step_slowly(&mut self, state: &Arc<PoolState>, thread: &Thread) -> Step {
+    fn step_slowly(&mut self, state: &Arc<PoolState>, thread: &Thread) -> WorkerStep {
         let mut now = None;
         let mut wake_latency = if self.worker.is_parked { state.wake_latency() } else { None };
         loop {
@@ -59,8 +59,8 @@ impl WorkerLoop {
                     let now = now.filter(|now| due_of(entry.key).is_reached(*now));
                     return self.run(state, entry, now, thread);
                 }
-                Action::Wait(until) => return Step::Waits(until),
-                Action::Leave => return Step::Leaves,
+                Action::Wait(until) => return WorkerStep::Waits(until),
+                Action::Leave => return WorkerStep::Leaves,
                 Action::ReadClock => now = Some(Now::read(&*state.clock)),
                 Action::Retry => now = None,
             }
@@ -75,7 +75,7 @@ impl WorkerLoop {
         entry: Entry,
         now: Option<Now>,
         thread: &Thread,
-    ) -> Step {
+    ) -> WorkerStep {
         let kind = kind_of(entry.key);
         let is_observed = !state.is_silent || self.holds_outcomes || !thread.is_free();
         if kind != Kind::Plain || is_observed {
@@ -86,7 +86,7 @@ impl WorkerLoop {
             Ok(()) => self.worker.info.tally.end(kind, true),
             Err(nothing) => self.worker.finished = Finished::FoundNothing { kind, nothing },
         }
-        Step::Ran(None)
+        WorkerStep::Ran(None)
     }
 
     /// Runs a task that has options, or that a hook or a listener observes.
@@ -97,7 +97,7 @@ impl WorkerLoop {
         entry: Entry,
         now: Option<Now>,
         thread: &Thread,
-    ) -> Step {
+    ) -> WorkerStep {
         let (item, kind, due) = (entry.item, kind_of(entry.key), due_of(entry.key));
         if item.deadline() != Tick::MAX {
             let now = now.map_or_else(|| state.clock.now(), |now| now.tick);
@@ -105,7 +105,7 @@ impl WorkerLoop {
                 state.cancel(&item);
                 let nothing = NothingToRun { was_counted: true };
                 self.worker.finished = Finished::FoundNothing { kind, nothing };
-                return Step::Ran(None);
+                return WorkerStep::Ran(None);
             }
         }
         let is_held = self.holds_outcomes;
@@ -124,9 +124,9 @@ impl WorkerLoop {
                 self.worker.info.tally.end(kind, true);
             }
             RunResult::Suspended => {}
-            RunResult::Held(held) => return Step::Ran(Some((held, kind))),
+            RunResult::Held(held) => return WorkerStep::Ran(Some((held, kind))),
         }
-        Step::Ran(None)
+        WorkerStep::Ran(None)
     }
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
@@ -172,9 +172,9 @@ pub(super) fn work(state: &Arc<PoolState>, number: WorkerNumber) {
     loop {
         let seen = gate.epoch();
         match guard.worker_loop.step(state, &thread) {
-            Step::Ran(_) => {}
-            Step::Waits(until) => state.wait(&gate, seen, until),
-            Step::Leaves => break,
+            WorkerStep::Ran(_) => {}
+            WorkerStep::Waits(until) => state.wait(&gate, seen, until),
+            WorkerStep::Leaves => break,
         }
     }
     drop(as_worker);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
-use scheduler_store::{JobState, Registration, Skips, Store, StoreTime, StoredJob, Stranger};
+use scheduler_store::{
+    JobState, OtherApplication, Registration, Skips, Store, StoreTime, StoredJob,
+};
 
 use super::super::parts::JobTask;
 use super::super::schedules::Schedules;
@@ -48,7 +50,7 @@ impl Reports {
                 session: text(&session),
                 replaces: replaces.as_ref().map(text),
             },
-            NodeEvent::Stranger(stranger) => self.other_application(stranger),
+            NodeEvent::OtherApplication(other) => self.other_application(other),
             NodeEvent::SessionLost { session, reason, runs } => StoreEvent::SessionLost {
                 session: text(&session),
                 reason: match reason {
@@ -135,11 +137,11 @@ impl Reports {
         }
     }
 
-    fn other_application(&self, stranger: Stranger) -> StoreEvent {
+    fn other_application(&self, other: OtherApplication) -> StoreEvent {
         StoreEvent::OtherApplication {
             application: Arc::clone(&self.application),
-            other: stranger.application.into(),
-            process: stranger.label.into(),
+            other: other.application.into(),
+            process: other.label.into(),
             store: self.store.describe().into(),
             help: self.store.separate(&self.application).into(),
         }

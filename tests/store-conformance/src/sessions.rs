@@ -271,8 +271,8 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
             lease: LEASE,
             not_after: given.in_time(),
         };
-        let stranger = given.ask().open(&open).unwrap().stranger;
-        stranger.map(|session| (session.application, session.label))
+        let other = given.ask().open(&open).unwrap().other_application;
+        other.map(|session| (session.application, session.label))
     };
     let shop = Some(("shop".to_owned(), "process-2".to_owned()));
     assert_eq!(open(&given, 1, "web", &[]), None, "there is no other");

@@ -84,8 +84,8 @@ impl Node {
         self.deadlines.poll = now;
         let event = NodeEvent::Opened { session: open.id, replaces: open.replaces };
         effects.push(Effect::Event(event));
-        if let Some(stranger) = opened.stranger.filter(|_| is_first) {
-            effects.push(Effect::Event(NodeEvent::Stranger(stranger)));
+        if let Some(other_application) = opened.other_application.filter(|_| is_first) {
+            effects.push(Effect::Event(NodeEvent::OtherApplication(other_application)));
         }
     }
 

@@ -7,8 +7,8 @@ use crate::decide::EndedNodes;
 use crate::id::{Fence, SessionId};
 use crate::job::{ClaimRef, JobState, StoredJob};
 use crate::request::{
-    Close, End, Lease, Open, Opened, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionInfo, Stranger,
+    Close, End, Lease, Open, Opened, OtherApplication, Reap, Reaped, Register, Registered, Renew,
+    Renewed, SessionInfo,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
 use crate::text::storable;
@@ -31,9 +31,12 @@ impl State {
         let others = self.sessions.iter().filter(|(id, _)| **id != request.id);
         let others = others.filter(|(_, row)| now < row.lease_until).map(|(_, row)| {
             let (application, label) = (row.application.clone(), row.label.clone());
-            (Stranger { application, label }, row.tasks.iter().map(|task| &**task).collect())
+            (
+                OtherApplication { application, label },
+                row.tasks.iter().map(|task| &**task).collect(),
+            )
         });
-        Opened { now, stranger: request.stranger(others) }
+        Opened { now, other_application: request.other_application(others) }
     }
 
     pub(super) fn renew(&mut self, request: &Renew, now: StoreTime) -> Renewed {

@@ -33,7 +33,7 @@ fn a_store_that_is_away_is_asked_twice_a_second() {
 fn another_application_in_the_store_is_told_once() {
     let mut driver =
         Driver::new(Config { application: "shop".into(), ..config() }, Policy::default());
-    let stranger = Open {
+    let other = Open {
         id: scheduler_store::SessionId::from_uuid(Uuid::from_u128(1)),
         replaces: None,
         label: "bank-1".into(),
@@ -43,7 +43,7 @@ fn another_application_in_the_store_is_told_once() {
         lease: Duration::MAX,
         not_after: StoreTime::MAX,
     };
-    driver.model.open(&stranger).expect("it is opened");
+    driver.model.open(&other).expect("it is opened");
     driver.until(after(10.0));
     // The second session of the process.
     driver.is_away = true;
@@ -54,7 +54,7 @@ fn another_application_in_the_store_is_told_once() {
         driver.events.iter().filter(|event| is_meant(event)).count()
     };
     assert_eq!(count(|event| matches!(event, NodeEvent::Opened { .. })), 2);
-    assert_eq!(count(|event| matches!(event, NodeEvent::Stranger(_))), 1);
+    assert_eq!(count(|event| matches!(event, NodeEvent::OtherApplication(_))), 1);
 }
 
 #[test]
