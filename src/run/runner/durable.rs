@@ -10,7 +10,7 @@ use scheduler_store::Model;
 use super::builder::Builder;
 use super::pools::PoolPlan;
 use super::simulation::{SimulatedNode, Simulation};
-use super::task_table::TaskTable;
+use super::task_table::{Made, TaskTable};
 use super::tasks::Tasks;
 use crate::define::calendar::Calendar;
 use crate::define::definition::Definition;
@@ -24,7 +24,7 @@ use crate::durable::{
 use crate::error::StartError;
 use crate::observe::Bus;
 use crate::run::inject::{Call, States};
-use crate::run::task::{Control, TaskSpec};
+use crate::run::task::TaskSpec;
 
 /// The durable part of a scheduler with a store.
 #[derive(Debug)]
@@ -45,9 +45,7 @@ pub(super) struct Durable {
 
 /// The parts of a scheduler that its node needs.
 pub(super) struct NodeLaunch<'a> {
-    pub(super) specs: &'a [TaskSpec],
-    /// The tasks of the specifications, in the same order.
-    pub(super) made: &'a [Control],
+    pub(super) made: &'a [Made],
     pub(super) tasks: &'a Tasks,
     pub(super) clock: &'a Arc<dyn Clock>,
     pub(super) bus: &'a Arc<Bus>,
@@ -141,12 +139,12 @@ impl Durable {
         if self.is_enqueue_only {
             return self.open_without_node(launch);
         }
-        let made = launch.specs.iter().zip(launch.made);
+        let specs = launch.made.iter().map(|(spec, _)| spec);
         let parts = NodeInput {
             client: self.client.clone(),
             jobs: self.jobs.clone(),
-            tasks: made.filter_map(|(spec, task)| JobTask::of(spec, task)).collect(),
-            schedules: launch.specs.iter().filter_map(DurableSchedule::of).collect(),
+            tasks: launch.made.iter().filter_map(|(spec, task)| JobTask::of(spec, task)).collect(),
+            schedules: specs.filter_map(DurableSchedule::of).collect(),
             calendars: std::mem::take(&mut self.calendars),
         };
         let setup = NodeSetup {

@@ -17,6 +17,7 @@ use super::running::Running;
 use super::scheduler::Scheduler;
 use super::simulation::Simulation;
 use super::task_factory::TaskFactory;
+use super::task_table::Made;
 use super::tasks::Tasks;
 use super::watch::Watch;
 use crate::error::StartError;
@@ -24,7 +25,7 @@ use crate::observe::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Repo
 use crate::observe::{
     Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, watch_panics,
 };
-use crate::run::task::{Control, Gates, TaskEnv, TaskSpec};
+use crate::run::task::{Gates, TaskEnv, TaskSpec};
 use crate::sync::Mutex;
 
 /// The executor of async tasks without a Tokio runtime: the pools.
@@ -91,7 +92,7 @@ pub(super) fn launch(
     });
     let running = scheduler.running_mut();
     let simulated = simulation.as_deref().map(|simulation| (simulation, seed));
-    if let Err(error) = begin(running, &specs, start, simulated, before_start) {
+    if let Err(error) = begin(running, specs, start, simulated, before_start) {
         scheduler.give_up();
         return Err(error);
     }
@@ -112,7 +113,7 @@ fn call_after_start(call: AfterStart, running: &Running) {
 #[cfg_attr(not(feature = "durable"), expect(unused_variables, reason = "of the node"))]
 fn begin(
     running: &mut Running,
-    specs: &[TaskSpec],
+    specs: Vec<TaskSpec>,
     start: StartMessage<'_>,
     simulation: Option<(&dyn Simulation, u64)>,
     before_start: impl FnOnce() -> Result<(), StartError>,
@@ -120,23 +121,23 @@ fn begin(
     let made = running.tasks.table.register(specs)?;
     before_start()?;
     let pools = start.pools;
-    start.print(specs, &made, running);
+    start.print(&made, running);
     #[cfg(feature = "durable")]
     if let Some(durable) = &mut running.durable {
         let Running { tasks, clock, bus, .. } = running;
-        durable.launch(&NodeLaunch { specs, made: &made, tasks, clock, bus, pools, simulation })?;
+        durable.launch(&NodeLaunch { made: &made, tasks, clock, bus, pools, simulation })?;
     }
-    running.tasks.table.start(specs, &made)?;
+    running.tasks.table.start(&made)?;
     #[cfg(feature = "durable")]
     running.durable.as_ref().map_or(Ok(()), Durable::start)?;
-    let count = specs.iter().filter(|spec| !spec.is_disabled()).count();
+    let count = made.iter().filter(|(spec, _)| !spec.is_disabled()).count();
     let at = running.clock.wall();
     running.bus.emit(Event::global(at, EventKind::SchedulerStarted { tasks: count }));
     Ok(())
 }
 
-pub(super) fn has_async(specs: &[TaskSpec]) -> bool {
-    specs.iter().any(|spec| spec.facts.is_async && !spec.is_disabled())
+pub(super) fn has_async<'a>(mut specs: impl Iterator<Item = &'a TaskSpec>) -> bool {
+    specs.any(|spec| spec.facts.is_async && !spec.is_disabled())
 }
 
 fn runtime(builder: &Builder) -> Context {
@@ -186,12 +187,11 @@ struct StartMessage<'a> {
 
 impl StartMessage<'_> {
     /// Prints it, and waits a moment for that.
-    fn print(self, specs: &[TaskSpec], made: &[Control], running: &Running) {
+    fn print(self, made: &[Made], running: &Running) {
         let (now, messages) = (running.clock.wall(), &running.messages);
         self.remarks.into_iter().for_each(|remark| messages.print(remark));
-        let (off, on): (Vec<_>, Vec<_>) =
-            specs.iter().zip(made).partition(|(spec, _)| spec.is_disabled());
-        let line = |(spec, task): &(&TaskSpec, &Control)| TaskLine {
+        let (off, on): (Vec<_>, Vec<_>) = made.iter().partition(|(spec, _)| spec.is_disabled());
+        let line = |(spec, task): &&Made| TaskLine {
             facts: task.facts(),
             next: spec.next_in_store(now).or_else(|| task.first_start()),
             has_trigger_failed: task.has_trigger_failed(),
@@ -199,7 +199,7 @@ impl StartMessage<'_> {
         };
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
-        let built_in = has_async(specs).then_some(BUILT_IN_EXECUTOR);
+        let built_in = has_async(made.iter().map(|(spec, _)| spec)).then_some(BUILT_IN_EXECUTOR);
         let executor = running.runtime.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = (!off.is_empty()).then(|| format!("disabled: {}", first_names(&off)));
@@ -214,7 +214,7 @@ impl StartMessage<'_> {
 }
 
 /// The names of the first disabled tasks, and how many more there are.
-fn first_names(disabled: &[(&TaskSpec, &Control)]) -> String {
+fn first_names(disabled: &[&Made]) -> String {
     const SHOWN_MAX: usize = 10;
     let shown = disabled.iter().take(SHOWN_MAX).map(|(spec, _)| spec.name().to_string());
     let more = disabled.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0);

@@ -193,7 +193,7 @@ fn reserve_signals() -> Result<Signals, StartError> {
 
 /// A message if there are async tasks, the feature `tokio` is off, and a Tokio runtime probably runs.
 fn without_tokio(specs: &[TaskSpec], is_in_async_code: bool) -> Option<Message> {
-    if cfg!(feature = "tokio") || !has_async(specs) {
+    if cfg!(feature = "tokio") || !has_async(specs.iter()) {
         return None;
     }
     const HELP: &str = "help: cargo add scheduler-rs --features tokio";

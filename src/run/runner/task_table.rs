@@ -28,6 +28,9 @@ pub(crate) const ENDED_KEPT: usize = 100;
 /// The least number of failed tasks that are kept, apart from the others.
 const FAILED_KEPT_MIN: usize = 100;
 
+/// A task of the start: as it was resolved, and as it runs.
+pub(super) type Made = (TaskSpec, Control);
+
 /// All tasks of a scheduler. [`Tasks`](super::Tasks) and [`TaskControl`](super::TaskControl) share it.
 #[derive(Default)]
 pub(super) struct TaskTable {
@@ -76,11 +79,11 @@ impl TaskTable {
     }
 
     /// Makes and registers all tasks, and asks their triggers for the first fire time. Starts none.
-    pub(super) fn register(&self, specs: &[TaskSpec]) -> Result<Vec<Control>, StartError> {
+    pub(super) fn register(&self, specs: Vec<TaskSpec>) -> Result<Vec<Made>, StartError> {
         let factory = self.factory().ok_or_else(StartError::not_running)?;
-        let mut tasks = Vec::with_capacity(specs.len());
+        let mut made = Vec::with_capacity(specs.len());
         for spec in specs {
-            let pool = factory.pool(spec).ok_or_else(StartError::not_running)?;
+            let pool = factory.pool(&spec).ok_or_else(StartError::not_running)?;
             let task = factory.make(spec.clone(), &pool);
             let task = task.map_err(|error| StartError::refused(NO_RUNTIME, &error))?;
             let registered = self.reserve(task.name()).and_then(|reserved| reserved.put(&task));
@@ -89,16 +92,16 @@ impl TaskTable {
             if !spec.is_disabled() {
                 task.ask_trigger();
             }
-            tasks.push(task);
+            made.push((spec, task));
         }
-        Ok(tasks)
+        Ok(made)
     }
 
     /// Starts registered tasks. The first run of the first one finds all of them.
-    pub(super) fn start(&self, specs: &[TaskSpec], tasks: &[Control]) -> Result<(), StartError> {
+    pub(super) fn start(&self, made: &[Made]) -> Result<(), StartError> {
         let factory = self.factory().ok_or_else(StartError::not_running)?;
         // RACE: as resolved: a task that runs may have enabled another one since.
-        for (spec, task) in specs.iter().zip(tasks).filter(|(spec, _)| !spec.is_disabled()) {
+        for (spec, task) in made.iter().filter(|(spec, _)| !spec.is_disabled()) {
             let pool = factory.pool(spec).ok_or_else(StartError::not_running)?;
             task.begin(&pool).map_err(|error| {
                 self.unregister(task);
@@ -418,12 +421,12 @@ impl Rows {
         if self.is_closed {
             return None;
         }
-        let (ended, kept) = match task.has_failed() {
+        let (ended, limit) = match task.has_failed() {
             true => (&mut self.failed, self.ended_kept.max(FAILED_KEPT_MIN)),
             false => (&mut self.ended, self.ended_kept),
         };
         ended.push_back(number);
-        if ended.len() <= kept {
+        if ended.len() <= limit {
             return None;
         }
         let oldest = *ended.front()?;

@@ -31,10 +31,8 @@ impl State {
         let others = self.sessions.iter().filter(|(id, _)| **id != request.id);
         let others = others.filter(|(_, row)| now < row.lease_until).map(|(_, row)| {
             let (application, label) = (row.application.clone(), row.label.clone());
-            (
-                OtherApplication { application, label },
-                row.tasks.iter().map(|task| &**task).collect(),
-            )
+            let other = OtherApplication { application, label };
+            (other, row.tasks.iter().map(|task| &**task).collect())
         });
         Opened { now, other_application: request.other_application(others) }
     }
