@@ -200,7 +200,7 @@ impl Jobs {
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
 impl EnqueueIn for rusqlite::Transaction<'_> {
     fn enqueue(&mut self, store: &dyn Store, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
-        own::<scheduler_sqlite::Sqlite>(store, "SQLite")?.enqueue_in(self, jobs)
+        store_of_type::<scheduler_sqlite::Sqlite>(store, "SQLite")?.enqueue_in(self, jobs)
     }
 }
 
@@ -208,7 +208,7 @@ impl EnqueueIn for rusqlite::Transaction<'_> {
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 impl EnqueueIn for postgres::Transaction<'_> {
     fn enqueue(&mut self, store: &dyn Store, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
-        own::<scheduler_postgres::Postgres>(store, "PostgreSQL")?.enqueue_in(self, jobs)
+        store_of_type::<scheduler_postgres::Postgres>(store, "PostgreSQL")?.enqueue_in(self, jobs)
     }
 }
 
@@ -220,14 +220,17 @@ impl EnqueueInAsync for asynchronous::Transaction<'_> {
         store: &dyn Store,
         jobs: &[NewJob],
     ) -> Result<Vec<Enqueued>, StoreError> {
-        let store = own::<scheduler_postgres::Postgres>(store, "PostgreSQL")?;
+        let store = store_of_type::<scheduler_postgres::Postgres>(store, "PostgreSQL")?;
         store.enqueue_in_async(self, jobs).await
     }
 }
 
 /// The store, if it is of this type.
 #[cfg(any(feature = "postgres", feature = "sqlite-system"))]
-fn own<'a, S: Store>(store: &'a dyn Store, transaction: &str) -> Result<&'a S, StoreError> {
+fn store_of_type<'a, S: Store>(
+    store: &'a dyn Store,
+    transaction: &str,
+) -> Result<&'a S, StoreError> {
     let any: &dyn Any = store;
     any.downcast_ref().ok_or_else(|| {
         let store = store.describe();

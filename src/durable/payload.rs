@@ -74,7 +74,7 @@ pub(crate) fn decoded<T: Payload>(
         Err(failure) => format!("it panicked: {}", failure.message()),
     };
     let which = match stored.version {
-        own if own == version => String::new(),
+        current if current == version => String::new(),
         other => format!(" of version {other} as version {version}"),
     };
     let cure = cure(stored.version, version, upgrade.is_some());
@@ -86,17 +86,17 @@ pub(crate) fn decoded<T: Payload>(
     Err(error.of_kind(JobErrorKind::Undecodable))
 }
 
-fn cure(stored: u32, own: u32, has_upgrade: bool) -> String {
-    match (stored, own) {
-        (stored, own) if stored > own => {
+fn cure(stored: u32, current: u32, has_upgrade: bool) -> String {
+    match (stored, current) {
+        (stored, current) if stored > current => {
             format!("deploy the build with version {stored} of the payload everywhere")
         }
-        (stored, own) if stored == own => format!(
+        (stored, current) if stored == current => format!(
             "a type that has changed needs `version = {}` and `upgrade = …` in `#[job]`",
-            own.saturating_add(1)
+            current.saturating_add(1)
         ),
         _ if has_upgrade => "mend the function of `upgrade = …` in `#[job]`".to_owned(),
-        _ => format!("`upgrade = …` in `#[job]` makes version {own} of version {stored}"),
+        _ => format!("`upgrade = …` in `#[job]` makes version {current} of version {stored}"),
     }
 }
 

@@ -57,9 +57,11 @@ pub(super) fn rule_of(
 ) -> Option<StoredRule> {
     let timing = timing_of(&spec.rule)?;
     let mut texts: BTreeMap<&str, String> =
-        durable.timing.iter().map(|(own, text)| (own.name(), text.clone())).collect();
+        durable.timing.iter().map(|(attribute, text)| (attribute.name(), text.clone())).collect();
     if is_dynamic {
-        texts.extend(texts_of(policy_of(spec, durable)).map(|(own, text)| (own.name(), text)));
+        texts.extend(
+            texts_of(policy_of(spec, durable)).map(|(attribute, text)| (attribute.name(), text)),
+        );
     }
     // A map of texts can always be written.
     let text = serde_json::to_string(&texts).unwrap_or_default();

@@ -186,7 +186,7 @@ impl Schedules {
         let new = job.to_new().map_err(JobsError::refused)?;
         let spec = self.resolve(name, schedule)?;
         let rule = rule_in_store(&spec, true)?;
-        let Some(own) = definition_of(&spec) else { return Err(no_rule()) };
+        let Some(ticked) = definition_of(&spec) else { return Err(no_rule()) };
         let definition = ScheduleSpec {
             task: new.task,
             payload: new.payload,
@@ -196,7 +196,7 @@ impl Schedules {
             on_lost: new.on_lost,
             rule,
             is_dynamic: true,
-            ..own
+            ..ticked
         };
         self.jobs.changed(&Command::Put { definition: Box::new(definition) })
     }

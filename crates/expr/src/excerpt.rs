@@ -104,8 +104,8 @@ impl Quote {
             return;
         }
         self.push_char(ELLIPSIS);
-        let kept = before.char_indices().nth(skipped).map_or("", |(index, _)| &before[index..]);
-        self.push_all(kept);
+        let shown = before.char_indices().nth(skipped).map_or("", |(index, _)| &before[index..]);
+        self.push_all(shown);
     }
 
     /// Appends a text with invisible characters escaped, up to the limit, and an ellipsis where it is cut.

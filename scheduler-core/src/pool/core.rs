@@ -362,11 +362,11 @@ impl PoolCore {
 
     /// Puts a suspended run into the queue, to be polled on.
     pub(super) fn resume(&mut self, item: Item, now: Tick, effects: &mut Effects) {
-        let Some(kept) = self.suspended.remove(&item.id()) else {
+        let Some(suspended) = self.suspended.remove(&item.id()) else {
             effects.release.push(item);
             return;
         };
-        effects.release.push(kept);
+        effects.release.push(suspended);
         if self.state >= RunState::Stopping || !item.enqueue() {
             effects.release.push(item);
             self.after_removal(effects);

@@ -41,9 +41,9 @@ fn unit<T: 'static>() -> Option<&'static T> {
 
 impl<T: 'static> TaskValue<T> {
     /// The value that was kept; none where there is none and the type is not `()`.
-    pub(super) fn new(kept: Option<Arc<T>>) -> Option<Self> {
-        let kept = kept.map(Kept::Shared).or_else(|| unit().map(Kept::Unit));
-        kept.map(Self)
+    pub(super) fn new(value: Option<Arc<T>>) -> Option<Self> {
+        let value = value.map(Kept::Shared).or_else(|| unit().map(Kept::Unit));
+        value.map(Self)
     }
 }
 

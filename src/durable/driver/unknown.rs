@@ -36,10 +36,10 @@ impl NodeDriver {
 }
 
 /// The tasks that no living process has. Of all processes one looks for them: the one with the first session.
-fn unknown_tasks(store: &dyn Store, own: SessionId) -> Result<Vec<StoreEvent>, StoreError> {
+fn unknown_tasks(store: &dyn Store, session: SessionId) -> Result<Vec<StoreEvent>, StoreError> {
     let sessions = store.sessions()?;
     let living = sessions.iter().filter(|session| !session.has_run_out);
-    if living.clone().map(|session| session.id).min() != Some(own) {
+    if living.clone().map(|session| session.id).min() != Some(session) {
         return Ok(Vec::new());
     }
     let known: BTreeSet<&str> =

@@ -135,11 +135,11 @@ impl LockedTask<'_> {
 
     /// Numbers a run: one more than the last, or as the attempt of its job before.
     fn number_of(&mut self, start: &Start) -> u64 {
-        let kept = match start {
+        let number = match start {
             Start::Request(RunRequest::Job { job, .. }) => self.state.numbers.take(job),
             _ => None,
         };
-        kept.unwrap_or_else(|| {
+        number.unwrap_or_else(|| {
             self.state.runs += 1;
             self.state.runs
         })

@@ -52,15 +52,15 @@ impl Node {
         if stored.is_dynamic {
             return false;
         }
-        !self.own(&stored.name).is_some_and(|own| {
+        !self.definition(&stored.name).is_some_and(|definition| {
             let is_computed = schedule.rule().timing == Timing::Computed;
-            own.rule.text == stored.rule.text
-                && (!is_computed || own.calculator == stored.calculator)
+            definition.rule.text == stored.rule.text
+                && (!is_computed || definition.calculator == stored.calculator)
         })
     }
 
-    fn own(&self, schedule: &str) -> Option<&ScheduleSpec> {
-        self.config.definitions.iter().find(|own| own.name == schedule)
+    fn definition(&self, schedule: &str) -> Option<&ScheduleSpec> {
+        self.config.definitions.iter().find(|definition| definition.name == schedule)
     }
 
     /// The statements for all schedules that have something to decide.

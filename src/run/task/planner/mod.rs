@@ -261,7 +261,7 @@ impl Planner {
         if let Some(fire) = self.queued.take() {
             self.promote_queued(*fire, now);
         }
-        let own = match *run {
+        let last = match *run {
             Start::Schedule { fire, generation } if generation == self.generation => {
                 Some((fire, began))
             }
@@ -272,8 +272,8 @@ impl Planner {
             (self.next, self.restarts) = (None, None);
             self.waiting = LazyBox::default();
             self.queries = LazyBox::default();
-        } else if own.is_some() || self.restarts == Some(SkipReason::Overlap) {
-            self.restart(own, now);
+        } else if last.is_some() || self.restarts == Some(SkipReason::Overlap) {
+            self.restart(last, now);
         }
     }
 
