@@ -71,21 +71,7 @@ pub(crate) fn state(word: &str) -> JobState {
 }
 
 pub(crate) fn priority(number: i16) -> Priority {
-    match number {
-        ..=0 => Priority::Low,
-        1 => Priority::Normal,
-        2 => Priority::High,
-        3.. => Priority::Urgent,
-    }
-}
-
-pub(crate) fn priority_number(priority: Priority) -> i16 {
-    match priority {
-        Priority::Low => 0,
-        Priority::Normal => 1,
-        Priority::High => 2,
-        Priority::Urgent => 3,
-    }
+    Priority::from_rank(number.into())
 }
 
 /// Pairs of identities and fences from two columns of arrays.
@@ -165,7 +151,7 @@ impl Batch {
         self.payloads.push(job.payload.bytes.clone());
         self.versions.push(i64::from(job.payload.version));
         self.queues.push(job.queue.clone());
-        self.priorities.push(priority_number(job.priority));
+        self.priorities.push(job.priority.rank().into());
         self.waits.push(match job.when {
             When::After(after) => micros(after),
             When::Now | When::At(_) => 0,

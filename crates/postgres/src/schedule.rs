@@ -9,7 +9,7 @@ use scheduler_store::{
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Error, Row};
 
-use crate::job::{priority, priority_number};
+use crate::job::priority;
 use crate::session::Tx;
 use crate::value::{At, count, long, small};
 
@@ -94,12 +94,7 @@ fn definition(row: &Row) -> Result<ScheduleSpec, String> {
             )?,
         },
         calculator: get(row, "calculator")?,
-        overlap: match get(row, "overlap")? {
-            "skip" => Overlap::Skip,
-            "queue_one" => Overlap::QueueOne,
-            "allow" => Overlap::Allow,
-            other => return Err(format!("`overlap` is `{other}`")),
-        },
+        overlap: overlap(get(row, "overlap")?)?,
         max_attempts: small(get(row, "max_attempts")?),
         on_lost: if get(row, "is_abandoned")? { OnLost::Abandon } else { OnLost::Rerun },
         is_dynamic: get(row, "is_dynamic")?,
@@ -137,12 +132,8 @@ pub(crate) fn next_words(next: Next) -> (&'static str, Option<At>) {
     }
 }
 
-fn overlap_word(overlap: Overlap) -> &'static str {
-    match overlap {
-        Overlap::Skip => "skip",
-        Overlap::QueueOne => "queue_one",
-        Overlap::Allow => "allow",
-    }
+fn overlap(word: &str) -> Result<Overlap, String> {
+    word.parse().map_err(|_| format!("`overlap` is `{word}`"))
 }
 
 fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T, String> {
@@ -179,13 +170,13 @@ pub(crate) fn write(tx: &mut Tx<'_>, sql: &str, row: &StoredSchedule) -> Result<
         (&of.payload.bytes, Type::BYTEA),
         (&i64::from(of.payload.version), Type::INT8),
         (&of.queue, Type::TEXT),
-        (&priority_number(of.priority), Type::INT2),
+        (&i16::from(of.priority.rank()), Type::INT2),
         (&of.rule.text, Type::TEXT),
         (&word, Type::TEXT),
         (&first, Type::INT8),
         (&every, Type::INT8),
         (&of.calculator, Type::TEXT),
-        (&overlap_word(of.overlap), Type::TEXT),
+        (&of.overlap.name(), Type::TEXT),
         (&i64::from(of.max_attempts), Type::INT8),
         (&(of.on_lost == OnLost::Abandon), Type::BOOL),
         (&of.is_dynamic, Type::BOOL),

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, JobFilter, JobId, JobState, KeyUntil, NewJob, OnLost, Origin, Payload, Prune, SessionId,
-    StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
+    Fence, JobFilter, JobId, JobState, KeyUntil, NewJob, OnLost, Origin, Payload, Priority, Prune,
+    SessionId, StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
 };
 
-use crate::job_row::{JobRow, number_of, priority};
+use crate::job_row::JobRow;
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -177,7 +177,7 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
             | i64::from(job.on_lost == OnLost::Abandon) << 1
             | i64::from(row.is_exclusive) << 2
             | i64::from(row.key_until == KeyUntil::Start) << 3
-            | number_of(job.priority) << 4
+            | i64::from(job.priority.rank()) << 4
             | i64::from(row.is_gone) << 6;
         out.number(flags);
         for number in [job.attempt, job.lost, job.undecoded, job.max_attempts, job.payload.version]
@@ -246,7 +246,7 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
         task,
         payload: Payload { version, bytes },
         queue,
-        priority: priority(flags >> 4 & 3),
+        priority: Priority::from_rank(flags >> 4 & 3),
         key,
         state: if is(1) { JobState::Cancelled } else { JobState::Done },
         run_at,

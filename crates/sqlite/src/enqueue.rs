@@ -3,7 +3,6 @@
 use rusqlite::params;
 use scheduler_store::{Enqueued, NewJob, OnConflict, When};
 
-use crate::job_row::number_of;
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -40,7 +39,7 @@ impl Tx<'_> {
                             other.as_uuid().into_bytes(),
                             new.payload.version,
                             new.payload.bytes,
-                            number_of(new.priority),
+                            new.priority.rank(),
                             run_at.as_micros(),
                             new.traceparent,
                         ],

@@ -19,7 +19,7 @@ macro_rules! job_columns {
 pub(crate) use job_columns;
 
 pub(crate) const ON_LOST: &[(&str, OnLost)] =
-    &[("rerun", OnLost::Rerun), ("abandon", OnLost::Abandon)];
+    &[(OnLost::Rerun.name(), OnLost::Rerun), (OnLost::Abandon.name(), OnLost::Abandon)];
 pub(crate) const KEY_UNTIL: &[(&str, KeyUntil)] =
     &[("end", KeyUntil::End), ("start", KeyUntil::Start)];
 
@@ -58,7 +58,7 @@ impl JobRow {
             task: fields.text(2)?,
             payload: Payload { version: fields.number(3, NUMBER)?, bytes: fields.bytes(4)? },
             queue: fields.text(5)?,
-            priority: priority(fields.int(6, 0..=3)?),
+            priority: Priority::from_rank(fields.int(6, 0..=3)?),
             key: fields.opt_text(7)?,
             state: fields.word(9, STATES)?,
             run_at: fields.time(10)?,
@@ -106,24 +106,6 @@ impl JobRow {
 /// An identity in place of one that is damaged.
 fn seq_as_uuid(seq: i64) -> u128 {
     0xDA3A_6ED0_0000_8000_8000_0000_0000_0000 | u128::from(seq.unsigned_abs())
-}
-
-pub(crate) fn priority(number: i64) -> Priority {
-    match number {
-        0 => Priority::Low,
-        1 => Priority::Normal,
-        2 => Priority::High,
-        _ => Priority::Urgent,
-    }
-}
-
-pub(crate) fn number_of(priority: Priority) -> i64 {
-    match priority {
-        Priority::Low => 0,
-        Priority::Normal => 1,
-        Priority::High => 2,
-        Priority::Urgent => 3,
-    }
 }
 
 pub(crate) fn micros_of(time: Option<StoreTime>) -> Option<i64> {

@@ -4,9 +4,7 @@ use rusqlite::params;
 use scheduler_store::{JobId, StoreTime, attempts_to_text};
 
 use crate::fields::word_of;
-use crate::job_row::{
-    JobRow, KEY_UNTIL, ON_LOST, capped, id_at, job_columns, micros_of, number_of,
-};
+use crate::job_row::{JobRow, KEY_UNTIL, ON_LOST, capped, id_at, job_columns, micros_of};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -26,7 +24,7 @@ impl Tx<'_> {
                 job.payload.version,
                 job.payload.bytes,
                 job.queue,
-                number_of(job.priority),
+                job.priority.rank(),
                 job.key,
                 word_of(KEY_UNTIL, row.key_until),
                 job.run_at.as_micros(),
@@ -83,7 +81,7 @@ impl Tx<'_> {
                 job.id.as_uuid().into_bytes(),
                 job.task,
                 job.queue,
-                number_of(job.priority),
+                job.priority.rank(),
                 job.payload.version,
                 word_of(KEY_UNTIL, row.key_until),
                 word_of(ON_LOST, job.on_lost),

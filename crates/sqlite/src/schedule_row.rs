@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Rule, ScheduleSpec, Skips,
-    StoreTime, StoredJob, StoredSchedule, TickJob, Timing, micros,
+    JobId, KeyUntil, NewJob, Next, Origin, Overlap, Pause, Payload, Priority, Rule, ScheduleSpec,
+    Skips, StoreTime, StoredJob, StoredSchedule, TickJob, Timing, micros,
 };
 
 use crate::fields::{Fields, NUMBER, word_of};
-use crate::job_row::{JobRow, ON_LOST, capped, micros_of, number_of, priority};
+use crate::job_row::{JobRow, ON_LOST, capped, micros_of};
 use crate::tx::Tx;
 
 /// The columns in the order in which [`read`] takes them.
@@ -24,8 +24,11 @@ macro_rules! schedule_columns {
 }
 pub(crate) use schedule_columns;
 
-const OVERLAP: &[(&str, Overlap)] =
-    &[("skip", Overlap::Skip), ("queue_one", Overlap::QueueOne), ("allow", Overlap::Allow)];
+const OVERLAP: &[(&str, Overlap)] = &[
+    (Overlap::Skip.name(), Overlap::Skip),
+    (Overlap::QueueOne.name(), Overlap::QueueOne),
+    (Overlap::Allow.name(), Overlap::Allow),
+];
 
 /// The kinds of a timing.
 #[derive(Clone, Copy, PartialEq)]
@@ -69,7 +72,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<StoredSchedule, Str
         task: fields.text(1)?,
         payload: Payload { version: fields.number(2, NUMBER)?, bytes: fields.bytes(3)? },
         queue: fields.text(4)?,
-        priority: priority(fields.int(5, 0..=3)?),
+        priority: Priority::from_rank(fields.int(5, 0..=3)?),
         rule: Rule { text: fields.text(6)?, timing: timing(&mut fields, 7)? },
         calculator: fields.text(10)?,
         overlap: fields.word(11, OVERLAP)?,
@@ -232,7 +235,7 @@ impl Tx<'_> {
                 definition.payload.version,
                 definition.payload.bytes,
                 definition.queue,
-                number_of(definition.priority),
+                definition.priority.rank(),
                 definition.rule.text,
                 timing,
                 timing_first,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::error::{Refusal, StoreError};
-use crate::job::{KeyUntil, NewJob, OnConflict, OnLost, Priority, When};
+use crate::job::{KeyUntil, NewJob, OnConflict, OnLost, When};
 use crate::time::micros;
 
 /// The longest wait in a text: longer than any instant of a store, and short enough to be added to one.
@@ -37,12 +37,6 @@ fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
         When::After(wait) => (None, micros(wait).min(WAIT_MAX)),
         When::At(at) => (Some(at.as_micros()), 0),
     };
-    let priority = match job.priority {
-        Priority::Low => 0,
-        Priority::Normal => 1,
-        Priority::High => 2,
-        Priority::Urgent => 3,
-    };
     let key_for = match key.map(|key| key.until) {
         Some(KeyUntil::For(time)) => Some(micros(time).min(WAIT_MAX)),
         _ => None,
@@ -54,7 +48,7 @@ fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
         ("payload", payload.map_or_else(null, text)),
         ("version", job.payload.version.to_string()),
         ("queue", text(&job.queue)),
-        ("priority", priority.to_string()),
+        ("priority", job.priority.rank().to_string()),
         ("at", at.map_or_else(null, |at| at.to_string())),
         ("wait", wait.to_string()),
         ("key", key.map_or_else(null, |key| text(&key.text))),

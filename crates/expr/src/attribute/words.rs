@@ -169,12 +169,25 @@ impl Priority {
     /// All priorities, the highest first.
     pub const HIGHEST_FIRST: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
 
-    fn rank(self) -> u8 {
+    /// Its rank in the order, from 0 for the lowest: the number by which stores keep it.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
         match self {
             Self::Low => 0,
             Self::Normal => 1,
             Self::High => 2,
             Self::Urgent => 3,
+        }
+    }
+
+    /// The priority of a rank; the nearest one if none has it.
+    #[must_use]
+    pub const fn from_rank(rank: i64) -> Self {
+        match rank {
+            ..=0 => Self::Low,
+            1 => Self::Normal,
+            2 => Self::High,
+            3.. => Self::Urgent,
         }
     }
 }
@@ -203,5 +216,9 @@ mod tests {
         sorted.reverse();
         assert_eq!(sorted, Priority::HIGHEST_FIRST);
         assert!(Priority::Urgent > Priority::default() && Priority::default() > Priority::Low);
+        for priority in Priority::HIGHEST_FIRST {
+            assert_eq!(Priority::from_rank(priority.rank().into()), priority);
+        }
+        assert_eq!([-1, 4].map(Priority::from_rank), [Priority::Low, Priority::Urgent]);
     }
 }
