@@ -27,6 +27,7 @@ macro_rules! in_repository {
 }
 
 /// [arguments]: macro@crate::scheduled#arguments
+/// [cli]: https://docs.rs/scheduler-cli
 /// [cluster]: crate::guide::cluster
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [durable]: crate::guide::durable
@@ -77,11 +78,13 @@ pub mod from_cron {}
 #[doc = include_str!("../docs/kubernetes.md")]
 pub mod kubernetes {}
 
+/// [cli]: https://docs.rs/scheduler-cli
 /// [fences]: crate::guide::durable#fences
 /// [pausing]: crate::guide::durable#pausing
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
-#[doc = include_str!("../docs/incidents.md")]
+// Its program needs a store.
+#[cfg_attr(feature = "sqlite-system", doc = include_str!("../docs/incidents.md"))]
 pub mod incidents {}
 
 /// [cases]: crate::guide::policy_cases
@@ -191,6 +194,7 @@ pub mod how_it_works {}
 /// [details]: crate::guide::durable_details
 /// [following]: crate::guide::observe#following-a-job
 /// [job]: macro@crate::job
+/// [outage]: crate::guide::incidents#an-outage-from-the-pause-to-the-retry
 /// [outbox]: crate::guide::outbox
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [upgrades]: crate::guide::upgrades
