@@ -36,7 +36,7 @@ async fn consume(inbox: &Mutex<UnboundedReceiver<String>>, shutdown: Shutdown) {
 #[scheduled(fixed_rate = "200ms", initial_delay = "200ms")]
 fn produce(outbox: &UnboundedSender<String>, run: Run) -> Result<(), &'static str> {
     println!("sending message {}", run.number());
-    outbox.send(format!("message {}", run.number())).map_err(|_| "nobody listens")
+    outbox.send(format!("message {}", run.number())).map_err(|_| "the receiver is gone")
 }
 
 #[tokio::main(flavor = "current_thread")]

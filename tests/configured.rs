@@ -83,7 +83,7 @@ fn a_task_runs_on_the_pool_it_names() {
 }
 
 #[test]
-fn a_pool_that_nobody_configures_is_refused() {
+fn a_pool_that_no_setting_configures_is_refused() {
     let (builder, ..) = builder();
     let builder = builder.pool("IO", Pool::new()).tasks(tasks![import]);
     fault_of(
@@ -507,7 +507,7 @@ fn all_mistakes_in_settings_are_told_together() {
 }
 
 #[test]
-fn f_cf2_a_rate_that_nobody_meant_is_told_with_its_source_and_an_example() {
+fn f_cf2_a_rate_that_is_hardly_meant_is_told_with_its_source_and_an_example() {
     let values = [
         "-5s",
         "0s",

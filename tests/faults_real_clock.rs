@@ -70,7 +70,7 @@ fn f_pa3_bad_listeners_hold_up_no_task_of_a_millisecond_and_keep_no_memory() {
     let busy = scheduler.tasks().add("busy", Schedule::fixed_delay("20us"), |_| {}).unwrap();
     busy.wait_for(Until::runs(LATER), LONG).unwrap();
     let grown = resident().saturating_sub(before);
-    assert!(grown < 4 << 10, "{LATER} runs that nobody hears of keep {grown} KiB");
+    assert!(grown < 4 << 10, "{LATER} runs without a listener keep {grown} KiB");
 
     // From now on the sleeper is awake, and listeners hear everything that was kept, until they are let go. No run is
     // cancelled: the request to stop one in progress would be an event, too.

@@ -157,7 +157,7 @@ fn check_words(said: &[(String, String)]) {
         assert!(told[0].1.starts_with(&begin) && told[0].1.lines().count() == 1, "{told:?}");
     }
     let errors = said.iter().filter(|(level, _)| level == "ERROR").count();
-    assert_eq!(errors, hostile_names::ODD.len(), "nobody forges one: {said:#?}");
+    assert_eq!(errors, hostile_names::ODD.len(), "no name forges one: {said:#?}");
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn a_plain_run_that_sleeps_lasts_longer_by_that_and_by_no_more_than_its_timeout(
     assert_eq!(sim.snapshot("limited").last_runs[0].took, secs(30));
     assert_outcomes!(sim, "free", [Success]);
     assert_outcomes!(sim, "limited", [Timeout]);
-    assert_eq!(sim.starts("other").len(), 7, "time stood still for nobody else");
+    assert_eq!(sim.starts("other").len(), 7, "time stood still for no other task");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn every_way_to_let_time_pass_tells_of_it() {
 }
 
 #[test]
-fn a_simulation_that_is_dropped_tells_of_what_nobody_was_told() {
+fn a_simulation_that_is_dropped_tells_of_what_no_test_was_told() {
     panics("not this one", || {
         let sim = sim();
         let waited = sim.running_tasks().wait_for("work", Until::runs(4), days(1));

@@ -60,7 +60,11 @@ fn a_process_that_only_enqueues_needs_no_values_of_jobs_and_runs_none() {
     cluster.advance(minutes(1));
     let jobs = cluster.jobs().list(&JobFilter::default(), 10).expect("it answers");
     let job = &jobs[0];
-    assert_eq!((jobs.len(), job.state), (1, JobState::Ready), "nobody runs it, nor fires `polish`");
+    assert_eq!(
+        (jobs.len(), job.state),
+        (1, JobState::Ready),
+        "no process runs it, nor fires `polish`"
+    );
     assert_eq!((job.max_attempts, &*job.queue), (5, "metal"), "the annotation counts");
     assert_eq!(cluster.jobs().sessions().expect("it answers").len(), 1, "that of the dead worker");
     assert_eq!(cluster[0].starts("refresh").len(), 62, "what is in memory runs");

@@ -44,7 +44,7 @@ impl LaterStore {
         Self(Arc::new(Inner {
             store: OnceLock::new(),
             opener: Mutex::new(Some(opener)),
-            reason: Mutex::new("nobody has tried yet".to_owned()),
+            reason: Mutex::new("no attempt has ended yet".to_owned()),
             end: Arc::new(EventCount::new()),
             is_ended: OnceLock::new(),
         }))

@@ -45,7 +45,7 @@ pub(crate) struct Execution {
     /// RACE: weak, because a run may be kept by its task, and must not keep the pool from ending.
     pub(super) pool: Weak<ScheduledThreadPool>,
     pub(super) clock: Arc<dyn Clock>,
-    /// When the time of this attempt is over, in nanoseconds. All workers may be busy then, so that no one asks the run to
+    /// When the time of this attempt is over, in nanoseconds. All workers may be busy then, so that no thread asks the run to
     /// stop.
     deadline: AtomicU64,
 }

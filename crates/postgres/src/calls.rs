@@ -147,7 +147,7 @@ mod tests {
     type Answer = Result<ThreadId, StoreError>;
 
     #[test]
-    fn a_call_that_nobody_waits_for_is_never_begun() {
+    fn a_call_that_no_thread_waits_for_is_never_begun() {
         let calls = calls();
         let (begun, has_begun) = channel();
         let (end, ended) = channel();

@@ -50,7 +50,7 @@ fn role_with_schema(server: &postgres_server::Server, name: &str) -> String {
 }
 
 #[test]
-fn a_schema_that_somebody_else_made_needs_no_right_to_make_one() {
+fn a_schema_that_another_role_made_needs_no_right_to_make_one() {
     let Some(server) = server() else { return };
     let address = role_with_schema(server, "shop");
     let store = Postgres::builder(&address).schema("shop").connect().expect("a store");
@@ -128,7 +128,7 @@ fn an_application_is_separated_by_a_schema_that_it_may_have() {
 fn a_part_of_the_dry_run() {
     let Ok(url) = std::env::var("TEST_POSTGRES_URL") else { return };
     Postgres::builder(&url).schema("not_made").connect().expect("nothing is asked");
-    Postgres::connect("postgres://nobody@127.0.0.1:1/none").expect("nobody is asked");
+    Postgres::connect("postgres://nobody@127.0.0.1:1/none").expect("no server is asked");
 }
 
 #[test]

@@ -158,7 +158,7 @@ pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
         }
         client.batch_execute("select pg_sleep(0.01)").expect("a pause");
     }
-    panic!("nobody waits for a lock");
+    panic!("no connection waits for a lock");
 }
 
 /// A definition of a schedule whose ticks are computed.

@@ -34,7 +34,7 @@ fn stage(told: &Journal<String>) -> VirtualPool {
 }
 
 #[test]
-fn a_call_is_made_at_its_time_and_nobody_is_told() {
+fn a_call_is_made_at_its_time_and_no_listener_is_told() {
     let (told, rung) = (Journal::new(), Journal::new());
     let stage = stage(&told);
     let before = stage.pool.stats();
@@ -66,7 +66,7 @@ fn an_alarm_that_is_dropped_is_taken_back_with_all_it_holds() {
     let alarm = stage.pool.call_at(tick(10), move || drop(inside));
     drop(alarm);
     assert_eq!(Arc::strong_count(&held), 1);
-    assert_eq!(stage.run_due(), None, "nobody wakes up for it");
+    assert_eq!(stage.run_due(), None, "no worker wakes up for it");
     assert_eq!(told.entries(), Vec::<String>::new());
 }
 
@@ -121,7 +121,7 @@ fn an_alarm_rings_while_the_pool_shuts_down_as_long_as_there_is_a_run_or_a_task(
     assert_eq!(rung.entries(), ["run", "delayed"]);
     assert!(!stage.pool.is_terminated());
     stage.run_for(ms(10));
-    assert!(stage.pool.is_terminated(), "nobody waits for alarms");
+    assert!(stage.pool.is_terminated(), "no end waits for alarms");
     assert_eq!(stage.workers.numbers(), [0_u64; 0]);
     stage.run_for(ms(50));
     assert_eq!(rung.entries(), ["run", "delayed"]);
@@ -169,7 +169,7 @@ fn a_pool_that_has_ended_drops_the_call() {
 }
 
 #[test]
-fn an_alarm_that_is_set_at_the_very_end_starts_nobody() {
+fn an_alarm_that_is_set_at_the_very_end_starts_no_worker() {
     let (own, held) = (Arc::new(Mutex::new(None)), Arc::new(()));
     let (mine, inside) = (Arc::clone(&own), Arc::clone(&held));
     let alarm = Arc::new(Mutex::new(None));

@@ -271,7 +271,7 @@ fn ec_e7_an_interrupt_does_not_reach_the_next_task() {
 }
 
 #[test]
-fn ec_e7_an_interrupt_that_comes_after_the_run_reaches_nobody() {
+fn ec_e7_an_interrupt_that_comes_after_the_run_reaches_no_later_run() {
     // `cancel_now` of a task whose body has been executed, but whose end is not known yet.
     let stage = VirtualPool::new(1);
     let first = stage.pool.submit(|| ()).unwrap();

@@ -21,7 +21,7 @@ fn who_makes_the_call_of_an_alarm_is_not_active() {
 }
 
 #[test]
-fn an_alarm_for_a_pool_that_stops_is_dropped_at_once_and_nobody_is_hired_for_it() {
+fn an_alarm_for_a_pool_that_stops_is_dropped_at_once_and_no_worker_is_started_for_it() {
     let (stage, held) = (VirtualPool::new(2), Arc::new(()));
     stage.pool.submit(|| ()).unwrap();
     let Begun::Run(run) = stage.workers.begin(1) else { panic!("the task is due") };

@@ -121,7 +121,7 @@ impl Drop for Bad {
 }
 
 #[test]
-fn ec_o7_a_panic_of_a_timer_is_reported_and_hurts_nobody() {
+fn ec_o7_a_panic_of_a_timer_is_reported_and_hurts_no_other_timer() {
     let told = Journal::new();
     let builder = ScheduledThreadPool::builder().core_size(1).listener(heard(&told));
     let stage = VirtualPool::build(builder);
@@ -301,7 +301,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_its_decorator_panics() {
 }
 
 #[test]
-fn ec_o9_a_timer_is_counted_but_in_no_view_and_nobody_is_told() {
+fn ec_o9_a_timer_is_counted_but_in_no_view_and_no_listener_is_told() {
     let told = Journal::new();
     let (before, after, decorated) = (told.clone(), told.clone(), told.clone());
     let builder = ScheduledThreadPool::builder()

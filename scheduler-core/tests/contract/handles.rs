@@ -456,7 +456,7 @@ fn ec_d11_a_recurring_task_tells_at_its_end_and_not_after_each_run() {
 }
 
 #[test]
-fn ec_d11_a_panicking_callback_hurts_nobody() {
+fn ec_d11_a_panicking_callback_hurts_no_other() {
     let stage = ManualPool::new(1);
     let blocker = Blocker::new();
     let handle = stage.pool.submit(blocker.body()).unwrap();

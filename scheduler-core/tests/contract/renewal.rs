@@ -30,7 +30,7 @@ fn told_of_the_clock(tell: impl Fn(&ManualPool) + Send + Sync + 'static) -> Manu
 }
 
 #[test]
-fn a_timer_that_is_slow_after_the_clock_was_set_back_holds_up_nobody_else() {
+fn a_timer_that_is_slow_after_the_clock_was_set_back_holds_up_no_other_timer() {
     let (entered, release) = (Latch::new(), Latch::new());
     let (opened, awaited) = (entered.clone(), release.clone());
     let stage = told_of_the_clock(move |_| {

@@ -159,7 +159,7 @@ fn churn(pool: &ScheduledThreadPool, seed: u64, is_over: &Arc<AtomicBool>) -> Pe
 }
 
 #[test]
-fn ec_k5_snapshots_of_a_changing_queue_show_nothing_twice_and_hold_up_nobody() {
+fn ec_k5_snapshots_of_a_changing_queue_show_nothing_twice_and_hold_up_no_run() {
     let ManualPool { pool, .. } = ManualPool::new(2);
     let is_over = Arc::new(AtomicBool::new(false));
     let churning: Vec<Pending<u64>> = (1..=2).map(|seed| churn(&pool, seed, &is_over)).collect();

@@ -188,7 +188,7 @@ fn ec_o2_a_firing_that_leaves_nothing_in_progress_is_over_at_once() {
 }
 
 #[test]
-fn ec_o2_a_sleeper_is_woken_for_the_next_time_only_if_nobody_looks_by_then() {
+fn ec_o2_a_sleeper_is_woken_for_the_next_time_only_if_no_worker_looks_by_then() {
     let stage = VirtualPool::new(2);
     let timer = timer_with(&stage.pool, |timer, run| {
         arm_again(timer, run, ms(10));

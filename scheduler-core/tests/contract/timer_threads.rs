@@ -64,7 +64,7 @@ impl Fire for Noting {
     }
 
     fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {
-        unreachable!("nobody sets it")
+        unreachable!("no test sets it")
     }
 
     fn dropped(timer: &Arc<Timer<Self>>) {

@@ -76,7 +76,7 @@ fn ec_a3_an_executed_task_runs_with_no_further_action() {
     let stage = ManualPool::new(1);
     let (sender, ran) = mpsc::channel();
     drop(stage.pool.execute(move || sender.send(()).unwrap()).unwrap());
-    ran.recv_timeout(CAP).expect("the task runs, though nobody waits for its handle");
+    ran.recv_timeout(CAP).expect("the task runs, though no thread waits for its handle");
 }
 
 #[test]

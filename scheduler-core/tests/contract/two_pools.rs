@@ -40,7 +40,7 @@ impl Clock for Slow {
 }
 
 #[test]
-fn a_wait_for_a_task_of_another_pool_knows_no_limit_and_starves_nobody() {
+fn a_wait_for_a_task_of_another_pool_knows_no_limit_and_starves_no_task() {
     let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
     let untils: Arc<Mutex<Vec<Option<Tick>>>> = Arc::default();
     clock.advance(crate::kit::HOUR);

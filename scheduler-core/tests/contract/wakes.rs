@@ -36,7 +36,7 @@ fn timed(core_size: usize) -> PoolBuilder {
 }
 
 #[test]
-fn nobody_is_woken_by_a_task_that_is_taken_out() {
+fn no_worker_is_woken_by_a_task_that_is_taken_out() {
     let builder = ScheduledThreadPool::builder().core_size(3);
     let (stage, handles, _) = stage(builder, &[HOUR, HOUR]);
     for handle in &handles {

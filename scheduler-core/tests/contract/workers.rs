@@ -203,7 +203,7 @@ fn ec_f5_growing_starts_workers_for_the_tasks_that_wait_only() {
 }
 
 #[test]
-fn ec_f6_a_pool_of_nobody_still_runs_its_tasks() {
+fn ec_f6_a_pool_of_no_workers_still_runs_its_tasks() {
     let stage = ManualPool::new(0);
     let ran = Journal::new();
     let clock = stage.clock.clone();

@@ -115,7 +115,7 @@ fn f_ex1_a_submission_that_gets_no_thread_is_refused() {
 }
 
 #[test]
-fn f_ex1_accepted_tasks_that_nobody_can_run_are_resolved_by_the_end_of_the_pool() {
+fn f_ex1_accepted_tasks_that_no_worker_can_run_are_resolved_by_the_end_of_the_pool() {
     type End = fn(ScheduledThreadPool);
     const ENDS: [(&str, End); 4] = [
         ("shutdown", |pool| pool.shutdown()),

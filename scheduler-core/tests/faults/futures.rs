@@ -17,7 +17,7 @@ use crate::kit::{
 use scheduler_core::{Clock, TaskHandle, Tick};
 
 #[test]
-fn f_as1_a_future_that_is_always_ready_to_go_on_holds_up_nobody() {
+fn f_as1_a_future_that_is_always_ready_to_go_on_holds_up_no_other_task() {
     let stage = VirtualPool::new(1);
     let (clock, polls) = (stage.clock.clone(), Arc::new(AtomicU64::new(0)));
     let (told, passing) = (Arc::clone(&polls), clock.clone());

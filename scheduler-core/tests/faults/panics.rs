@@ -233,7 +233,7 @@ fn f_pa4_a_timer_that_always_names_past_times_takes_turns() {
 }
 
 #[test]
-fn f_pa4_a_slow_timer_holds_up_nobody_else() {
+fn f_pa4_a_slow_timer_holds_up_no_other_timer() {
     let ManualPool { pool, clock } = ManualPool::new(2);
     let healthy = Journal::new();
     pool.schedule_at_fixed_rate(ms(10), ms(10), healthy.noting(())).unwrap();

@@ -107,7 +107,7 @@ fn drop_against_wait() {
     let handle = pool.schedule(HOUR, move || drop(token)).unwrap();
     let canceller = {
         let handle = handle.clone();
-        thread::spawn(move || assert!(handle.cancel(), "nobody else ends the task"))
+        thread::spawn(move || assert!(handle.cancel(), "no other thread ends the task"))
     };
     assert!(handle.wait().unwrap_err().is_cancelled());
     assert_eq!(dropped.get(), 1, "a body is dropped before its end is seen");
@@ -130,7 +130,7 @@ fn end_in_a_callback() {
         inside.shutdown();
         assert!(inside.await_termination(Duration::MAX));
     });
-    assert!(handle.cancel(), "nobody else ends the task");
+    assert!(handle.cancel(), "no other thread ends the task");
     assert!(pool.is_terminated());
 }
 
@@ -145,7 +145,7 @@ fn end_in_a_destructor() {
     let pool = pool(1);
     let owner = Owner(pool.clone());
     let handle = pool.schedule(HOUR, move || drop(owner)).unwrap();
-    assert!(handle.cancel(), "nobody else ends the task");
+    assert!(handle.cancel(), "no other thread ends the task");
     assert!(pool.is_terminated());
 }
 
@@ -158,7 +158,7 @@ fn cancel_against_requeue() {
     let handle = pool.schedule_at_fixed_rate(Duration::ZERO, HOUR, body).unwrap();
     let canceller = {
         let handle = handle.clone();
-        thread::spawn(move || assert!(handle.cancel(), "nobody else ends the task"))
+        thread::spawn(move || assert!(handle.cancel(), "no other thread ends the task"))
     };
     canceller.join().unwrap();
     assert!(handle.is_cancelled());

@@ -62,7 +62,7 @@ fn cancelled_in_a_run() {
     let is_cancelled = handle.wait_done().is_ok() && handle.is_cancelled();
     assert_eq!(canceller.join().unwrap(), is_cancelled, "a cancel that won");
     stop(&pool);
-    assert_eq!(dropped.get(), usize::from(is_cancelled), "a value that nobody gets is dropped");
+    assert_eq!(dropped.get(), usize::from(is_cancelled), "a value without a taker is dropped");
 }
 
 /// A future that is polled with one waker and then with another is woken through the second.

@@ -37,7 +37,7 @@ fn first_task(pool: &ScheduledThreadPool, clock: &Hand, dropped: &Counter) -> Ta
 }
 
 fn cancel(handle: TaskHandle<()>) -> impl FnOnce() + Send {
-    move || assert!(handle.cancel(), "nobody else ends the task")
+    move || assert!(handle.cancel(), "no other thread ends the task")
 }
 
 /// A task is cancelled while another thread moves it from the inbox to the queue.

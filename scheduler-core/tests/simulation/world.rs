@@ -145,10 +145,10 @@ impl World {
             Op::Client(op) => self.act(op),
             Op::Work(pick) => self.work(*pick),
             Op::SpuriousStep(pick) => {
-                self.step_somebody(*pick, |mode| matches!(mode, Mode::Parked(_)))
+                self.step_one_of(*pick, |mode| matches!(mode, Mode::Parked(_)))
             }
             Op::FinishEarly(pick) => {
-                self.step_somebody(*pick, |mode| matches!(mode, Mode::Busy { .. }))
+                self.step_one_of(*pick, |mode| matches!(mode, Mode::Busy { .. }))
             }
             Op::Settle => self.settle(),
             Op::Advance(nanos) => self.advance(*nanos),
@@ -209,7 +209,7 @@ impl World {
         self.step(index)
     }
 
-    fn step_somebody(&mut self, pick: u64, may: fn(&Mode) -> bool) -> Verdict {
+    fn step_one_of(&mut self, pick: u64, may: fn(&Mode) -> bool) -> Verdict {
         let indices = (0..self.workers.len()).filter(|index| may(&self.workers[*index].mode));
         let indices: Vec<usize> = indices.collect();
         match indices.len() {

@@ -240,7 +240,7 @@ fn a_table_fits_the_terminal() {
 }
 
 #[test]
-fn a_terminal_has_colours_unless_somebody_does_not_want_them() {
+fn a_terminal_has_colours_unless_the_user_does_not_want_them() {
     let stub = outage();
     let with = |columns: Option<usize>, variables: &[(&'static str, &str)]| {
         let mut typed = Typed::new(&["list"]);

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_small_and_asks_nobody_else() {
+    fn the_page_is_small_and_asks_no_other_server() {
         let size = WHOLE_HTML.len() + WHOLE_STYLE.len() + WHOLE_SCRIPT.len();
         println!("{size} bytes");
         assert!(size <= 100_000, "{size}");

@@ -246,7 +246,7 @@ fn viewers_see_jobs_without_payloads_and_change_nothing() {
 }
 
 #[test]
-fn a_program_says_who_sees_which_payloads_and_which_fields_nobody_sees() {
+fn a_program_says_who_sees_which_payloads_and_which_fields_no_visitor_sees() {
     let dashboard = dashboard()
         .show_payloads(|visitor, task| task == "mail" && visitor.name() == "wall")
         .hide_payload_fields(["IBAN"])

@@ -144,7 +144,7 @@ fn a_token_that_could_be_guessed_or_not_be_sent_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_where_nobody_was_let_in() {
+async fn no_visitor_gets_in_where_none_was_let_in() {
     let scheduler = builder().spawn().unwrap();
     let router = Dashboard::new().router(scheduler.tasks()).unwrap();
     let request = Request::builder().uri("/api/v1/info").header("host", "localhost");

@@ -344,7 +344,7 @@ fn a_task_of_jobs_is_controlled_in_the_store() {
 
 /// Nothing else may still report it: not even a node that drops the job.
 #[test]
-fn a_job_that_nobody_starts_is_given_back() {
+fn a_job_that_no_worker_starts_is_given_back() {
     let node = Node::new();
     drop(node.claim(job(1)));
     assert_eq!(node.sole_end(), End::GiveBack);

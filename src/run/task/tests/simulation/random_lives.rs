@@ -160,7 +160,7 @@ fn every_seed_keeps_every_invariant() {
 fn check_found(what: &str, told: fn(&Event) -> usize) {
     let plant = Plant { told, ..Plant::NONE };
     let found = (0..300).any(|seed| simulate(&Plan::draw(seed), plant).is_err());
-    assert!(found, "nobody notices {what}");
+    assert!(found, "no check notices {what}");
 }
 
 /// The same for a wrong rule or policy: the message names the fault.
@@ -170,7 +170,7 @@ fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
     let faults: Vec<_> = faults.take(20).collect();
     assert!(
         faults.iter().any(|fault| fault.contains(what)),
-        "nobody notices `{what}`: {faults:#?}"
+        "no check notices `{what}`: {faults:#?}"
     );
 }
 
@@ -178,7 +178,7 @@ fn check_told(what: &str, taken_for: fn(&Spec) -> (Rule, Policy)) {
 fn check_seen(what: &str, shown: fn(&mut TaskSnapshot)) {
     let plant = Plant { shown, ..Plant::NONE };
     let found = (0..300).any(|seed| simulate(&Plan::draw(seed), plant).is_err());
-    assert!(found, "nobody notices {what}");
+    assert!(found, "no check notices {what}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Live {
             return Err(format!("its time is over after {took} ns"));
         }
         if why == StopReason::Cancelled && !self.is_called_off {
-            return Err("it is asked to stop, and nobody has cancelled it".to_owned());
+            return Err("it is asked to stop, and the script has not cancelled it".to_owned());
         }
         self.stop = self.stop.or(Some(why));
         Ok(())

@@ -53,6 +53,6 @@ impl Bug {
 fn every_planted_bug_is_noticed() {
     for (bug, clocks) in Bug::ALL {
         let is_noticed = |seed| run_history(&History::draw(seed, clocks), Some(bug)).is_err();
-        assert!((0..2_000).any(is_noticed), "nobody notices {bug:?}");
+        assert!((0..2_000).any(is_noticed), "no check notices {bug:?}");
     }
 }

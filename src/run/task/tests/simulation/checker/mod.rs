@@ -147,7 +147,7 @@ impl Checker {
             EventKind::TaskEnded { state, .. } => self.ended(*state),
             EventKind::Rescheduled { next, .. } => {
                 let Some(mut replaced) = self.replaced.take() else {
-                    return Err("nobody wanted another rule".to_owned());
+                    return Err("the script wanted no other rule".to_owned());
                 };
                 replaced.overdue(now, Duration::ZERO)?;
                 self.is_announced(*next, now)
@@ -189,7 +189,7 @@ impl Checker {
         holds(run.started_at == wall(now), || "it starts at another time".to_owned())?;
         self.live.push(Live::new(run, self.rule, now));
         if run.cause == Cause::Manual {
-            holds(self.manual_runs_wanted > 0, || "nobody wanted it".to_owned())?;
+            holds(self.manual_runs_wanted > 0, || "the script wanted no such run".to_owned())?;
             self.manual_runs_wanted -= 1;
             self.announced.forget();
             return Ok(());
