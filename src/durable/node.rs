@@ -79,7 +79,8 @@ impl Node {
         let now = clock.boot_time();
         let simulated_store = simulated.as_ref().and_then(|simulated| simulated.store.clone());
         let rest = simulated_store.map(|store| Rest::new(store, config.lease));
-        let node = scheduler_node::Node::new(Arc::new(config), rules, Rng::new(seed), now);
+        let (wall, rng) = (client.store_now(), Rng::new(seed));
+        let node = scheduler_node::Node::new(Arc::new(config), rules, rng, now, wall);
         let by_name = tasks
             .into_iter()
             .flat_map(|task| task.names.clone().into_iter().map(move |name| (name, task.clone())));

@@ -7,9 +7,12 @@ use scheduler_store::StoreTime;
 
 /// The store's clock, estimated from the last answers: when an answer shows an instant, that instant lay between the sending
 /// of its request and its arrival.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StoreClock {
     sample: Option<Sample>,
+    /// The process's clock at its start, until an answer has shown the store's.
+    wall: StoreTime,
+    started: Tick,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +26,10 @@ struct Sample {
 const DRIFT: u32 = 1_000;
 
 impl StoreClock {
+    pub(crate) fn new(wall: StoreTime, started: Tick) -> Self {
+        Self { sample: None, wall, started }
+    }
+
     /// An answer shows an instant.
     pub(crate) fn observe(&mut self, shown: StoreTime, sent: Tick, arrived: Tick) {
         let new = Sample { shown, sent, arrived };
@@ -47,6 +54,11 @@ impl StoreClock {
     /// The latest instant that it may show now.
     pub(crate) fn latest(&self, now: Tick) -> Option<StoreTime> {
         self.sample.map(|sample| sample.at(now, sample.sent))
+    }
+
+    /// As [`latest`](Self::latest), or what the process's clock shows: to name things by, never to decide.
+    pub(crate) fn about(&self, now: Tick) -> StoreTime {
+        self.latest(now).unwrap_or_else(|| self.wall.after(now.since(self.started)))
     }
 
     /// The earliest instant that it may show now.

@@ -48,9 +48,10 @@ impl Node {
     }
 
     pub(super) fn open_request(&mut self, now: Tick) -> Request {
-        let shown = self.clock.latest(now);
+        // People sort sessions by their identities.
+        let about = self.clock.about(now);
         Request::Open(Open {
-            id: SessionId::from_uuid(self.rng.id(shown.unwrap_or_default())),
+            id: SessionId::from_uuid(self.rng.id(about)),
             replaces: self.former,
             label: self.config.label.clone(),
             build: self.config.build.clone(),

@@ -122,9 +122,16 @@ pub(super) struct InFlight {
 }
 
 impl Node {
-    /// A node that has asked nothing yet. The seed of the rng has to differ from process to process.
+    /// A node that has asked nothing yet. The seed of the rng has to differ from process to process. `wall` is what the process's
+    /// clock shows now, by which only its first session is named.
     #[must_use]
-    pub fn new(config: Arc<Config>, rules: Arc<dyn Rules>, rng: Rng, now: Tick) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        rules: Arc<dyn Rules>,
+        rng: Rng,
+        now: Tick,
+        wall: StoreTime,
+    ) -> Self {
         let deadlines = Times {
             poll: now,
             routine: now,
@@ -142,7 +149,7 @@ impl Node {
             config,
             rules,
             rng,
-            clock: StoreClock::default(),
+            clock: StoreClock::new(wall, now),
             backoff: StoreBackoff::default(),
             peers: PeerLeases::default(),
             phase: Phase::Working,

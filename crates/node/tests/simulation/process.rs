@@ -56,7 +56,13 @@ impl Process {
         let seed = (u128::from(rng.number()) << 64) | u128::from(rng.number());
         let rules = Arc::clone(&setup.rules);
         let now = self.tick(now);
-        self.node = Some(Node::new(Arc::clone(&self.config), rules, Rng::new(seed), now));
+        self.node = Some(Node::new(
+            Arc::clone(&self.config),
+            rules,
+            Rng::new(seed),
+            now,
+            scheduler_store::StoreTime::default(),
+        ));
         self.pool = Pool::default();
         (self.wakes, self.frozen_until, self.is_hung) = ([None; 2], 0, false);
     }

@@ -112,7 +112,13 @@ impl Small {
         let config = Arc::new(config);
         let node = |seed| {
             let rules = Arc::new(SimRules::default());
-            Some(Node::new(Arc::clone(&config), rules, Rng::new(seed), Tick::ZERO))
+            Some(Node::new(
+                Arc::clone(&config),
+                rules,
+                Rng::new(seed),
+                Tick::ZERO,
+                StoreTime::default(),
+            ))
         };
         let model = Model::new();
         let job =

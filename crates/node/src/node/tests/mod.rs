@@ -22,6 +22,8 @@ use crate::rng::Rng;
 use crate::rule::{Misfire, Policy, Rules};
 
 const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
+/// The clock of a process, which is seven seconds ahead.
+const WALL: StoreTime = StoreTime::from_micros(1_700_000_007_000_000);
 
 #[derive(Debug, Default)]
 struct Every(Policy);
@@ -100,7 +102,7 @@ impl Driver {
     fn new(config: Config, policy: Policy) -> Self {
         let workers = config.workers as usize;
         let now = Tick::ZERO;
-        let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Rng::new(1), now);
+        let node = Node::new(Arc::new(config), Arc::new(Every(policy)), Rng::new(1), now, WALL);
         Self {
             node,
             model: Model::new(),
@@ -124,7 +126,7 @@ impl Driver {
     /// Another process on the same store, from an instant on.
     fn other(&self, config: Config, policy: Policy, now: Tick) -> Self {
         let rules = Arc::new(Every(policy));
-        let node = Node::new(Arc::new(config.clone()), rules, Rng::new(2), now);
+        let node = Node::new(Arc::new(config.clone()), rules, Rng::new(2), now, WALL);
         Self { node, model: self.model.clone(), now, ..Self::new(config, policy) }
     }
 

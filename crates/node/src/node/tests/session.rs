@@ -30,6 +30,29 @@ fn a_store_that_is_away_is_asked_twice_a_second() {
 }
 
 #[test]
+fn a_session_is_named_by_the_time_of_its_opening() {
+    let mut shell = Shell::new(config(), Policy::default());
+    shell.is_away = true;
+    shell.until(after(10.0));
+    shell.is_away = false;
+    shell.until(after(20.0));
+    // The second session of the process.
+    shell.is_away = true;
+    shell.until(after(60.0));
+    shell.is_away = false;
+    shell.until(after(80.0));
+    let named = shell.events.iter().filter_map(|event| match event {
+        NodeEvent::Opened { session, .. } => Some(session.as_uuid().as_u128() >> 80),
+        _ => None,
+    });
+    let named: Vec<u128> = named.collect();
+    let [first, second] = named[..] else { panic!("two sessions: {named:?}") };
+    let millis = |seconds: u128| 1_700_000_000_000 + seconds * 1_000;
+    assert!((millis(17)..millis(20)).contains(&first), "by the clock of the process: {first}");
+    assert!((millis(60)..millis(63)).contains(&second), "by the clock of the store: {second}");
+}
+
+#[test]
 fn another_application_in_the_store_is_told_once() {
     let mut driver =
         Driver::new(Config { application: "shop".into(), ..config() }, Policy::default());
