@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 pub use crate::durable::{
     EnqueueIn, EnqueueInAsync, JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause,
-    StoredPayload, StoredSchedule,
+    StoredPayload, StoredSchedule, UnknownTask,
 };
 pub use scheduler_store::{
     AttemptOutcome, DEFAULT_QUEUE, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,

@@ -401,6 +401,19 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         assert_eq!(jobs.delete_all_async(&filter).await?, 1);
         let gone = jobs.wait_async(id, Duration::ZERO).await.expect_err("it is deleted");
         assert!(gone.is_not_found());
+        jobs.pause_task_async("sweep", &Pause::new().by("ada")).await?;
+        jobs.pause_queue_async("mail", &Pause::new().by("bob")).await?;
+        let paused = |all: Vec<store::JobPause>| {
+            all.into_iter().map(|it| (it.scope.to_string(), it.pause.by)).collect::<Vec<_>>()
+        };
+        let both = ["task `sweep` ada", "queue `mail` bob"];
+        let text = |(scope, by): (String, String)| format!("{scope} {by}");
+        let found: Vec<String> = paused(jobs.pauses_async().await?).into_iter().map(text).collect();
+        assert_eq!(found, both);
+        jobs.resume_task_async("sweep").await?;
+        jobs.resume_queue_async("mail").await?;
+        assert_eq!(jobs.pauses_async().await?, []);
+        assert_eq!(jobs.unknown_tasks_async(&jobs.depths()?).await?, []);
         Ok(())
     })
 }

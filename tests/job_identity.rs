@@ -1,5 +1,6 @@
 //! Events, messages and hooks name the durable job they are about.
 
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -253,4 +254,26 @@ fn a_gate_sees_the_job_of_a_run() {
     sim.jobs().enqueue(job).expect("it is stored");
     sim.drain_jobs(Duration::from_secs(60));
     assert_eq!(*seen.lock().expect("no gate panics"), [expected]);
+}
+
+/// So a gate can limit the rate of each process.
+#[test]
+fn a_job_that_a_gate_refuses_comes_again_after_ten_seconds_and_that_was_no_attempt() {
+    let mut sim = sim().builder(|builder| {
+        let asked = AtomicU32::new(0);
+        builder.gate(move |_: &GateContext| {
+            let is_open = asked.fetch_add(1, SeqCst) >= 2;
+            Ok(if is_open { Admission::run() } else { Admission::refuse("the quota is used up") })
+        })
+    });
+    let job = send_invoice::job(0);
+    let id = job.id();
+    sim.jobs().enqueue(job).expect("it is stored");
+    sim.advance(secs(60));
+    let [start] = sim.starts("send-invoice")[..] else {
+        panic!("{:?}", sim.starts("send-invoice"))
+    };
+    assert!((secs(20)..secs(24)).contains(&start), "{start:?}");
+    let job = sim.jobs().get(id).expect("it answers").expect("it is kept");
+    assert_eq!((job.state, job.attempt), (JobState::Parked, 1));
 }

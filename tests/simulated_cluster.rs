@@ -401,3 +401,53 @@ fn a_schedule_whose_task_no_living_process_has_is_told() {
     cluster.advance(minutes(3));
     assert_eq!(unknown(&cluster[0]).len(), told.len(), "one that is paused is meant to be silent");
 }
+
+/// Programs ask for the same, and see it end.
+#[test]
+fn a_task_is_unknown_until_a_process_has_it_or_what_waits_for_it_is_gone() {
+    let is_deployed = Arc::new(AtomicU32::new(0));
+    let later = Arc::clone(&is_deployed);
+    let mut cluster = Sim::cluster(START, 1, move |sim| {
+        let sim = sim.manage(AtomicU32::new(0)).tasks(scheduler::tasks![report, count]);
+        if later.load(SeqCst) == 0 { sim } else { sim.tasks(scheduler::tasks![cuont]) }
+    });
+    cluster.advance(secs(1));
+    let unknown = |cluster: &Cluster| {
+        let jobs = cluster.jobs();
+        let depths = jobs.depths().expect("it answers");
+        let found = jobs.unknown_tasks(&depths).expect("it answers");
+        let row = |it: scheduler::store::UnknownTask| (it.task, it.due, it.schedules, it.nearest);
+        found.into_iter().map(row).collect::<Vec<_>>()
+    };
+    let rate = || Schedule::fixed_rate("30d");
+    cluster.jobs().enqueue(cuont::job()).expect("an answer");
+    cluster.schedules().put("tenant-1", rate(), cuont::job()).expect("an answer");
+    let row = |due, schedules: &[&str]| {
+        let schedules: Vec<String> = schedules.iter().map(ToString::to_string).collect();
+        [("cuont".to_owned(), due, schedules, Some("count".to_owned()))]
+    };
+    assert_eq!(unknown(&cluster), row(0, &["tenant-1"]), "the job is due for less than a minute");
+    cluster.advance(secs(70));
+    assert_eq!(unknown(&cluster), row(1, &["tenant-1"]));
+    cluster.schedules().pause("tenant-1", &scheduler::Pause::new()).expect("an answer");
+    assert_eq!(unknown(&cluster), row(1, &[]), "one that is paused is meant to be silent");
+    cluster.schedules().resume("tenant-1").expect("an answer");
+
+    let all = JobFilter { task: Some("cuont".to_owned()), ..JobFilter::default() };
+    assert_eq!(cluster.jobs().cancel_all(&all).expect("an answer"), 1);
+    cluster.schedules().remove("tenant-1").expect("an answer");
+    assert_eq!(unknown(&cluster), [], "nothing waits");
+
+    cluster.schedules().put("tenant-2", rate(), cuont::job()).expect("an answer");
+    assert_eq!(unknown(&cluster), row(0, &["tenant-2"]));
+    is_deployed.store(1, SeqCst);
+    cluster.restart(0);
+    cluster.advance(minutes(1));
+    assert_eq!(unknown(&cluster), [], "a process has it");
+    cluster.kill(0);
+    cluster.advance(minutes(1));
+    assert_eq!(unknown(&cluster), [], "without a process no schedule is missed before its tick");
+    cluster.advance(minutes(4));
+    let late = ("report".to_owned(), 0, vec!["report".to_owned()], None);
+    assert_eq!(unknown(&cluster), [late], "its tick is late");
+}

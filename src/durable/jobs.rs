@@ -15,6 +15,7 @@ use scheduler_store::{
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
+use super::known_pauses::KnownPauses;
 use super::options::JobOptions;
 use super::stored::{SessionInfo, StoredJob, StoredPayload};
 use crate::define::calendar::Calendar;
@@ -63,9 +64,10 @@ pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<TaskSpec, String> +
 pub(super) struct Inner {
     pub(super) client: Client,
     /// The tasks of this process, by name.
-    tasks: OnceLock<BTreeMap<Arc<str>, KnownTask>>,
+    pub(super) tasks: OnceLock<BTreeMap<Arc<str>, KnownTask>>,
     pub(super) rules: OnceLock<Rules>,
     pub(super) calendars: OnceLock<BTreeMap<String, Arc<Calendar>>>,
+    pub(super) pauses: KnownPauses,
 }
 
 /// A task of this process, as far as its jobs are concerned.
@@ -79,7 +81,8 @@ pub(crate) struct KnownTask {
 impl Jobs {
     pub(crate) fn new(client: Client) -> Self {
         let (tasks, rules, calendars) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { inner: Arc::new(Inner { client, tasks, rules, calendars }) }
+        let pauses = KnownPauses::default();
+        Self { inner: Arc::new(Inner { client, tasks, rules, calendars, pauses }) }
     }
 
     /// Says what the tasks of this process are, and what their rules may name.

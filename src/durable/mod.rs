@@ -10,7 +10,7 @@
 //! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
 //! | `stored` | a job and a schedule as the store has them, with times that people read |
 //! | `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
-//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `pauses`, `known_pauses`, `unknown`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
 //! | `parts` | the parts of a node |
 //!
@@ -29,6 +29,7 @@ mod identities;
 mod job;
 mod jobs;
 mod jobs_async;
+mod known_pauses;
 mod later;
 mod node;
 mod node_options;
@@ -45,6 +46,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod unknown;
 
 pub(crate) use client::Client;
 pub(crate) use driver::SimulatedNodes;
@@ -54,6 +56,7 @@ pub(crate) use identities::{Identities, identities_from};
 pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;
+pub(crate) use known_pauses::OnPause;
 pub(crate) use later::LaterStore;
 pub(crate) use node::{Node, NodeSetup, Simulated};
 pub(crate) use node_options::JobKinds;
@@ -68,3 +71,4 @@ pub use stored::{
     JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload,
     StoredSchedule,
 };
+pub use unknown::UnknownTask;

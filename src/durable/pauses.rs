@@ -1,11 +1,14 @@
-//! Pauses of kinds of jobs and of queues.
+//! Pauses of kinds of jobs and of queues, and those that are known.
+
+use std::sync::Arc;
 
 use scheduler_store::{Command, PauseScope, StoreTime};
 
 use super::error::JobsError;
-use super::jobs::Jobs;
-use super::stored::JobPause;
-use crate::run::Pause;
+use super::jobs::{Jobs, KnownTask};
+use super::known_pauses::{OnPause, Paused};
+use super::stored::{JobPause, StoredPause, StoredSchedule};
+use crate::run::{Pause, instant};
 
 /// A pause as a command has it.
 pub(super) struct AskedPause {
@@ -55,7 +58,7 @@ impl Jobs {
     ///
     /// The name cannot be stored, or the store did not answer.
     pub fn pause_task(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
-        self.each_name(task, |name| self.pause_jobs(PauseScope::Task(name), pause))
+        self.each_name(task, |name| self.pause_jobs(&PauseScope::Task(name), pause))
     }
 
     /// Ends the pause of a kind of job. Jobs that waited are due. Does nothing if it is not paused.
@@ -64,7 +67,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn resume_task(&self, task: &str) -> Result<(), JobsError> {
-        self.each_name(task, |name| self.resume_jobs(PauseScope::Task(name)))
+        self.each_name(task, |name| self.resume_jobs(&PauseScope::Task(name)))
     }
 
     /// Pauses a queue, as [`pause_task`](Self::pause_task) does a kind of job.
@@ -73,7 +76,7 @@ impl Jobs {
     ///
     /// As [`pause_task`](Self::pause_task).
     pub fn pause_queue(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
-        self.pause_jobs(PauseScope::Queue(queue.to_owned()), pause)
+        self.pause_jobs(&PauseScope::Queue(queue.to_owned()), pause)
     }
 
     /// Ends the pause of a queue. Jobs that waited are due. Does nothing if it is not paused.
@@ -82,7 +85,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn resume_queue(&self, queue: &str) -> Result<(), JobsError> {
-        self.resume_jobs(PauseScope::Queue(queue.to_owned()))
+        self.resume_jobs(&PauseScope::Queue(queue.to_owned()))
     }
 
     /// The kinds of jobs and the queues that are paused now.
@@ -91,8 +94,16 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn pauses(&self) -> Result<Vec<JobPause>, JobsError> {
+        let question = self.inner.pauses.ask();
         let pauses = self.inner.client.call(|store| store.pauses())?;
-        Ok(pauses.into_iter().map(JobPause::from).collect())
+        let pauses: Vec<JobPause> = pauses.into_iter().map(JobPause::from).collect();
+        let kinds = pauses.iter().filter_map(|paused| match &paused.scope {
+            PauseScope::Task(name) => Some((name.clone(), paused.pause.clone())),
+            PauseScope::Queue(_) => None,
+        });
+        self.inner.pauses.answer(question, Paused::Kinds, kinds);
+        self.report_pauses();
+        Ok(pauses)
     }
 
     /// As [`pause_task`](Self::pause_task), for async code.
@@ -164,12 +175,103 @@ impl Jobs {
         names.try_for_each(|name| command(name.to_owned()))
     }
 
-    fn pause_jobs(&self, scope: PauseScope, pause: &Pause) -> Result<(), JobsError> {
+    fn pause_jobs(&self, scope: &PauseScope, pause: &Pause) -> Result<(), JobsError> {
         let AskedPause { by, reason, until } = asked(pause);
-        self.changed(&Command::PauseJobs { scope, until, by, reason })
+        self.changed(&Command::PauseJobs { scope: scope.clone(), until, by, reason })?;
+        self.has_paused(scope, Some(pause));
+        Ok(())
     }
 
-    fn resume_jobs(&self, scope: PauseScope) -> Result<(), JobsError> {
-        self.changed(&Command::ResumeJobs { scope })
+    fn resume_jobs(&self, scope: &PauseScope) -> Result<(), JobsError> {
+        self.changed(&Command::ResumeJobs { scope: scope.clone() })?;
+        self.has_paused(scope, None);
+        Ok(())
+    }
+
+    fn has_paused(&self, scope: &PauseScope, pause: Option<&Pause>) {
+        if let PauseScope::Task(name) = scope {
+            self.note_pause(Paused::Kinds, name, pause);
+        }
+    }
+}
+
+/// The pauses as this process knows them, for snapshots and events.
+impl Jobs {
+    /// Has this called when a durable task of this process is paused, gets another pause, or goes on.
+    pub(crate) fn on_pause(&self, call: OnPause) {
+        self.inner.pauses.on_change(call);
+    }
+
+    /// The pause of a durable task of this process that holds now, as far as it is known.
+    pub(crate) fn known_pause(&self, task: &str) -> Option<StoredPause> {
+        self.pause_of(task, self.inner.tasks.get()?.get(task)?)
+    }
+
+    fn pause_of(&self, task: &str, known: &KnownTask) -> Option<StoredPause> {
+        let (pauses, now) = (&self.inner.pauses, instant(self.inner.client.store_now()));
+        let former = known.former.into_iter().flatten().copied();
+        let of = if known.former.is_some() { Paused::Kinds } else { Paused::Schedules };
+        pauses.find(of, std::iter::once(task).chain(former), now)
+    }
+
+    /// Takes note of a pause, or of its end, that the store has made for this process.
+    pub(super) fn note_pause(&self, of: Paused, name: &str, pause: Option<&Pause>) {
+        let since = instant(self.inner.client.store_now());
+        let pause = pause.map(|pause| {
+            let AskedPause { by, reason, until } = asked(pause);
+            StoredPause { since, until: until.map(instant), by, reason }
+        });
+        self.inner.pauses.change(of, name, pause);
+        self.report_pauses();
+    }
+
+    /// Takes note of a schedule of this process as it is in the store.
+    pub(super) fn note_schedule(&self, schedule: &StoredSchedule) {
+        let pause = schedule.pause.clone();
+        self.inner.pauses.change(Paused::Schedules, &schedule.name, pause);
+        self.report_pauses();
+    }
+
+    /// Returns true if a task of this process has a durable schedule.
+    pub(super) fn has_schedule(&self, name: &str) -> bool {
+        let known = self.inner.tasks.get().and_then(|tasks| tasks.get(name));
+        known.is_some_and(|known| known.former.is_none())
+    }
+
+    /// Returns true if any task of this process has one.
+    pub(super) fn has_schedules(&self) -> bool {
+        let tasks = self.inner.tasks.get();
+        tasks.into_iter().flat_map(|tasks| tasks.values()).any(|known| known.former.is_none())
+    }
+
+    /// Takes note of the kinds of jobs that a poll has named as paused; almost always there is none.
+    pub(super) fn heard_paused(&self, named: &[String]) {
+        let pauses = &self.inner.pauses;
+        if named.is_empty() && pauses.is_empty() {
+            return;
+        }
+        if pauses.is_question(named, &self.own_kinds(), self.inner.client.clock().now()) {
+            // Without an answer the next poll asks again.
+            drop(self.pauses());
+        } else {
+            self.report_pauses();
+        }
+    }
+
+    /// The names of the kinds of jobs of this process, former ones among them.
+    fn own_kinds(&self) -> Vec<&str> {
+        let tasks = self.inner.tasks.get().into_iter().flatten();
+        let names = tasks.filter_map(|(name, known)| {
+            Some(std::iter::once(&**name).chain(known.former?.iter().copied()))
+        });
+        names.flatten().collect()
+    }
+
+    /// Reports the changes since the last call.
+    pub(super) fn report_pauses(&self) {
+        let tasks = self.inner.tasks.get().into_iter().flatten();
+        let paused =
+            tasks.filter_map(|(name, known)| Some((Arc::clone(name), self.pause_of(name, known)?)));
+        self.inner.pauses.report(paused.collect());
     }
 }

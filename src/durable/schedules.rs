@@ -11,6 +11,7 @@ use super::error::JobsError;
 use super::identities::new_id;
 use super::job::Job;
 use super::jobs::Jobs;
+use super::known_pauses::Paused;
 use super::pauses::{AskedPause, asked};
 use super::rule::{definition_of, rule_of};
 use super::stored::StoredSchedule;
@@ -58,8 +59,14 @@ impl Schedules {
     ///
     /// The store did not answer.
     pub fn list(&self) -> Result<Vec<StoredSchedule>, JobsError> {
+        let question = self.jobs.inner.pauses.ask();
         let schedules = self.jobs.inner.client.call(|store| store.schedules())?;
-        Ok(schedules.into_iter().map(StoredSchedule::from).collect())
+        let schedules: Vec<_> = schedules.into_iter().map(StoredSchedule::from).collect();
+        let own = schedules.iter().filter(|schedule| self.jobs.has_schedule(&schedule.name));
+        let paused = own.filter_map(|own| Some((own.name.clone(), own.pause.clone()?)));
+        self.jobs.inner.pauses.answer(question, Paused::Schedules, paused);
+        self.jobs.report_pauses();
+        Ok(schedules)
     }
 
     /// The next ticks of a schedule that are still to come, at most `count`, as this process computes them; also those that a
@@ -106,7 +113,9 @@ impl Schedules {
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
         let AskedPause { by, reason, until } = asked(pause);
-        self.jobs.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })
+        self.jobs.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })?;
+        self.note_pause(schedule, Some(pause));
+        Ok(())
     }
 
     /// Ends the pause of a schedule. The ticks in it are not run.
@@ -115,7 +124,9 @@ impl Schedules {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn resume(&self, schedule: &str) -> Result<(), JobsError> {
-        self.jobs.changed(&Command::Resume { schedule: schedule.to_owned() })
+        self.jobs.changed(&Command::Resume { schedule: schedule.to_owned() })?;
+        self.note_pause(schedule, None);
+        Ok(())
     }
 
     /// Runs a schedule's task once, beside its ticks, also while it is paused. Returns the job.
@@ -207,7 +218,15 @@ impl Schedules {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn remove(&self, schedule: &str) -> Result<(), JobsError> {
-        self.jobs.command(&Command::Remove { schedule: schedule.to_owned() })
+        self.jobs.command(&Command::Remove { schedule: schedule.to_owned() })?;
+        self.note_pause(schedule, None);
+        Ok(())
+    }
+
+    fn note_pause(&self, schedule: &str, pause: Option<&Pause>) {
+        if self.jobs.has_schedule(schedule) {
+            self.jobs.note_pause(Paused::Schedules, schedule, pause);
+        }
     }
 
     fn resolve(&self, name: &str, schedule: Schedule) -> Result<TaskSpec, JobsError> {

@@ -140,9 +140,12 @@ pub enum EventKind {
         /// Its end: completed, failed or cancelled.
         state: TaskState,
     },
-    /// A task was paused: no run starts by its schedule until it is resumed.
+    /// A task was paused: no run starts by its schedule until it is resumed. A durable task is paused for all processes, and each
+    /// says so when it hears of it.
     #[non_exhaustive]
     Paused {
+        /// The person or program that paused it, if the pause names one.
+        by: Option<Arc<str>>,
         /// The reason given with the pause.
         reason: Option<Arc<str>>,
         /// When the pause ends by itself.

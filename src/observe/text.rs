@@ -50,10 +50,11 @@ pub(crate) fn describe(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) ->
             format!("added: {rule}; pool {pool}{disabled}{}", after(next))
         }
         EventKind::TaskEnded { state } => format!("ended: {}", state.name()),
-        EventKind::Paused { reason, until, next } => {
+        EventKind::Paused { by, reason, until, next } => {
+            let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             let until = until.map_or_else(String::new, |until| format!(" until {}", time(until)));
             let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("paused{until}{reason}{}", after(next))
+            format!("paused{by}{until}{reason}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
         EventKind::Store { what } if event.task.is_some() => of_store(what, &after),

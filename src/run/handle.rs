@@ -141,8 +141,8 @@ impl Run {
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// The record comes with the end of the run, and is in the memory of this process. What a job wants to be seen by others, or
-    /// before its end, it writes into tables of the program: no store keeps notes, progress or results.
+    /// The record comes with the end of the run, and is in the memory of this process. A job that shows its progress or its
+    /// result to others writes it into tables of the program: no store keeps notes.
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};

@@ -106,7 +106,12 @@ fn of_tasks() -> [EventKind; 11] {
         EventKind::Skipped { reason, first, last, count: 3, at_least: false, blocked: None },
         EventKind::TaskAdded { is_disabled: false, next },
         EventKind::TaskEnded { state: TaskState::Completed },
-        EventKind::Paused { reason: Some("maintenance".into()), until, next },
+        EventKind::Paused {
+            by: Some("ops".into()),
+            reason: Some("maintenance".into()),
+            until,
+            next,
+        },
         EventKind::Resumed { next },
         EventKind::Rescheduled { rule: "every 1m".into(), next },
         EventKind::Enabled { next },

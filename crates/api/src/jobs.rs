@@ -152,6 +152,20 @@ json! {
     struct Queues {
         now: String,
         queues: Vec<Queue>,
+        /// The tasks that no living process has, though their jobs are due or their schedules fire.
+        unknown_tasks: Vec<UnknownTask>,
+    }
+
+    /// A task that no living process has: it was renamed or removed, or its name is mistyped.
+    struct UnknownTask {
+        task: String,
+        /// The number of its jobs that are due.
+        due: u64,
+        /// Its schedules that are neither over nor paused.
+        schedules: Vec<String>,
+    } optional {
+        /// The name of a known task that may have been meant.
+        nearest: String,
     }
 
     /// A queue, in sum and for each of its tasks.

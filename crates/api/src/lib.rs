@@ -84,7 +84,7 @@ pub use info::{
 };
 pub use jobs::{
     ChangedJobs, Depth, EditRequest, GoneNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
-    Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
+    Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
 };
 pub use runs::{FailedAttempt, Minutes, QueueMinutes, Run, RunError, Runs, RunsQuery, Throughput};
 pub use tasks::{

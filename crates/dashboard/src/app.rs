@@ -91,12 +91,6 @@ impl App {
         }
     }
 
-    /// True if the store is known to have paused a durable task.
-    pub(crate) fn is_paused_in_store(&self, task: &str) -> bool {
-        let is_durable = || self.tasks.get(task).is_ok_and(|control| control.is_durable());
-        self.store.as_ref().is_some_and(|store| store.is_paused(task)) && is_durable()
-    }
-
     /// Logs an action, and reports it to the program.
     pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
         let action = Action {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{RuleKind, TaskSnapshot, TaskState};
+use scheduler_api::UnknownTask;
 use serde::Serialize;
 
 use crate::app::App;
@@ -74,7 +75,21 @@ pub(crate) struct Report {
 struct Components {
     scheduler: Component,
     #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<Status>,
+    store: Option<StoreComponent>,
+}
+
+#[derive(Serialize)]
+struct StoreComponent {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<StoreDetails>,
+}
+
+/// Facts about the store for operators. They make no process unready, because none can mend them alone.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoreDetails {
+    unknown_tasks: Vec<UnknownTask>,
 }
 
 #[derive(Serialize)]
@@ -98,6 +113,8 @@ pub(crate) struct Ready {
     pub(crate) tasks: Vec<Critical>,
     /// True if the store answers; none without one.
     pub(crate) is_store_up: Option<bool>,
+    /// The tasks that no living process has.
+    pub(crate) unknown: Vec<UnknownTask>,
     pub(crate) is_stopping: bool,
 }
 
@@ -123,12 +140,16 @@ pub(crate) fn report(ready: &Ready, has_details: bool) -> Report {
         };
         (task.name.clone(), detail)
     };
+    let unknown = Some(ready.unknown.clone()).filter(|unknown| !unknown.is_empty());
     let components = has_details.then(|| Components {
         scheduler: Component {
             status: if ready.is_stopping { overall } else { status(ready.are_tasks_up()) },
             details: ready.tasks.iter().map(detail).collect(),
         },
-        store: ready.is_store_up.map(|is_up| Status { status: status(is_up) }),
+        store: ready.is_store_up.map(|is_up| StoreComponent {
+            status: status(is_up),
+            details: unknown.map(|unknown_tasks| StoreDetails { unknown_tasks }),
+        }),
     });
     Report { status: overall, components }
 }

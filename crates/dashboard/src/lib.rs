@@ -68,7 +68,7 @@
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` if there was no time for all |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, `pause`, and the same of its `tasks` |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process has, though its jobs have been due for a minute or its schedules fire |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone; `gone`: processes that died within the last hour, as far as this one knows |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
@@ -106,7 +106,7 @@
 //! | `GET /actuator`, `/actuator/scheduledtasks`, `/actuator/health` | as Spring Boot 4 |
 //! | `GET /metrics`, `/actuator/prometheus` | Prometheus: `scheduler_…`, and Spring's `tasks_scheduled_execution_…` and `executor_…` |
 //! | `GET /healthz` | `UP` while the server answers |
-//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store does not answer; 503 and `OUT_OF_SERVICE` while the scheduler stops |
+//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store does not answer; 503 and `OUT_OF_SERVICE` while the scheduler stops. With a token also the tasks, and the `unknownTasks` of the store |
 //!
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{JobPause, PauseScope, QueueDepth};
+use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -94,10 +94,15 @@ fn escaped(text: &str) -> String {
 }
 
 /// The answer of the store about all processes.
-pub(crate) type InStore<'a> = (&'a [QueueDepth], &'a [JobPause]);
+#[derive(Default)]
+pub(crate) struct InStore {
+    pub(crate) depths: Vec<QueueDepth>,
+    pub(crate) pauses: Vec<JobPause>,
+    pub(crate) unknown: Vec<UnknownTask>,
+}
 
 /// All metrics, with the answer of the store, if there is one and it has answered.
-pub(crate) fn text(app: &App, found: Option<InStore<'_>>) -> String {
+pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
     let mut page = Page::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -179,8 +184,8 @@ type Read = fn(&App, &TaskSnapshot) -> Option<f64>;
 /// The gauges of tasks.
 const TASK_GAUGES: [(&str, &str, Read); 9] = [
     ("scheduler_run_active", "Runs in progress.", |_, task| Some(task.running as f64)),
-    ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |app, task| {
-        Some(f64::from(task.is_paused || app.is_paused_in_store(task.name())))
+    ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |_, task| {
+        Some(f64::from(task.is_paused))
     }),
     ("scheduler_task_streak", "Failed runs since the last success.", |_, task| {
         Some(task.streak as f64)
@@ -267,13 +272,13 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Page, found: Option<InStore<'_>>) {
+fn jobs(page: &mut Page, found: Option<InStore>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",
         [sample([], f64::from(found.is_some()))],
     );
-    let (depths, pauses) = found.unwrap_or_default();
+    let InStore { depths, pauses, unknown } = found.unwrap_or_default();
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -307,6 +312,11 @@ fn jobs(page: &mut Page, found: Option<InStore<'_>>) {
         "scheduler_queue_paused",
         "1 while the jobs of the queue are paused, otherwise 0.",
         queues.iter().map(|(queue, paused)| sample([("queue", *queue)], f64::from(*paused))),
+    );
+    page.gauge(
+        "scheduler_task_unknown",
+        "1 for a task that no living process has, though its jobs are due or its schedule fires.",
+        unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
     );
 }
 

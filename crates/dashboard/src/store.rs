@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{JobPause, PauseScope, StoredPause, StoredSchedule};
+use scheduler::store::{JobPause, PauseScope, StoredSchedule};
 use scheduler::{Jobs, JobsError, Schedules};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -147,19 +147,6 @@ impl Store {
             (None, Some(schedule)) => Known::Schedule(Arc::clone(schedule)),
             (None, None) => Known::Nothing,
         }
-    }
-
-    /// The known pause of a kind of job.
-    pub(crate) fn pause_of(&self, task: &str) -> Option<StoredPause> {
-        let schedules = self.lock();
-        let paused = schedules.pauses.iter().find(|paused| task_of(paused) == Some(task));
-        paused.map(|paused| paused.pause.clone())
-    }
-
-    /// True if a durable task is known to be paused.
-    pub(crate) fn is_paused(&self, task: &str) -> bool {
-        let is_schedule_paused = self.lock().paused.contains(task);
-        is_schedule_paused || self.pause_of(task).is_some()
     }
 
     /// The tasks whose rows have to be sent again.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Error, VirtualWorkers};
-use scheduler_node::{Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{ClaimRef, End, Fence, JobId, Store, StoredJob};
+use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, Tick};
+use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, Store, StoredJob};
 
 use super::super::client::Client;
 use super::super::parts::JobTask;
@@ -213,9 +213,10 @@ impl NodeDriver {
                 Effect::Ask { request, what, .. } if self.is_inline => {
                     let mut more = Vec::new();
                     let answer = self.ask(request, &what);
+                    let paused = paused_kinds(&answer);
                     self.node().step(answer, self.now(), &mut more);
                     effects.extend(more);
-                    self.asked(&what);
+                    self.heard(&what, paused);
                 }
                 Effect::Ask { channel, request, what, deadline } => {
                     self.slot(channel).send(request, what, deadline);
@@ -307,6 +308,16 @@ impl NodeDriver {
             tell(&claimed);
         }
     }
+}
+
+/// The kinds of jobs that the answer to a poll names as paused; `None` if it is another answer, or there is none.
+pub(super) fn paused_kinds(answer: &Input) -> Option<Vec<String>> {
+    let Input::Answer { result: Ok(Answer::Poll(polled)), .. } = answer else { return None };
+    let kinds = polled.paused.iter().filter_map(|scope| match scope {
+        PauseScope::Task(name) => Some(name.clone()),
+        PauseScope::Queue(_) => None,
+    });
+    polled.is_alive.then(|| kinds.collect())
 }
 
 impl StepNode for NodeDriver {

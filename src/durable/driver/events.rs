@@ -10,6 +10,7 @@ use scheduler_store::{
     JobState, OtherApplication, Registration, Skips, Store, StoreTime, StoredJob,
 };
 
+use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
 use super::super::schedules::Schedules;
 use super::super::stored::StoredSchedule;
@@ -95,6 +96,11 @@ impl Reports {
         self.emit(EventKind::Store { what: event });
     }
 
+    /// The handle of the store.
+    pub(super) fn jobs(&self) -> &Jobs {
+        &self.schedules.jobs
+    }
+
     /// Reports what this process has found in the store.
     pub(super) fn tell(&self, what: StoreEvent) {
         self.emit(EventKind::Store { what });
@@ -149,22 +155,22 @@ impl Reports {
 
     fn registered(
         &self,
-        schedule: &StoredSchedule,
+        stored: &StoredSchedule,
         is_changed: bool,
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
-        let name = &*schedule.name;
-        if let Some(last_fired) =
-            schedule.last_fired.filter(|at| *at > self.clock.wall() + AHEAD_MIN)
+        let name = &*stored.name;
+        if let Some(last_fired) = stored.last_fired.filter(|at| *at > self.clock.wall() + AHEAD_MIN)
         {
             let schedule = name.into();
             self.emit_of(name, StoreEvent::ScheduleAhead { schedule, last_fired }, tasks);
         }
-        let is_paused = self.schedules.is_paused(schedule);
-        let next = self.schedules.upcoming(schedule, 1).first().copied().filter(|_| !is_paused);
+        let is_paused = self.schedules.is_paused(stored);
+        let next = self.schedules.upcoming(stored, 1).first().copied().filter(|_| !is_paused);
         let schedule = name.into();
         let what = StoreEvent::ScheduleRegistered { schedule, is_changed, is_paused, next };
         self.emit_of(name, what, tasks);
+        self.jobs().note_schedule(stored);
     }
 
     fn skipped(

@@ -9,7 +9,7 @@ use scheduler_core::time::EventCount;
 use scheduler_node::{Channel, Input, Tick};
 use scheduler_store::Watch;
 
-use super::effects::NodeDriver;
+use super::effects::{NodeDriver, paused_kinds};
 
 /// For how long the watch waits at a time, and after an error.
 const WATCH: Duration = Duration::from_secs(1);
@@ -48,9 +48,10 @@ impl NodeDriver {
         while let Some((request, what)) = slot.receive(&*self.clock, thread) {
             let answer = self.ask(request, &what);
             slot.answered(request);
+            let paused = paused_kinds(&answer);
             // The answer to a request that was given up is none, and the node knows that.
             self.input(answer);
-            self.asked(&what);
+            self.heard(&what, paused);
         }
     }
 

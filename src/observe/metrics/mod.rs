@@ -379,7 +379,7 @@ mod tests {
             };
             bus.emit(sample::event("tick", 0, kind));
             let next = Some(sample::at(3_600_000));
-            let kind = EventKind::Paused { reason: None, until: None, next };
+            let kind = EventKind::Paused { by: None, reason: None, until: None, next };
             bus.emit(sample::event("tick", 0, kind));
         });
         notes
@@ -514,7 +514,7 @@ mod tests {
         let next = |notes: &Notes| gauge_of_tick(notes, "task.next_run");
         let second = |second: u64| sample::at(second * 1_000).timestamp() as f64;
         let of = |kind| Event::of(sample::at(0), &tick, kind);
-        let pause = |next| of(EventKind::Paused { reason: None, until: None, next });
+        let pause = |next| of(EventKind::Paused { by: None, reason: None, until: None, next });
         metrics::with_local_recorder(&notes, || {
             meter.on_event(&added(&tick, Some(5)));
             assert_eq!(next(&notes), second(5), "before the first run");

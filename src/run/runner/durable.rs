@@ -8,6 +8,7 @@ use scheduler_core::Clock;
 use scheduler_store::Model;
 
 use super::builder::Builder;
+use super::in_store::paused;
 use super::pools::PoolPlan;
 use super::simulation::{SimulatedNode, Simulation};
 use super::task_table::{Made, TaskTable};
@@ -19,10 +20,10 @@ use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
     Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, LaterStore, Node, NodeInput,
-    NodeOptions, NodeSetup, Schedules, Simulated, faults, options_of,
+    NodeOptions, NodeSetup, OnPause, Schedules, Simulated, faults, options_of,
 };
 use crate::error::StartError;
-use crate::observe::Bus;
+use crate::observe::{Bus, Event, EventKind};
 use crate::run::inject::{Call, States};
 use crate::run::task::TaskSpec;
 
@@ -136,6 +137,7 @@ impl Durable {
         let table = Arc::downgrade(&launch.tasks.table);
         drop(launch.tasks.table.jobs.set(self.jobs.clone()));
         self.jobs.know_rules(Arc::new(move |name, schedule| resolve(&table, name, schedule)));
+        self.jobs.on_pause(on_pause(launch));
         if self.is_enqueue_only {
             return self.open_without_node(launch);
         }
@@ -199,6 +201,20 @@ impl Durable {
             node.await_stop(limit);
         }
     }
+}
+
+/// Reports pauses in the store as those of tasks in memory. It keeps neither tasks nor listeners alive.
+fn on_pause(launch: &NodeLaunch<'_>) -> OnPause {
+    let facts = launch.tasks.table.facts_by_name();
+    let (bus, clock) = (Arc::downgrade(launch.bus), Arc::clone(launch.clock));
+    Arc::new(move |task, pause| {
+        let Some((bus, facts)) = bus.upgrade().zip(facts(task)) else { return };
+        let kind = match pause {
+            Some(pause) => paused(pause),
+            None => EventKind::Resumed { next: None },
+        };
+        bus.emit(Event::of(clock.wall(), &facts, kind));
+    })
 }
 
 fn no_thread(error: &std::io::Error) -> StartError {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::define::schedule::Schedule;
-use crate::durable::{Jobs, JobsError, Schedules};
+use crate::durable::{Jobs, JobsError, Schedules, StoredPause};
+use crate::observe::{EventKind, TaskSnapshot, TaskState};
 use crate::run::Pause;
 use crate::run::task::{ControlError, ControlErrorKind};
 
@@ -69,4 +70,29 @@ impl InStore {
             error => ControlError::refused(&self.name, &error.to_string()),
         })
     }
+}
+
+/// The event of a pause in the store. The store fires the next tick, or has the next job.
+pub(super) fn paused(pause: &StoredPause) -> EventKind {
+    let (by, reason) = (text(&pause.by), text(&pause.reason));
+    EventKind::Paused { by, reason, until: pause.until, next: None }
+}
+
+/// Shows a pause in the store in the snapshot of its task.
+pub(super) fn show_pause(snapshot: &mut TaskSnapshot, pause: &StoredPause) {
+    if snapshot.state.is_ended() || snapshot.state == TaskState::Disabled {
+        return;
+    }
+    if snapshot.state == TaskState::Waiting {
+        snapshot.state = TaskState::Paused;
+    }
+    snapshot.is_paused = true;
+    (snapshot.paused_by, snapshot.pause_reason) = (text(&pause.by), text(&pause.reason));
+    (snapshot.paused_since, snapshot.paused_until) = (Some(pause.since), pause.until);
+    snapshot.would_run_at = snapshot.next.take();
+}
+
+/// A text that stores keep empty if there is none.
+fn text(text: &str) -> Option<Arc<str>> {
+    (!text.is_empty()).then(|| text.into())
 }

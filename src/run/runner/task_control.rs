@@ -55,9 +55,13 @@ impl TaskControl {
     }
 
     /// The task at this moment: rule, state, next run, last runs, counters.
+    ///
+    /// A durable task that is paused in the store is shown as paused, by whichever process: of a kind of job as soon as this
+    /// process polls, which is a second; of a schedule within a minute; and as soon as [`Jobs::pauses`](crate::Jobs::pauses) or
+    /// [`Schedules::list`](crate::Schedules::list) has said it.
     #[must_use]
     pub fn snapshot(&self) -> TaskSnapshot {
-        self.control.snapshot()
+        self.table.snapshot(&self.control)
     }
 
     /// The next fire times of its rule, without jitter, at most `count`; also while it is paused. Of a fixed delay, a one-time

@@ -15,7 +15,7 @@ use crate::define::schedule::Schedule;
 use crate::define::settings::names::{Names, NotFound};
 use crate::error::{AddError, NO_RUNTIME, StartError};
 use crate::observe::report::StillRunning;
-use crate::observe::{SharedTotals, TaskFacts, ThreadUse, Totals};
+use crate::observe::{SharedTotals, TaskFacts, TaskSnapshot, ThreadUse, Totals};
 use crate::run::inject::Call;
 use crate::run::task::{
     Control, ControlError, ControlErrorKind, NotBegun, OnEnd, Rule, ScheduledTask, TaskSpec,
@@ -266,6 +266,19 @@ impl TaskTable {
     /// The tasks that were not removed, in the order in which they were added.
     pub(super) fn all(&self) -> Vec<Control> {
         self.rows().tasks.values().cloned().collect()
+    }
+
+    /// A task at this moment; a durable one with its pause in the store, as far as this process knows it.
+    pub(super) fn snapshot(&self, task: &Control) -> TaskSnapshot {
+        #[cfg_attr(not(feature = "durable"), expect(unused_mut, reason = "no store has a pause"))]
+        let mut snapshot = task.snapshot();
+        #[cfg(feature = "durable")]
+        if task.is_durable()
+            && let Some(pause) = self.jobs.get().and_then(|jobs| jobs.known_pause(task.name()))
+        {
+            super::in_store::show_pause(&mut snapshot, &pause);
+        }
+        snapshot
     }
 
     pub(super) fn find(&self, name: &str) -> Result<Control, ControlError> {

@@ -53,7 +53,7 @@ impl Tasks {
     /// [`keep_ended_tasks`](crate::Builder::keep_ended_tasks) are there.
     #[must_use]
     pub fn list(&self) -> Vec<TaskSnapshot> {
-        self.table.all().iter().map(Control::snapshot).collect()
+        self.table.all().iter().map(|task| self.table.snapshot(task)).collect()
     }
 
     /// A task by its name: the full one, or an unambiguous end of its path, such as `report` for

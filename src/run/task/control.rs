@@ -212,8 +212,9 @@ impl Control {
         locked.state.planner.look(now);
         locked.report_news();
         locked.state.planner.pause(pause, now);
-        let (reason, until, next) = (pause.reason.clone(), pause.until, locked.next_start());
-        locked.report(EventKind::Paused { reason, until, next });
+        let (by, reason) = (pause.by.clone(), pause.reason.clone());
+        let (until, next) = (pause.until, locked.next_start());
+        locked.report(EventKind::Paused { by, reason, until, next });
         locked.commit();
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use clap::Subcommand;
 use scheduler_api::{
     Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Queues,
+    UnknownTask,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -277,12 +278,28 @@ fn queues(answer: &Queues, look: Look) -> String {
         let tasks = queue.tasks.iter();
         rows.extend(tasks.map(|task| depth(format!("  {}", plain(&task.task)), &task.depth)));
     }
-    if rows.is_empty() {
-        return "no job waits, runs or is parked\n".to_owned();
-    }
     let heads = ["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"];
-    let paused = pauses(answer).map(|line| line + "\n");
-    table::of(&heads, &rows, look) + &paused.collect::<String>()
+    let table = match rows.is_empty() {
+        true => "no job waits, runs or is parked\n".to_owned(),
+        false => table::of(&heads, &rows, look),
+    };
+    let unknown = answer.unknown_tasks.iter().map(unknown);
+    let lines = pauses(answer).chain(unknown).map(|line| line + "\n");
+    table + &lines.collect::<String>()
+}
+
+/// A line for a task that no living process has.
+fn unknown(unknown: &UnknownTask) -> String {
+    let due = match unknown.due {
+        0 => String::new(),
+        1 => ", and 1 job of it is due".to_owned(),
+        due => format!(", and {due} jobs of it are due"),
+    };
+    let silent = |name: &String| format!("; its schedule {} does not fire", plain(name));
+    let schedules: String = unknown.schedules.iter().map(silent).collect();
+    let nearest = unknown.nearest.as_deref().map(|name| format!("; nearest name: {}", plain(name)));
+    let nearest = nearest.unwrap_or_default();
+    format!("no living process has the task {}{due}{schedules}{nearest}", plain(&unknown.task))
 }
 
 /// A line for each pause of a queue and of a kind of job.

@@ -340,6 +340,22 @@ web-1     1.2.3   Fri 2026-03-27 12:00:00 +00:00   holds   mail 7
 }
 
 #[test]
+fn tasks_that_no_living_process_has_follow_the_queues() {
+    let unknown = json!([
+        { "task": "cuont", "due": 2, "schedules": [], "nearest": "count" },
+        { "task": "gone\u{1b}", "due": 0, "schedules": ["tenant-1"] },
+    ]);
+    let answer = json!({ "queues": [], "unknownTasks": unknown });
+    let stub = Stub::of(vec![("GET /api/v1/queues", 200, answer.to_string())]);
+    let expected = "\
+no job waits, runs or is parked
+no living process has the task cuont, and 2 jobs of it are due; nearest name: count
+no living process has the task gone\u{fffd}; its schedule tenant-1 does not fire
+";
+    assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
+}
+
+#[test]
 fn a_running_program_is_linted_by_what_its_runs_take() {
     let mut slow = report();
     slow["expression"] = "0 */7 * * * *".into();

@@ -26,11 +26,8 @@ pub(super) fn add(row: &mut Task, app: &App) {
             add_schedule(row, store, &schedule);
             add_pause(row, app, &schedule);
         }
-        Known::Nothing => {
-            if let Some(pause) = store.pause_of(&row.name) {
-                show_pause(row, app, &pause);
-            }
-        }
+        // A kind of job: its pause is in its snapshot.
+        Known::Nothing => {}
         Known::Unknown(why) => row.store_failure = Some(why),
     }
 }

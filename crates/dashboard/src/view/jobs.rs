@@ -7,7 +7,9 @@ use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
     self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob,
 };
-use scheduler_api::{GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
+use scheduler_api::{
+    GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask, UnknownTask,
+};
 use serde_json::Value;
 
 use super::durable::pause_in;
@@ -177,6 +179,17 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
         queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
     }
     queues.into_values().collect()
+}
+
+/// The tasks that no living process has.
+pub(crate) fn unknown(tasks: Vec<store::UnknownTask>) -> Vec<UnknownTask> {
+    let row = |it: store::UnknownTask| UnknownTask {
+        task: it.task,
+        due: it.due,
+        schedules: it.schedules,
+        nearest: it.nearest,
+    };
+    tasks.into_iter().map(row).collect()
 }
 
 fn add(sum: &mut scheduler_api::Depth, depth: &scheduler_api::Depth) {

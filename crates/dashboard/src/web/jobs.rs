@@ -60,8 +60,17 @@ fn none(id: JobId) -> Problem {
 
 /// `GET /queues`
 pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let (depths, pauses) = app.store()?.ask(|jobs| Ok((jobs.depths()?, jobs.pauses()?))).await?;
-    Ok(Json(Queues { now: instant(now()), queues: view::queues(&app, &depths, &pauses) }))
+    let ask = |jobs: &Jobs| {
+        let depths = jobs.depths()?;
+        let unknown = jobs.unknown_tasks(&depths)?;
+        Ok((depths, jobs.pauses()?, unknown))
+    };
+    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
+    Ok(Json(Queues {
+        now: instant(now()),
+        queues: view::queues(&app, &depths, &pauses),
+        unknown_tasks: view::unknown(unknown),
+    }))
 }
 
 /// `GET /nodes`

@@ -13,8 +13,9 @@ use serde::Serialize;
 use super::guard::Caller;
 use crate::app::App;
 use crate::health::Status;
+use crate::prometheus::InStore;
 use crate::times::now;
-use crate::{actuator, health, prometheus};
+use crate::{actuator, health, prometheus, view};
 
 /// `GET /actuator`
 pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
@@ -46,17 +47,20 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
-            let ask = |jobs: &Jobs| Ok((jobs.depths()?, jobs.pauses()?, jobs.sessions()?));
+            let ask = |jobs: &Jobs| {
+                let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
+                let unknown = jobs.unknown_tasks(&depths)?;
+                Ok((InStore { depths, pauses, unknown }, jobs.sessions()?))
+            };
             store.ask_briefly(ask).await
         }
         Err(_) => None,
     };
     // Programs that are scraped know the names of processes that die while no page is open.
-    if let Some((.., sessions)) = &found {
+    if let Some((_, sessions)) = &found {
         app.seen.look(now(), sessions, &app.recorder.taken_over());
     }
-    let found = found.as_ref().map(|(depths, pauses, _)| (&**depths, &**pauses));
-    let text = prometheus::text(&app, found);
+    let text = prometheus::text(&app, found.map(|(found, _)| found));
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 
@@ -72,13 +76,22 @@ pub(crate) async fn readyz(
     uri: OriginalUri,
     headers: HeaderMap,
 ) -> Response {
+    let has_details = caller.visitor.is_some() || caller.is_local;
     let is_store_up = match app.store() {
         Ok(store) => Some(store.ask_briefly(|jobs| Ok(jobs.is_up())).await.unwrap_or_default()),
         Err(_) => None,
     };
+    // Probes come often, and see no details: the store is asked for these when a person may look.
+    let unknown = match app.store() {
+        Ok(store) if has_details && is_store_up == Some(true) => {
+            let ask = |jobs: &Jobs| jobs.unknown_tasks(&jobs.depths()?);
+            store.ask_briefly(ask).await.unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
     let (tasks, is_stopping) = (health::critical(&app), app.tasks.is_stopping());
-    let ready = health::Ready { tasks, is_store_up, is_stopping };
-    let has_details = caller.visitor.is_some() || caller.is_local;
+    let unknown = view::unknown(unknown);
+    let ready = health::Ready { tasks, is_store_up, unknown, is_stopping };
     let report = health::report(&ready, has_details);
     let status = if ready.is_up() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let response = if uri.path().ends_with("/actuator/health") {

@@ -195,11 +195,14 @@ fn the_metrics_of_grafana_and_the_alerts_exist() {
     });
     served.scheduler.wait_for("t", Until::failures(3), LIMIT).unwrap();
     parked(&served);
+    let lost = crate::trouble::maill::job();
+    served.scheduler.schedules().unwrap().put("lost", hourly(), lost).unwrap();
     let known = eventually(|| {
         let text = served.get("/metrics").body;
         let names = samples(&text).into_keys().map(|key| key.split('{').next().unwrap().to_owned());
         let names: std::collections::BTreeSet<String> = names.collect();
-        names.contains("scheduler_run_duration_seconds_bucket").then_some(names)
+        let late = ["scheduler_run_duration_seconds_bucket", "scheduler_task_unknown"];
+        late.iter().all(|name| names.contains(*name)).then_some(names)
     });
     served.stop();
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler::store::JobState;
-use scheduler::{Schedule, Until, job};
+use scheduler::{Clock, Schedule, SystemClock, Until, job};
 use serde_json::{Value, json};
 
 use crate::api::eventually;
@@ -312,5 +312,35 @@ fn runs_and_waits_of_the_last_hour_are_counted_for_each_queue() {
         assert!(longest(&queues[1], name) >= 300.0, "{name}: {}", queues[1]);
         assert!(longest(&queues[0], name) > 0.0, "{name}: {}", queues[0]);
     }
+    served.stop();
+}
+
+#[job(name = "maill")]
+pub(crate) fn maill() {}
+
+#[test]
+fn a_task_that_no_living_process_has_is_shown_until_nothing_waits_for_it() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let (jobs, schedules) = (jobs(&served), served.scheduler.schedules().unwrap());
+    let shown = || {
+        let metrics = served.get("/metrics").body;
+        let details = served.get("/readyz").json()["components"]["store"]["details"].clone();
+        let queues = served.get("/api/v1/queues").json()["unknownTasks"].clone();
+        (queues, details, metrics.contains("scheduler_task_unknown{task=\"maill\"} 1\n"))
+    };
+    let nothing = || (json!([]), Value::Null, false);
+    eventually(|| (shown() == nothing()).then_some(()));
+    let hour_ago = SystemClock::new().wall() - Duration::from_secs(3_600);
+    let job = maill::job().at(hour_ago);
+    let id = job.id();
+    jobs.enqueue(job).unwrap();
+    schedules.put("tenant-1", hourly(), maill::job()).unwrap();
+    let row = json!([{ "task": "maill", "due": 1, "schedules": ["tenant-1"], "nearest": "mail" }]);
+    // A slow moment of the machine is an answer without what the store would have said.
+    eventually(|| (shown() == (row.clone(), json!({ "unknownTasks": row }), true)).then_some(()));
+    assert_eq!(served.get("/readyz").status, 200, "no restart of this process would mend it");
+    jobs.cancel(id).unwrap();
+    schedules.remove("tenant-1").unwrap();
+    eventually(|| (shown() == nothing()).then_some(()));
     served.stop();
 }

@@ -147,8 +147,8 @@ fn a_count_that_is_the_least_says_so_and_names_the_first_and_the_last() {
 fn control_of_a_task_is_printed() {
     let console = Console::new("tick");
     let (note, until) = (Some("maintenance".into()), Some(at(3_600_000)));
-    console.emit(EventKind::Paused { reason: note, until, next: None });
-    console.emit(EventKind::Paused { reason: None, until: None, next: None });
+    console.emit(EventKind::Paused { by: Some("ops".into()), reason: note, until, next: None });
+    console.emit(EventKind::Paused { by: None, reason: None, until: None, next: None });
     console.emit(EventKind::Resumed { next: None });
     let (rule, next) = ("every 5s".into(), Some(at(5_000)));
     let new = Arc::new(TaskFacts { zone: Zone::UTC, ..TaskFacts::clone(&facts("tick")) });
@@ -161,7 +161,7 @@ fn control_of_a_task_is_printed() {
     console.emit_of("tock", EventKind::TaskAdded { is_disabled: false, next: None });
     console.prints(
         "
-INFO  task `tick`: paused until Fri 2026-03-27 10:00:00 +01:00: maintenance
+INFO  task `tick`: paused by ops until Fri 2026-03-27 10:00:00 +01:00: maintenance
 INFO  task `tick`: paused
 INFO  task `tick`: resumed
 INFO  task `tick`: rescheduled: every 5s; next Fri 2026-03-27 08:00:05 +00:00

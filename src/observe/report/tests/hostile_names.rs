@@ -63,7 +63,7 @@ fn every_event(name: &str) -> Vec<EventKind> {
             at_least: false,
             blocked: None,
         },
-        EventKind::Paused { reason: Some(n()), until: None, next: None },
+        EventKind::Paused { by: Some(n()), reason: Some(n()), until: None, next: None },
         EventKind::Resumed { next: None },
         EventKind::Rescheduled { rule: n(), next: None },
         EventKind::Starved { pool: n(), late: Duration::ZERO, is_waiting: false, busy: 2, longest },

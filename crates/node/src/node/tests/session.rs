@@ -31,17 +31,17 @@ fn a_store_that_is_away_is_asked_twice_a_second() {
 
 #[test]
 fn a_session_is_named_by_the_time_of_its_opening() {
-    let mut shell = Shell::new(config(), Policy::default());
-    shell.is_away = true;
-    shell.until(after(10.0));
-    shell.is_away = false;
-    shell.until(after(20.0));
+    let mut driver = Driver::new(config(), Policy::default());
+    driver.is_away = true;
+    driver.until(after(10.0));
+    driver.is_away = false;
+    driver.until(after(20.0));
     // The second session of the process.
-    shell.is_away = true;
-    shell.until(after(60.0));
-    shell.is_away = false;
-    shell.until(after(80.0));
-    let named = shell.events.iter().filter_map(|event| match event {
+    driver.is_away = true;
+    driver.until(after(60.0));
+    driver.is_away = false;
+    driver.until(after(80.0));
+    let named = driver.events.iter().filter_map(|event| match event {
         NodeEvent::Opened { session, .. } => Some(session.as_uuid().as_u128() >> 80),
         _ => None,
     });
