@@ -146,3 +146,17 @@ impl fmt::Debug for ScheduledTask {
         f.debug_struct("ScheduledTask").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::ScheduledTask;
+    use scheduler_core::Timer;
+
+    /// There may be very many tasks: with its facts, its names and its place in the queue, one that waits takes less than 1 kB.
+    #[test]
+    fn the_block_of_a_task_is_small() {
+        let counts = 2 * size_of::<usize>();
+        let block = counts + size_of::<Timer<ScheduledTask>>();
+        assert!(block <= 496, "{block} bytes");
+    }
+}
