@@ -9,6 +9,7 @@ mod contract;
 mod damage;
 #[cfg(feature = "tls")]
 mod encryption;
+mod lists;
 mod locked;
 mod migrations;
 mod plans;

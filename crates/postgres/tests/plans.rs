@@ -7,27 +7,9 @@ use scheduler_store::{
     StoreTime, StoredJob, TaskRoom, When,
 };
 
-use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server, uuid};
-
-/// The pages that a statement looks at once its connection has planned it. When others make tables, it is planned again, which
-/// looks at more: so the fewest of many times count.
-fn pages(client: &mut Client, statement: &str) -> u64 {
-    let explain =
-        format!("explain (analyze, buffers, costs off, timing off, summary off) {statement}");
-    let mut once = || {
-        let mut transaction = client.transaction().expect("a transaction");
-        let rows = transaction.query(&explain, &[]).expect("a plan");
-        transaction.rollback().expect("a rollback");
-        let mut lines = rows.iter().map(|row| row.get::<_, String>(0));
-        // The first node includes all others. `Buffers: shared hit=12 read=3 dirtied=1`.
-        let buffers = lines.find(|line| line.contains("Buffers: ")).expect("buffers");
-        let words = buffers.split_whitespace();
-        let counts =
-            words.filter_map(|word| word.strip_prefix("hit=").or(word.strip_prefix("read=")));
-        counts.map(|count| count.parse::<u64>().expect("a number")).sum()
-    };
-    (0..20).map(|_| once()).min().expect("some")
-}
+use crate::support::{
+    SECOND, builder, client, enqueue, finished, id, open, pages, poll_of, server, uuid,
+};
 
 /// A poll for the task `a` by the session 1.
 fn poll(schema: &str, queues: &str) -> String {
@@ -170,28 +152,11 @@ fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
     }
 }
 
-/// A store with so many jobs that are done.
-fn finished(store: &Postgres, count: u128) {
-    let me = open(store, 9);
-    enqueue(
-        store,
-        (100_000..100_000 + count).map(|number| NewJob::new(id(number), "old")).collect(),
-    );
-    loop {
-        let jobs = store.poll(&poll_of(me, "old", 500)).expect("a poll").jobs;
-        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
-        if jobs.is_empty() {
-            return;
-        }
-        store.finish(&jobs.iter().map(end).collect::<Vec<_>>()).expect("ends");
-    }
-}
-
 #[test]
 fn depths_do_not_read_what_is_done() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
-    finished(&store, 20_000);
+    finished(&store, 0..20_000, 500);
     client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
     let me = open(&store, 1);
     let new = |number, on_lost| NewJob { on_lost, ..NewJob::new(id(number), "a") };
@@ -212,7 +177,7 @@ fn depths_do_not_read_what_is_done() {
 fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
-    finished(&store, 20_000);
+    finished(&store, 0..20_000, 500);
     client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
     let of = |schedule: &str| {
         format!(
@@ -222,67 +187,6 @@ fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
     };
     let looked = pages(&mut client, &of("unknown"));
     assert!(looked < 100, "{looked} pages for no job");
-}
-
-/// The first page of each list, and one that finds nothing, beside many jobs of the future and many that are done.
-#[test]
-fn lists_begin_with_the_newest_and_read_an_index() {
-    let Some(server) = server() else { return };
-    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
-    let schema = store.schema().to_owned();
-    finished(&store, 5_000);
-    client
-        .batch_execute(&format!(
-            "insert into {schema}.job (id, run_at, created_at, finished_at, state, priority, is_abandoned, max_attempts, payload_version, task, queue, payload)
-             select {schema}.new_id(), now(), now(), now(), 'parked', 1, false, 1, 0, 'b', 'default', '' from generate_series(1, 5000);
-             insert into {schema}.job (id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload)
-             select {schema}.new_id(), now() + interval '1 day', now(), 1, false, 1, 0, 'a', 'default', '' from generate_series(1, 50000)"
-        ))
-        .expect("jobs");
-    client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("a vacuum");
-    client.batch_execute(&format!("vacuum analyze {schema}.done")).expect("a vacuum");
-    let list = |conditions: &str| format!("select id from {schema}.list({conditions}, null, 50)");
-    for (conditions, most) in [
-        ("null, null, null, null, null", 500),
-        ("null, null, 'ready', null, null", 500),
-        ("'a', null, null, null, null", 3_000),
-        ("'b', null, 'parked', null, null", 500),
-        ("null, null, 'parked', null, null", 500),
-        ("null, null, 'done', null, null", 500),
-        ("'none', null, null, null, null", 500),
-        ("null, 'none', 'ready', null, null", 500),
-        ("'none', null, 'parked', null, null", 500),
-        ("'a', null, 'running', null, null", 500),
-        ("null, null, null, 'none', null", 500),
-        ("'a', null, null, null, 'none'", 500),
-    ] {
-        let looked = pages(&mut client, &list(conditions));
-        assert!(looked < most, "list({conditions}) reads {looked} pages");
-    }
-    // As the functions do.
-    client.batch_execute("set enable_seqscan = off; set enable_sort = off").expect("settings");
-    let mut plan = |statement: &str| -> String {
-        let rows = client.query(&format!("explain {statement}"), &[]).expect("a plan");
-        rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect()
-    };
-    for (statement, index) in [
-        (format!("select id from {schema}.job order by id desc limit 50"), "job_pkey"),
-        (
-            format!("select id from {schema}.job where key = 'k' order by id desc limit 50"),
-            "job_key",
-        ),
-        (
-            format!("select id from {schema}.job where schedule = 's' order by id desc limit 50"),
-            "job_schedule",
-        ),
-        (
-            format!("select id from {schema}.done order by greatest_id desc limit 50"),
-            "done_greatest",
-        ),
-    ] {
-        let plan = plan(&statement);
-        assert!(plan.contains(index) && !plan.contains("Seq Scan"), "{statement}: {plan}");
-    }
 }
 
 #[test]

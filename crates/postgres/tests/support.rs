@@ -8,9 +8,9 @@ use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
 use scheduler_store::{
-    Command, CommandOutcome, DEFAULT_QUEUE, Enqueue, Enqueued, Fire, JobId, NewJob, Next, OnBusy,
-    OnLost, Overlap, Payload, Poll, Priority, Rule, ScheduleSpec, SessionId, Skips, Store,
-    StoreTime, TaskRoom, TickJob, Timing, Uuid,
+    Command, CommandOutcome, DEFAULT_QUEUE, End, Enqueue, Enqueued, Finish, Fire, JobId, NewJob,
+    Next, OnBusy, OnLost, Overlap, Payload, Poll, Priority, Rule, ScheduleSpec, SessionId, Skips,
+    Store, StoreTime, StoredJob, TaskRoom, TickJob, Timing, Uuid,
 };
 pub(crate) use store_conformance::open;
 use store_conformance::{TestModel, TestStore};
@@ -208,5 +208,55 @@ pub(crate) fn fire_of(
         skips: Skips::default(),
         claim: false,
         not_after: END,
+    }
+}
+
+/// The pages that a statement looks at once its connection has planned it. When others make tables, it is planned again, which
+/// looks at more: so the fewest of many times count.
+pub(crate) fn pages(client: &mut Client, statement: &str) -> u64 {
+    let once = |client: &mut Client| {
+        let buffers = buffers(client, statement);
+        count(&buffers, "hit=") + count(&buffers, "read=")
+    };
+    (0..20).map(|_| once(client)).min().expect("some")
+}
+
+/// The pages of temporary files that a statement writes with the least memory that a server allows: what it sorts and keeps.
+pub(crate) fn pages_aside(client: &mut Client, statement: &str) -> u64 {
+    client.batch_execute("set work_mem = '64kB'").expect("a setting");
+    buffers(client, statement).split_once("temp ").map_or(0, |(_, aside)| count(aside, "written="))
+}
+
+/// The pages of a statement and of all that its functions execute: `Buffers: shared hit=12 read=3, temp read=4 written=5`.
+fn buffers(client: &mut Client, statement: &str) -> String {
+    let explain =
+        format!("explain (analyze, buffers, costs off, timing off, summary off) {statement}");
+    let mut transaction = client.transaction().expect("a transaction");
+    let rows = transaction.query(&explain, &[]).expect("a plan");
+    transaction.rollback().expect("a rollback");
+    let mut lines = rows.iter().map(|row| row.get::<_, String>(0));
+    // The first node includes all others.
+    lines.find(|line| line.contains("Buffers: ")).expect("buffers")
+}
+
+fn count(buffers: &str, name: &str) -> u64 {
+    let counts = buffers.split([' ', ',']).filter_map(|word| word.strip_prefix(name));
+    counts.map(|count| count.parse::<u64>().expect("a number")).sum()
+}
+
+/// Jobs of the task `old` that are done, so many in each row of the finished ones.
+pub(crate) fn finished(store: &Postgres, numbers: impl Iterator<Item = u128>, in_a_row: usize) {
+    let me = open(store, 9);
+    let new = |number| NewJob::new(id(100_000 + number), "old");
+    enqueue(store, numbers.map(new).collect());
+    loop {
+        let jobs = store.poll(&poll_of(me, "old", 500)).expect("a poll").jobs;
+        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
+        if jobs.is_empty() {
+            return;
+        }
+        for row in jobs.chunks(in_a_row) {
+            store.finish(&row.iter().map(end).collect::<Vec<_>>()).expect("ends");
+        }
     }
 }

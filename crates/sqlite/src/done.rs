@@ -1,7 +1,5 @@
 //! Finished jobs: one row for those that one transaction has ended.
 
-use std::cmp::Reverse;
-
 use rusqlite::{Row, params};
 use scheduler_store::{
     Fence, JobFilter, JobId, JobState, KeyUntil, NewJob, OnLost, Origin, Payload, Priority, Prune,
@@ -9,6 +7,7 @@ use scheduler_store::{
 };
 
 use crate::job_row::JobRow;
+use crate::newest::Newest;
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -93,28 +92,26 @@ impl Tx<'_> {
         limit: usize,
     ) -> rusqlite::Result<Vec<StoredJob>> {
         let is_finished = |state: JobState| matches!(state, JobState::Done | JobState::Cancelled);
-        if !filter.state.is_none_or(is_finished) {
+        if limit == 0 || !filter.state.is_none_or(is_finished) {
             return Ok(Vec::new());
         }
-        let mut found: Vec<StoredJob> = Vec::new();
+        let mut newest = Newest::new(limit);
         let sql = "SELECT seq, ended_at, jobs, greatest_id FROM scheduler_done \
                    INDEXED BY scheduler_done_greatest WHERE least_id < ?1 ORDER BY greatest_id DESC";
         let mut statement = self.statement(sql)?;
         let mut rows = statement.query(params![page_end(filter)])?;
         while let Some(row) = rows.next()? {
             let greatest: Vec<u8> = row.get(3)?;
-            let is_full = limit > 0 && found.len() >= limit;
-            if is_full && found[limit - 1].id.as_uuid().as_bytes().as_slice() >= greatest.as_slice()
-            {
+            let greatest = Uuid::from_slice(&greatest).map(JobId::from_uuid);
+            if greatest.is_ok_and(|greatest| newest.is_full_above(greatest)) {
                 break;
             }
             let rows = Batch::read(row)?.rows.into_iter().filter(|row| !row.is_gone);
-            let jobs = rows.map(|row| row.job);
-            found.extend(jobs.filter(|job| filter.selects(job)));
-            found.sort_by_key(|job| Reverse(job.id));
-            found.truncate(limit);
+            for job in rows.map(|row| row.job).filter(|job| filter.selects(job)) {
+                newest.add(job.id, job);
+            }
         }
-        Ok(found)
+        Ok(newest.into_values())
     }
 
     /// Deletes whole rows of jobs that ended before an instant, the oldest first. Returns the number of jobs.

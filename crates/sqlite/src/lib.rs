@@ -42,6 +42,7 @@ mod fire;
 mod in_transaction;
 mod job_row;
 mod job_table;
+mod newest;
 mod pause;
 mod poll;
 mod read;

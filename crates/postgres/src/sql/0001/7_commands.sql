@@ -187,85 +187,73 @@ begin
     coalesce(p_version, (select greatest(payload_version, 1) from {s}.job where id = p_job), 1), null, 'infinity');
 end $$;
 
--- The newest finished jobs that meet all conditions. Rows are read from the greatest identity on, until no later one can have a job
--- of the page.
+-- Finished jobs that meet all conditions: so many of the newest, and some others. Rows are read from the greatest identity on,
+-- until no later one can have one of the newest. Identities are sorted now and then, so that the work grows with the number of jobs.
 create function {s}.list_done(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns {s}.job[] language plpgsql stable
+returns setof {s}.job language plpgsql stable
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_sort = off as $$
 declare
-  v_found {s}.job[] := '{}';
-  d {s}.done;
+  v_ids uuid[] := '{}';
+  v_room bigint := p_limit;
+  -- So many of the jobs have this identity or a greater one.
+  v_least uuid;
+  r record;
 begin
-  for d in
-    select * from {s}.done
-    where (p_after is null or least_id < p_after) and (p_task is null or p_task = any(task))
-      and (p_queue is null or p_queue = any(queue)) and (p_state is null or p_state = any(state))
-      and (p_key is null or p_key = any(key)) and (p_schedule is null or p_schedule = any(schedule)) and cardinality(task) > 0
-    order by greatest_id desc
+  for r in
+    select d.greatest_id, j.id, j as job from {s}.done d cross join lateral {s}.done_jobs(d) j
+    where (p_after is null or d.least_id < p_after) and (p_task is null or p_task = any(d.task))
+      and (p_queue is null or p_queue = any(d.queue)) and (p_state is null or p_state = any(d.state))
+      and (p_key is null or p_key = any(d.key)) and (p_schedule is null or p_schedule = any(d.schedule))
+      and (p_after is null or j.id < p_after) and (p_task is null or j.task = p_task)
+      and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
+      and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)
+    order by d.greatest_id desc
   loop
-    exit when cardinality(v_found) >= p_limit and v_found[p_limit].id >= d.greatest_id;
-    v_found := array(
-      select f::{s}.job from (
-        select f.* from unnest(v_found) f
-        union all
-        select j.* from {s}.done_jobs(d) j
-        where (p_after is null or j.id < p_after) and (p_task is null or j.task = p_task)
-          and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
-          and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)) f
-      order by f.id desc limit p_limit);
+    if cardinality(v_ids) >= v_room then
+      v_ids := array(select u.id from unnest(v_ids) u(id) order by u.id desc limit p_limit);
+      v_least := v_ids[p_limit];
+      v_room := p_limit + p_limit / 4 + 1;
+    end if;
+    exit when v_least >= r.greatest_id;
+    if v_least is null or r.id > v_least then
+      v_ids := v_ids || r.id;
+      return next r.job;
+    end if;
   end loop;
-  return v_found;
 end $$;
 
--- The ready jobs of a task and of a queue, by a walk from line to line; null if they are more than so many.
-create function {s}.few_ready(p_task text, p_queue text, p_max bigint) returns uuid[] language plpgsql stable
+-- The queues and tasks that have jobs in a state, by a walk over an index from one to the next.
+create function {s}.lines_in(p_state text, p_task text, p_queue text) returns table (queue text, task text) language plpgsql stable
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
 begin
-  return (
-    with recursive line as (
-      (select j.queue, j.task from {s}.job j where j.state = 'ready' order by j.queue, j.task limit 1)
-      union all
-      select n.queue, n.task from line l cross join lateral (
-        select j.queue, j.task from {s}.job j
-        where j.state = 'ready' and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
-    select case when count(*) <= p_max then coalesce(array_agg(f.id), '{}') end from (
-      select j.id from line l join {s}.job j on j.state = 'ready' and j.queue = l.queue and j.task = l.task
-      where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue) limit p_max + 1) f);
-end $$;
-
--- The newest parked jobs of a task and of a queue, by the same walk.
-create function {s}.newest_parked(p_task text, p_queue text, p_after uuid, p_limit bigint) returns uuid[] language plpgsql stable
-set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
-begin
-  return array(
-    with recursive line as (
-      (select j.queue, j.task from {s}.job j where j.state = 'parked' order by j.queue, j.task limit 1)
-      union all
-      select n.queue, n.task from line l cross join lateral (
-        select j.queue, j.task from {s}.job j
-        where j.state = 'parked' and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
-    select n.id from line l cross join lateral (
-      select j.id from {s}.job j
-      where j.state = 'parked' and j.queue = l.queue and j.task = l.task and (p_after is null or j.id < p_after)
-      order by j.id desc limit p_limit) n
-    where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue)
-    order by n.id desc limit p_limit);
+  return query
+  with recursive l as (
+    (select j.queue, j.task from {s}.job j where j.state = p_state order by j.queue, j.task limit 1)
+    union all
+    select n.queue, n.task from l cross join lateral (
+      select j.queue, j.task from {s}.job j
+      where j.state = p_state and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
+  select l.queue, l.task from l where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue);
 end $$;
 
 -- The newest unfinished and parked jobs that meet all conditions. Each list reads an index of its own, so that one that finds
--- nothing does not read all jobs.
+-- nothing does not read all jobs. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
 create function {s}.list_unfinished(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off as $$
+returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_ready uuid[] := '{}';
 begin
   if p_key is null and p_schedule is null and (p_task is not null or p_queue is not null or p_state <> 'ready') then
     if p_state is null or p_state = 'ready' then
-      v_ready := {s}.few_ready(p_task, p_queue, 2000);
+      v_ready := array(
+        select j.id from {s}.lines_in('ready', p_task, p_queue) l
+        join {s}.job j on j.state = 'ready' and j.queue = l.queue and j.task = l.task limit 2001);
     end if;
-    if v_ready is not null then
+    if cardinality(v_ready) <= 2000 then
       return array(
         select f.id from (
           select u.id from unnest(v_ready) u(id) where p_after is null or u.id < p_after
@@ -274,7 +262,10 @@ begin
           where j.state = 'running' and (p_state is null or p_state = 'running') and (p_task is null or j.task = p_task)
             and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
           union all
-          select u.id from unnest({s}.newest_parked(p_task, p_queue, p_after, p_limit)) u(id)
+          select n.id from {s}.lines_in('parked', p_task, p_queue) l cross join lateral (
+            select j.id from {s}.job j
+            where j.state = 'parked' and j.queue = l.queue and j.task = l.task and (p_after is null or j.id < p_after)
+            order by j.id desc limit p_limit) n
           where p_state is null or p_state = 'parked') f
         order by f.id desc limit p_limit);
     end if;
@@ -292,18 +283,15 @@ create function {s}.list(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
 returns setof {s}.job language plpgsql stable as $$
 declare
-  v_done {s}.job[] := '{}';
   v_unfinished uuid[] := '{}';
 begin
-  if p_limit > 0 and (p_state is null or p_state in ('done', 'cancelled')) then
-    v_done := {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
-  end if;
   if p_state is null or p_state in ('ready', 'running', 'parked') then
     v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
   end if;
   return query
   select x.* from (
-    select f.* from unnest(v_done) f
+    select f.* from {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) f
+    where p_limit > 0 and (p_state is null or p_state in ('done', 'cancelled'))
     union all
     select j.* from {s}.job j where j.id = any(v_unfinished)) x
   order by x.id desc limit p_limit;
