@@ -1,15 +1,160 @@
-//! The answer to a poll, and what it leaves for the next one.
+//! Polls, and what each leaves for the next one.
 
-use scheduler_store::{Lease, Polled, SessionId, Uuid};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use scheduler_store::{
+    DueSchedule, Lease, Poll, Polled, SessionId, StoreError, UnreadableRow, Uuid,
+};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
+use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::job::{self, held};
 use crate::pause::scopes;
-use crate::value::At;
+use crate::schedule;
+use crate::session::Run as _;
+use crate::sql::Schema;
+use crate::value::{At, Params};
+
+/// Polls, and remembers what the last one has found.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    sql: Arc<str>,
+    due_sql: Arc<str>,
+    is_relaxed: bool,
+    /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
+    claim_limit: AtomicU32,
+    walk: Mutex<Walk>,
+    /// Damaged rows that were reported.
+    reported: Mutex<HashSet<String>>,
+}
+
+impl Poller {
+    pub(crate) fn new(schema: &Schema, is_relaxed: bool) -> Self {
+        let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        let due = format!(
+            "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
+               and j.state in ('ready', 'running')) as busy_since
+             from {{s}}.schedule s where s.name = any($1) order by s.name",
+            schedule::COLUMNS
+        );
+        Self {
+            sql: schema.sql(sql).into(),
+            due_sql: schema.sql(&due).into(),
+            is_relaxed,
+            claim_limit: AtomicU32::new(u32::MAX),
+            walk: Mutex::default(),
+            reported: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn poll(
+        &self,
+        claims: &ConnectionThread,
+        request: &Poll,
+    ) -> Result<Polled, StoreError> {
+        // ORDERING: relaxed; it is a hint.
+        let claim_limit = self.claim_limit.load(Ordering::Relaxed);
+        let limit = request.limit.min(claim_limit);
+        let answer = self.claim(claims, request, limit);
+        let next_limit = match &answer {
+            Ok(_) => claim_limit.saturating_mul(2),
+            Err(StoreError::Refused(_)) => claim_limit,
+            Err(_) => {
+                self.walk().failed();
+                (limit / 2).max(1)
+            }
+        };
+        self.claim_limit.store(next_limit, Ordering::Relaxed);
+        let PollRows { mut polled, due, lines } = answer?;
+        self.walk().answered(lines);
+        // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
+        if !due.is_empty() {
+            (polled.due, polled.damaged) = self.due(claims, due)?;
+        }
+        Ok(polled)
+    }
+
+    fn claim(
+        &self,
+        claims: &ConnectionThread,
+        request: &Poll,
+        limit: u32,
+    ) -> Result<PollRows, StoreError> {
+        let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
+            tasks.push(each.task.to_string());
+            rooms.push(i64::from(each.room));
+        }
+        let queues: Option<Vec<String>> = request.queues.as_ref().map(|queues| {
+            let each_once: BTreeSet<&Arc<str>> = queues.iter().collect();
+            each_once.into_iter().map(ToString::to_string).collect()
+        });
+        let Poll { session, abandon_limit, lost_limit, with_leases, not_after, .. } = *request;
+        let (lines, may_walk) = self.walk().next(&tasks, queues.as_deref());
+        let (sql, is_relaxed) = (Arc::clone(&self.sql), self.is_relaxed);
+        claims.call(RetryOnDisconnect::Never, move |connection| {
+            let params: Params<'_> = &[
+                (&session.as_uuid(), Type::UUID),
+                (&tasks, Type::TEXT_ARRAY),
+                (&rooms, Type::INT8_ARRAY),
+                (&queues, Type::TEXT_ARRAY),
+                (&i64::from(limit), Type::INT8),
+                (&i64::from(abandon_limit), Type::INT8),
+                (&i64::from(lost_limit), Type::INT8),
+                (&At(not_after), Type::TIMESTAMPTZ),
+                (&is_relaxed, Type::BOOL),
+                (&with_leases, Type::BOOL),
+                (&lines, Type::TEXT),
+                (&may_walk, Type::BOOL),
+            ];
+            read_poll(&connection.rows(&sql, params)?)
+        })
+    }
+
+    /// Due schedules, read by name.
+    fn due(
+        &self,
+        claims: &ConnectionThread,
+        names: Vec<String>,
+    ) -> Result<(Vec<DueSchedule>, Vec<UnreadableRow>), StoreError> {
+        let sql = Arc::clone(&self.due_sql);
+        let rows = claims.call(RetryOnDisconnect::Once, move |connection| {
+            connection.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
+        })?;
+        let (mut due, mut damaged) = (Vec::new(), Vec::new());
+        for row in rows {
+            match schedule::read(&row) {
+                Ok(schedule) => {
+                    let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
+                    due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
+                }
+                Err(reason) => damaged.extend(self.damage(&row, &reason)),
+            }
+        }
+        Ok((due, damaged))
+    }
+
+    /// A damaged row, unless it was reported before.
+    fn damage(&self, row: &Row, reason: &str) -> Option<UnreadableRow> {
+        let name: String = row.try_get("name").unwrap_or_default();
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = format!("schedule `{name}`");
+        let reason = format!("{reason}; it is left alone");
+        reported.insert(name).then_some(UnreadableRow { row, reason })
+    }
+
+    fn walk(&self) -> MutexGuard<'_, Walk> {
+        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The lines of jobs that the last poll has left for the next one of the same tasks and queues.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+struct Walk {
     tasks: Vec<String>,
     queues: Option<Vec<String>>,
     /// A text that only the database reads.
@@ -24,11 +169,7 @@ const REST: u32 = 20;
 
 impl Walk {
     /// The lines that the last poll has left, and false if they have to do.
-    pub(crate) fn next(
-        &mut self,
-        tasks: &[String],
-        queues: Option<&[String]>,
-    ) -> (Option<String>, bool) {
+    fn next(&mut self, tasks: &[String], queues: Option<&[String]>) -> (Option<String>, bool) {
         if self.tasks != tasks || self.queues.as_deref() != queues {
             let (tasks, queues) = (tasks.to_vec(), queues.map(<[_]>::to_vec));
             *self = Self { tasks, queues, ..Self::default() };
@@ -38,27 +179,27 @@ impl Walk {
         (self.lines.clone(), may_walk)
     }
 
-    pub(crate) fn answered(&mut self, lines: Option<String>) {
+    fn answered(&mut self, lines: Option<String>) {
         self.lines = lines;
     }
 
-    pub(crate) fn failed(&mut self) {
+    fn failed(&mut self) {
         self.rest = REST;
     }
 }
 
 /// The rows of the function `poll`.
 #[derive(Default)]
-pub(crate) struct PollRows {
-    pub(crate) polled: Polled,
+struct PollRows {
+    polled: Polled,
     /// The names of schedules that are due.
-    pub(crate) due: Vec<String>,
+    due: Vec<String>,
     /// The lines for the next poll.
-    pub(crate) lines: Option<String>,
+    lines: Option<String>,
 }
 
 /// Reads the rows of the function `poll`: the claimed jobs, then the rest.
-pub(crate) fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
+fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let mut answer = PollRows::default();
     let polled = &mut answer.polled;
     for row in rows {

@@ -1,20 +1,19 @@
 //! The store: each request with its statement.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, DueSchedule, Enqueue,
-    Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened,
-    OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew,
-    Renewed, ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, UnreadableRow, Uuid, Watch, identifier, micros, reap_wait, statement_json,
-    storable,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
+    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, OtherApplication,
+    Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
+    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
+    Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
+use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error, Row};
 
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
@@ -24,10 +23,10 @@ use crate::fire::{FIRE, fire, schedule_sql};
 use crate::job::{self, Batch, ENQUEUE, held};
 use crate::options::{Options, Wakeup};
 use crate::pause::{self, PAUSES};
-use crate::poll::{PollRows, Walk, read_poll};
+use crate::poll::Poller;
 use crate::schedule;
 use crate::schedules::change_locked;
-use crate::session::{Run, Session};
+use crate::session::Session;
 use crate::sql::Schema;
 use crate::value::{At, Params, count};
 use crate::watch::Listener;
@@ -54,11 +53,7 @@ struct Shared {
     /// The enqueues and questions of callers.
     callers: Callers,
     finisher: Arc<Finisher>,
-    /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
-    claim_limit: AtomicU32,
-    walk: Mutex<Walk>,
-    /// Damaged rows that were reported.
-    reported: Mutex<HashSet<String>>,
+    poller: Poller,
 }
 
 impl Postgres {
@@ -81,27 +76,12 @@ impl Postgres {
             is_relaxed: options.relaxed_finishes,
             careful: AtomicU32::new(0),
         });
-        let (claim_limit, reported) = (AtomicU32::new(u32::MAX), Mutex::default());
-        Self {
-            shared: Arc::new(Shared {
-                options,
-                claims,
-                leases,
-                callers,
-                finisher,
-                claim_limit,
-                walk: Mutex::default(),
-                reported,
-            }),
-        }
+        let poller = Poller::new(&options.schema, options.is_relaxed);
+        Self { shared: Arc::new(Shared { options, claims, leases, callers, finisher, poller }) }
     }
 
     pub(crate) fn sql(&self, template: &str) -> String {
         self.shared.options.schema.sql(template)
-    }
-
-    fn walk(&self) -> MutexGuard<'_, Walk> {
-        self.shared.walk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn schema_of(&self) -> &Schema {
@@ -120,42 +100,6 @@ impl Postgres {
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
         self.caller().call(RetryOnDisconnect::Once, move |session| query(session, &sql))
-    }
-
-    /// Due schedules, read by name.
-    fn due(
-        &self,
-        names: Vec<String>,
-    ) -> Result<(Vec<DueSchedule>, Vec<UnreadableRow>), StoreError> {
-        let sql = self.sql(&format!(
-            "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
-               and j.state in ('ready', 'running')) as busy_since
-             from {{s}}.schedule s where s.name = any($1) order by s.name",
-            schedule::COLUMNS
-        ));
-        let rows = self.shared.claims.call(RetryOnDisconnect::Once, move |connection| {
-            connection.query_typed(&sql, &[(&names, Type::TEXT_ARRAY)])
-        })?;
-        let (mut due, mut damaged) = (Vec::new(), Vec::new());
-        for row in rows {
-            match schedule::read(&row) {
-                Ok(schedule) => {
-                    let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
-                    due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
-                }
-                Err(reason) => damaged.extend(self.damage(&row, &reason)),
-            }
-        }
-        Ok((due, damaged))
-    }
-
-    /// A damaged row, unless it was reported before.
-    fn damage(&self, row: &Row, reason: &str) -> Option<UnreadableRow> {
-        let name: String = row.try_get("name").unwrap_or_default();
-        let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = format!("schedule `{name}`");
-        let reason = format!("{reason}; it is left alone");
-        reported.insert(name).then_some(UnreadableRow { row, reason })
     }
 
     fn job_command(
@@ -294,58 +238,7 @@ impl Store for Postgres {
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        let sql =
-            self.sql("select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
-        let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
-        let mut seen = HashSet::new();
-        for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
-            tasks.push(each.task.to_string());
-            rooms.push(i64::from(each.room));
-        }
-        let queues: Option<Vec<String>> = request.queues.as_ref().map(|queues| {
-            let each_once: BTreeSet<&Arc<str>> = queues.iter().collect();
-            each_once.into_iter().map(ToString::to_string).collect()
-        });
-        let is_relaxed = self.shared.options.is_relaxed;
-        let Poll { session, limit, abandon_limit, lost_limit, with_leases, not_after, .. } =
-            *request;
-        // ORDERING: relaxed; it is a hint.
-        let claim_limit = self.shared.claim_limit.load(Ordering::Relaxed);
-        let limit = limit.min(claim_limit);
-        let (lines, may_walk) = self.walk().next(&tasks, queues.as_deref());
-        let answer = self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
-            let params: Params<'_> = &[
-                (&session.as_uuid(), Type::UUID),
-                (&tasks, Type::TEXT_ARRAY),
-                (&rooms, Type::INT8_ARRAY),
-                (&queues, Type::TEXT_ARRAY),
-                (&i64::from(limit), Type::INT8),
-                (&i64::from(abandon_limit), Type::INT8),
-                (&i64::from(lost_limit), Type::INT8),
-                (&At(not_after), Type::TIMESTAMPTZ),
-                (&is_relaxed, Type::BOOL),
-                (&with_leases, Type::BOOL),
-                (&lines, Type::TEXT),
-                (&may_walk, Type::BOOL),
-            ];
-            read_poll(&connection.rows(&sql, params)?)
-        });
-        let next_limit = match &answer {
-            Ok(_) => claim_limit.saturating_mul(2),
-            Err(StoreError::Refused(_)) => claim_limit,
-            Err(_) => {
-                self.walk().failed();
-                (limit / 2).max(1)
-            }
-        };
-        self.shared.claim_limit.store(next_limit, Ordering::Relaxed);
-        let PollRows { mut polled, due, lines } = answer?;
-        self.walk().answered(lines);
-        // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
-        if !due.is_empty() {
-            (polled.due, polled.damaged) = self.due(due)?;
-        }
-        Ok(polled)
+        self.shared.poller.poll(&self.shared.claims, request)
     }
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
