@@ -198,7 +198,7 @@ struct PollRows {
     lines: Option<String>,
 }
 
-/// Reads the rows of the function `poll`: the claimed jobs, then the rest.
+/// Reads the rows of the function `poll`: the claimed jobs, whose order is that of their fences, then the rest.
 fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let mut answer = PollRows::default();
     let polled = &mut answer.polled;
@@ -217,6 +217,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         answer.lines = row.try_get(11)?;
         polled.paused = scopes(row, 12)?;
     }
+    polled.jobs.sort_by_key(|job| job.fence);
     Ok(answer)
 }
 

@@ -135,9 +135,9 @@ fn packed() -> String {
         let all = format!("array_agg(j.{name})");
         let is_one = match once {
             Once::Never => return all,
-            Once::Same => format!("min(j.{name}) = max(j.{name})"),
-            Once::Zero => format!("max(j.{name}) = 0"),
-            Once::False => format!("not bool_or(j.{name})"),
+            Once::Same => format!("({all})[1] = all({all})"),
+            Once::Zero => format!("0 = all({all})"),
+            Once::False => format!("false = all({all})"),
             Once::Null => format!("count(j.{name}) = 0"),
             Once::Empty => format!("max(octet_length(j.{name})) = 0"),
         };
@@ -210,12 +210,12 @@ impl Schema {
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
         let mut text = template.to_owned();
         if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
-            let is_ended = |name: &str| {
+            let is_as_it_was = |name: &str| {
                 !["state", "attempt", "undecoded", "lost", "error", "attempts"].contains(&name)
             };
             let ended: Vec<_> =
-                DONE.iter().map(|(name, ..)| *name).filter(|name| is_ended(name)).collect();
-            let ended: Vec<_> = ended.iter().map(|name| format!("e.{name}")).collect();
+                DONE.iter().map(|(name, ..)| *name).filter(|name| is_as_it_was(name)).collect();
+            let ended: Vec<_> = ended.iter().map(|name| format!("j.{name}")).collect();
             let collated = |kind: &str| if kind == "text" { " collate \"C\"" } else { "" };
             text = text
                 .replace(

@@ -1,4 +1,5 @@
--- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs in their order.
+-- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs; their order is that of
+-- their fences.
 
 -- The lines that have jobs, of these tasks and queues. Each step of the loop finds the first job after a line.
 create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.line language sql stable as $$
@@ -123,14 +124,12 @@ begin
     select o.*, nextval('{s}.fence') as fence from (
       select c.id, c.task, c.key from chosen c where c.total <= {claim_bytes_max} or c.total = c.bytes
       order by c.priority desc, c.run_at, c.id) o),
-  claimed as (
-    update {s}.job j set state = 'running', session = p_session, fence = f.fence, attempt = j.attempt + 1, started_at = p_now,
-      key = case when j.is_key_until_start then null else j.key end
-    from fenced f where j.id = f.id returning j.*),
   freed as (
     delete from {s}.key k using fenced f
     where f.key is not null and k.task = f.task and k.key = f.key and k.job = f.id)
-  select * from claimed c order by c.fence;
+  update {s}.job j set state = 'running', session = p_session, fence = f.fence, attempt = j.attempt + 1, started_at = p_now,
+    key = case when j.is_key_until_start then null else j.key end
+  from fenced f where j.id = f.id returning j.*;
 end $$;
 
 create function {s}.next_job(p_now timestamptz, p_lines {s}.line[]) returns timestamptz language plpgsql volatile as $$

@@ -141,24 +141,21 @@ begin
     select *, f.session = any(v_open) as is_open
     from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
     where f.job <> all(v_locked)),
-  ended as (
+  gone as (
     delete from {s}.job j using f
     -- The state is compared so that no index of running jobs is walked for each of the batch.
     where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
       and (f.is_open or j.is_abandoned)
       and (f.word in ('done', 'gone', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
-    returning f.n, f.word, f.end_error, j.*, case when f.word not in ('done', 'gone') then {s}.attempts_after(j, f.session, v_now, f.word, f.end_error)
-      else j.attempts end as attempts_now),
-  gone as materialized (
-    select e.n, e.id, e.session, {ended_columns}, e.word = 'gone' as is_gone,
-      case when e.word in ('done', 'gone') then 'done' else 'cancelled' end as state,
-      case when e.word in ('snooze', 'give_back', 'undecodable') then greatest(e.attempt - 1, 0) else e.attempt end as attempt,
-      case when e.word = 'undecodable' then e.undecoded + 1 when e.word in ('give_back', 'lost') then e.undecoded else 0 end as undecoded,
-      case e.word when 'lost' then e.lost + 1 else e.lost end as lost,
-      case when e.word in ('done', 'gone') then null when e.word in ('failed', 'undecodable') then e.end_error
-        when e.word = 'lost' then {s}.lost_error(e.attempt) else e.error end as error,
-      e.attempts_now as attempts
-    from ended e),
+    returning f.n, j.id, j.session, {ended_columns}, f.word = 'gone' as is_gone,
+      case when f.word in ('done', 'gone') then 'done' else 'cancelled' end as state,
+      case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0) else j.attempt end as attempt,
+      case when f.word = 'undecodable' then j.undecoded + 1 when f.word in ('give_back', 'lost') then j.undecoded else 0 end as undecoded,
+      case f.word when 'lost' then j.lost + 1 else j.lost end as lost,
+      case when f.word in ('done', 'gone') then null when f.word in ('failed', 'undecodable') then f.end_error
+        when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end as error,
+      case when f.word in ('done', 'gone') then j.attempts
+        else {s}.attempts_after(j, f.session, v_now, f.word, f.end_error) end as attempts),
   freed as (
     delete from {s}.key k using gone g
     where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is null),
@@ -170,8 +167,8 @@ begin
     select v_now, j.session, p_least, p_greatest, {packed} from gone j where not j.is_gone group by j.session),
   remembered as (
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
-    select v_now, j.session, p_least, p_greatest, {gone} from gone j where j.is_gone group by j.session)
-  select array_agg(g.n order by g.n), array_agg(g.state order by g.n),
+    select v_now, j.session, p_least, p_greatest, {gone} from gone j where 'gone' = any(p_ends) and j.is_gone group by j.session)
+  select array_agg(g.n), array_agg(g.state),
     array_agg(distinct g.schedule) filter (where g.schedule is not null)
   into v_numbers, v_states, v_ended from gone g;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
