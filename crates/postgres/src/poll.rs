@@ -198,7 +198,7 @@ struct PollRows {
     lines: Option<String>,
 }
 
-/// Reads the rows of the function `poll`: the claimed jobs, whose order is that of their fences, then the rest.
+/// Reads the rows of the function `poll`: the claimed jobs, in the order of their fences, then the rest.
 fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let mut answer = PollRows::default();
     let polled = &mut answer.polled;

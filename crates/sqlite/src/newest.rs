@@ -34,7 +34,7 @@ impl<K: Ord + Copy, V> Newest<K, V> {
         }
     }
 
-    /// The values, that of the greatest key first.
+    /// The values, by key, the greatest first.
     pub(crate) fn into_values(mut self) -> Vec<V> {
         self.cut();
         self.found.into_iter().map(|(_, value)| value).collect()
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// The newest of keys that come one by one, before each of which a greater one may come.
+    /// The newest of keys that come one by one. A greater one may always follow.
     fn newest(limit: usize, keys: impl Iterator<Item = u32>) -> Vec<u32> {
         let mut newest = Newest::new(limit);
         for key in keys {

@@ -1,5 +1,5 @@
--- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs; their order is that of
--- their fences.
+-- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs, to be put in the
+-- order of their fences.
 
 -- The lines that have jobs, of these tasks and queues. Each step of the loop finds the first job after a line.
 create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.line language sql stable as $$
