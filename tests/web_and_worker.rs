@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use scheduler::store::{JobFilter, JobState, Model};
 use scheduler::testing::*;
-use scheduler::{NodeOptions, Pause, Run, Scheduler, job, scheduled, tasks};
+use scheduler::{NodeOptions, Pause, Run, Scheduler, TaskList, job, scheduled, tasks};
 
 /// A value that workers alone have.
 struct Engraver(AtomicU32);
@@ -88,22 +88,31 @@ fn a_process_that_only_enqueues_controls_jobs_and_schedules() {
     assert_eq!(cluster.starts("polish").len(), 1);
 }
 
+/// The messages of the start of a process.
+fn said(tasks: TaskList, is_web: bool) -> String {
+    let (sender, messages) = std::sync::mpsc::channel();
+    let builder = Scheduler::builder().environment([("PATH", "")]).tasks(tasks);
+    let builder = builder.store(Model::new()).messages(move |text| {
+        drop(sender.send(text.to_owned()));
+    });
+    let builder = if is_web { builder.enqueue_only() } else { builder };
+    builder.spawn().expect("it starts").shutdown().expect("it stops");
+    messages.try_iter().collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_process_without_tasks_that_only_enqueues_is_not_warned_about() {
-    let says = |is_web: bool| {
-        let (said, heard) = std::sync::mpsc::channel();
-        let builder = Scheduler::builder().environment([("PATH", "")]).tasks(tasks![]);
-        let builder = builder.store(Model::new()).messages(move |text| {
-            drop(said.send(text.to_owned()));
-        });
-        let builder = if is_web { builder.enqueue_only() } else { builder };
-        builder.spawn().expect("it starts").shutdown().expect("it stops");
-        heard.try_iter().collect::<Vec<_>>().join("\n")
-    };
-    assert!(says(false).contains("no scheduled tasks found"));
-    let web = says(true);
+    assert!(said(tasks![], false).contains("no scheduled tasks found"));
+    let web = said(tasks![], true);
     assert!(!web.contains("no scheduled tasks found"), "{web}");
     assert!(web.contains("durable jobs: enqueued here, run by other processes"), "{web}");
+}
+
+#[test]
+fn a_process_that_only_enqueues_says_that_others_fire_its_schedules() {
+    let web = said(tasks![polish, engrave], true);
+    let polish = web.lines().find(|line| line.trim_start().starts_with("polish"));
+    assert!(polish.is_some_and(|row| row.ends_with("  fired by other processes")), "{web}");
 }
 
 #[test]

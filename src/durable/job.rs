@@ -13,6 +13,7 @@ use super::identities::new_id;
 use super::options::JobOptions;
 use super::payload::{Payload, encoded};
 use crate::define::entry::Entry;
+use crate::observe::TraceContext;
 
 /// A job to enqueue: which task runs it, with what, and when.
 ///
@@ -184,9 +185,10 @@ impl Job {
     /// as [`Run::traceparent`](crate::Run::traceparent).
     ///
     /// With the feature `opentelemetry` the current span of `tracing` gives it, unless this says otherwise, and the span of each
-    /// attempt is a child of it.
+    /// attempt is a child of it. A text that is no trace context is ignored, as W3C wants: clients write that header.
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
-        self.new.traceparent = Some(traceparent.into());
+        self.new.traceparent =
+            Some(traceparent.into()).filter(|text| TraceContext::read(text).is_some());
         self
     }
 

@@ -49,6 +49,8 @@ mod store_event;
 mod tests;
 mod text;
 mod totals;
+#[cfg(any(feature = "durable", feature = "tracing"))]
+mod trace_context;
 #[cfg(feature = "tracing")]
 mod tracing;
 
@@ -82,6 +84,8 @@ pub(crate) use starvation::{Held, LATE, ThreadUse, longest_of_all};
 #[cfg(feature = "testing")]
 pub(crate) use text::describe;
 pub(crate) use totals::{SharedTotals, Totals};
+#[cfg(any(feature = "durable", feature = "tracing"))]
+pub(crate) use trace_context::TraceContext;
 #[cfg(feature = "tracing")]
 pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};
 

@@ -11,7 +11,7 @@ use tracing::dispatcher::{self, WeakDispatch};
 use tracing::field::Empty;
 use tracing::subscriber::NoSubscriber;
 
-use super::{Event, EventKind, Failure, TaskFacts, catch, duration};
+use super::{Event, EventKind, Failure, TaskFacts, TraceContext, catch, duration};
 use crate::run::{Run, RunInfo};
 
 /// The span of one attempt: a trace of its own, with the names of OpenTelemetry.
@@ -28,11 +28,10 @@ impl Span {
     pub(crate) fn of_run(run: &Run, facts: &Arc<TaskFacts>) -> Self {
         let traceparent = run.traceparent();
         let (run, facts) = (run.info(), Arc::clone(facts));
-        let span = catch(|| open(&run, &facts)).unwrap_or_else(|_| tracing::Span::none());
+        let trace = traceparent.and_then(TraceContext::read).map(|context| context.trace);
+        let span = catch(|| open(&run, &facts, trace)).unwrap_or_else(|_| tracing::Span::none());
         #[cfg(feature = "opentelemetry")]
         traceparent.iter().for_each(|parent| super::opentelemetry::set_parent(&span, parent));
-        #[cfg(not(feature = "opentelemetry"))]
-        let _ = traceparent;
         Self { span, run, facts }
     }
 
@@ -96,7 +95,7 @@ impl Drop for Span {
     }
 }
 
-fn open(run: &RunInfo, facts: &TaskFacts) -> tracing::Span {
+fn open(run: &RunInfo, facts: &TaskFacts, trace: Option<&str>) -> tracing::Span {
     let (name, job) = (&*facts.name, run.job.as_deref());
     tracing::info_span!(
         target: "scheduler",
@@ -120,6 +119,7 @@ fn open(run: &RunInfo, facts: &TaskFacts) -> tracing::Span {
         scheduler.job.queue = job.map(|job| &*job.queue),
         scheduler.job.attempt = job.map(|_| run.attempt),
         scheduler.job.max_attempts = job.map(|_| run.max_attempts),
+        trace_id = trace,
         error.type = Empty,
     )
 }

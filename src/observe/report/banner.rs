@@ -39,8 +39,16 @@ pub(crate) struct TaskLine {
     pub(crate) next: Option<DateTime<Utc>>,
     /// True if its trigger failed, and is asked again.
     pub(crate) has_trigger_failed: bool,
-    /// True if a store says when it runs.
-    pub(crate) is_durable: bool,
+    pub(crate) fired_by: FiredBy,
+}
+
+/// Who decides when a task runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FiredBy {
+    ThisProcess,
+    Store,
+    /// This process only enqueues.
+    OtherProcesses,
 }
 
 /// A pool as the banner shows it.
@@ -118,12 +126,16 @@ impl Banner<'_> {
         match task.next {
             None if task.has_trigger_failed => "next: unknown until its trigger answers".to_owned(),
             None if task.facts.kind == RuleKind::Job => "next: when one is enqueued".to_owned(),
-            None if task.is_durable => "next: when the store says".to_owned(),
+            _ if task.fired_by == FiredBy::OtherProcesses => "fired by other processes".to_owned(),
+            None if task.fired_by == FiredBy::Store => "next: when the store says".to_owned(),
             None => "next: never".to_owned(),
             Some(next) if next <= self.now => "next: now".to_owned(),
             Some(next) => {
                 let left = (next - self.now).to_std().unwrap_or_default();
-                let unless = if task.is_durable { ", unless the store says otherwise" } else { "" };
+                let unless = match task.fired_by {
+                    FiredBy::Store => ", unless the store says otherwise",
+                    _ => "",
+                };
                 let next = instant(next, task.facts.zone);
                 format!("next: {next}, in {}{unless}", duration(left))
             }
@@ -161,8 +173,8 @@ mod tests {
 
     fn task(name: &str, next: Option<u64>) -> TaskLine {
         let next = next.map(sample::at);
-        let (has_trigger_failed, is_durable) = (false, false);
-        TaskLine { facts: sample::facts(name), next, has_trigger_failed, is_durable }
+        let (has_trigger_failed, fired_by) = (false, FiredBy::ThisProcess);
+        TaskLine { facts: sample::facts(name), next, has_trigger_failed, fired_by }
     }
 
     fn banner<'a>(tasks: &'a [TaskLine], pools: &'a [PoolLine]) -> Banner<'a> {

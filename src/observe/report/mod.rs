@@ -23,7 +23,7 @@ mod stop;
 mod tests;
 mod warnings;
 
-pub(crate) use banner::{Banner, PoolLine, ROWS_MAX, TaskLine};
+pub(crate) use banner::{Banner, FiredBy, PoolLine, ROWS_MAX, TaskLine};
 pub(crate) use message::Message;
 pub(crate) use messages::Messages;
 pub(crate) use reporter::Reporter;

@@ -21,7 +21,9 @@ use super::task_table::Made;
 use super::tasks::Tasks;
 use super::watch::Watch;
 use crate::error::StartError;
-use crate::observe::report::{Banner, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
+use crate::observe::report::{
+    Banner, FiredBy, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine,
+};
 use crate::observe::{
     Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, watch_panics,
 };
@@ -191,11 +193,20 @@ impl StartMessage<'_> {
         let (now, messages) = (running.clock.wall(), &running.messages);
         self.remarks.into_iter().for_each(|remark| messages.print(remark));
         let (off, on): (Vec<_>, Vec<_>) = made.iter().partition(|(spec, _)| spec.is_disabled());
-        let line = |(spec, task): &&Made| TaskLine {
-            facts: task.facts(),
-            next: spec.next_in_store(now).or_else(|| task.first_start()),
-            has_trigger_failed: task.has_trigger_failed(),
-            is_durable: task.is_durable(),
+        let is_enqueue_only = running.is_enqueue_only();
+        let line = |(spec, task): &&Made| {
+            let fired_by = match task.is_durable() {
+                true if is_enqueue_only => FiredBy::OtherProcesses,
+                true => FiredBy::Store,
+                false => FiredBy::ThisProcess,
+            };
+            let next = spec.next_in_store(now).or_else(|| task.first_start());
+            TaskLine {
+                facts: task.facts(),
+                next: next.filter(|_| fired_by != FiredBy::OtherProcesses),
+                has_trigger_failed: task.has_trigger_failed(),
+                fired_by,
+            }
         };
         let tasks: Vec<TaskLine> = on.iter().take(ROWS_MAX).map(line).collect();
         let pools: Vec<PoolLine> = self.pools.iter().map(PoolPlan::line).collect();
@@ -203,7 +214,9 @@ impl StartMessage<'_> {
         let executor = running.runtime.describe().or(built_in);
         let executor = executor.map(|executor| format!("async tasks: {executor}"));
         let off = (!off.is_empty()).then(|| format!("disabled: {}", first_names(&off)));
-        let remarks = [executor, running.enqueues_only(), off];
+        let enqueues = is_enqueue_only
+            .then(|| "durable jobs: enqueued here, run by other processes".to_owned());
+        let remarks = [executor, enqueues, off];
         let remarks: Vec<String> = remarks.into_iter().flatten().collect();
         let (tasks, pools, remarks) = (&*tasks, &*pools, &*remarks);
         let banner = Banner { tasks, count: on.len(), pools, zone: self.zone, now, remarks };

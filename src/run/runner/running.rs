@@ -72,13 +72,13 @@ impl Running {
         stopped
     }
 
-    /// The remark of a process that runs no durable jobs.
-    pub(super) fn enqueues_only(&self) -> Option<String> {
+    /// Returns true if other processes run the durable jobs.
+    pub(super) fn is_enqueue_only(&self) -> bool {
         #[cfg(feature = "durable")]
-        let is_it = self.durable.as_ref().is_some_and(Durable::is_enqueue_only);
+        let is_enqueue_only = self.durable.as_ref().is_some_and(Durable::is_enqueue_only);
         #[cfg(not(feature = "durable"))]
-        let is_it = false;
-        is_it.then(|| "durable jobs: enqueued here, run by other processes".to_owned())
+        let is_enqueue_only = false;
+        is_enqueue_only
     }
 
     /// Starts no new runs.

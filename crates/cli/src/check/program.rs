@@ -68,7 +68,8 @@ impl Program {
     /// The packages of the workspace that the program depends on, and its own.
     pub(super) fn packages(&self, cargo: &str) -> Result<Vec<Package>, CliError> {
         let mut command = Command::new(cargo);
-        let output = command.args(["metadata", "--format-version", "1"]).stderr(Stdio::inherit());
+        let output =
+            command.args(["metadata", "--format-version", "1", "--quiet"]).stderr(Stdio::inherit());
         let output = output.output().map_err(|error| no_cargo(&error))?;
         let metadata: Value = serde_json::from_slice(&output.stdout)
             .map_err(|_| CliError::unable("`cargo metadata` says nothing that can be read"))?;
