@@ -20,6 +20,9 @@ fn send_invoice(#[payload] to: String) -> Result<(), String> {
     if to.contains('@') { Ok(()) } else { Err(to + " is no address") }
 }
 
+/// The header of the request for which the job is enqueued.
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -45,12 +48,13 @@ fn now() -> StoreTime {
 
 /// The fields that the guide shows of a line; none of a line that is about no job.
 fn shown(line: &str, id: &str) -> Option<String> {
-    const FIELDS: [&str; 5] = [
+    const FIELDS: [&str; 6] = [
         "scheduler.job.id",
         "scheduler.job.key",
         "scheduler.job.queue",
         "scheduler.job.attempt",
         "scheduler.job.max_attempts",
+        "trace_id",
     ];
     let line: Value = serde_json::from_str(line).expect("JSON");
     let (fields, span) = (&line["fields"], &line["span"]);
@@ -99,7 +103,7 @@ fn the_guide_shows_the_log_of_a_job_that_is_parked_edited_and_retried() {
     });
     let scheduler = builder.store(Model::with_clock(now)).spawn().expect("it starts");
     let jobs = scheduler.jobs().expect("there is a store");
-    let job = send_invoice::job("zoe".to_owned()).key("invoice-17");
+    let job = send_invoice::job("zoe".to_owned()).key("invoice-17").traceparent(TRACE);
     let id = job.id();
     jobs.enqueue(job).expect("it is stored");
     let limit = Duration::from_secs(30);
