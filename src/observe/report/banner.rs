@@ -42,7 +42,7 @@ pub(crate) struct TaskLine {
     pub(crate) fired_by: FiredBy,
 }
 
-/// Who decides when a task runs next.
+/// The process or the store that decides when a task runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FiredBy {
     ThisProcess,
