@@ -3,7 +3,7 @@
 /// The parts of a trace context, as hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
-    not(feature = "opentelemetry"),
+    not(any(test, feature = "opentelemetry")),
     expect(dead_code, reason = "OpenTelemetry reads span and flags")
 )]
 pub(crate) struct TraceContext<'a> {
