@@ -778,6 +778,20 @@ test("paused kinds of jobs and queues are in the bar, and wait without a fault",
   await page.finish();
 });
 
+test("jobs of a task that no process has are in the bar, with the nearest name", "unknown", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const item = page.locator("#trouble li.bad").getByRole("link", { name: /no process has shop::maill: 1 job due; nearest name: shop::mail$/ });
+  await item.waitFor();
+  assert(Number(await page.locator("#sections a[data-view=queues] .count").textContent()) >= 1, "the count in the navigation");
+  await item.click();
+  const job = page.locator("#jobs tbody tr");
+  await job.getByText("maill").waitFor();
+  equal(await job.count(), 1, "jobs");
+  await job.getByRole("button", { name: /^Cancel/ }).click();
+  await page.locator("#trouble").getByText(/no process has/).waitFor({ state: "hidden", timeout: 15000 });
+  await page.finish();
+});
+
 test("a store that is away is said, and what was there stays", "jobs", async (scene, browser) => {
   await parked(scene);
   const page = await browser.page(scene);

@@ -95,8 +95,7 @@
   const storeTitle = (text) => el("h1", { id: "store-title", tabindex: "-1" }, text), headOf = (text) => el("div.head", storeTitle(text));
   const showJobs = async () => {
     const sums = { ready: 0, running: 0, parked: 0 }, asking = location.hash;
-    const { queues } = await ask("queues");
-    facts.queues = queues;
+    const queues = await askQueues();
     for (const queue of queues) { sums.ready += queue.due + queue.later; sums.running += queue.running; sums.parked += queue.parked; }
     jobsState = states.includes(route.params.get("state")) ? route.params.get("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
     const query = matching(), after = route.params.get("after");
@@ -195,9 +194,8 @@
   const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
   const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
   const showQueues = async () => {
-    const { queues } = await ask("queues");
+    const queues = await askQueues();
     if (route.view !== "queues") return;
-    facts.queues = queues;
     const row = (it, queue, task) => {
       const link = (state, ...text) => el("a", { href: toJobs({ state, queue, ...(task && { task }) }) }, text);
       const number = (label, count, state, text = count) => cell(label, "number", count ? link(state, text) : "0");

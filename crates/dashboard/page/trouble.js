@@ -1,6 +1,6 @@
   // Faults: computed from the rows of the tasks, and from the jobs, queues and nodes of the store.
   const LATE = 5000;
-  const facts = { queues: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
+  const facts = { queues: [], unknown: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
@@ -64,7 +64,7 @@
       if (found.length === 1) bad(true, toTask(row.name), "1 " + kind, row.name + ", " + text);
       else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text);
     };
-    const { down } = info, { queues, nodes, gone, orphans, errors, storeFailure } = facts;
+    const { down } = info, { queues, unknown, nodes, gone, orphans, errors, storeFailure } = facts;
     bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks");
     faulty("hung", (age) => "running for " + age);
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
@@ -75,6 +75,10 @@
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
     const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause)), worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b, {});
     bad(waiting.length, toJobs({ state: "ready", ...(waiting.length === 1 && { queue: worst.queue }) }), plural(sum(waiting.map((it) => it.due))) + " due", `for ${span(worst.oldestMs)} in queue ${worst.queue}`);
+    for (const it of unknown.slice(0, 3)) {
+      const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest];
+      bad(true, toJobs({ state: "ready", task: it.task }), "no process has " + it.task, texts.filter(Boolean).join("; "));
+    }
     const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => now() - Date.parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
     for (const it of gone.slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + (it.label || shortId(it.session)), "lost " + ago(it.at));
@@ -83,7 +87,7 @@
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : "");
     const still = queues.filter((queue) => queue.pause);
     wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
-    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length || Number(Boolean(storeFailure)), nodes: gone.filter(isNew).length + expired.length } };
+    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: gone.filter(isNew).length + expired.length } };
   };
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked));
@@ -135,6 +139,11 @@
   };
 
   // Asks for what the stream does not have.
+  const askQueues = async () => {
+    const { queues, unknownTasks: unknown } = await ask("queues");
+    Object.assign(facts, { queues, unknown });
+    return queues;
+  };
   let watching = 0, asked = 0;
   const watch = async () => {
     clearTimeout(watching);
@@ -144,9 +153,8 @@
         // A hidden page has its title and its icon.
         if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
         if (info.sections.includes("jobs")) {
-          const { queues } = await ask("queues");
-          const before = parkedIn(facts.queues), parked = parkedIn(queues);
-          facts.queues = queues; facts.storeFailure = "";
+          const before = parkedIn(facts.queues), parked = parkedIn(await askQueues());
+          facts.storeFailure = "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];
           else if (parked !== before || (asked += 1) % 6 === 0) Object.assign(facts, await ask("jobs:errors?state=parked"));
