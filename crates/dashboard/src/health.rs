@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{JobPause, PauseScope};
 use scheduler::{RuleKind, TaskSnapshot, TaskState};
 use scheduler_api::UnknownTask;
 use serde::Serialize;
@@ -86,10 +87,34 @@ struct StoreComponent {
 }
 
 /// Facts about the store for operators. They make no process unready, because none can mend them alone.
-#[derive(Serialize)]
+#[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct StoreDetails {
+pub(crate) struct StoreDetails {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_tasks: Vec<UnknownTask>,
+    /// The kinds of jobs that are paused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paused_tasks: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paused_queues: Vec<String>,
+}
+
+impl StoreDetails {
+    pub(crate) fn new(unknown_tasks: Vec<UnknownTask>, pauses: Vec<JobPause>) -> Self {
+        let mut details = Self { unknown_tasks, ..Self::default() };
+        for pause in pauses {
+            match pause.scope {
+                PauseScope::Task(task) => details.paused_tasks.push(task),
+                PauseScope::Queue(queue) => details.paused_queues.push(queue),
+            }
+        }
+        details
+    }
+
+    fn is_empty(&self) -> bool {
+        let Self { unknown_tasks, paused_tasks, paused_queues } = self;
+        unknown_tasks.is_empty() && paused_tasks.is_empty() && paused_queues.is_empty()
+    }
 }
 
 #[derive(Serialize)]
@@ -113,8 +138,7 @@ pub(crate) struct Ready {
     pub(crate) tasks: Vec<Critical>,
     /// True if the store answers; none without one.
     pub(crate) is_store_up: Option<bool>,
-    /// The tasks that no living process has.
-    pub(crate) unknown: Vec<UnknownTask>,
+    pub(crate) store_details: StoreDetails,
     pub(crate) is_stopping: bool,
 }
 
@@ -140,16 +164,13 @@ pub(crate) fn report(ready: &Ready, has_details: bool) -> Report {
         };
         (task.name.clone(), detail)
     };
-    let unknown = Some(ready.unknown.clone()).filter(|unknown| !unknown.is_empty());
+    let details = Some(ready.store_details.clone()).filter(|details| !details.is_empty());
     let components = has_details.then(|| Components {
         scheduler: Component {
             status: if ready.is_stopping { overall } else { status(ready.are_tasks_up()) },
             details: ready.tasks.iter().map(detail).collect(),
         },
-        store: ready.is_store_up.map(|is_up| StoreComponent {
-            status: status(is_up),
-            details: unknown.map(|unknown_tasks| StoreDetails { unknown_tasks }),
-        }),
+        store: ready.is_store_up.map(|is_up| StoreComponent { status: status(is_up), details }),
     });
     Report { status: overall, components }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::guard::Caller;
 use crate::app::App;
-use crate::health::Status;
+use crate::health::{Status, StoreDetails};
 use crate::prometheus::InStore;
 use crate::times::now;
 use crate::{actuator, health, prometheus, view};
@@ -82,16 +82,16 @@ pub(crate) async fn readyz(
         Err(_) => None,
     };
     // Probes come often, and see no details: the store is asked for these when a person may look.
-    let unknown = match app.store() {
+    let store_details = match app.store() {
         Ok(store) if has_details && is_store_up == Some(true) => {
-            let ask = |jobs: &Jobs| jobs.unknown_tasks(&jobs.depths()?);
-            store.ask_briefly(ask).await.unwrap_or_default()
+            let ask = |jobs: &Jobs| Ok((jobs.unknown_tasks(&jobs.depths()?)?, jobs.pauses()?));
+            let (unknown, pauses) = store.ask_briefly(ask).await.unwrap_or_default();
+            StoreDetails::new(view::unknown(unknown), pauses)
         }
-        _ => Vec::new(),
+        _ => StoreDetails::default(),
     };
     let (tasks, is_stopping) = (health::critical(&app), app.tasks.is_stopping());
-    let unknown = view::unknown(unknown);
-    let ready = health::Ready { tasks, is_store_up, unknown, is_stopping };
+    let ready = health::Ready { tasks, is_store_up, store_details, is_stopping };
     let report = health::report(&ready, has_details);
     let status = if ready.is_up() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let response = if uri.path().ends_with("/actuator/health") {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::Pause;
 use scheduler::store::{JobState, PauseScope};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::eventually;
 use crate::away::Moody;
@@ -80,6 +80,24 @@ fn a_queue_is_paused_and_resumed_and_noted() {
     let viewer =
         [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
     assert_eq!(served.send("POST", "/api/v1/queues/mail/pause", &viewer, "").status, 403);
+    served.stop();
+}
+
+#[test]
+fn the_details_of_readiness_have_paused_kinds_of_jobs_and_queues() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let details = || served.get("/readyz").json()["components"]["store"]["details"].clone();
+    // A slow moment of the machine is an answer without what the store would have said.
+    let becomes = |wanted: Value| eventually(|| (details() == wanted).then_some(()));
+    for path in ["tasks/mail", "queues/letters"] {
+        assert_eq!(served.post(&format!("/api/v1/{path}/pause"), "").status, 202);
+    }
+    becomes(json!({ "pausedTasks": ["mail"], "pausedQueues": ["letters"] }));
+    assert_eq!(served.get("/readyz").status, 200, "a pause was decided");
+    assert_eq!(served.post("/api/v1/tasks/mail/resume", "").status, 202);
+    becomes(json!({ "pausedQueues": ["letters"] }));
+    assert_eq!(served.post("/api/v1/queues/letters/resume", "").status, 202);
+    becomes(Value::Null);
     served.stop();
 }
 
