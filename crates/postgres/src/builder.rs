@@ -111,7 +111,7 @@ impl Builder {
         }
         connect.skip_fences(&schema);
         let own = schema.clone();
-        connect.check_each(move |session| crate::migrate::check(session, &own));
+        connect.check_each(move |connection| crate::migrate::check(connection, &own));
         Ok(Postgres::new(Options {
             connect: Arc::new(connect),
             schema,

@@ -8,10 +8,10 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, NoTls};
 
 use crate::address::Authorities;
+use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectError;
 use crate::fault::connect_error;
 use crate::pace::Pace;
-use crate::session::Session;
 use crate::sql::Schema;
 
 /// The options of all connections of a store.
@@ -31,7 +31,7 @@ pub(crate) struct Connect {
 }
 
 /// Refuses tables that this build does not understand.
-type Check = Box<dyn Fn(&mut Session) -> Result<(), ConnectError> + Send + Sync>;
+type Check = Box<dyn Fn(&mut BlockingConnection) -> Result<(), ConnectError> + Send + Sync>;
 
 /// The time for which the caller waits longer than the server executes.
 const GRACE: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl Connect {
 
     pub(crate) fn check_each(
         &mut self,
-        check: impl Fn(&mut Session) -> Result<(), ConnectError> + Send + Sync + 'static,
+        check: impl Fn(&mut BlockingConnection) -> Result<(), ConnectError> + Send + Sync + 'static,
     ) {
         self.check = Some(Box::new(check));
     }
@@ -129,7 +129,7 @@ impl Connect {
     }
 
     /// Connects, unless two tries of the last second have failed.
-    pub(crate) fn open(&self, name: &str) -> Result<Session, ConnectError> {
+    pub(crate) fn open(&self, name: &str) -> Result<BlockingConnection, ConnectError> {
         self.pace.connect().map_err(|wait| match self.newer().clone() {
             Some(reason) => ConnectError::NewerSchema(reason),
             None => {
@@ -157,18 +157,19 @@ impl Connect {
     }
 
     /// Connects for the thread of this name.
-    pub(crate) fn session(&self, name: &str) -> Result<Session, ConnectError> {
-        let session = self.open(name)?;
-        Ok(if self.is_pooled { session } else { session.prepare() })
+    pub(crate) fn connection(&self, name: &str) -> Result<BlockingConnection, ConnectError> {
+        let connection = self.open(name)?;
+        Ok(if self.is_pooled { connection } else { connection.prepare() })
     }
 
-    fn connect(&self) -> Result<Session, ConnectError> {
+    fn connect(&self) -> Result<BlockingConnection, ConnectError> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            let session = Session::connect(&self.config, tls.connector(), self.limit());
-            return session.map_err(|error| tls.explain(error));
+            let connection =
+                BlockingConnection::connect(&self.config, tls.connector(), self.limit());
+            return connection.map_err(|error| tls.explain(error));
         }
-        Session::connect(&self.config, NoTls, self.limit())
+        BlockingConnection::connect(&self.config, NoTls, self.limit())
     }
 }
 

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use scheduler_store::StoreError;
 use tokio_postgres::Error;
 
+use crate::blocking_connection::BlockingConnection;
 use crate::calls::Calls;
 use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
-use crate::session::Session;
 
 /// The number of times that a transaction is repeated which the server has rolled back because of another.
 const ROLLBACKS_MAX: u32 = 5;
@@ -43,7 +43,7 @@ impl ConnectionThread {
         let shared = (Arc::clone(&connect), Arc::clone(&is_connected));
         let state = move || {
             let (connect, is_connected) = (Arc::clone(&shared.0), Arc::clone(&shared.1));
-            ConnectionState { name, connect, session: None, is_connected }
+            ConnectionState { name, connect, connection: None, is_connected }
         };
         let is_connecting = Arc::new(AtomicBool::new(false));
         Self { connect, calls: Calls::new(name, state), is_connected, is_connecting }
@@ -64,7 +64,7 @@ impl ConnectionThread {
         let tried = self.calls.send(Box::new(move |state| {
             is_connecting.store(false, Ordering::Relaxed);
             // The request that needs the connection reports why there is none.
-            let _ = state.session();
+            let _ = state.connection();
             state.note();
         }));
         if tried.is_err() {
@@ -77,7 +77,7 @@ impl ConnectionThread {
     pub(crate) fn call<R: Send + 'static>(
         &self,
         again: RetryOnDisconnect,
-        mut work: impl FnMut(&mut Session) -> Result<R, Error> + Send + 'static,
+        mut work: impl FnMut(&mut BlockingConnection) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         self.calls.call(self.connect.patience(), move |state| {
             let answer = state.run(again, &mut work);
@@ -118,51 +118,51 @@ impl Callers {
 struct ConnectionState {
     name: &'static str,
     connect: Arc<Connect>,
-    session: Option<Session>,
+    connection: Option<BlockingConnection>,
     is_connected: Arc<AtomicBool>,
 }
 
 impl ConnectionState {
     /// The connection, which is made if there is none.
-    fn session(&mut self) -> Result<&mut Session, StoreError> {
-        let session = match self.session.take() {
-            Some(session) => session,
-            None => self.connect.session(self.name)?,
+    fn connection(&mut self) -> Result<&mut BlockingConnection, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect.connection(self.name)?,
         };
-        Ok(self.session.insert(session))
+        Ok(self.connection.insert(connection))
     }
 
     /// Lets callers know whether there is a connection.
     fn note(&self) {
-        self.is_connected.store(self.session.is_some(), Ordering::Relaxed);
+        self.is_connected.store(self.connection.is_some(), Ordering::Relaxed);
     }
 
     fn run<R>(
         &mut self,
         again: RetryOnDisconnect,
-        work: &mut impl FnMut(&mut Session) -> Result<R, Error>,
+        work: &mut impl FnMut(&mut BlockingConnection) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
         let (mut rollbacks, mut may_repeat) = (0, again == RetryOnDisconnect::Once);
         // The server may have ended an idle connection: nothing was sent on it, so that another one may be used.
         if again == RetryOnDisconnect::Never
-            && self.session.as_mut().is_some_and(Session::has_ended)
+            && self.connection.as_mut().is_some_and(BlockingConnection::has_ended)
         {
-            self.session = None;
+            self.connection = None;
         }
         if self.connect.is_refused() {
-            self.session = None;
+            self.connection = None;
         }
         loop {
-            let is_new = self.session.is_none();
-            let session = self.session()?;
-            let error = match work(session) {
+            let is_new = self.connection.is_none();
+            let connection = self.connection()?;
+            let error = match work(connection) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            session.await_end();
-            if session.is_closed() || is_fatal(&error) {
-                let was_given_up = session.was_given_up();
-                self.session = None;
+            connection.await_end();
+            if connection.is_closed() || is_fatal(&error) {
+                let was_given_up = connection.was_given_up();
+                self.connection = None;
                 self.connect.pace().broke();
                 if was_given_up {
                     return Err(unavailable("no answer before the deadline"));

@@ -6,8 +6,8 @@ use scheduler_store::{
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::blocking_connection::BlockingConnection;
 use crate::job;
-use crate::session::Session;
 use crate::value::{At, count};
 
 /// Jobs that a filter selects.
@@ -23,17 +23,17 @@ impl Selected {
 
     pub(crate) fn jobs(
         &self,
-        session: &mut Session,
+        connection: &mut BlockingConnection,
         sql: &str,
         limit: u32,
     ) -> Result<Vec<StoredJob>, Error> {
-        let rows = self.with(limit, |params| session.query_typed(sql, params))?;
+        let rows = self.with(limit, |params| connection.query_typed(sql, params))?;
         rows.iter().map(|row| job::read(row, 0)).collect()
     }
 
     pub(crate) fn command(
         &self,
-        session: &mut Session,
+        connection: &mut BlockingConnection,
         sql: &str,
         request: &CommandAll,
     ) -> Result<BulkOutcome, Error> {
@@ -45,7 +45,7 @@ impl Selected {
         let row = self.with(request.limit, |params| {
             let not_after = At(request.not_after);
             let own: [Param<'_>; 2] = [(&action, Type::TEXT), (&not_after, Type::TIMESTAMPTZ)];
-            session.query_typed_one(sql, &[params, &own].concat())
+            connection.query_typed_one(sql, &[params, &own].concat())
         })?;
         let last: Option<Uuid> = row.try_get(1)?;
         Ok(BulkOutcome { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })

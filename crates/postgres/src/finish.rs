@@ -7,9 +7,9 @@ use scheduler_store::{End, Fence, Finish, Finished, Uuid, micros, storable};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
+use crate::blocking_connection::{BlockingConnection, Run};
 use crate::fault::{is_about_data, is_locked};
 use crate::job;
-use crate::session::{Run, Session};
 use crate::value::{Params, long};
 
 /// The statement of a batch of ends.
@@ -33,15 +33,15 @@ impl Finisher {
     /// none keeps the others back; an error text that cannot be stored is stored as ASCII.
     pub(crate) fn finish(
         &self,
-        session: &mut Session,
+        connection: &mut BlockingConnection,
         requests: &[Finish],
     ) -> Result<Vec<Finished>, Error> {
         // ORDERING: relaxed; it is a hint.
         let careful = self.careful.load(Ordering::Relaxed);
-        let result = match self.send(session, requests, careful > 0) {
+        let result = match self.send(connection, requests, careful > 0) {
             Err(error) if is_locked(&error) => {
                 self.careful.store(CAREFUL, Ordering::Relaxed);
-                self.send(session, requests, true)
+                self.send(connection, requests, true)
             }
             result => {
                 self.careful.store(careful.saturating_sub(1), Ordering::Relaxed);
@@ -49,9 +49,9 @@ impl Finisher {
             }
         };
         match (result, requests) {
-            (Err(error), [one]) if is_about_data(&error) => self.finish_in_ascii(session, one),
+            (Err(error), [one]) if is_about_data(&error) => self.finish_in_ascii(connection, one),
             (Err(error), _) if is_about_data(&error) => {
-                let each = requests.chunks(1).map(|one| self.finish(session, one));
+                let each = requests.chunks(1).map(|one| self.finish(connection, one));
                 Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
             }
             (result, _) => result,
@@ -61,7 +61,7 @@ impl Finisher {
     /// A text that can never be stored must not keep others back.
     fn finish_in_ascii(
         &self,
-        session: &mut Session,
+        connection: &mut BlockingConnection,
         request: &Finish,
     ) -> Result<Vec<Finished>, Error> {
         let mut request = request.clone();
@@ -70,7 +70,7 @@ impl Finisher {
         {
             *error = ascii(error);
         }
-        match self.send(session, &[request], true) {
+        match self.send(connection, &[request], true) {
             Err(error) if is_about_data(&error) => Ok(vec![Finished::Locked]),
             result => result,
         }
@@ -78,14 +78,14 @@ impl Finisher {
 
     fn send(
         &self,
-        session: &mut Session,
+        connection: &mut BlockingConnection,
         requests: &[Finish],
         skip_locked: bool,
     ) -> Result<Vec<Finished>, Error> {
         match &*Ends::split(requests) {
             [] => Ok(Vec::new()),
-            [one] => one.send(session, &self.sql, self.is_relaxed, skip_locked),
-            several => session.transact(|tx| {
+            [one] => one.send(connection, &self.sql, self.is_relaxed, skip_locked),
+            several => connection.transact(|tx| {
                 let mut answers = Vec::new();
                 for batch in several {
                     answers.extend(batch.send(tx, &self.sql, self.is_relaxed, skip_locked)?);

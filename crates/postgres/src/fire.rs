@@ -4,9 +4,9 @@ use scheduler_store::{Fire, Fired, OnBusy, Uuid};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
+use crate::blocking_connection::{BlockingConnection, Run};
 use crate::job;
 use crate::schedule;
-use crate::session::{Run, Session};
 use crate::value::{At, Params, long};
 
 /// The statement that fires a tick.
@@ -19,7 +19,7 @@ pub(crate) fn schedule_sql() -> String {
 
 /// Fires a tick. A refusal is answered with the schedule as it is.
 pub(crate) fn fire(
-    session: &mut Session,
+    connection: &mut BlockingConnection,
     sql: &str,
     schedule_sql: &str,
     request: &Fire,
@@ -52,7 +52,7 @@ pub(crate) fn fire(
         (&request.claim, Type::BOOL),
         (&At(request.not_after), Type::TIMESTAMPTZ),
     ];
-    let rows = session.rows(sql, params)?;
+    let rows = connection.rows(sql, params)?;
     let Some(row) = rows.first() else { return Ok(Fired::Ended) };
     Ok(match row.try_get(0)? {
         "moved" => {
@@ -68,7 +68,7 @@ pub(crate) fn fire(
         "locked" => Fired::Locked,
         _ => {
             let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
-            let row = session.query_typed_opt(schedule_sql, params)?;
+            let row = connection.query_typed_opt(schedule_sql, params)?;
             let schedule = row.and_then(|row| schedule::read(&row).ok());
             Fired::Refused(schedule.map(Box::new))
         }

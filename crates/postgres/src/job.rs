@@ -8,8 +8,8 @@ use scheduler_store::{
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
+use crate::blocking_connection::Run;
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
-use crate::session::Run;
 use crate::sql::Schema;
 use crate::value::{At, Params, count, long, small};
 

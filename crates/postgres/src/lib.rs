@@ -30,6 +30,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
+mod blocking_connection;
 mod builder;
 mod calls;
 mod connect;
@@ -47,7 +48,6 @@ mod pause;
 mod poll;
 mod schedule;
 mod schedules;
-mod session;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]

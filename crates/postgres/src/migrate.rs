@@ -5,10 +5,10 @@ use std::time::Duration;
 use scheduler_store::Refusal;
 use tokio_postgres::Error;
 
+use crate::blocking_connection::BlockingConnection;
 use crate::connect::Connect;
 use crate::error::ConnectError;
 use crate::fault::connect_error;
-use crate::session::Session;
 use crate::sql::Schema;
 
 /// The migrations, from 1. One that was released never changes.
@@ -89,11 +89,11 @@ pub(crate) fn run(
     schema: &Schema,
     is_allowed: bool,
 ) -> Result<(), ConnectError> {
-    let mut session = connect.open("migrations")?;
-    check_encoding(&mut session)?;
-    let found = stored(&mut session, schema).map_err(|error| connect_error(&error))?;
+    let mut connection = connect.open("migrations")?;
+    check_encoding(&mut connection)?;
+    let found = stored(&mut connection, schema).map_err(|error| connect_error(&error))?;
     if is_current(schema, found).map_err(|refusal| newer(&refusal))? {
-        return check_rights(&mut session, schema);
+        return check_rights(&mut connection, schema);
     }
     if !is_allowed {
         let version = found.map_or(0, |(version, _)| version);
@@ -103,15 +103,15 @@ pub(crate) fn run(
             schema.name()
         )));
     }
-    session.limit(LIMIT);
-    let found = migrate(&mut session, schema).map_err(|error| connect_error(&error))?;
+    connection.limit(LIMIT);
+    let found = migrate(&mut connection, schema).map_err(|error| connect_error(&error))?;
     is_current(schema, found).map_err(|refusal| newer(&refusal))?;
-    check_rights(&mut session, schema)
+    check_rights(&mut connection, schema)
 }
 
 /// In another encoding not every text of a job can be stored.
-fn check_encoding(session: &mut Session) -> Result<(), ConnectError> {
-    let row = session.query_typed_one("select current_setting('server_encoding')", &[]);
+fn check_encoding(connection: &mut BlockingConnection) -> Result<(), ConnectError> {
+    let row = connection.query_typed_one("select current_setting('server_encoding')", &[]);
     let encoding: String =
         row.and_then(|row| row.try_get(0)).map_err(|error| connect_error(&error))?;
     if encoding == "UTF8" {
@@ -136,9 +136,9 @@ select string_agg(r.name || ': ' || r.missing, ', ' order by r.name) from (
   select 'fence', 'UPDATE' where not has_sequence_privilege('{s}.fence', 'UPDATE')) r";
 
 /// A store that cannot be written is an error of the start.
-fn check_rights(session: &mut Session, schema: &Schema) -> Result<(), ConnectError> {
+fn check_rights(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
     let refused = |error: Error| connect_error(&error);
-    let row = session.query_typed_one(&schema.sql(RIGHTS), &[]).map_err(refused)?;
+    let row = connection.query_typed_one(&schema.sql(RIGHTS), &[]).map_err(refused)?;
     if let Some(missing) = row.try_get::<_, Option<String>>(0).map_err(refused)? {
         let name = schema.name();
         return Err(ConnectError::Refused(format!(
@@ -148,7 +148,7 @@ fn check_rights(session: &mut Session, schema: &Schema) -> Result<(), ConnectErr
     }
     // A standby, or a database that is read only, refuses it.
     let write = "update {s}.meta set version = version where false";
-    session.query_typed(&schema.sql(write), &[]).map(drop).map_err(refused)
+    connection.query_typed(&schema.sql(write), &[]).map(drop).map_err(refused)
 }
 
 fn newer(refusal: &Refusal) -> ConnectError {
@@ -179,24 +179,33 @@ pub(crate) fn admit(connect: &Connect, schema: &Schema, found: (i32, i32)) -> Re
 }
 
 /// Refuses tables that this build does not understand.
-pub(crate) fn check(session: &mut Session, schema: &Schema) -> Result<(), ConnectError> {
-    let found = stored(session, schema).map_err(|error| connect_error(&error))?;
+pub(crate) fn check(
+    connection: &mut BlockingConnection,
+    schema: &Schema,
+) -> Result<(), ConnectError> {
+    let found = stored(connection, schema).map_err(|error| connect_error(&error))?;
     is_current(schema, found).map(drop).map_err(|refusal| newer(&refusal))
 }
 
 /// Returns version and oldest reader.
-fn stored(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
+fn stored(
+    connection: &mut BlockingConnection,
+    schema: &Schema,
+) -> Result<Option<(i32, i32)>, Error> {
     let exists = schema.sql("select to_regclass('{s}.meta') is not null");
-    if !session.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
+    if !connection.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
         return Ok(None);
     }
     let meta =
-        session.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
+        connection.query_typed_opt(&schema.sql("select version, min_reader from {s}.meta"), &[])?;
     meta.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
 }
 
-fn migrate(session: &mut Session, schema: &Schema) -> Result<Option<(i32, i32)>, Error> {
-    session.transact(|tx| {
+fn migrate(
+    connection: &mut BlockingConnection,
+    schema: &Schema,
+) -> Result<Option<(i32, i32)>, Error> {
+    connection.transact(|tx| {
         // The schema itself is made under the lock, too: `if not exists` alone fails in a race.
         tx.batch_execute(&schema.sql(&format!("set local statement_timeout = 0; {LOCK}; {META}")))?;
         let row =

@@ -10,11 +10,11 @@ use scheduler_store::{
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
+use crate::blocking_connection::Run as _;
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::job::{self, held};
 use crate::pause::scopes;
 use crate::schedule;
-use crate::session::Run as _;
 use crate::sql::Schema;
 use crate::value::{At, Params};
 

@@ -9,8 +9,8 @@ use scheduler_store::{
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Error, Row};
 
+use crate::blocking_connection::Tx;
 use crate::job::priority;
-use crate::session::Tx;
 use crate::value::{At, count, long, small};
 
 /// The columns of a schedule, in the order in which `read` and `write` take them.

@@ -15,6 +15,7 @@ use scheduler_store::{
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::blocking_connection::BlockingConnection;
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::filter::Selected;
@@ -26,7 +27,6 @@ use crate::pause::{self, PAUSES};
 use crate::poll::Poller;
 use crate::schedule;
 use crate::schedules::change_locked;
-use crate::session::Session;
 use crate::sql::Schema;
 use crate::value::{At, Params, count};
 use crate::watch::Listener;
@@ -96,10 +96,10 @@ impl Postgres {
     fn ask<R: Send + 'static>(
         &self,
         template: &str,
-        query: impl Fn(&mut Session, &str) -> Result<R, Error> + Send + 'static,
+        query: impl Fn(&mut BlockingConnection, &str) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         let sql = self.sql(template);
-        self.caller().call(RetryOnDisconnect::Once, move |session| query(session, &sql))
+        self.caller().call(RetryOnDisconnect::Once, move |connection| query(connection, &sql))
     }
 
     fn job_command(

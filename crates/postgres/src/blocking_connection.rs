@@ -27,7 +27,7 @@ pub(crate) trait Run {
 }
 
 /// A connection. It blocks, and must not be used on a thread of a runtime.
-pub(crate) struct Session {
+pub(crate) struct BlockingConnection {
     wire: Wire,
     client: Client,
     /// None if nothing may be prepared, because the next transaction may be on another connection.
@@ -50,7 +50,7 @@ struct Wire {
     was_given_up: bool,
 }
 
-impl Session {
+impl BlockingConnection {
     /// Connects, unless that takes longer than the limit, which then holds for each answer.
     pub(crate) fn connect<T>(config: &Config, tls: T, limit: Duration) -> Result<Self, ConnectError>
     where
@@ -236,7 +236,7 @@ where
     }
 }
 
-impl Run for Session {
+impl Run for BlockingConnection {
     /// It takes half of what a short request costs to read and plan its statement.
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let Self { wire, client, prepared } = self;
