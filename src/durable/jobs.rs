@@ -307,7 +307,7 @@ impl Jobs {
     }
 
     /// Makes all jobs due at once that a filter selects, as [`retry`](Self::retry) does: see [`cancel_all`](Self::cancel_all).
-    /// Those that are running, or whose key another job has, are left alone.
+    /// Jobs that are running, or whose key another job has, are left alone.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ impl Sim {
 
     /// The payloads of all jobs of a task that were enqueued, in the order in which the code made them; `()` for those without.
     ///
-    /// Those that have ended are among them, for as long as the store keeps them: a day by default.
+    /// Ended jobs are among them, for as long as the store keeps them: a day by default.
     ///
     /// ```standalone_crate
     /// use scheduler::job;
@@ -72,7 +72,7 @@ impl Sim {
 
     /// Fails the test unless a job of a task was enqueued whose payload meets a condition. Returns the first such job.
     ///
-    /// Those that have ended are among them, for as long as the store keeps them: a day by default.
+    /// Ended jobs are among them, for as long as the store keeps them: a day by default.
     ///
     /// ```standalone_crate
     /// use scheduler::testing::*;

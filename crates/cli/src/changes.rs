@@ -20,7 +20,7 @@ pub(crate) struct Touched {
 }
 
 impl Changes {
-    /// Those of the past and of the rules to come.
+    /// The changes of the past and of the rules to come.
     pub(crate) fn all(zone: Zone) -> Self {
         Self::after(zone, DateTime::<Utc>::MIN_UTC)
     }

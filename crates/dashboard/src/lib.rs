@@ -77,7 +77,7 @@
 //! `triggerFailure`; `recent` (`outcomes`, one letter for each of the last 60 runs, the latest last, and `tookMs`) and
 //! `counters`.
 //!
-//! That of a durable task has `isDurable`, and what the store says: `schedule` (`fired`, `lastTick`, `skipped`, `isOverridden`,
+//! The row of a durable task has `isDurable`, and what the store says: `schedule` (`fired`, `lastTick`, `skipped`, `isOverridden`,
 //! `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,

@@ -46,9 +46,9 @@ struct KnownSchedules {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
     /// The kinds of jobs and the queues that are paused.
     pauses: Vec<JobPause>,
-    /// Those that were paused: a pause ends without a change in the store.
+    /// The schedules that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
-    /// Those whose rows have to be sent again.
+    /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     /// The numbers of the last request, and of the last one with an answer.
     asked: u64,

@@ -53,7 +53,7 @@ fn is_control(c: char) -> bool {
 /// Characters that leave no mark of their own, or turn the direction of writing: what is read is
 /// then not what is there, and two names look the same.
 ///
-/// Those of Unicode's `Default_Ignorable_Code_Point`, line and paragraph separators, and the anchors
+/// They are those of Unicode's `Default_Ignorable_Code_Point`, line and paragraph separators, and the anchors
 /// of annotations. Not the selectors U+FE00 to U+FE0F, which choose between a symbol and an emoji.
 fn is_unseen(c: char) -> bool {
     matches!(

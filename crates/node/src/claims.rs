@@ -85,7 +85,7 @@ impl Claims {
         })
     }
 
-    /// Those that wait for a worker, if a condition holds.
+    /// The claims that wait for a worker and meet a condition.
     pub(crate) fn waiting(&self, is_meant: impl Fn(&Claim) -> bool) -> Vec<ClaimRef> {
         let waiting = self.iter().filter(|(_, job)| job.begun.is_none() && is_meant(job));
         waiting.map(|(held, _)| held).collect()

@@ -12,9 +12,9 @@ use crate::fault::with_causes;
 /// The authorities that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Authorities {
-    /// Those that the system trusts.
+    /// The authorities that the system trusts.
     System,
-    /// Those in a file.
+    /// The authorities in a file.
     File(PathBuf),
 }
 

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(execute(&[one]), "1|1");
         assert_eq!(execute(&[one, two]), "2|1");
         assert_eq!(execute(&[one, two]), "2|1");
-        // That of an older build changes nothing.
+        // The migration of an older build changes nothing.
         assert_eq!(execute(&[one]), "2|1");
         assert_eq!(server.psql("select printed.f(), two from printed.one"), "1|2");
     }

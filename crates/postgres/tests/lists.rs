@@ -72,7 +72,7 @@ fn the_work_of_a_long_list_grows_with_the_number_of_its_jobs_alone() {
     for (jobs, in_a_row) in [(10_000, 500), (2_000, 1)] {
         let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
         finished(&store, (0..jobs).map(|number| 2 * number), in_a_row);
-        // Those that wait lie among them.
+        // Waiting jobs lie among the finished ones.
         enqueue(
             &store,
             (0..jobs).map(|number| NewJob::new(id(100_001 + 2 * number), "old")).collect(),

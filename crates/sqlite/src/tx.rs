@@ -21,7 +21,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) boot_id: &'a str,
     /// Microseconds since the start of the machine.
     pub(crate) since_boot: i64,
-    /// That of the tables, and the oldest that understands them.
+    /// The version of the tables, and the oldest version that understands them.
     versions: (i64, i64),
     /// The last fence given out, as it was when the transaction began, and as it is.
     fence_before: i64,

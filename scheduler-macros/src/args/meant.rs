@@ -114,7 +114,7 @@ pub(super) fn nameless(first: &TokenTree) -> String {
     if parse_period(&text, None).is_ok() {
         return format!("expected an option before the value; write `fixed_rate = \"{shown}\"`");
     }
-    // Those of crontab have no seconds.
+    // A crontab has no seconds.
     if CronExpression::parse(&format!("0 {text}")).is_ok() {
         return format!("expected an option before the value; write `cron = \"0 {shown}\"`");
     }

@@ -145,7 +145,7 @@ fn receiver(task: &Task<'_>, private: &Ident) -> TokenStream {
 /// The conditions of the entry, and the lints that its block allows.
 fn cfg_and_allow(task: &Task<'_>) -> TokenStream {
     let conditions = task.conditions;
-    // Those of a free function have been resolved by rustc.
+    // Rustc has resolved the conditions of a free function.
     let (conditions_of_item, allowances) = match task.owner {
         None => (Vec::new(), [].as_slice()),
         Some(owner) => (item::conditions(&task.function.attrs), owner.allowances.as_slice()),

@@ -33,7 +33,7 @@ pub(super) struct TaskInner {
     pub(super) active: Vec<Box<ActiveRun>>,
     /// The number of runs that have started.
     pub(super) runs: u64,
-    /// Those of jobs between their attempts.
+    /// The numbers of runs whose jobs wait for another attempt.
     pub(super) numbers: JobNumbers,
     /// The end of the task, now or with the runs in progress; or that it is disabled.
     pub(super) end: Option<TaskState>,

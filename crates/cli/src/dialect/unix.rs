@@ -169,11 +169,11 @@ impl CronFields {
 
 /// The days that the two day fields mean.
 enum Days {
-    /// Those that match both.
+    /// Days that match both fields.
     Both,
     /// All: they are alternatives, and one of them has all days.
     All,
-    /// Those that match one of them.
+    /// Days that match one of them.
     Either,
 }
 

@@ -39,7 +39,7 @@ pub struct Node {
     pub(super) claims: Claims,
     /// The ends of claims that the store does not know yet.
     pub(super) finishes: Vec<Finish>,
-    /// Those of them whose jobs another transaction has locked. They are sent again a little later.
+    /// Ends of jobs that another transaction has locked. They are sent again a little later.
     pub(super) locked: Vec<Finish>,
     /// The jobs of those ends that may park them.
     pub(super) failing: BTreeMap<(JobId, Fence), Arc<StoredJob>>,

@@ -122,7 +122,7 @@ pub(super) struct LifeFacts {
     pub(super) woken_since: u64,
     /// The polls that were executed: which jobs were paused, and the last fence before it.
     pub(super) polls: BTreeMap<RequestId, (Vec<PauseScope>, Fence)>,
-    /// That of the last one whose answer has arrived.
+    /// The same of the last poll whose answer has arrived.
     pub(super) told: (Vec<PauseScope>, Fence),
 }
 
