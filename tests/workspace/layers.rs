@@ -93,7 +93,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "calls",
             "address",
             "pace",
-            "session",
+            "blocking_connection",
             "tls",
             "connect",
             "connection_thread",
