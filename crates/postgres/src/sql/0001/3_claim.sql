@@ -1,8 +1,8 @@
 -- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs, to be put in the
 -- order of their fences.
 
--- The lines that have jobs, of these tasks and queues. Each step of the loop finds the first job after a line.
-create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.line language sql stable as $$
+-- All lines that have jobs. Each step of the loop finds the first job after a line.
+create function {s}.lines() returns setof {s}.line language sql stable as $$
   with recursive l as (
     (select j.queue, j.task, j.priority, j.kind, j.run_at from {s}.job j where j.state = 'ready'
      order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1)
@@ -12,7 +12,12 @@ create function {s}.lines(p_tasks text[], p_queues text[]) returns setof {s}.lin
       where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
       order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1) n)
   select l.queue, l.task, l.priority, l.kind, l.run_at from l
-  where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues))
+$$;
+
+-- The entries of the index of ready jobs that this transaction has read. A page, which may hold dead entries alone, counts as five.
+create function {s}.ready_reads() returns bigint language sql volatile as $$
+  select pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass)
+    + 5 * pg_catalog.pg_stat_get_xact_blocks_fetched('{s}.job_ready'::regclass)
 $$;
 
 -- Those of known lines that have jobs. An older snapshot makes each walk over the index meet the entries of all jobs that have
@@ -179,10 +184,12 @@ begin
       if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
         v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
       else
-        v_read := pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass);
-        v_lines := array(select l from {s}.lines(p_tasks, p_queues) l);
-        v_read := pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass) - v_read;
-        -- A walk that meets many entries of jobs that are gone takes a small part of the time.
+        v_read := {s}.ready_reads();
+        v_lines := array(select l from {s}.lines() l);
+        v_read := {s}.ready_reads() - v_read - {line_reads} * cardinality(v_lines);
+        v_lines := array(
+          select l from unnest(v_lines) l where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues)));
+        -- A walk over many entries of jobs that are gone takes a small part of the time.
         v_walk.until := case when v_read > {walk_cheap} then
           poll.now + least(v_read * '10 microseconds'::interval, '1 minute'::interval) end;
       end if;
