@@ -154,8 +154,8 @@ impl PoolBuilder {
     /// looked for it, a task may be late by this much once more, or by some [`Clock::wake_latency`]s. Slack also holds for time limits and
     /// cron tasks, but the wall clock is still compared twice a second.
     ///
-    /// Without slack, too, tasks that are due within a wake-up of each other, 40 µs by the system's clock, share one,
-    /// and one that is due while another is long may start some wake-ups later: see [`Clock::wake_latency`] and
+    /// Without slack, too, tasks that are due within some 50 µs of each other by the system's clock share a wake-up,
+    /// and one that is due while another is long may start that much later: see [`Clock::wake_latency`] and
     /// [`precise`](Self::precise).
     ///
     /// ```

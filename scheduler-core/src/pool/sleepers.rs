@@ -111,17 +111,28 @@ impl TimerSlack {
     /// The time of the second worker to look: at least a head start after the first. If the first one's tasks are short, it takes
     /// the next one, too, and the second worker would wake up in vain.
     pub(super) fn look_after(self, other: Tick, look: Tick) -> Tick {
-        let head_start = self.wake_latency.max(self.slack);
+        let head_start = self.head_start();
         look.max(other + head_start).min(look + head_start)
     }
 
-    /// The end of a wait that begins now: at least one wake-up away, unless it is so brief that the worker spins.
+    /// The end of a wait that begins now, which is no shorter than some wake-ups, unless it is so brief that the worker spins.
     pub(super) fn wait(self, now: Tick, look: Tick) -> Tick {
         if is_brief(look.since(now), self.wake_latency) {
             look
         } else {
-            look.max(now + self.wake_latency)
+            look.max(now + self.shortest_wait())
         }
+    }
+
+    /// A wake-up takes as much of the processor as half a wake-up lasts. With shorter waits, a pool whose tasks are due closer
+    /// together is busy with waking up; with longer ones, they are later than need be.
+    fn shortest_wait(self) -> Duration {
+        self.wake_latency.saturating_mul(16) / 5
+    }
+
+    /// A fourth longer than the shortest wait: so a worker whose tasks are short has waited again before the other one looks.
+    fn head_start(self) -> Duration {
+        self.wake_latency.saturating_mul(4).max(self.slack)
     }
 }
 
@@ -165,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_look_has_a_head_start_of_a_wake_up_or_of_the_slack() {
+    fn the_first_to_look_has_a_head_start_of_four_wake_ups_or_of_the_slack() {
         let micros = Duration::from_micros;
         let at = |micros: u64| tick(1_000 * micros);
-        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_latency: micros(40) };
+        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_latency: micros(10) };
         assert_eq!(timer_slack.look_after(at(100), at(104)), at(140));
         assert_eq!(timer_slack.look_after(at(100), at(300)), at(300));
         let slack = TimerSlack { slack: micros(1_000), ..timer_slack };

@@ -83,12 +83,12 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// About how long a thread takes to wake up; by default nothing, as where time is moved by hand. The system's clock
     /// learns it from the waits of the process.
     ///
-    /// A pool is no more exact than this, so as not to be busy with waking up, unless it is
+    /// A pool is no more exact than some of these, so as not to be busy with waking up, unless it is
     /// [`precise`](crate::PoolBuilder::precise):
     ///
-    /// - No wait of its workers is shorter, but for those of up to a twentieth, which
+    /// - No wait of its workers is shorter than 3.2 of them, but for those of up to a twentieth of one, which
     ///   [`wait`](Self::wait) should spin.
-    /// - The worker that looks at the queue first is given so much time to run what is due before the
+    /// - The worker that looks at the queue first is given four of them to run what is due before the
     ///   next one looks. A task that becomes due while it runs a long one starts later by up to that; so does a task
     ///   that a run submits.
     ///

@@ -87,11 +87,11 @@ const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
 /// The time that a wake-up takes on this machine, in nanoseconds, measured in the waits of this process. It costs the
 /// processor half of that, so that what is due closer together shares one.
-static WAKE_UP: AtomicU64 = AtomicU64::new(40_000);
+static WAKE_UP: AtomicU64 = AtomicU64::new(15_000);
 
 /// The limits of that time: on any machine another thread needs some time, and no task is to wait for
 /// long.
-const WAKE_UP_BOUNDS: RangeInclusive<u64> = 5_000..=200_000;
+const WAKE_UP_BOUNDS: RangeInclusive<u64> = 5_000..=60_000;
 
 /// The new estimate after a wake-up that was so late: a sixteenth of the way to it, which counts as no more
 /// than twice of what is known, because a thread is also late where others keep it from running.
@@ -281,9 +281,9 @@ mod tests {
             42_500,
             "one that was kept from running counts for little"
         );
-        assert!((95_000..=100_000).contains(&after(40_000, 100_000, 100)));
+        assert!((47_000..=50_000).contains(&after(20_000, 50_000, 100)));
         assert!((10_000..=11_000).contains(&after(40_000, 10_000, 100)));
-        assert_eq!((after(40_000, 0, 1_000), after(40_000, u64::MAX, 1_000)), (5_000, 200_000));
+        assert_eq!((after(40_000, 0, 1_000), after(40_000, u64::MAX, 1_000)), (5_000, 60_000));
     }
 
     /// Frequent readings take the wall clock from the monotonic one.

@@ -141,7 +141,7 @@ fn no_task_is_later_than_twice_the_slack_where_others_are_long() {
     assert_eq!(started.entries(), expected);
 }
 
-/// A clock whose wake-ups take two milliseconds.
+/// A clock whose wake-ups take half a millisecond: a head start is two.
 #[derive(Debug)]
 struct Slow(ManualClock);
 
@@ -155,7 +155,7 @@ impl Clock for Slow {
     }
 
     fn wake_latency(&self) -> Duration {
-        ms(2)
+        Duration::from_micros(500)
     }
 
     fn wait(&self, gate: &Arc<EventCount>, seen: Epoch, until: Option<Tick>) {
@@ -185,19 +185,21 @@ fn who_wakes_up_first_has_a_head_start() {
     clock.advance(ms(5));
     assert_eq!(workers.step(1), Stepped::Ran);
     assert!(!workers.is_woken(2));
-    assert_eq!(workers.step(1), Stepped::Waits(Some(tick(ms(9)))), "the other one looks for 6");
-    clock.advance(ms(2));
-    assert_eq!(workers.step(2), Stepped::Ran);
+    let shortest_wait = Duration::from_micros(1_600);
+    assert_eq!(workers.step(1), Stepped::Waits(Some(tick(ms(5) + shortest_wait))), "before 7");
+    clock.advance(shortest_wait);
+    assert_eq!(workers.step(1), Stepped::Ran);
+    assert!(!workers.is_woken(2));
     assert_eq!(ran.entries(), [5, 6]);
 }
 
-/// A task that is due within less than a wake-up is late, unless the wait is so brief that it is spun.
+/// A task that is due within 3.2 wake-ups is late, unless the wait is so brief that it is spun.
 #[test]
-fn no_wait_is_shorter_than_a_wake_up_but_for_a_brief_one() {
+fn no_wait_is_shorter_than_three_wake_ups_but_for_a_brief_one() {
     let (pool, clock, workers) = slow_pool(ScheduledThreadPool::builder());
-    for nanos in [1_990_000, 1_700_000, 100_001, 100_000] {
+    for nanos in [1_590_000, 1_300_000, 25_001, 25_000] {
         pool.schedule(Duration::from_nanos(nanos), || ()).unwrap();
-        let until = if nanos == 100_000 { Duration::from_nanos(nanos) } else { ms(2) };
+        let until = Duration::from_nanos(if nanos == 25_000 { nanos } else { 1_600_000 });
         assert_eq!(workers.step(1), Stepped::Waits(Some(tick(until))), "{nanos}");
     }
     clock.advance(ms(2));

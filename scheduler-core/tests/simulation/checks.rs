@@ -158,8 +158,8 @@ impl World {
         // A worker that is awake may have looked, and been given something long.
         let is_busy = self.workers.iter().any(|worker| matches!(worker.mode, Mode::Busy { .. }));
         let Limits { slack, wake_latency, .. } = self.limits;
-        let head_start = wake_latency.max(slack);
-        let others = wake_latency.saturating_add(if is_busy { head_start } else { 0 });
+        let (shortest_wait, head_start) = (wake_latency * 16 / 5, (wake_latency * 4).max(slack));
+        let others = shortest_wait.saturating_add(if is_busy { head_start } else { 0 });
         let latest = |due: &Due| match due {
             Due::Tick(tick) => tick.saturating_add(slack).saturating_add(others),
             // The clock may be set meanwhile.
