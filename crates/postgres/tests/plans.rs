@@ -210,7 +210,8 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
     );
     let mut client = client(server);
     client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("a vacuum");
-    for tasks in ["array['a']", "array['a', 'b', 'c', 'd']"] {
+    // If the jobs of one line are due, it takes them as they are: an entry of the line and one of the primary key for each.
+    for (tasks, most) in [("array['a']", 2.5), ("array['a', 'b', 'c', 'd']", 10.0)] {
         let mut transaction = client.transaction().expect("a transaction");
         let poll = format!(
             "select * from {schema}.poll({}, {tasks}, array_fill(100::bigint, array[cardinality({tasks})]), null, 100, 1, 1, 'infinity', false, false)",
@@ -224,8 +225,8 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
         let walked = format!("select ({walked})::bigint");
         let walked: i64 = transaction.query_one(&walked, &[]).expect("a count").get(0);
         assert!(
-            (claimed..=10 * claimed).contains(&walked),
-            "{walked} rows were walked for {claimed} jobs"
+            walked >= claimed && walked as f64 <= most * claimed as f64,
+            "{walked} rows were walked for {claimed} jobs of {tasks}"
         );
         transaction.commit().expect("a commit");
     }

@@ -160,6 +160,7 @@ language plpgsql volatile {plans} as $$
 declare
   v_schedule text;
   v_lines {s}.line[];
+  v_due {s}.line[];
   v_walk {s}.walk := p_walk::{s}.walk;
   v_read bigint;
   v_resumed timestamptz;
@@ -199,14 +200,15 @@ begin
     if paused_tasks <> '{}' or paused_queues <> '{}' then
       v_lines := array(select l from unnest(v_lines) l where l.task <> all(paused_tasks) and l.queue <> all(paused_queues));
     end if;
-    if p_limit > 0 and cardinality(v_lines) > 0 then
+    v_due := array(select l from unnest(v_lines) l where l.from_at <= poll.now);
+    if p_limit > 0 and cardinality(v_due) > 0 then
       return query
       select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
         null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text,
         null::text[], null::text[], {job_columns}
-      from {s}.claim(p_session, poll.now, v_lines, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
+      from {s}.claim(p_session, poll.now, v_due, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
-      if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_lines) l where l.kind in (1, 3))) then
+      if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_due) l where l.kind in (1, 3))) then
         perform set_config('synchronous_commit', 'off', true);
       end if;
     end if;
