@@ -83,7 +83,7 @@ impl HeldSnapshot {
         );
         // A connection reports its counters with a request that comes a second after the last report.
         self.snapshot.batch_execute("select pg_sleep(1.2)").expect("a second");
-        assert_eq!(self.claimed(), []);
+        self.claim(0);
         let mut client = client(server);
         client.query_one(&sql, &[]).expect("the counter").get(0)
     }
@@ -110,6 +110,21 @@ fn the_pages_of_a_backlog_that_is_gone_are_not_walked_by_each_poll() {
         assert_eq!(held.claimed(), [], "this poll walks the index");
     }
     assert_idle_polls_read_little(&mut held, &server);
+}
+
+/// A backlog that was enqueued at once: all of its jobs are due at one instant.
+#[test]
+fn each_poll_begins_where_the_last_one_has_ended() {
+    let Some(server) = server() else { return };
+    let mut held = HeldSnapshot::of(server, 0);
+    held.enqueue((1_000..4_000).map(|number| NewJob::new(id(number), "a")).collect());
+    let before = held.read(server);
+    for millis in 0..30 {
+        held.at(SECOND * 2 + Duration::from_millis(millis));
+        assert_eq!(held.claim(100).len(), 100);
+    }
+    let read = held.read(server) - before;
+    assert!(read < 30_000, "3,000 jobs were claimed with {read} entries and pages");
 }
 
 fn assert_idle_polls_read_little(held: &mut HeldSnapshot, server: &Server) {

@@ -141,8 +141,8 @@ create table {s}.pause (
   primary key (scope, name)
 );
 
--- A line has no ready job that is due before `from_at`.
-create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz);
+-- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
+create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz, from_id uuid);
 
 -- The lines that a poll leaves for the next one, and until when they stand for a walk over the index.
 create type {s}.walk as (lines {s}.line[], until timestamptz);

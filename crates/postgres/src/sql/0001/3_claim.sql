@@ -4,14 +4,14 @@
 -- All lines that have jobs. Each step of the loop finds the first job after a line.
 create function {s}.lines() returns setof {s}.line language sql stable as $$
   with recursive l as (
-    (select j.queue, j.task, j.priority, j.kind, j.run_at from {s}.job j where j.state = 'ready'
-     order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1)
+    (select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j where j.state = 'ready'
+     order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1)
     union all
     select n.* from l cross join lateral (
-      select j.queue, j.task, j.priority, j.kind, j.run_at from {s}.job j
+      select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j
       where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
-      order by j.queue, j.task, j.priority, j.kind, j.run_at limit 1) n)
-  select l.queue, l.task, l.priority, l.kind, l.run_at from l
+      order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1) n)
+  select l.queue, l.task, l.priority, l.kind, l.run_at, l.id from l
 $$;
 
 -- The entries of the index of ready jobs that this transaction has read. A page, which may hold dead entries alone, counts as five.
@@ -20,17 +20,24 @@ create function {s}.ready_reads() returns bigint language sql volatile as $$
     + 5 * pg_catalog.pg_stat_get_xact_blocks_fetched('{s}.job_ready'::regclass)
 $$;
 
+-- The line, from a second ago on if it begins later.
+create function {s}.since(p_line {s}.line, p_now timestamptz) returns {s}.line language sql immutable as $$
+  select case when p_line.from_at < ago.at then p_line
+    else row(p_line.queue, p_line.task, p_line.priority, p_line.kind, ago.at, '00000000-0000-0000-0000-000000000000')::{s}.line end
+  from (select p_now - '1 second'::interval as at) ago
+$$;
+
 -- Those of known lines that have jobs. An older snapshot makes each walk over the index meet the entries of all jobs that have
 -- left it since; these begin where the last poll found the first job.
 create function {s}.lines_since(p_now timestamptz, p_lines {s}.line[]) returns setof {s}.line language plpgsql volatile as $$
 begin
   return query
-  select l.queue, l.task, l.priority, l.kind, x.run_at
-  from unnest(p_lines) l cross join lateral (
-    select j.run_at from {s}.job j
+  select l.queue, l.task, l.priority, l.kind, x.run_at, x.id
+  from unnest(p_lines) known cross join lateral {s}.since(known, p_now) l cross join lateral (
+    select j.run_at, j.id from {s}.job j
     where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-      and j.run_at >= least(l.from_at, p_now - '1 second'::interval)
-    order by j.run_at limit 1) x;
+      and (j.run_at, j.id) >= (l.from_at, l.from_id)
+    order by j.run_at, j.id limit 1) x;
 end $$;
 
 -- The lines for the next poll: those that were found, and those that were known. One that was found later may have got a job
@@ -39,10 +46,10 @@ create function {s}.lines_left(p_now timestamptz, p_known {s}.line[], p_found {s
 language plpgsql volatile as $$
 begin
   return array(
-    select row(k.queue, k.task, k.priority, k.kind, least(min(k.from_at), p_now - '1 second'::interval))::{s}.line
-    from (select f.* from unnest(p_found) f
-      union all select k.queue, k.task, k.priority, k.kind, p_now from unnest(p_known) k) k
-    group by k.queue, k.task, k.priority, k.kind);
+    select distinct on (l.queue, l.task, l.priority, l.kind) row(l.*)::{s}.line
+    from (select f.* from unnest(p_found) f union all select k.queue, k.task, k.priority, k.kind, p_now, k.from_id from unnest(p_known) k) x
+    cross join lateral {s}.since(row(x.*)::{s}.line, p_now) l
+    order by l.queue, l.task, l.priority, l.kind, l.from_at, l.from_id);
 end $$;
 
 -- Waits for a pause that is being made, but for no transaction that is left open after one.
@@ -76,11 +83,11 @@ begin
     with due as (
       select l.n as line, l.task, l.priority, l.kind, l.room, x.run_at, x.id
       from (select l.*, p_sizes[l.n] as size, p_rooms[l.n] as room
-        from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n)) l
+        from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n)) l
       cross join lateral (
         select j.run_at, j.id from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and j.run_at >= l.from_at and j.run_at <= p_now
+          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
         order by j.run_at, j.id limit l.size) x),
     by_kind as (
       select d.*, count(*) filter (where d.kind in (1, 3)) over o as abandoned, count(*) filter (where d.kind >= 2) over o as lost
@@ -106,10 +113,10 @@ returns setof {s}.job language plpgsql volatile as $$
 declare
   v_rooms bigint[] := array(
     select p_rooms[array_position(p_tasks, l.task)]
-    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n) order by l.n);
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
   v_sizes bigint[] := array(
     select least(p_limit, v_rooms[l.n], case when l.kind in (1, 3) then p_abandon end, case when l.kind >= 2 then p_lost end)
-    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n) order by l.n);
+    from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
 begin
   if cardinality(p_lines) > 1 then
     v_sizes := {s}.shares(p_now, p_lines, v_sizes, v_rooms, p_limit, p_abandon, p_lost);
@@ -118,12 +125,12 @@ begin
   with chosen as materialized (
     select y.*, sum(y.bytes) over (order by y.priority desc, y.run_at, y.id) as total
     from (
-      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, n)
+      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n)
       cross join lateral (
         select j.id, j.priority, j.run_at, octet_length(j.payload) as bytes, case when j.is_key_until_start then j.key end as key
         from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and j.run_at >= l.from_at and j.run_at <= p_now
+          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
         order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
   fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
