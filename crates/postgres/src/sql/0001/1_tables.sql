@@ -144,8 +144,8 @@ create table {s}.pause (
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
 create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz, from_id uuid);
 
--- The lines that a poll leaves for the next one, and until when they stand for a walk over the index.
-create type {s}.walk as (lines {s}.line[], until timestamptz);
+-- The lines that a poll leaves for the next one, and for how long and until when they stand for a walk over the index.
+create type {s}.walk as (lines {s}.line[], rest interval, until timestamptz);
 
 -- Jobs that are done or cancelled: a row for those that one statement has ended, column by column. An array of one element holds
 -- for all jobs of the row. Every identity of a row lies between `least_id` and `greatest_id`. A row without tasks has nothing of its

@@ -197,9 +197,11 @@ begin
         v_read := {s}.ready_reads() - v_read - {line_reads} * cardinality(v_lines);
         v_lines := array(
           select l from unnest(v_lines) l where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues)));
-        -- A walk over many entries of jobs that are gone takes a small part of the time.
-        v_walk.until := case when v_read > {walk_cheap} then
-          poll.now + least(v_read * '10 microseconds'::interval, '1 minute'::interval) end;
+        -- Walks over many entries of jobs that are gone take a small part of the time. The first one marks those as dead that no
+        -- transaction sees, and may take longer than the next.
+        v_walk.rest := case when v_read > {walk_cheap} then
+          least(v_read * '10 microseconds'::interval, 4 * coalesce(v_walk.rest, '5 milliseconds'), '1 minute') end;
+        v_walk.until := poll.now + v_walk.rest;
       end if;
       v_walk.lines := {s}.lines_left(poll.now, v_walk.lines, v_lines);
       walk := case when v_walk.until is not null or cardinality(v_walk.lines) <= 100 then v_walk::text end;
