@@ -124,8 +124,8 @@ impl TimerSlack {
         }
     }
 
-    /// A wake-up takes as much of the processor as half a wake-up lasts. With shorter waits, a pool whose tasks are due closer
-    /// together is busy with waking up; with longer ones, they are later than need be.
+    /// A wake-up costs the processor about as much as it lasts. With shorter waits, a pool whose tasks are due closer together
+    /// is busy with waking up; with longer ones, they are later than need be.
     fn shortest_wait(self) -> Duration {
         self.wake_latency.saturating_mul(16) / 5
     }

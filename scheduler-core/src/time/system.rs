@@ -86,7 +86,7 @@ impl SystemClock {
 const LOOK_IS_GOOD_FOR: Duration = Duration::from_millis(1);
 
 /// The time that a wake-up takes on this machine, in nanoseconds, measured in the waits of this process. It costs the
-/// processor half of that, so that what is due closer together shares one.
+/// processor about as much, so that what is due close together shares one.
 static WAKE_UP: AtomicU64 = AtomicU64::new(15_000);
 
 /// The limits of that time: on any machine another thread needs some time, and no task is to wait for
