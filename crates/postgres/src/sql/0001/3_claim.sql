@@ -20,36 +20,32 @@ create function {s}.ready_reads() returns bigint language sql volatile as $$
     + 5 * pg_catalog.pg_stat_get_xact_blocks_fetched('{s}.job_ready'::regclass)
 $$;
 
--- The line, from a second ago on if it begins later.
-create function {s}.since(p_line {s}.line, p_now timestamptz) returns {s}.line language sql immutable as $$
-  select case when p_line.from_at < ago.at then p_line
-    else row(p_line.queue, p_line.task, p_line.priority, p_line.kind, ago.at, '00000000-0000-0000-0000-000000000000')::{s}.line end
-  from (select p_now - '1 second'::interval as at) ago
-$$;
-
 -- Those of known lines that have jobs. An older snapshot makes each walk over the index meet the entries of all jobs that have
 -- left it since; these begin where the last poll found the first job.
 create function {s}.lines_since(p_now timestamptz, p_lines {s}.line[]) returns setof {s}.line language plpgsql volatile as $$
 begin
   return query
   select l.queue, l.task, l.priority, l.kind, x.run_at, x.id
-  from unnest(p_lines) known cross join lateral {s}.since(known, p_now) l cross join lateral (
+  from unnest(p_lines) l cross join lateral (select least(l.from_at, p_now - '1 second'::interval) as at) b cross join lateral (
     select j.run_at, j.id from {s}.job j
     where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-      and (j.run_at, j.id) >= (l.from_at, l.from_id)
+      and (j.run_at, j.id) >= (b.at, case when b.at = l.from_at then l.from_id else '00000000-0000-0000-0000-000000000000' end)
     order by j.run_at, j.id limit 1) x;
 end $$;
 
--- The lines for the next poll: those that were found, and those that were known. One that was found later may have got a job
--- by a transaction that began a moment ago.
+-- The lines for the next poll: those that were found, and those that were known, from a second ago on at the latest. One that was
+-- found later may have got a job by a transaction that began a moment ago.
 create function {s}.lines_left(p_now timestamptz, p_known {s}.line[], p_found {s}.line[]) returns {s}.line[]
 language plpgsql volatile as $$
 begin
   return array(
-    select distinct on (l.queue, l.task, l.priority, l.kind) row(l.*)::{s}.line
-    from (select f.* from unnest(p_found) f union all select k.queue, k.task, k.priority, k.kind, p_now, k.from_id from unnest(p_known) k) x
-    cross join lateral {s}.since(row(x.*)::{s}.line, p_now) l
-    order by l.queue, l.task, l.priority, l.kind, l.from_at, l.from_id);
+    select distinct on (k.queue, k.task, k.priority, k.kind)
+      row(k.queue, k.task, k.priority, k.kind, b.at,
+        case when b.at = k.from_at then k.from_id else '00000000-0000-0000-0000-000000000000' end)::{s}.line
+    from (select f.* from unnest(p_found) f
+      union all select k.queue, k.task, k.priority, k.kind, p_now, k.from_id from unnest(p_known) k) k
+    cross join lateral (select least(k.from_at, p_now - '1 second'::interval) as at) b
+    order by k.queue, k.task, k.priority, k.kind, b.at, b.at = k.from_at);
 end $$;
 
 -- Waits for a pause that is being made, but for no transaction that is left open after one.
