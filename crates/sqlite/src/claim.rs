@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    CLAIM_BYTES_MAX, PauseScope, Poll, SessionId, StoreTime, StoredJob, UnreadableRow,
+    CLAIM_BYTES_MAX, LineKind, PauseScope, Poll, SessionId, StoreTime, StoredJob, UnreadableRow,
 };
 
 use crate::job_row::{JobRow, job_columns};
@@ -18,6 +18,7 @@ use crate::tx::Tx;
 /// The bits of the column `kind`.
 const AT_MOST_ONCE: i64 = 1;
 const LOST_BEFORE: i64 = 2;
+const LONG: i64 = 4;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
@@ -133,13 +134,15 @@ impl Tx<'_> {
     /// Reads of a line what may be claimed of it.
     fn read_due(&self, line: &Line, request: &Poll, due: &mut Vec<JobRow>) -> rusqlite::Result<()> {
         let is = |bit| line.kind & bit != 0;
-        let limit = request.line_limit(&line.task, is(AT_MOST_ONCE), is(LOST_BEFORE));
+        let kind =
+            LineKind { is_abandon: is(AT_MOST_ONCE), is_lost: is(LOST_BEFORE), is_long: is(LONG) };
+        let limit = request.line_limit(&line.task, kind);
         let now = self.now.as_micros();
         let mut statement = self.statement(DUE)?;
         let mut rows =
             statement.query(params![line.task, line.queue, line.band, line.kind, now, limit])?;
         let mut bytes = 0;
-        // The first job that goes beyond is read, too: alone it is claimed however long it is.
+        // The first job that goes beyond is read, too, and left by the choice.
         while bytes <= CLAIM_BYTES_MAX
             && let Some(row) = rows.next()?
         {

@@ -123,7 +123,7 @@ CREATE TABLE scheduler_pause (
 ) STRICT, WITHOUT ROWID;
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
--- process dies, plus 2 if one has died.
+-- process dies, plus 2 if one has died, plus 4 if its payload is longer than CLAIM_BYTES_MAX.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE,
@@ -157,7 +157,7 @@ CREATE TABLE scheduler_job (
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0)) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0) + 4 * (length(payload) > 4194304)) VIRTUAL
 ) STRICT;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';

@@ -45,14 +45,15 @@ impl Poll {
     /// The number of jobs of one task and one kind that may be claimed, whatever else is claimed. A store reads no more
     /// of the jobs of one task, queue, priority and kind.
     #[must_use]
-    pub fn line_limit(&self, task: &str, is_abandon: bool, is_lost: bool) -> u32 {
-        let abandon = if is_abandon { self.abandon_limit } else { u32::MAX };
-        let lost = if is_lost { self.lost_limit } else { u32::MAX };
-        self.limit.min(self.room(task)).min(abandon).min(lost)
+    pub fn line_limit(&self, task: &str, kind: LineKind) -> u32 {
+        let abandon = if kind.is_abandon { self.abandon_limit } else { u32::MAX };
+        let lost = if kind.is_lost { self.lost_limit } else { u32::MAX };
+        let long = if kind.is_long { 1 } else { u32::MAX };
+        self.limit.min(self.room(task)).min(abandon).min(lost).min(long)
     }
 
     /// The jobs that are claimed of those that are due, in their order. The limits count one after the other: the kinds of jobs
-    /// over all tasks, the room of each task, the limit of the poll, and [`CLAIM_BYTES_MAX`].
+    /// over all tasks, the room of each task, the limit of the poll, and [`CLAIM_BYTES_MAX`] for all that are not longer alone.
     #[must_use]
     pub fn choose<T>(&self, mut due: Vec<T>, job: impl Fn(&T) -> &StoredJob) -> Vec<T> {
         due.sort_by_key(|each| {
@@ -61,18 +62,17 @@ impl Poll {
         });
         let mut lines = BTreeMap::new();
         due.retain(|each| {
-            let job = job(each);
-            let (is_abandon, is_lost) = (job.on_lost == OnLost::Abandon, job.lost > 0);
-            let line = (job.queue.clone(), job.task.clone(), job.priority, is_abandon, is_lost);
-            up_to(lines.entry(line).or_default(), self.line_limit(&job.task, is_abandon, is_lost))
+            let (job, kind) = (job(each), LineKind::of(job(each)));
+            let line = (job.queue.clone(), job.task.clone(), job.priority, kind);
+            up_to(lines.entry(line).or_default(), self.line_limit(&job.task, kind))
         });
-        let (mut abandon, mut lost) = (0, 0);
+        let (mut abandon, mut lost, mut long) = (0, 0, 0);
         due.retain(|each| {
-            let job = job(each);
-            let is_in_abandon =
-                job.on_lost != OnLost::Abandon || up_to(&mut abandon, self.abandon_limit);
-            let is_in_lost = job.lost == 0 || up_to(&mut lost, self.lost_limit);
-            is_in_abandon && is_in_lost
+            let kind = LineKind::of(job(each));
+            let is_in_abandon = !kind.is_abandon || up_to(&mut abandon, self.abandon_limit);
+            let is_in_lost = !kind.is_lost || up_to(&mut lost, self.lost_limit);
+            let is_in_long = !kind.is_long || up_to(&mut long, 1);
+            is_in_abandon && is_in_lost && is_in_long
         });
         let mut rooms = BTreeMap::new();
         due.retain(|each| {
@@ -81,14 +81,33 @@ impl Poll {
         });
         due.truncate(self.limit as usize);
         let mut bytes = 0;
-        let fits = |each: &T| {
-            let is_first = bytes == 0;
-            bytes += job(each).payload.bytes.len();
-            is_first || bytes <= CLAIM_BYTES_MAX
-        };
-        let count = due.iter().map(fits).take_while(|fits| *fits).count();
-        due.truncate(count);
+        due.retain(|each| {
+            let is_long = LineKind::of(job(each)).is_long;
+            bytes += if is_long { 0 } else { job(each).payload.bytes.len() };
+            is_long || bytes <= CLAIM_BYTES_MAX
+        });
         due
+    }
+}
+
+/// The properties of a job whose number in one poll is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LineKind {
+    /// The job is parked if its process dies.
+    pub is_abandon: bool,
+    /// A process has died that ran it.
+    pub is_lost: bool,
+    /// Its payload is longer than [`CLAIM_BYTES_MAX`]. A poll claims one such job, so that its answer arrives in time.
+    pub is_long: bool,
+}
+
+impl LineKind {
+    fn of(job: &StoredJob) -> Self {
+        Self {
+            is_abandon: job.on_lost == OnLost::Abandon,
+            is_lost: job.lost > 0,
+            is_long: job.payload.bytes.len() > CLAIM_BYTES_MAX,
+        }
     }
 }
 

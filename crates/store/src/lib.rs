@@ -52,7 +52,7 @@ pub use attempt::{
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
-pub use decide::EndedNodes;
+pub use decide::{EndedNodes, LineKind};
 pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};

@@ -178,7 +178,7 @@ pub struct Poll {
     pub not_after: StoreTime,
 }
 
-/// The bytes of payload that one poll claims at most; one job at least.
+/// The bytes of payload that one poll claims at most, beside one job that is longer alone.
 pub const CLAIM_BYTES_MAX: usize = 4 << 20;
 
 /// The answer to a [`Poll`].

@@ -190,22 +190,40 @@ pub fn a_run_that_its_own_process_lost_counts_as_a_loss<T: TestStore>() {
     assert_eq!(given.finish(id, claimed.held(), lost()), Finished::Stored(JobState::Parked));
 }
 
-/// An answer is bounded in bytes; one job at least is claimed.
+/// An answer is bounded in bytes, but for one long job, which keeps no others back.
 pub fn a_poll_claims_no_more_payload_than_an_answer_may_carry<T: TestStore>() {
     let (given, id) = Given::<T>::session();
-    for number in 1..=5 {
+    for number in 1..=7 {
         let mut new = NewJob::new(job(number), "a");
         new.payload.bytes =
-            vec![1; if number == 1 { CLAIM_BYTES_MAX + 1 } else { CLAIM_BYTES_MAX / 2 }];
+            vec![1; if number <= 2 { CLAIM_BYTES_MAX + 1 } else { CLAIM_BYTES_MAX / 2 }];
         given.enqueue(new);
     }
     let claimed = |given: &Given<T>| -> Vec<u128> {
         let jobs = given.poll(id, &["a"]).jobs;
         jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
     };
-    assert_eq!(claimed(&given), [1]);
-    assert_eq!(claimed(&given), [2, 3]);
-    assert_eq!(claimed(&given), [4, 5]);
+    assert_eq!(claimed(&given), [1, 3, 4]);
+    assert_eq!(claimed(&given), [2, 5, 6]);
+    assert_eq!(claimed(&given), [7]);
+}
+
+/// Also where they are of several tasks.
+pub fn a_poll_claims_one_long_job<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for (number, task, is_long) in
+        [(1, "b", true), (2, "a", true), (3, "a", false), (4, "b", false)]
+    {
+        let mut new = NewJob::new(job(number), task);
+        new.payload.bytes = vec![1; if is_long { CLAIM_BYTES_MAX + 1 } else { 1 }];
+        given.enqueue(new);
+    }
+    let claimed = |given: &Given<T>| -> Vec<u128> {
+        let jobs = given.poll(id, &["a", "b"]).jobs;
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!(claimed(&given), [1, 3, 4]);
+    assert_eq!(claimed(&given), [2]);
 }
 
 /// Ended jobs go after their time, the oldest first, and no others.

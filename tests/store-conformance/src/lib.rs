@@ -93,6 +93,7 @@ macro_rules! store_conformance {
             r4_a_late_failure_is_an_attempt
             a_job_that_replaces_another_has_no_attempts
             a_poll_claims_no_more_payload_than_an_answer_may_carry
+            a_poll_claims_one_long_job
             jobs_that_ended_long_ago_are_deleted
             dynamic_schedules_that_are_over_are_deleted
             depths_count_what_is_unfinished_or_parked

@@ -86,11 +86,13 @@ begin
           and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
         order by j.run_at, j.id limit l.size) x),
     by_kind as (
-      select d.*, count(*) filter (where d.kind in (1, 3)) over o as abandoned, count(*) filter (where d.kind >= 2) over o as lost
+      select d.*, count(*) filter (where d.kind & 1 > 0) over o as abandoned, count(*) filter (where d.kind & 2 > 0) over o as lost,
+        count(*) filter (where d.kind & 4 > 0) over o as long
       from due d window o as (order by d.priority desc, d.run_at, d.id)),
     by_task as (
       select k.*, row_number() over (partition by k.task order by k.priority desc, k.run_at, k.id) as n
-      from by_kind k where (k.kind not in (1, 3) or k.abandoned <= p_abandon) and (k.kind < 2 or k.lost <= p_lost)),
+      from by_kind k
+      where (k.kind & 1 = 0 or k.abandoned <= p_abandon) and (k.kind & 2 = 0 or k.lost <= p_lost) and (k.kind & 4 = 0 or k.long <= 1)),
     chosen as (
       select t.line from by_task t where t.n <= t.room order by t.priority desc, t.run_at, t.id limit p_limit)
     select array_agg(coalesce(c.size, 0) order by n.line)
@@ -111,7 +113,8 @@ declare
     select p_rooms[array_position(p_tasks, l.task)]
     from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
   v_sizes bigint[] := array(
-    select least(p_limit, v_rooms[l.n], case when l.kind in (1, 3) then p_abandon end, case when l.kind >= 2 then p_lost end)
+    select least(p_limit, v_rooms[l.n], case when l.kind & 1 > 0 then p_abandon end, case when l.kind & 2 > 0 then p_lost end,
+      case when l.kind & 4 > 0 then 1 end)
     from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
 begin
   if cardinality(p_lines) > 1 then
@@ -121,16 +124,16 @@ begin
   with chosen as materialized (
     select y.*, sum(y.bytes) over (order by y.priority desc, y.run_at, y.id) as total
     from (
-      select l.task, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n)
+      select l.task, l.kind, x.* from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n)
       cross join lateral (
-        select j.id, j.priority, j.run_at, octet_length(j.payload) as bytes, case when j.is_key_until_start then j.key end as key
+        select j.id, j.priority, j.run_at, case when l.kind & 4 = 0 then octet_length(j.payload) else 0 end as bytes, case when j.is_key_until_start then j.key end as key
         from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
           and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
         order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
   fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
-      select c.id, c.task, c.key from chosen c where c.total <= {claim_bytes_max} or c.total = c.bytes
+      select c.id, c.task, c.key from chosen c where c.total <= {claim_bytes_max} or c.kind & 4 > 0
       order by c.priority desc, c.run_at, c.id) o),
   freed as (
     delete from {s}.key k using fenced f
@@ -213,7 +216,7 @@ begin
         null::text[], null::text[], {job_columns}
       from {s}.claim(p_session, poll.now, v_due, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
-      if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_due) l where l.kind in (1, 3))) then
+      if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_due) l where l.kind & 1 > 0)) then
         perform set_config('synchronous_commit', 'off', true);
       end if;
     end if;
