@@ -122,7 +122,7 @@ fn d4_a_body_longer_than_the_lease_keeps_its_schedule() {
     let body = format!(";ms={};busy=1", if is_full() { 10_000 } else { 5_000 });
     let start = |label| {
         // Shorter than the body, and long enough for a machine that is busy with other tests.
-        let process = lab.process(label).with("lease", 3_000).with("renew", 600);
+        let process = lab.process(label).with("lease", 4_500).with("renew", 600);
         process.with("schedule", each_second("long", &body)).with("threads", 2).start()
     };
     let all = ["a", "b"].map(start);
