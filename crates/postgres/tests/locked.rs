@@ -154,13 +154,13 @@ fn a_command_meets_no_idle_connection_that_the_server_has_ended() {
     let Some((store, mut client, _, _)) = running(1) else { return };
     // Two connections of callers, and those that claim and renew.
     let idle = "select count(*) from pg_stat_activity
-        where pid <> pg_backend_pid() and state = 'idle' and query like '%' || $1 || '%'";
+        where pid <> pg_backend_pid() and state = 'idle' and query like '%\"' || $1 || '\"%'";
     while client.query_one(idle, &[&store.schema()]).expect("a count").get::<_, i64>(0) < 4 {
         store.job(id(1)).expect("an answer");
         client.batch_execute("select pg_sleep(0.01)").expect("a pause");
     }
     let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-        where pid <> pg_backend_pid() and query like '%' || $1 || '%'";
+        where pid <> pg_backend_pid() and query like '%\"' || $1 || '\"%'";
     client.query_one(end, &[&store.schema()]).expect("they are ended");
     client.batch_execute("select pg_sleep(0.2)").expect("a pause");
     for _ in 0..2 {
