@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Durable jobs: what `cargo test` does a little of, at length and in an optimized build. All steps, or the one that is named:
 #
-#   ci/durable.sh lives [10000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
-#   ci/durable.sh differential [10000000]   random requests to SQLite are answered as by the model
-#   ci/durable.sh processes [brief]         the contract with real processes on both stores, in its full length
-#   ci/durable.sh ticks [SECONDS]           how soon each tick of a schedule starts in four processes: a measurement
-#   ci/durable.sh chaos [SECONDS [SEED]]     random kills, freezes, failures of the network and restarts of PostgreSQL, judged
-#                                           from the journals
+#   ci/durable.sh lives [1000000 [FIRST]]  nodes that share a store in simulated lives, and small worlds in all their states
+#   ci/durable.sh differential [1000000]   random requests to both stores are answered as by the model
+#   ci/durable.sh processes [brief]        the contract with real processes on both stores, in its full length
+#   ci/durable.sh ticks [SECONDS]          how soon each tick of a schedule starts in four processes: a measurement
+#   ci/durable.sh chaos [SECONDS [SEED]]   random kills, freezes, failures of the network and restarts of PostgreSQL, judged
+#                                          from the journals
 #
 # A life that fails prints the command that replays it.
 set -euo pipefail
@@ -18,8 +18,9 @@ step_lives() {
 }
 
 step_differential() {
-  TEST_DIFFERENTIAL_STEPS="${1:-1000000}" \
-    cargo test --release -p scheduler-sqlite --test sqlite differential:: -- --nocapture
+  export TEST_DIFFERENTIAL_STEPS="${1:-1000000}"
+  cargo test --release -p scheduler-sqlite --test sqlite differential:: -- --nocapture
+  cargo test --release -p scheduler-postgres --test postgres random_requests -- --nocapture
 }
 
 step_processes() {

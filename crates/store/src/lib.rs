@@ -33,7 +33,6 @@ mod change;
 mod check;
 mod command;
 mod decide;
-mod dry_run;
 mod error;
 mod id;
 mod job;
@@ -53,7 +52,6 @@ pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX};
 pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
 pub use decide::{EndedNodes, LineKind};
-pub use dry_run::is_dry_run;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{
@@ -73,7 +71,7 @@ pub use schedule::{
     Timing,
 };
 pub use statement::statement_json;
-pub use store::{Store, Watch};
+pub use store::{Store, Watch, is_dry_run};
 pub use text::{TEXT_MAX, identifier, storable};
 pub use time::{StoreTime, micros};
 pub use uuid::Uuid;

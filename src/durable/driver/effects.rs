@@ -13,7 +13,6 @@ use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, Store, StoredJob}
 use super::super::client::Client;
 use super::super::parts::JobTask;
 use super::channel::RequestSlot;
-use super::ends::retry_wait;
 use super::events::Reports;
 use super::rest::Rest;
 use super::timer::{NodeTimer, StepNode};
@@ -248,6 +247,15 @@ impl NodeDriver {
         Input::Answer { request, result }
     }
 
+    /// Takes note of facts for people in an answer that the node has had. A store may be the user's, and one that does not answer
+    /// is reported elsewhere.
+    pub(super) fn heard(&self, what: &Request, paused: Option<Vec<String>>) {
+        if let Some(paused) = paused {
+            drop(crate::observe::catch(|| self.reports.jobs().heard_paused(&paused)));
+        }
+        self.warn_of_unknown(what);
+    }
+
     pub(super) fn slot(&self, channel: Channel) -> &RequestSlot {
         match channel {
             Channel::Store => &self.slots[0],
@@ -276,7 +284,7 @@ impl NodeDriver {
             }
         };
         let retry = self.tasks.get(&*job.task).map_or(Retry::NONE, |task| task.retry);
-        let retry_after = retry_wait(&job, retry);
+        let retry_after = retry.wait_of_job(&job);
         let claimed = ClaimedJob::new(job, retry_after, Box::new(may_begin), Box::new(on_end));
         self.runs().insert(key(held), Arc::downgrade(&claimed));
         claimed

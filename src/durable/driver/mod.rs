@@ -20,9 +20,7 @@
 
 mod channel;
 mod effects;
-mod ends;
 mod events;
-mod heard;
 #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only a simulated node rests"))]
 mod rest;
 mod resting;

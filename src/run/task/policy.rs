@@ -101,6 +101,18 @@ impl Policy {
 }
 
 #[cfg(feature = "durable")]
+impl Retry {
+    /// The wait of a failed job before its next attempt: the longest one, and up to an eighth more. That differs from job to job,
+    /// so that jobs that failed together do not all come back at once.
+    pub(crate) fn wait_of_job(self, job: &scheduler_store::StoredJob) -> Duration {
+        let least = self.longest_wait_after(job.attempt);
+        let (high, low) = job.id.as_uuid().as_u64_pair();
+        let part = u32::try_from((high ^ low ^ u64::from(job.attempt)) % 1_000).unwrap_or_default();
+        least.saturating_add(least / 8 * part / 1_000)
+    }
+}
+
+#[cfg(feature = "durable")]
 impl Policy {
     /// The policies of a task that runs jobs: a store decides when one starts, and about further attempts.
     pub(crate) fn for_jobs(&self) -> Self {
