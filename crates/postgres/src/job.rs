@@ -121,7 +121,6 @@ pub(crate) struct Batch {
     max_attempts: Vec<i64>,
     abandoned: Vec<bool>,
     traceparents: Vec<Option<String>>,
-    resent: Vec<bool>,
     /// Microseconds.
     key_for: Vec<Option<i64>>,
 }
@@ -166,16 +165,10 @@ impl Batch {
         self.max_attempts.push(i64::from(job.max_attempts));
         self.abandoned.push(job.on_lost == OnLost::Abandon);
         self.traceparents.push(job.traceparent.clone());
-        self.resent.push(job.is_resent);
         self.key_for.push(match key.map(|key| key.until) {
             Some(KeyUntil::For(time)) => Some(micros(time)),
             _ => None,
         });
-    }
-
-    /// From now on the batch may have been sent before.
-    pub(crate) fn is_resent(&mut self) {
-        self.resent.fill(true);
     }
 
     /// Enqueues the batch, and adds one answer for each job.
@@ -187,7 +180,7 @@ impl Batch {
         nudge: bool,
         answers: &mut Vec<Enqueued>,
     ) -> Result<(), Error> {
-        let params: [(&(dyn ToSql + Sync), Type); 18] = [
+        let params: [(&(dyn ToSql + Sync), Type); 17] = [
             (&self.ids, Type::UUID_ARRAY),
             (&self.tasks, Type::TEXT_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
@@ -202,7 +195,6 @@ impl Batch {
             (&self.max_attempts, Type::INT8_ARRAY),
             (&self.abandoned, Type::BOOL_ARRAY),
             (&self.traceparents, Type::TEXT_ARRAY),
-            (&self.resent, Type::BOOL_ARRAY),
             (&self.key_for, Type::INT8_ARRAY),
             (&At(not_after), Type::TIMESTAMPTZ),
             (&nudge, Type::BOOL),
@@ -263,4 +255,4 @@ pub(crate) fn commanded(word: &str) -> CommandOutcome {
 
 /// The statement that [`Batch::send`] sends.
 pub(crate) const ENQUEUE: &str = "select outcome, other from {s}.enqueue_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-     $12, $13, $14, $15, $16, $17, $18)";
+     $12, $13, $14, $15, $16, $17)";

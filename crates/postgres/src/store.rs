@@ -320,13 +320,9 @@ impl Store for Postgres {
         request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
         let sql = self.sql(ENQUEUE);
         let nudge = self.is_notifying();
-        let mut batches = Batch::split(&request.jobs);
+        let batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
-        let mut is_first = true;
         self.caller().call(RetryOnDisconnect::Once, move |connection| {
-            if !std::mem::take(&mut is_first) {
-                batches.iter_mut().for_each(Batch::is_resent);
-            }
             let mut answers = Vec::new();
             match &*batches {
                 [one] => one.send(connection, &sql, not_after, nudge, &mut answers)?,

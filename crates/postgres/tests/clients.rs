@@ -203,8 +203,7 @@ fn r3_the_statement_knows_identities_and_keys() {
     let job = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0);
     let held = ClaimRef { job: job.id, fence: job.fence };
     store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
-    let resent = NewJob { is_resent: true, ..NewJob::new(job.id, "a") };
-    let statement = store.statement(&[resent]).expect("a statement");
+    let statement = store.statement(&[NewJob::new(job.id, "a")]).expect("a statement");
     assert_eq!(execute(&mut client, &statement), [Enqueued::Accepted(job.id)]);
     assert_eq!(store.job(job.id).expect("an answer").expect("a job").state, JobState::Done);
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, CommandOutcome, End, Finish, Finished, Fired, JobState, NewJob, OnBusy, Overlap,
-    Refusal, SessionId, Store, StoreError, StoreTime, StoredJob,
+    Command, CommandOutcome, End, Enqueued, Finish, Finished, Fired, JobState, Key, KeyUntil,
+    NewJob, OnBusy, OnConflict, Overlap, Refusal, SessionId, Store, StoreError, StoreTime,
+    StoredJob,
 };
 
 use crate::support::{
-    END, builder, client, enqueue, fire_of, id, open, poll_of, put, server, uuid,
+    END, builder, client, enqueue, fire_of, id, open, poll_of, put, server, until_one_waits, uuid,
 };
 
 /// A store with so many running jobs.
@@ -186,4 +187,33 @@ fn a_client_enqueues_in_a_prepared_transaction() {
     client.batch_execute("commit prepared 'xfalse'").expect("a commit");
     let me = open(&store, 1);
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+}
+
+/// A message that was under way for long enqueues a job while that leaves, and after it.
+#[test]
+fn a_job_that_ends_while_it_is_enqueued_again_does_not_come_back() {
+    let Some((store, mut client, me, _)) = running(0) else { return };
+    let job = NewJob::new(id(1), "a");
+    enqueue(&store, vec![job.clone()]);
+    let cancel = format!("begin; select {}.cancel({})", store.schema(), uuid(1));
+    client.batch_execute(&cancel).expect("a request that is not committed");
+    std::thread::scope(|scope| {
+        let again = scope.spawn(|| enqueue(&store, vec![job.clone()]));
+        until_one_waits(&mut self::client(server().expect("a server")), store.schema());
+        client.batch_execute("commit").expect("a commit");
+        assert_eq!(again.join().expect("an answer"), [Enqueued::Accepted(job.id)]);
+    });
+    let key = |on_conflict| Some(Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict });
+    let with_key = NewJob { key: key(OnConflict::Keep), ..NewJob::new(id(2), "a") };
+    enqueue(&store, vec![with_key.clone()]);
+    let cancel = Command::Cancel { job: with_key.id };
+    assert_eq!(store.command(&cancel, END), Ok(CommandOutcome::Done));
+    for job in [job, with_key] {
+        assert_eq!(enqueue(&store, vec![job.clone()]), [Enqueued::Accepted(job.id)]);
+        assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs, []);
+        let stored = store.job(job.id).expect("an answer").expect("a job");
+        assert_eq!(stored.state, JobState::Cancelled);
+    }
+    let next = NewJob { key: key(OnConflict::Replace), ..NewJob::new(id(3), "a") };
+    assert_eq!(enqueue(&store, vec![next]), [Enqueued::Accepted(id(3))], "the key is free");
 }

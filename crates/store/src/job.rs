@@ -86,7 +86,7 @@ pub struct NewJob {
     pub on_lost: OnLost,
     /// The W3C trace context of the code that enqueues it, if it is traced.
     pub traceparent: Option<String>,
-    /// True if it may have been sent before: then a store looks for it among finished jobs, too (R3).
+    /// True if it may have been sent before. A store that no request reaches late looks for it among finished jobs only then (R3).
     pub is_resent: bool,
 }
 

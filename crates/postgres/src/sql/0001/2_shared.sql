@@ -54,11 +54,6 @@ create function {s}.not_before(p_id uuid, p_now timestamptz) returns timestamptz
   from (select to_timestamp((('x' || encode(substring(uuid_send(p_id) from 1 for 6), 'hex'))::bit(48)::bigint) / 1000.0) as made) m
 $$;
 
--- A job that is sent again has not ended before this, whatever the clock of its sender says.
-create function {s}.sent_since(p_id uuid, p_now timestamptz) returns timestamptz language sql stable as $$
-  select least({s}.not_before(p_id, p_now), p_now - '1 hour'::interval)
-$$;
-
 -- The jobs of a row of `done`.
 create function {s}.done_jobs(d {s}.done) returns setof {s}.job language sql stable as $$
   select {done_unpacked}
@@ -79,6 +74,17 @@ begin
     select j.* from {s}.done d cross join lateral {s}.done_jobs(d) j
     where d.ended_at < v_since and d.least_id <= p_id and d.greatest_id >= p_id and j.id = p_id limit 1;
   end if;
+end $$;
+
+-- Those of the jobs that have ended.
+create function {s}.ended(p_ids uuid[]) returns uuid[] language plpgsql volatile as $$
+declare
+  v_least uuid := (select i.id from unnest(p_ids) i(id) order by i.id limit 1);
+  v_greatest uuid := (select i.id from unnest(p_ids) i(id) order by i.id desc limit 1);
+begin
+  return array(
+    select u.id from {s}.done d cross join lateral unnest(d.id) u(id)
+    where d.greatest_id >= v_least and d.least_id <= v_greatest and u.id = any(p_ids));
 end $$;
 
 -- Returns true if the job has ended since then.
@@ -143,15 +149,20 @@ create function {s}.insert_of(
   p_of {s}.schedule, p_id uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_now timestamptz)
 returns boolean language plpgsql volatile as $$
 begin
-  if {s}.has_ended(p_id, {s}.not_before(p_id, p_now)) then
-    return false;
-  end if;
   insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
     is_exclusive, schedule, tick, missed, created_at)
   values (p_id, p_of.task, p_of.payload, p_of.payload_version, p_of.queue, p_of.priority, p_run_at,
     greatest(p_of.max_attempts, 1), p_of.is_abandoned, p_of.is_exclusive, p_of.name, p_tick, p_missed, p_now)
   on conflict do nothing;
-  return found;
+  if not found then
+    return false;
+  end if;
+  -- RACE: the insertion may have waited for the end of the same job.
+  if {s}.has_ended(p_id, {s}.not_before(p_id, p_now)) then
+    delete from {s}.job where id = p_id;
+    return false;
+  end if;
+  return true;
 end $$;
 
 create function {s}.nudge() returns void language plpgsql volatile as $$

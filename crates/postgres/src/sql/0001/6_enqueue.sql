@@ -1,16 +1,18 @@
 -- Enqueues a batch in which no identity stands twice; one answer for each job, in their order.
 --
--- READ COMMITTED suffices: the identity is the primary key of `job`, and the primary key of `key` decides who has a key. A job
--- that may have been sent before is looked for among finished jobs, too (R3).
+-- READ COMMITTED suffices: the identity is the primary key of `job`, and the primary key of `key` decides who has a key. All are
+-- looked for among finished jobs, too (R3): a request may arrive after its repetition, and after the end of its job.
 create function {s}.enqueue_jobs(
   p_ids uuid[], p_tasks text[], p_payloads bytea[], p_versions bigint[], p_queues text[], p_priorities smallint[],
   p_waits bigint[], p_ats timestamptz[], p_keys text[], p_until_start boolean[], p_replaces boolean[],
-  p_max_attempts bigint[], p_abandoned boolean[], p_traceparents text[], p_resent boolean[], p_key_for bigint[], p_not_after timestamptz,
+  p_max_attempts bigint[], p_abandoned boolean[], p_traceparents text[], p_key_for bigint[], p_not_after timestamptz,
   p_nudge boolean)
 returns table (outcome text, other uuid) language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_is_due boolean;
+  v_new uuid[];
+  v_ended uuid[];
   v_outcomes text[];
   v_others uuid[];
   v_other uuid;
@@ -23,25 +25,24 @@ begin
     select u.id, u.task, u.payload, u.version, u.queue, u.priority, coalesce(u.at, {s}.after(v_now, u.wait)),
       greatest(u.max_attempts, 1), u.is_abandoned, u.traceparent, v_now
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_max_attempts,
-      p_abandoned, p_traceparents, p_resent)
-      u(id, task, payload, version, queue, priority, wait, at, key, max_attempts, is_abandoned, traceparent, is_resent)
-    where u.key is null and not (u.is_resent and {s}.has_ended(u.id, {s}.sent_since(u.id, v_now)))
+      p_abandoned, p_traceparents)
+      u(id, task, payload, version, queue, priority, wait, at, key, max_attempts, is_abandoned, traceparent)
+    where u.key is null
     on conflict (id) do nothing
-    returning run_at)
-  select coalesce(bool_or(n.run_at <= v_now), false) into v_is_due from new n;
+    returning id, run_at)
+  select coalesce(bool_or(n.run_at <= v_now), false), array_agg(n.id) into v_is_due, v_new from new n;
   -- Of two batches with the same keys none waits for the other while the other waits for it.
   for r in
     select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at,
       case when u.key_for is not null then {s}.after(v_now, u.key_for) end as until
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
-      p_replaces, p_max_attempts, p_abandoned, p_traceparents, p_resent, p_key_for) with ordinality
+      p_replaces, p_max_attempts, p_abandoned, p_traceparents, p_key_for) with ordinality
       u(id, task, payload, version, queue, priority, wait, at, key, until_start, is_replacing, max_attempts, is_abandoned,
-        traceparent, is_resent, key_for, n)
+        traceparent, key_for, n)
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
-    continue when exists (select from {s}.job j where j.id = r.id)
-      or (r.is_resent and {s}.has_ended(r.id, {s}.sent_since(r.id, v_now)));
+    continue when exists (select from {s}.job j where j.id = r.id) or cardinality({s}.ended(array[r.id])) > 0;
     loop
       insert into {s}.key (task, key, job, until) values (r.task, r.key, r.id, r.until) on conflict do nothing;
       if not found then
@@ -53,6 +54,7 @@ begin
           is_abandoned, traceparent, created_at)
         values (r.id, r.task, r.payload, r.version, r.queue, r.priority, r.run_at, r.key, r.until_start,
           greatest(r.max_attempts, 1), r.is_abandoned, r.traceparent, v_now);
+        v_new := v_new || r.id;
         v_is_due := v_is_due or r.run_at <= v_now;
         exit;
       end if;
@@ -74,6 +76,12 @@ begin
       exit;
     end loop;
   end loop;
+  -- RACE: an insertion may have waited for the end of the same job.
+  v_ended := {s}.ended(v_new);
+  if cardinality(v_ended) > 0 then
+    delete from {s}.key k where k.job = any(v_ended) and k.task = any(p_tasks) and k.key = any(p_keys) and not k.has_ended;
+    delete from {s}.job j where j.id = any(v_ended);
+  end if;
   if v_is_due and p_nudge then
     perform {s}.nudge();
   end if;
@@ -116,7 +124,7 @@ begin
     array[case when run_at is not null then
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], array[key],
     array[key_until = 'start'], array[on_conflict = 'replace'], array[least(greatest(max_attempts, 1), 4294967295)],
-    array[on_lost = 'abandon'], array[enqueue.traceparent], array[enqueue.id is not null],
+    array[on_lost = 'abandon'], array[enqueue.traceparent],
     array[greatest(extract(epoch from key_for) * 1000000, 0)::bigint], 'infinity', nudge) e;
   return v_id;
 end $$;
@@ -135,17 +143,17 @@ begin
     array_agg(case when at is not null then {s}.after('1970-01-01 00:00:00+00', at) end order by n) as ats, array_agg(key order by n) as keys,
     array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
     array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
-    array_agg(traceparent order by n) as traceparents, array_agg(resent order by n) as resent, array_agg(key_for order by n) as key_for
+    array_agg(traceparent order by n) as traceparents, array_agg(key_for order by n) as key_for
   into v
   from rows from (json_to_recordset(jobs::json) as (id uuid, task text, payload text, version bigint, queue text,
       priority smallint, at bigint, wait bigint, key text, until_start boolean, "replace" boolean, max_attempts bigint,
-      abandon boolean, traceparent text, resent boolean, key_for bigint))
+      abandon boolean, traceparent text, key_for bigint))
     with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
-      traceparent, resent, key_for, n);
+      traceparent, key_for, n);
   return query
   select coalesce(e.other, v.ids[e.n])::text, e.outcome
   from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,
-    v.replaces, v.max_attempts, v.abandoned, v.traceparents, v.resent, v.key_for, 'infinity',
+    v.replaces, v.max_attempts, v.abandoned, v.traceparents, v.key_for, 'infinity',
     enqueue_json.nudge) with ordinality e(outcome, other, n)
   order by e.n;
 end $$;
