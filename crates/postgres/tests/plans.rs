@@ -174,6 +174,20 @@ fn depths_do_not_read_what_is_done() {
 }
 
 #[test]
+fn an_enqueue_does_not_read_what_is_done() {
+    /// The first identity of version 7 of a day in 2024.
+    const DAY: u128 = 0x018f_0000_0000_7000_8000_0000_0000_0000;
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let enqueue = format!("select {}.enqueue('a')", store.schema());
+    let before = pages(&mut client, &enqueue);
+    finished(&store, DAY..DAY + 20_000, 500);
+    client.batch_execute(&format!("vacuum {}.job", store.schema())).expect("a vacuum");
+    let looked = pages(&mut client, &enqueue);
+    assert!(looked <= before + 20, "{looked} pages, {before} without jobs that are done");
+}
+
+#[test]
 fn commands_about_the_jobs_of_a_schedule_do_not_read_those_of_others() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
