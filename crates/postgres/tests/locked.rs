@@ -189,31 +189,41 @@ fn a_client_enqueues_in_a_prepared_transaction() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
 }
 
-/// A message that was under way for long enqueues a job while that leaves, and after it.
+/// A message that was under way for long makes a job once more, while that ends and after it.
 #[test]
-fn a_job_that_ends_while_it_is_enqueued_again_does_not_come_back() {
-    let Some((store, mut client, me, _)) = running(0) else { return };
-    let job = NewJob::new(id(1), "a");
-    enqueue(&store, vec![job.clone()]);
-    let cancel = format!("begin; select {}.cancel({})", store.schema(), uuid(1));
-    client.batch_execute(&cancel).expect("a request that is not committed");
-    std::thread::scope(|scope| {
-        let again = scope.spawn(|| enqueue(&store, vec![job.clone()]));
-        until_one_waits(&mut self::client(server().expect("a server")), store.schema());
-        client.batch_execute("commit").expect("a commit");
-        assert_eq!(again.join().expect("an answer"), [Enqueued::Accepted(job.id)]);
-    });
-    let key = |on_conflict| Some(Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict });
-    let with_key = NewJob { key: key(OnConflict::Keep), ..NewJob::new(id(2), "a") };
-    enqueue(&store, vec![with_key.clone()]);
-    let cancel = Command::Cancel { job: with_key.id };
-    assert_eq!(store.command(&cancel, END), Ok(CommandOutcome::Done));
-    for job in [job, with_key] {
-        assert_eq!(enqueue(&store, vec![job.clone()]), [Enqueued::Accepted(job.id)]);
-        assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs, []);
-        let stored = store.job(job.id).expect("an answer").expect("a job");
-        assert_eq!(stored.state, JobState::Cancelled);
+fn a_job_that_ends_while_it_is_made_again_does_not_come_back() {
+    let Some((store, mut client, _, _)) = running(0) else { return };
+    put(&store, "s", Overlap::Allow);
+    let schema = store.schema();
+    let key = Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict: OnConflict::Keep };
+    let plain = NewJob::new(id(1), "a");
+    let with_key = NewJob { key: Some(key), ..NewJob::new(id(2), "a") };
+    let run_now = Command::RunNow { schedule: "s".to_owned(), job: id(3) };
+    let again = |number| match number {
+        1 => assert_eq!(enqueue(&store, vec![plain.clone()]), [Enqueued::Accepted(id(1))]),
+        2 => assert_eq!(enqueue(&store, vec![with_key.clone()]), [Enqueued::Accepted(id(2))]),
+        _ => assert_eq!(store.command(&run_now, END), Ok(CommandOutcome::Done)),
+    };
+    for number in 1..=3 {
+        let make = match number {
+            1 => format!("enqueue('a', id => {})", uuid(1)),
+            2 => format!("enqueue('a', id => {}, key => 'k')", uuid(2)),
+            _ => format!("enqueue('tick', id => {})", uuid(3)),
+        };
+        client.batch_execute(&format!("begin; select {schema}.{make}")).expect("a job");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| again(number));
+            until_one_waits(&mut self::client(server().expect("a server")), schema);
+            let end = format!("select {schema}.cancel({}); commit", uuid(number));
+            client.batch_execute(&end).expect("an end");
+            waiting.join().expect("an answer");
+        });
+        again(number);
+        let stored = store.job(id(number)).expect("an answer").expect("a job");
+        assert_eq!(stored.state, JobState::Cancelled, "job {number}");
+        let left = format!(
+            "select (select count(*) from {schema}.job) + (select count(*) from {schema}.key)"
+        );
+        assert_eq!(client.query_one(&left, &[]).expect("a count").get::<_, i64>(0), 0);
     }
-    let next = NewJob { key: key(OnConflict::Replace), ..NewJob::new(id(3), "a") };
-    assert_eq!(enqueue(&store, vec![next]), [Enqueued::Accepted(id(3))], "the key is free");
 }

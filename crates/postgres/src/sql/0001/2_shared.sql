@@ -76,28 +76,22 @@ begin
   end if;
 end $$;
 
--- Those of the jobs that have ended. None has ended before its identity was made; the clock of its sender may be an hour fast.
-create function {s}.ended(p_ids uuid[], p_now timestamptz) returns uuid[] language plpgsql volatile as $$
+-- No job of these identities has ended before this, though the clock of its sender may be an hour fast.
+create function {s}.sent_since(p_ids uuid[], p_now timestamptz) returns timestamptz language sql stable as $$
+  select case when exists (select from unnest(p_ids) i(id) where get_byte(uuid_send(i.id), 6) >> 4 <> 7) then '-infinity'
+    else least({s}.not_before((select i.id from unnest(p_ids) i(id) order by i.id limit 1), p_now),
+      {s}.not_before((select i.id from unnest(p_ids) i(id) order by i.id desc limit 1), p_now), p_now - '1 hour'::interval) end
+$$;
+
+-- Those of the jobs that have ended since then.
+create function {s}.ended(p_ids uuid[], p_since timestamptz) returns uuid[] language plpgsql volatile as $$
 declare
   v_least uuid := (select i.id from unnest(p_ids) i(id) order by i.id limit 1);
   v_greatest uuid := (select i.id from unnest(p_ids) i(id) order by i.id desc limit 1);
-  v_since timestamptz := least(
-    {s}.not_before(v_least, p_now), {s}.not_before(v_greatest, p_now), p_now - '1 hour'::interval);
 begin
-  if exists (select from unnest(p_ids) i(id) where get_byte(uuid_send(i.id), 6) >> 4 <> 7) then
-    v_since := '-infinity';
-  end if;
   return array(
     select u.id from {s}.done d cross join lateral unnest(d.id) u(id)
-    where d.ended_at >= v_since and d.greatest_id >= v_least and d.least_id <= v_greatest and u.id = any(p_ids));
-end $$;
-
--- Returns true if the job has ended since then.
-create function {s}.has_ended(p_id uuid, p_since timestamptz) returns boolean language plpgsql stable as $$
-begin
-  return exists (
-    select from {s}.done d
-    where d.ended_at >= p_since and d.least_id <= p_id and d.greatest_id >= p_id and p_id = any(d.id));
+    where d.ended_at >= p_since and d.greatest_id >= v_least and d.least_id <= v_greatest and u.id = any(p_ids));
 end $$;
 
 -- Takes a job out of `done`, and returns it.
@@ -111,7 +105,7 @@ begin
     select done.ctid into v_at from {s}.done
     where least_id <= p_id and greatest_id >= p_id and p_id = any(id) limit 1 for update;
     -- RACE: another job of the row may have been taken meanwhile, which makes it another row.
-    exit when found or not {s}.has_ended(p_id, '-infinity');
+    exit when found or {s}.ended(array[p_id], '-infinity') = '{}';
   end loop;
   select * into d from {s}.done where ctid = v_at;
   select j.* into v_job from {s}.done_jobs(d) j where j.id = p_id;
@@ -163,7 +157,7 @@ begin
     return false;
   end if;
   -- RACE: the insertion may have waited for the end of the same job.
-  if {s}.has_ended(p_id, {s}.not_before(p_id, p_now)) then
+  if {s}.ended(array[p_id], {s}.not_before(p_id, p_now)) <> '{}' then
     delete from {s}.job where id = p_id;
     return false;
   end if;

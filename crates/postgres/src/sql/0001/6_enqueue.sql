@@ -42,7 +42,7 @@ begin
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
-    continue when exists (select from {s}.job j where j.id = r.id) or cardinality({s}.ended(array[r.id], v_now)) > 0;
+    continue when exists (select from {s}.job j where j.id = r.id) or {s}.ended(array[r.id], {s}.sent_since(array[r.id], v_now)) <> '{}';
     loop
       insert into {s}.key (task, key, job, until) values (r.task, r.key, r.id, r.until) on conflict do nothing;
       if not found then
@@ -77,8 +77,8 @@ begin
     end loop;
   end loop;
   -- RACE: an insertion may have waited for the end of the same job.
-  v_ended := {s}.ended(v_new, v_now);
-  if cardinality(v_ended) > 0 then
+  v_ended := {s}.ended(v_new, {s}.sent_since(v_new, v_now));
+  if v_ended <> '{}' then
     delete from {s}.key k where k.job = any(v_ended) and k.task = any(p_tasks) and k.key = any(p_keys) and not k.has_ended;
     delete from {s}.job j where j.id = any(v_ended);
   end if;

@@ -13,7 +13,7 @@ begin
     return 'not_found';
   end if;
   for v_attempt in 1..3 loop
-    if exists (select from {s}.job where id = p_job) or {s}.has_ended(p_job, '-infinity') then
+    if exists (select from {s}.job where id = p_job) or {s}.ended(array[p_job], '-infinity') <> '{}' then
       return 'ok';
     end if;
     if v.is_exclusive then
