@@ -82,6 +82,8 @@ pub(super) struct JobFacts {
     pub(super) is_abandon: bool,
     pub(super) last_run: Option<usize>,
     pub(super) is_deleted: bool,
+    /// A claim has ended the key of the job.
+    pub(super) has_left_key: bool,
     pub(super) was_retried: bool,
     pub(super) is_of_tick: bool,
     /// The number of runs that began.

@@ -1,6 +1,6 @@
 //! Keys: at most one job of a task has one.
 
-use scheduler_store::{Enqueued, Fence, JobId, KeyUntil, NewJob, StoreTime};
+use scheduler_store::{Enqueued, JobId, KeyUntil, NewJob, StoreTime};
 
 use super::facts::{Checker, short};
 
@@ -32,9 +32,7 @@ impl Checker {
         match answer {
             // It was accepted before.
             Enqueued::Accepted(id) if self.keys.contains_key(&id) => {}
-            // It has left its key behind.
-            Enqueued::Accepted(id)
-                if self.jobs.get(&id).is_some_and(|job| job.fence > Fence(0)) => {}
+            Enqueued::Accepted(id) if self.jobs.get(&id).is_some_and(|job| job.has_left_key) => {}
             Enqueued::Accepted(id) => {
                 let (task, text) = (job.task.clone(), key.text.clone());
                 let (until, accepted) = (key.until, now);
@@ -69,6 +67,7 @@ impl Checker {
     pub(super) fn key_started(&mut self, job: JobId) {
         if self.keys.get(&job).is_some_and(|key| key.until == KeyUntil::Start) {
             self.keys.remove(&job);
+            self.job(job).has_left_key = true;
         }
     }
 

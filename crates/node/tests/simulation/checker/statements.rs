@@ -365,6 +365,7 @@ impl Checker {
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
                 // Sent again, it is another job.
                 (facts.was_reset, facts.is_parked_as_lost) = (true, None);
+                facts.has_left_key = false;
                 self.keys.remove(job);
             }
             _ => {}
