@@ -142,7 +142,9 @@ impl ConnectionState {
         again: RetryOnDisconnect,
         work: &mut impl FnMut(&mut BlockingConnection) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
-        let (mut rollbacks, mut may_repeat) = (0, again == RetryOnDisconnect::Once);
+        let (mut rollbacks, mut is_repeated) = (0, again == RetryOnDisconnect::Never);
+        // RACE: the server may have executed the first message and lost its answer. No later error is more certain.
+        let mut doubt = None;
         // The server may have ended an idle connection: nothing was sent on it, so that another one may be used.
         if again == RetryOnDisconnect::Never
             && self.connection.as_mut().is_some_and(BlockingConnection::has_ended)
@@ -154,7 +156,10 @@ impl ConnectionState {
         }
         loop {
             let is_new = self.connection.is_none();
-            let connection = self.connection()?;
+            let connection = match self.connection() {
+                Ok(connection) => connection,
+                Err(error) => return Err(doubt.unwrap_or(error)),
+            };
             let error = match work(connection) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -167,15 +172,21 @@ impl ConnectionState {
                 if was_given_up {
                     return Err(unavailable("no answer before the deadline"));
                 }
-                if may_repeat && !is_new {
-                    may_repeat = false;
+                if !is_repeated && !is_new {
+                    let first = store_error(&error);
+                    (is_repeated, doubt) = (true, Some(first).filter(is_uncertain));
                     continue;
                 }
             } else if is_rolled_back(&error) && rollbacks < ROLLBACKS_MAX {
                 rollbacks += 1;
                 continue;
             }
-            return Err(store_error(&error));
+            return Err(doubt.unwrap_or_else(|| store_error(&error)));
         }
     }
+}
+
+/// The request may have been executed.
+fn is_uncertain(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(_))
 }

@@ -6,16 +6,22 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::error::ConnectError;
 
-/// The server ends the connection, or is one that cannot write: another one may be behind the same name by now.
+/// The connection is of no more use: it has ended, or its server cannot write and another one may be behind the same name by
+/// now.
 pub(crate) fn is_fatal(error: &Error) -> bool {
-    error.code().is_none_or(|code| {
-        let text = code.code();
-        text.starts_with("57P")
-            || text.starts_with("08")
-            || *code == SqlState::READ_ONLY_SQL_TRANSACTION
-            // A statement was prepared before a migration changed what it returns.
-            || *code == SqlState::FEATURE_NOT_SUPPORTED
-    })
+    is_about_connection(error)
+        || error.code().is_some_and(|code| {
+            *code == SqlState::READ_ONLY_SQL_TRANSACTION
+                // A statement was prepared before a migration changed what it returns.
+                || *code == SqlState::FEATURE_NOT_SUPPORTED
+        })
+}
+
+/// The connection has ended, perhaps after a commit.
+fn is_about_connection(error: &Error) -> bool {
+    error
+        .code()
+        .is_none_or(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
 }
 
 /// The transaction was rolled back because of another one, and would succeed by now.
@@ -47,8 +53,9 @@ const TOO_LATE: &str = "SCH01";
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
-        // The server may end a connection after the commit.
-        Some(db) if !is_fatal(error) => StoreError::NotExecuted(answer(db).replace('\n', "; ")),
+        Some(db) if !is_about_connection(error) => {
+            StoreError::NotExecuted(answer(db).replace('\n', "; "))
+        }
         Some(db) => unavailable(&answer(db).replace('\n', "; ")),
         None => unavailable(&with_causes(error)),
     }

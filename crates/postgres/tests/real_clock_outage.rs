@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postgres_server::{Proxy, Server};
+use postgres_server::{Proxy, Server, Way};
 use scheduler_postgres::{Builder, Postgres, Wakeup};
 use scheduler_store::{
     Command, CommandOutcome, Enqueue, JobFilter, NewJob, Overlap, Refusal, Store, StoreError,
@@ -254,4 +254,34 @@ fn a_server_that_accepts_and_says_nothing_costs_no_more_than_the_deadline() {
     assert!(text.contains("did not answer before the deadline"), "{text}");
     proxy.heal();
     through(&proxy).connect().expect("a store");
+}
+
+/// The job is stored and its answer lost; then the repetition meets an error that is certain for itself alone.
+#[test]
+fn an_enqueue_whose_answer_is_lost_stays_uncertain() {
+    let Some(server) = server() else { return };
+    for is_refused in [true, false] {
+        let proxy = Proxy::new(server.port());
+        let store = through(&proxy).caller_connections(1).connect().expect("a store");
+        send(&store, 1).expect("a connection stands");
+        proxy.hold(Way::ToClient);
+        let sender = store.clone();
+        let sent = thread::spawn(move || send(&sender, 2));
+        let mut client = client(server);
+        let count = format!("select count(*) from {}.job", store.schema());
+        while client.query_one(&count, &[]).expect("a count").get::<_, i64>(0) < 2 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if is_refused {
+            proxy.refuse();
+            proxy.cut();
+        } else {
+            let broken = format!("drop function {}.enqueue_jobs", store.schema());
+            client.batch_execute(&broken).expect("the next enqueue is an error");
+            proxy.cut();
+            proxy.heal();
+        }
+        let answer = sent.join().expect("no panic");
+        assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{is_refused}: {answer:?}");
+    }
 }

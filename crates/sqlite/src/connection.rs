@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use scheduler_store::{Refusal, StoreError, StoreTime, is_dry_run};
 
 use crate::clock::{Backoff, Clock, Deadline};
-use crate::error::{OpenError, is_broken, is_busy, newer_schema, unavailable};
+use crate::error::{OpenError, is_broken, is_busy, newer_schema, not_executed, unavailable};
 use crate::schema::{self, MIGRATIONS, Migrated};
 use crate::tables::Tables;
 use crate::tx::Tx;
@@ -95,16 +95,23 @@ impl Shared {
         let deadline = self.deadline(not_after);
         let mut turn = self.take(deadline).ok_or_else(locked)?;
         let db = turn.connection(&self.settings)?;
-        match self.transaction(db, deadline, not_after, step) {
-            Ok(answer) => answer,
-            Err(error) => {
-                let is_over = db.is_autocommit() || db.execute_batch("ROLLBACK").is_ok();
-                if is_broken(&error) || !is_over {
-                    turn.connection = None;
-                }
-                Err(if is_busy(&error) { locked() } else { unavailable(&error) })
-            }
+        let step = self.transaction(db, deadline, not_after, step);
+        let (error, is_certain) = match step.map(|answer| (answer, commit(db))) {
+            Ok((answer, Ok(()))) => return answer,
+            // Its frames may be in the log all the same, where the next start finds them.
+            Ok((_, Err(error))) => (error, false),
+            Err(error) => (error, true),
+        };
+        let is_over = db.is_autocommit() || db.execute_batch("ROLLBACK").is_ok();
+        if is_broken(&error) || !is_over {
+            turn.connection = None;
         }
+        Err(match error.sqlite_error_code() {
+            _ if is_busy(&error) => locked(),
+            Some(ErrorCode::DiskFull) => not_executed(&error),
+            _ if is_certain => not_executed(&error),
+            _ => unavailable(&error),
+        })
     }
 
     /// Refuses to go on in a file that was removed, or replaced by another one of its name: no process would find what is written.
@@ -125,7 +132,7 @@ impl Shared {
         )))
     }
 
-    /// An error of SQLite is outside, a refusal inside.
+    /// All of a transaction but its commit. An error of SQLite is outside, a refusal inside, which ends the transaction.
     fn transaction<R>(
         &self,
         db: &Connection,
@@ -149,7 +156,6 @@ impl Shared {
         let answer = step(&tx)?;
         tx.write_done()?;
         tx.write_fence()?;
-        db.prepare_cached("COMMIT")?.execute([])?;
         Ok(Ok(answer))
     }
 
@@ -260,7 +266,7 @@ impl Turn<'_> {
             Some(connection) => connection,
             None => connect(settings).map_err(|error| match error {
                 OpenError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
-                error => StoreError::Unavailable(error.to_string()),
+                error => StoreError::NotExecuted(error.to_string()),
             })?,
         };
         Ok(self.connection.insert(connection))
@@ -345,6 +351,14 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
+/// Commits what is open, if anything is.
+fn commit(db: &Connection) -> rusqlite::Result<()> {
+    match db.is_autocommit() {
+        true => Ok(()),
+        false => db.prepare_cached("COMMIT")?.execute([]).map(drop),
+    }
+}
+
 /// Tries until it is not the lock of another connection that is in the way, or the deadline has come.
 fn retry<R>(
     deadline: Deadline,
@@ -366,7 +380,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The lock of the file was not had in time.
 fn locked() -> StoreError {
     let reason = "others held the write lock of the file for as long as the request could wait";
-    StoreError::Unavailable(reason.to_owned())
+    StoreError::NotExecuted(reason.to_owned())
 }
 
 #[cfg(test)]

@@ -91,6 +91,11 @@ pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
     StoreError::Unavailable(format!("SQLite: {error}"))
 }
 
+/// An error of SQLite before a commit.
+pub(crate) fn not_executed(error: &rusqlite::Error) -> StoreError {
+    StoreError::NotExecuted(format!("SQLite: {error}"))
+}
+
 /// Returns true if another connection has what this one needs, and it can be tried again.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(

@@ -3,7 +3,7 @@
 use rusqlite::Transaction;
 use scheduler_store::{Enqueued, NewJob, Refusal, StoreError};
 
-use crate::error::{is_busy, unavailable};
+use crate::error::{is_busy, not_executed};
 use crate::schema::{self, MIGRATIONS};
 use crate::store::Sqlite;
 use crate::tx::Tx;
@@ -23,14 +23,12 @@ impl Sqlite {
         jobs: &[NewJob],
     ) -> Result<Vec<Enqueued>, StoreError> {
         jobs.iter().try_for_each(NewJob::check)?;
-        let failed = |error: rusqlite::Error| {
-            match is_busy(&error) {
-            true => StoreError::Unavailable(
+        let failed = |error: rusqlite::Error| match is_busy(&error) {
+            true => StoreError::NotExecuted(
                 "another connection writes to the file\n  help: begin the transaction as `Immediate`, with a busy timeout"
                     .to_owned(),
             ),
-            false => unavailable(&error),
-        }
+            false => not_executed(&error),
         };
         transaction.execute_batch("SAVEPOINT scheduler_enqueue").map_err(failed)?;
         match self.insert_in(transaction, jobs) {

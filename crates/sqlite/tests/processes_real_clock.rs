@@ -161,8 +161,12 @@ fn fail(store: &Sqlite) {
     let reason = loop {
         match store.enqueue(&request(number)) {
             Ok(_) => (number, failures) = (number + 1, 0),
-            Err(StoreError::Unavailable(reason)) if failures == 3 => break reason,
-            Err(StoreError::Unavailable(_)) => failures += 1,
+            Err(StoreError::Unavailable(reason) | StoreError::NotExecuted(reason)) => {
+                if failures == 3 {
+                    break reason;
+                }
+                failures += 1;
+            }
             Err(other) => panic!("{other}"),
         }
     };
