@@ -19,9 +19,7 @@ pub(crate) fn is_fatal(error: &Error) -> bool {
 
 /// The connection has ended, perhaps after a commit.
 fn is_about_connection(error: &Error) -> bool {
-    error
-        .code()
-        .is_none_or(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
+    error.code().is_none_or(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
 }
 
 /// The transaction was rolled back because of another one, and would succeed by now.

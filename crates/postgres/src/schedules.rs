@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use scheduler_store::{SessionId, StoreError, StoreTime, StoredSchedule};
+use scheduler_store::{Refusal, SessionId, StoreError, StoreTime, StoredSchedule};
 use tokio_postgres::types::Type;
 
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
+use crate::fault::is_locked;
 use crate::schedule::{COLUMNS, read, upsert, write as write_row};
 use crate::sql::Schema;
 use crate::value::{At, Params};
@@ -22,6 +23,8 @@ pub(crate) fn change_locked<R: Send + 'static>(
     not_after: StoreTime,
     step: impl Fn(&mut Schedules) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
+    // A process that starts has jobs to run, whoever has locked a schedule; what people ask for waits.
+    let wait = if session.is_some() { "set local lock_timeout = '100ms'" } else { "" };
     let lock = schema.sql("select pg_advisory_xact_lock(hashtextextended('schedules of {s}', 0))");
     let rows = schema.sql(&format!(
         "select {COLUMNS} from {{s}}.schedule where name = any($1) order by name for update"
@@ -32,8 +35,11 @@ pub(crate) fn change_locked<R: Send + 'static>(
         );
     let (write, remove) =
         (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
-    thread.call(RetryOnDisconnect::Never, move |connection| {
-        connection.transact(|tx| {
+    let answer = thread.call(RetryOnDisconnect::Never, move |connection| {
+        let changed = connection.transact(|tx| {
+            if !wait.is_empty() {
+                tx.batch_execute(wait)?;
+            }
             tx.query_typed(&lock, &[])?;
             let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
             let session = session.map(SessionId::as_uuid);
@@ -64,8 +70,13 @@ pub(crate) fn change_locked<R: Send + 'static>(
                 tx.query_typed(&remove, &[(&removed, Type::TEXT_ARRAY)])?;
             }
             Ok(answer)
-        })
-    })
+        });
+        match changed {
+            Err(error) if is_locked(&error) => Ok(None),
+            changed => changed.map(Some),
+        }
+    })?;
+    answer.ok_or_else(|| Refusal::Locked.into())
 }
 
 /// Schedules that a transaction has locked.

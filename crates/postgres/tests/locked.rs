@@ -6,8 +6,8 @@ use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
     Command, CommandOutcome, End, Enqueued, Finish, Finished, Fired, JobState, Key, KeyUntil,
-    NewJob, OnBusy, OnConflict, Overlap, Refusal, SessionId, Store, StoreError, StoreTime,
-    StoredJob,
+    NewJob, OnBusy, OnConflict, Overlap, Refusal, Register, SessionId, Store, StoreError,
+    StoreTime, StoredJob,
 };
 
 use crate::support::{
@@ -68,6 +68,28 @@ fn a_schedule_that_a_client_has_locked_keeps_no_other_back() {
     client.batch_execute("rollback").expect("a rollback");
     let answers = store.finish(&ends(me, &both[..1], &End::Done)).expect("an answer");
     assert_eq!(answers, [Finished::Stored(JobState::Done)]);
+}
+
+/// A process that starts registers its schedules before it claims jobs.
+#[test]
+fn a_schedule_that_a_client_has_locked_is_registered_later() {
+    let Some((store, mut client, me, _)) = running(0) else { return };
+    put(&store, "s", Overlap::Skip);
+    let definition = store.schedules().expect("schedules").remove(0).definition;
+    let register = Register {
+        session: me,
+        first_opened: StoreTime::MIN,
+        definitions: vec![definition],
+        not_after: END,
+    };
+    let run_now = format!("begin; select {}.run_now('s', {})", store.schema(), uuid(7));
+    client.batch_execute(&run_now).expect("a request that is not committed");
+    let begun = Instant::now();
+    let refused = store.register(&register);
+    assert_eq!(refused, Err(StoreError::Refused(Refusal::Locked)));
+    assert!(begun.elapsed() < Duration::from_secs(3), "it waits for the lock");
+    client.batch_execute("rollback").expect("a rollback");
+    assert!(store.register(&register).expect("an answer").is_alive);
 }
 
 /// The server sends an error before it releases the locks. A client that does not wait for the end meets them in 4 % of the

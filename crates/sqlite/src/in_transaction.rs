@@ -23,12 +23,14 @@ impl Sqlite {
         jobs: &[NewJob],
     ) -> Result<Vec<Enqueued>, StoreError> {
         jobs.iter().try_for_each(NewJob::check)?;
-        let failed = |error: rusqlite::Error| match is_busy(&error) {
+        let failed = |error: rusqlite::Error| {
+            match is_busy(&error) {
             true => StoreError::NotExecuted(
                 "another connection writes to the file\n  help: begin the transaction as `Immediate`, with a busy timeout"
                     .to_owned(),
             ),
             false => not_executed(&error),
+        }
         };
         transaction.execute_batch("SAVEPOINT scheduler_enqueue").map_err(failed)?;
         match self.insert_in(transaction, jobs) {

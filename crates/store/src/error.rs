@@ -30,6 +30,8 @@ pub enum Refusal {
     },
     /// The request came after its `not_after`.
     TooLate,
+    /// Another transaction has locked a schedule, and has not ended in time.
+    Locked,
     /// A newer version of this library has changed the tables, and this version does not understand them.
     NewerSchema(String),
     /// The store cannot do that, whatever its state is.
@@ -52,6 +54,10 @@ impl fmt::Display for Refusal {
         match self {
             Self::Unstorable { field, reason } => write!(f, "{field}: {reason}"),
             Self::TooLate => f.write_str("the request reached the store too late"),
+            Self::Locked => f.write_str(
+                "a transaction that has not ended has locked a schedule\n  help: end it, or the session that has left it open; \
+                 in PostgreSQL: select pid, state, query from pg_stat_activity where xact_start < now() - interval '10 s'",
+            ),
             Self::NewerSchema(reason) | Self::Unsupported(reason) => f.write_str(reason),
         }
     }

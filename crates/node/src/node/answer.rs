@@ -8,6 +8,7 @@ use scheduler_store::{
     RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob, TaskRoom, Timing,
 };
 
+use super::ended::LOCKED;
 use super::state::{InFlight, Node, Phase};
 use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
@@ -140,6 +141,7 @@ impl Node {
                 let last = fires.iter().map(|fire| fire.not_after).max();
                 self.claims_are_uncertain(last.unwrap_or_default(), now);
             }
+            Request::Finish(finishes) => self.finish_limit = (finishes.len() / 2).max(1),
             _ => {}
         }
     }
@@ -167,6 +169,14 @@ impl Node {
             }
             return;
         }
+        if refusal == Refusal::Locked {
+            // Jobs are claimed meanwhile.
+            self.deadlines.register = now + LOCKED;
+            if !std::mem::replace(&mut self.is_register_locked, true) {
+                effects.push(Effect::Event(NodeEvent::Refused(refusal)));
+            }
+            return;
+        }
         // Another refusal comes again: people have to know, and time has to pass.
         self.backoff.failed(false, now, &mut self.rng);
         if matches!(flight.what, Request::Register(_)) {
@@ -185,7 +195,7 @@ impl Node {
         if !registered.is_alive {
             return self.ended(register.session, now, effects);
         }
-        self.is_registered = true;
+        (self.is_registered, self.is_register_locked) = (true, false);
         self.deadlines.poll = now;
         for RegisteredSchedule { schedule, outcome } in registered.schedules {
             let schedule = Box::new(schedule);

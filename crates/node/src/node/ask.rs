@@ -12,9 +12,6 @@ use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::Effect;
 use crate::request::{Channel, Request, RequestId};
 
-/// The greatest number of claims that one request ends.
-const FINISHES: usize = 1_000;
-
 impl Node {
     pub(super) fn send(
         &mut self,
@@ -59,14 +56,11 @@ impl Node {
         }
     }
 
-    /// The ends of the last session's claims come first: an open ends that session, and with it all that was not stored
-    /// (R4).
+    /// The ends of the last session's claims come first: an open ends that session, and with it all that was not stored (R4).
     fn without_session(&mut self, now: Tick) -> Option<Request> {
         match self.finish_request() {
             Some(finish) => Some(finish),
-            None if self.phase == Phase::Working && self.locked.is_empty() => {
-                Some(self.open_request(now))
-            }
+            None if self.phase == Phase::Working => Some(self.open_request(now)),
             None => None,
         }
     }
@@ -91,7 +85,7 @@ impl Node {
         if self.phase != Phase::Working {
             return self.request_of_the_stop(session.id, expiry, now);
         }
-        if !self.is_registered {
+        if !self.is_registered && self.deadlines.register <= now {
             return Some(Request::Register(Arc::new(Register {
                 session: session.id,
                 first_opened: self.first_opened?,
@@ -139,7 +133,7 @@ impl Node {
     }
 
     fn finish_request(&self) -> Option<Request> {
-        let some = &self.finishes[..self.finishes.len().min(FINISHES)];
+        let some = &self.finishes[..self.finishes.len().min(self.finish_limit)];
         (!some.is_empty()).then(|| Request::Finish(some.into()))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_expr::Tick;
 use scheduler_store::{ClaimRef, End, Finish, Finished, JobState, Origin, SessionId, StoredJob};
 
-use super::state::Node;
+use super::state::{FINISHES_MAX, Node};
 use crate::clock::with_drift_margin;
 use crate::effect::{Effect, NodeEvent};
 
@@ -78,6 +78,7 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
+        self.finish_limit = (self.finish_limit * 2).min(FINISHES_MAX);
         // INVARIANT: what was sent is at the front, since ends are only added at the back.
         self.finishes.drain(..finishes.len().min(self.finishes.len()));
         if self.finishes.is_empty() && std::mem::take(&mut self.is_followed) {

@@ -52,7 +52,8 @@ impl Node {
         let about = self.clock.about(now);
         Request::Open(Open {
             id: SessionId::from_uuid(self.rng.id(about)),
-            replaces: self.former,
+            // Those ends may still be stored, until that session is taken for dead.
+            replaces: self.former.filter(|_| self.locked.is_empty()),
             label: self.config.label.clone(),
             build: self.config.build.clone(),
             application: self.config.application.clone(),

@@ -15,6 +15,9 @@ use crate::request::{Request, RequestId};
 use crate::rng::Rng;
 use crate::rule::Rules;
 
+/// The greatest number of claims that one request ends.
+pub(super) const FINISHES_MAX: usize = 1_000;
+
 /// One process among those that share a store, as a state machine without I/O.
 ///
 /// Its instants are of a clock that also runs while the machine is suspended: they say when to ask the store, and how long a
@@ -35,10 +38,14 @@ pub struct Node {
     /// When the first session was opened, by the store's clock (R15).
     pub(super) first_opened: Option<StoreTime>,
     pub(super) is_registered: bool,
+    /// True if another transaction has locked a schedule that is to be registered.
+    pub(super) is_register_locked: bool,
 
     pub(super) claims: Claims,
     /// The ends of claims that the store does not know yet.
     pub(super) finishes: Vec<Finish>,
+    /// The greatest number of ends in one request: half as many after each request that failed, which may have been too long.
+    pub(super) finish_limit: usize,
     /// Ends of jobs that another transaction has locked. They are sent again a little later.
     pub(super) locked: Vec<Finish>,
     /// The jobs of those ends that may park them.
@@ -79,6 +86,8 @@ pub struct Node {
 /// When something is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Times {
+    /// Register the schedules of the program.
+    pub(super) register: Tick,
     pub(super) poll: Tick,
     /// The next poll if nothing is known to be due before.
     pub(super) routine: Tick,
@@ -133,6 +142,7 @@ impl Node {
         wall: StoreTime,
     ) -> Self {
         let deadlines = Times {
+            register: now,
             poll: now,
             routine: now,
             known: Tick::MAX,
@@ -146,6 +156,7 @@ impl Node {
         };
         Self {
             is_registered: config.definitions.is_empty(),
+            is_register_locked: false,
             config,
             rules,
             rng,
@@ -158,6 +169,7 @@ impl Node {
             first_opened: None,
             claims: Claims::default(),
             finishes: Vec::new(),
+            finish_limit: FINISHES_MAX,
             locked: Vec::new(),
             failing: BTreeMap::new(),
             uncertain_until: None,

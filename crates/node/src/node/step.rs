@@ -78,9 +78,11 @@ impl Node {
             (Some(_), Phase::Working) => {
                 let deadlines = &self.deadlines;
                 let fire = if self.due.is_empty() { Tick::MAX } else { deadlines.fire };
+                let register = if self.is_registered { Tick::MAX } else { deadlines.register };
                 let first = deadlines
                     .poll
                     .min(fire)
+                    .min(register)
                     .min(deadlines.reap)
                     .min(deadlines.prune)
                     .min(deadlines.compare);

@@ -179,3 +179,66 @@ fn a_run_is_cancelled_while_the_process_stops_and_nothing_is_claimed() {
         assert!(driver.is_stopped);
     }
 }
+
+#[test]
+fn a_schedule_that_another_has_locked_keeps_no_job_from_running() {
+    let definitions = [definition(Timing::Computed)].into();
+    let mut driver = Driver::new(Config { definitions, ..config() }, Policy::default());
+    driver.other_answer = |request| match request {
+        Request::Register(_) => Some(Err(Refusal::Locked.into())),
+        _ => None,
+    };
+    driver.enqueue(3);
+    driver.until(after(5.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 3);
+    let is_told = |event: &&NodeEvent| matches!(event, NodeEvent::Refused(Refusal::Locked));
+    assert_eq!(driver.events.iter().filter(is_told).count(), 1);
+    let asked = driver.sent.iter().filter(|(_, request)| matches!(request, Request::Register(_)));
+    assert!((15..=25).contains(&asked.count()), "about every 250 ms");
+    driver.other_answer = |_| None;
+    driver.until(after(6.0));
+    let is_registered = |event: &NodeEvent| matches!(event, NodeEvent::Registered { .. });
+    assert!(driver.events.iter().any(is_registered));
+}
+
+/// The outcomes of a long batch may be more than one statement can take.
+#[test]
+fn ends_that_fail_together_are_sent_in_parts() {
+    let mut driver = Driver::new(config(), Policy::default());
+    driver.enqueue(100);
+    driver.other_answer = |request| match request {
+        Request::Finish(finishes) if finishes.len() > 1 => {
+            Some(Err(StoreError::NotExecuted("out of memory".into())))
+        }
+        _ => None,
+    };
+    driver.until(after(60.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 100);
+}
+
+/// A person has locked the row of a job that has ended, and the process loses its session.
+#[test]
+fn an_end_that_cannot_be_stored_keeps_no_session_from_being_opened() {
+    let mut driver = Driver::new(config(), Policy::default());
+    driver.enqueue(1);
+    driver.other_answer = |request| match request {
+        Request::Finish(finishes) => {
+            Some(Ok(Answer::Finish(vec![Finished::Locked; finishes.len()])))
+        }
+        _ => None,
+    };
+    driver.until(after(10.0));
+    driver.is_away = true;
+    driver.until(after(40.0));
+    driver.is_away = false;
+    driver.until(after(45.0));
+    let opened = driver.events.iter().filter_map(|event| match event {
+        NodeEvent::Opened { replaces, .. } => Some(*replaces),
+        _ => None,
+    });
+    // The session whose end is to be stored is not ended by the next one.
+    assert_eq!(opened.collect::<Vec<_>>(), [None, None]);
+    driver.other_answer = |_| None;
+    driver.until(after(50.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 1);
+}
