@@ -4,7 +4,7 @@ use rusqlite::{Row, params};
 use scheduler_store::{
     ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, OtherApplication, Reap,
     Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
-    StoredSchedule, micros, storable,
+    StoredSchedule, micros, reap_count, storable,
 };
 
 use crate::fields::Fields;
@@ -158,7 +158,8 @@ impl Tx<'_> {
             [],
             JobRow::read,
         )?;
-        for mut row in orphans {
+        let count = reap_count(orphans.iter().map(|row| row.job.payload.bytes.len()));
+        for mut row in orphans.into_iter().take(count) {
             let node = ended_nodes.of(&row.job);
             row.job.lose(request, node, || self.next_fence(), self.now);
             let job = row.job.clone();

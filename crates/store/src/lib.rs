@@ -64,7 +64,7 @@ pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
     Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, TaskRoom,
-    UnreadableRow, reap_wait,
+    UnreadableRow, reap_count, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,

@@ -402,12 +402,23 @@ pub fn reap_wait(job: JobId, reap: &Reap) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
+/// The number of lost jobs, of payloads of these lengths, that one reap takes over: no more than an answer carries
+/// ([`CLAIM_BYTES_MAX`]), and one at least.
+pub fn reap_count(payloads: impl IntoIterator<Item = usize>) -> usize {
+    let mut bytes = 0;
+    let fitting = payloads.into_iter().take_while(|length| {
+        bytes += length;
+        bytes <= CLAIM_BYTES_MAX
+    });
+    fitting.count().max(1)
+}
+
 /// The answer to a [`Reap`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reaped {
     /// The sessions that have ended now.
     pub sessions: Vec<SessionId>,
-    /// The jobs that were lost, as they are now, by identity.
+    /// The jobs that were lost, as they are now, by identity. If there are any, another reap may find more.
     pub jobs: Vec<StoredJob>,
 }
 

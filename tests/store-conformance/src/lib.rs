@@ -46,6 +46,7 @@ macro_rules! store_conformance {
             r7_a_close_of_a_session_that_has_ended_does_nothing
             r8_r9_a_reap_ends_only_what_it_saw
             r10_a_reap_finds_jobs_whose_session_is_gone
+            a_reap_returns_no_more_payload_than_an_answer_may_carry
             a_lost_job_runs_again_until_it_has_been_lost_too_often
             an_abandoned_job_does_not_run_again
             r4_the_run_of_an_abandoned_job_ends_it_after_its_session

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::given::{Given, LEASE, SECOND, session};
 use crate::test_store::TestStore;
-use scheduler_store::TEXT_MAX;
+use scheduler_store::{CLAIM_BYTES_MAX, TEXT_MAX};
 use scheduler_store::{
     ClaimRef, Close, Command, End, Fence, Finished, Lease, Open, Poll, Reap, Renew,
 };
@@ -128,6 +128,25 @@ pub fn r10_a_reap_finds_jobs_whose_session_is_gone<T: TestStore>() {
     assert_eq!(reaped.sessions, []);
     assert_eq!(reaped.jobs, [given.job(id)]);
     assert!(given.job(id).fence > claimed.fence);
+}
+
+/// A process dies with more payload in hand than one answer carries.
+pub fn a_reap_returns_no_more_payload_than_an_answer_may_carry<T: TestStore>() {
+    let (given, former) = Given::<T>::session();
+    for (number, bytes) in [(1, 0), (2, CLAIM_BYTES_MAX + 1), (3, CLAIM_BYTES_MAX / 2), (4, 1)] {
+        let mut new = NewJob::new(crate::given::job(number), "a");
+        new.payload.bytes = vec![1; bytes];
+        given.enqueue(new);
+    }
+    assert_eq!(given.poll(former, &["a"]).jobs.len(), 4);
+    given.open_for(2, LEASE, Some(former));
+    let reaped = |given: &Given<T>| -> Vec<u128> {
+        let jobs = given.reap(Vec::new()).jobs;
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    for expected in [&[1][..], &[2], &[3, 4], &[]] {
+        assert_eq!(reaped(&given), expected);
+    }
 }
 
 /// A lost job runs again after a wait, with the attempt counted, until it has been lost too often; then it is parked.

@@ -111,7 +111,7 @@ impl Node {
             (Request::Held(session), Answer::Held(held)) => {
                 self.compared(*session, &held, flight.sent, now, effects);
             }
-            (Request::Reap(_), Answer::Reap(reaped)) => self.reaped(reaped, effects),
+            (Request::Reap(_), Answer::Reap(reaped)) => self.reaped(reaped, now, effects),
             (Request::Prune(prune), Answer::Prune(pruned)) => {
                 if pruned >= u64::from(prune.limit) {
                     // There is more: the next slice comes as soon as nothing else is to be asked.
@@ -310,11 +310,15 @@ impl Node {
         self.poll_no_later_than(at.map(|at| at.after(wait)));
     }
 
-    fn reaped(&mut self, reaped: Reaped, effects: &mut Vec<Effect>) {
+    fn reaped(&mut self, reaped: Reaped, now: Tick, effects: &mut Vec<Effect>) {
         self.peers.forget(&reaped.sessions);
         if !reaped.sessions.is_empty() {
             let sessions = reaped.sessions;
             effects.push(Effect::Event(NodeEvent::TookOver { sessions }));
+        }
+        if !reaped.jobs.is_empty() {
+            // An answer carries so much and no more.
+            self.deadlines.reap = now;
         }
         let jobs = reaped.jobs.into_iter().map(Box::new);
         for job in jobs {

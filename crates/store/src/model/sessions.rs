@@ -8,7 +8,7 @@ use crate::id::{Fence, SessionId};
 use crate::job::{ClaimRef, JobState, StoredJob};
 use crate::request::{
     Close, End, Lease, Open, Opened, OtherApplication, Reap, Reaped, Register, Registered, Renew,
-    Renewed, SessionInfo,
+    Renewed, SessionInfo, reap_count,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
 use crate::text::storable;
@@ -94,8 +94,9 @@ impl State {
                 && job.session.is_none_or(|session| !self.sessions.contains_key(&session))
         };
         let orphans = self.jobs.values().map(|row| &row.job).filter(|job| is_orphan(job));
-        let orphans: Vec<_> = orphans.map(|job| job.id).collect();
-        for id in orphans {
+        let orphans: Vec<_> = orphans.map(|job| (job.id, job.payload.bytes.len())).collect();
+        let count = reap_count(orphans.iter().map(|(_, length)| *length));
+        for (id, _) in orphans.into_iter().take(count) {
             let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) else { continue };
             let last = &mut self.fence;
             let next_fence = || {

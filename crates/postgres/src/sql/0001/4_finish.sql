@@ -269,7 +269,7 @@ begin
   return next;
 end $$;
 
--- Gives back the jobs that were named. READ COMMITTED suffices: session and fence are compared again (R9). A later reap takes
+-- Gives back the jobs that were named, up to the bytes that an answer carries. READ COMMITTED suffices: session and fence are compared again (R9). A later reap takes
 -- the jobs that another transaction has locked.
 create function {s}.reap_jobs(
   p_jobs uuid[], p_sessions uuid[], p_fences bigint[], p_waits bigint[], p_labels text[], p_max_lost bigint)
@@ -278,6 +278,7 @@ declare
   v_held text[] := {s}.lock_free_schedules(array(
     select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null));
   v_now timestamptz := {s}.clock();
+  v_bytes bigint;
   v {s}.job;
   r record;
 begin
@@ -286,6 +287,8 @@ begin
     where j.id = r.job and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence
     for update skip locked;
     continue when not found or v.schedule = any(v_held);
+    exit when v_bytes + octet_length(v.payload) > {claim_bytes_max};
+    v_bytes := coalesce(v_bytes, 0) + octet_length(v.payload);
     v.state := case when v.is_cancel_requested then 'cancelled' when v.is_abandoned or v.lost + 1 >= p_max_lost then 'parked'
       else 'ready' end;
     v.error := {s}.lost_error(v.attempt);
