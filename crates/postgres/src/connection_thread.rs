@@ -35,6 +35,8 @@ pub(crate) struct ConnectionThread {
     is_connected: Arc<AtomicBool>,
     /// True while the thread has been asked to connect, and has not tried.
     is_connecting: Arc<AtomicBool>,
+    /// The number of requests without an answer.
+    waiting: AtomicUsize,
 }
 
 impl ConnectionThread {
@@ -46,7 +48,8 @@ impl ConnectionThread {
             ConnectionState { name, connect, connection: None, is_connected }
         };
         let is_connecting = Arc::new(AtomicBool::new(false));
-        Self { connect, calls: Calls::new(name, state), is_connected, is_connecting }
+        let (calls, waiting) = (Calls::new(name, state), AtomicUsize::new(0));
+        Self { connect, calls, is_connected, is_connecting, waiting }
     }
 
     /// Returns true if the last request has left a connection.
@@ -79,15 +82,18 @@ impl ConnectionThread {
         again: RetryOnDisconnect,
         mut work: impl FnMut(&mut BlockingConnection) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
-        self.calls.call(self.connect.patience(), move |state| {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let answer = self.calls.call(self.connect.patience(), move |state| {
             let answer = state.run(again, &mut work);
             state.note();
             answer
-        })
+        });
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        answer
     }
 }
 
-/// The connections of those who enqueue and ask, in turn.
+/// The connections of those who enqueue and ask: the one with the fewest requests, in turn.
 pub(crate) struct Callers {
     threads: Vec<ConnectionThread>,
     turn: AtomicUsize,
@@ -101,15 +107,19 @@ impl Callers {
     /// The connection of the next caller. While one stands, no caller waits for another one to be made: the server may have no
     /// more.
     pub(crate) fn next(&self) -> &ConnectionThread {
-        // ORDERING: relaxed, a counter.
-        let next = &self.threads[self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len()];
-        let standing = self.threads.iter().find(|each| each.is_connected());
-        match standing {
-            Some(standing) if !next.is_connected() => {
-                next.connect();
+        // ORDERING: relaxed, counters.
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len();
+        let next = &self.threads[turn];
+        let in_turn = self.threads[turn..].iter().chain(&self.threads[..turn]);
+        let standing = in_turn.filter(|each| each.is_connected());
+        match standing.min_by_key(|each| each.waiting.load(Ordering::Relaxed)) {
+            Some(standing) => {
+                if !next.is_connected() {
+                    next.connect();
+                }
                 standing
             }
-            _ => next,
+            None => next,
         }
     }
 }

@@ -133,7 +133,10 @@ select string_agg(r.name || ': ' || r.missing, ', ' order by r.name) from (
   union all
   select 'meta', 'UPDATE' where not has_table_privilege('{s}.meta', 'UPDATE')
   union all
-  select 'fence', 'UPDATE' where not has_sequence_privilege('{s}.fence', 'UPDATE')) r";
+  select 'fence', 'UPDATE' where not has_sequence_privilege('{s}.fence', 'UPDATE')
+  union all
+  select 'functions', 'EXECUTE' where exists (select from pg_proc f
+    where f.pronamespace = '{s}'::regnamespace and not has_function_privilege(f.oid, 'EXECUTE'))) r";
 
 /// A store that cannot be written is an error of the start.
 fn check_rights(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {

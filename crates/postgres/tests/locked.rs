@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, CommandOutcome, End, Enqueued, Finish, Finished, Fired, JobState, Key, KeyUntil,
-    NewJob, OnBusy, OnConflict, Overlap, Refusal, Register, SessionId, Store, StoreError,
+    Command, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, Fired, JobState, Key,
+    KeyUntil, NewJob, OnBusy, OnConflict, Overlap, Refusal, Register, SessionId, Store, StoreError,
     StoreTime, StoredJob,
 };
 
@@ -119,6 +119,34 @@ fn a_job_that_a_client_retries_keeps_no_other_from_being_claimed() {
     assert_eq!(polled.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [id(2)]);
     client.batch_execute("commit").expect("a commit");
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
+}
+
+/// A job waits for the transaction that has made another of its key, and nothing else does.
+#[test]
+fn a_key_that_is_not_committed_keeps_no_other_enqueue_back() {
+    let Some(server) = server() else { return };
+    let patient = builder(server).deadline(Duration::from_secs(60));
+    let (store, mut client) = (patient.connect().expect("a store"), client(server));
+    let made = format!("begin; select {}.enqueue('a', key => 'k')", store.schema());
+    client.batch_execute(&made).expect("a job that is not committed");
+    for number in 1..=4 {
+        store.enqueue(&one(NewJob::new(id(number), "a"))).expect("both connections stand");
+    }
+    let key = Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict: OnConflict::Keep };
+    let keyed = NewJob { key: Some(key), ..NewJob::new(id(5), "a") };
+    let sender = store.clone();
+    let waiting = std::thread::spawn(move || sender.enqueue(&one(keyed)));
+    until_one_waits(&mut crate::support::client(server), store.schema());
+    for number in 6..=12 {
+        store.enqueue(&one(NewJob::new(id(number), "a"))).expect("it waits for nothing");
+    }
+    assert!(!waiting.is_finished(), "the others did not wait for it");
+    client.batch_execute("rollback").expect("a rollback");
+    assert_eq!(waiting.join().expect("no panic"), Ok(vec![Enqueued::Accepted(id(5))]));
+}
+
+fn one(job: NewJob) -> Enqueue {
+    Enqueue { jobs: vec![job], not_after: END }
 }
 
 /// A person pauses a kind by hand, and leaves the transaction open.

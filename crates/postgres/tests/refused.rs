@@ -82,12 +82,13 @@ fn a_store_that_cannot_be_written_is_an_error_of_the_start() {
         "create role reader login; grant usage on schema writer to reader;
          grant select on all tables in schema writer to reader;
          grant all on writer.job, writer.key, writer.done, writer.session, writer.schedule to reader;
-         revoke delete on writer.done from reader;",
+         revoke delete on writer.done from reader;
+         revoke execute on function writer.finish from public;",
     );
     let reader = address.replace("writer@", "reader@");
     let error = Postgres::builder(&reader).schema("writer").connect().expect_err("no rights");
     let expected = "PostgreSQL refuses the connection: the role lacks rights in schema `writer`: \
-                    done: DELETE, fence: UPDATE, meta: UPDATE, pause: DELETE INSERT UPDATE\nhelp: grant them as docs/cluster.md lists them";
+                    done: DELETE, fence: UPDATE, functions: EXECUTE, meta: UPDATE, pause: DELETE INSERT UPDATE\nhelp: grant them as docs/cluster.md lists them";
     assert_eq!(error.to_string(), expected);
     let standby = format!("{address}?options=-c%20default_transaction_read_only%3Don");
     let error = Postgres::builder(&standby).schema("writer").connect().expect_err("read only");
