@@ -16,6 +16,7 @@ use scheduler::{
     Clock, EnqueueError, Job, Jobs, NodeOptions, OnLost, Pause, Priority, Schedule, Scheduler,
     Schedules, StartError, SystemClock, TaskList, job, scheduled, tasks,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 type Checked = Result<(), Box<dyn Error>>;
@@ -33,17 +34,47 @@ fn weigh(#[payload] grams: f64) {
     assert!(grams >= 0.0);
 }
 
-/// JSON has no such number, and the job could never run.
+#[derive(Serialize, Deserialize, Clone, Default)]
+struct Parcel {
+    grams: Option<f32>,
+    sides: Vec<(f64, Side)>,
+    prices: std::collections::BTreeMap<String, f64>,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+enum Side {
+    Flat,
+    Round { radius: f64 },
+}
+
+#[job(name = "post")]
+fn post(#[payload] parcel: Parcel) {
+    drop(parcel);
+}
+
+/// JSON has no such number: it would be written as `null`, and read as none, or not at all.
 #[test]
-fn a_payload_that_could_not_be_read_again_is_not_accepted() -> Checked {
-    let scheduler = Scheduler::builder().tasks(tasks![weigh]).store(Model::new()).spawn()?;
+fn a_payload_that_would_come_back_as_another_is_not_accepted() -> Checked {
+    let scheduler = Scheduler::builder().tasks(tasks![weigh, post]).store(Model::new()).spawn()?;
     let jobs = scheduler.jobs()?;
-    for grams in [f64::NAN, f64::INFINITY] {
-        let refused = jobs.enqueue(weigh::job(grams)).expect_err("no number of JSON");
-        assert!(matches!(refused, EnqueueError::NotAccepted(_)), "{refused}");
-        assert!(refused.to_string().contains("its payload cannot be decoded again"), "{refused}");
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let parcel = Parcel::default();
+        let parcels = [
+            Parcel { grams: Some(bad as f32), ..parcel.clone() },
+            Parcel { sides: vec![(bad, Side::Flat)], ..parcel.clone() },
+            Parcel { sides: vec![(1.0, Side::Round { radius: bad })], ..parcel.clone() },
+            Parcel { prices: [("EUR".to_owned(), bad)].into(), ..parcel },
+        ];
+        for job in [weigh::job(bad)].into_iter().chain(parcels.map(post::job)) {
+            let refused = jobs.enqueue(job).expect_err("no number of JSON");
+            assert!(matches!(refused, EnqueueError::NotAccepted(_)), "{refused}");
+            let text = refused.to_string();
+            assert!(text.contains("its payload cannot be encoded: JSON has no "), "{text}");
+        }
     }
     jobs.enqueue(weigh::job(1.5))?;
+    let sides = vec![(1.0, Side::Round { radius: 2.0 })];
+    jobs.enqueue(post::job(Parcel { sides, ..Parcel::default() }))?;
     scheduler.shutdown()?;
     Ok(())
 }

@@ -24,6 +24,7 @@
 mod client;
 mod driver;
 mod error;
+mod finite;
 mod helper;
 mod identities;
 mod job;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler_node::Config;
-use scheduler_store::NAME_MAX;
+use scheduler_store::check_name;
 
 use super::client::EXPIRES_AFTER;
 use crate::define::settings::NodeSettings;
@@ -274,9 +274,11 @@ impl NodeOptions {
         );
         fault(config.workers == 0, "a concurrency of 0 runs no job".to_owned(), "write at least 1");
         let queues = self.set.queues.iter().flatten();
-        for queue in queues.filter(|name| name.is_empty() || name.len() > NAME_MAX) {
-            let shown: String = queue.chars().take(40).collect();
-            fault(true, format!("`{shown}` cannot name a queue"), "a name has 1 to 250 bytes");
+        for queue in queues {
+            let Err(why) = check_name("queue", queue) else { continue };
+            let shown: String = queue.escape_debug().take(40).collect();
+            let fix = "a name has 1 to 250 bytes, and no NUL";
+            fault(true, format!("`{shown}` cannot name a {why}"), fix);
         }
         faults
     }
@@ -336,8 +338,10 @@ mod tests {
         assert!(limit[0].contains("limit of 2s is longer than the lease of 1s"), "{limit:?}");
         let long = faults(&NodeOptions::default().lease(Duration::MAX));
         assert!(long[0].contains("to a day"), "{long:?}");
-        let names = faults(&NodeOptions::default().queues([String::new(), "q".repeat(300)]));
-        assert_eq!(names.len(), 2, "{names:?}");
+        let bad = [String::new(), "q".repeat(300), "a\0b".to_owned()];
+        let names = faults(&NodeOptions::default().queues(bad));
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(names[2].contains("`a\\0b` cannot name a queue: it has a NUL"), "{names:?}");
         assert_eq!(faults(&NodeOptions::default().concurrency(0)).len(), 1);
         let endless = NodeOptions::default().renew_every(Duration::MAX).answer_limit(Duration::MAX);
         assert_eq!(faults(&endless).len(), 2);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::finite::check_finite;
 use crate::observe::catch;
 use crate::run::{JobErrorKind, Run, TaskError, UNDECODABLE_LIMIT};
 
@@ -42,10 +43,9 @@ pub(crate) type Upgrade<T> = fn(Value) -> Result<T, String>;
 pub(super) fn encoded<T: Payload>(payload: &T) -> Result<Vec<u8>, String> {
     let bytes = serde_json::to_vec(payload)
         .map_err(|error| format!("its payload cannot be encoded: {error}"))?;
-    // JSON has no NaN and no infinity: they are written as `null`, which may be no value of the type.
+    // A NaN would come back as another value, or not at all.
     if bytes.windows(4).any(|word| word == b"null") {
-        let again = serde_json::from_slice::<T>(&bytes);
-        again.map_err(|error| format!("its payload cannot be decoded again: {error}"))?;
+        check_finite(payload).map_err(|error| format!("its payload cannot be encoded: {error}"))?;
     }
     Ok(bytes)
 }

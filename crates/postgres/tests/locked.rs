@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    Command, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, Fired, JobState, Key,
-    KeyUntil, NewJob, OnBusy, OnConflict, Overlap, Refusal, Register, SessionId, Store, StoreError,
-    StoreTime, StoredJob,
+    Command, CommandAll, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, Fired,
+    JobAction, JobFilter, JobState, Key, KeyUntil, NewJob, OnBusy, OnConflict, Overlap, Refusal,
+    Register, SessionId, Store, StoreError, StoreTime, StoredJob,
 };
 
 use crate::support::{
@@ -121,6 +121,19 @@ fn a_job_that_a_client_retries_keeps_no_other_from_being_claimed() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
 }
 
+#[test]
+fn a_job_that_a_client_has_locked_keeps_no_other_command_back() {
+    let Some((store, mut client, me, jobs)) = running(3) else { return };
+    store.finish(&ends(me, &jobs, &End::Park { error: "no".to_owned() })).expect("all are parked");
+    let retry = format!("begin; select {}.retry({})", store.schema(), uuid(2));
+    client.batch_execute(&retry).expect("a request that is not committed");
+    let parked = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
+    let all = CommandAll { action: JobAction::Retry, filter: parked, limit: 100, not_after: END };
+    assert_eq!(store.command_all(&all).expect("an answer").done, 2);
+    client.batch_execute("rollback").expect("a rollback");
+    assert_eq!(store.command_all(&all).expect("an answer").done, 1);
+}
+
 /// A job waits for the transaction that has made another of its key, and nothing else does.
 #[test]
 fn a_key_that_is_not_committed_keeps_no_other_enqueue_back() {
@@ -128,10 +141,17 @@ fn a_key_that_is_not_committed_keeps_no_other_enqueue_back() {
     let patient = builder(server).deadline(Duration::from_secs(60));
     let (store, mut client) = (patient.connect().expect("a store"), client(server));
     let made = format!("begin; select {}.enqueue('a', key => 'k')", store.schema());
-    client.batch_execute(&made).expect("a job that is not committed");
-    for number in 1..=4 {
-        store.enqueue(&one(NewJob::new(id(number), "a"))).expect("both connections stand");
+    let standing = format!(
+        "select count(*) from pg_stat_activity where query like '%{}%.enqueue_jobs%' and pid <> pg_backend_pid()",
+        store.schema()
+    );
+    let mut number = 100;
+    while client.query_one(&standing, &[]).expect("a count").get::<_, i64>(0) < 2 {
+        assert!(number < 10_000, "the second connection is not made");
+        store.enqueue(&one(NewJob::new(id(number), "a"))).expect("it is accepted");
+        number += 1;
     }
+    client.batch_execute(&made).expect("a job that is not committed");
     let key = Key { text: "k".to_owned(), until: KeyUntil::End, on_conflict: OnConflict::Keep };
     let keyed = NewJob { key: Some(key), ..NewJob::new(id(5), "a") };
     let sender = store.clone();

@@ -18,10 +18,10 @@ impl NewJob {
     ///
     /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
-        name("task", &self.task)?;
-        name("queue", &self.queue)?;
-        self.key.as_ref().map_or(Ok(()), |key| name("key", &key.text))?;
-        self.traceparent.as_ref().map_or(Ok(()), |text| name("traceparent", text))?;
+        check_name("task", &self.task)?;
+        check_name("queue", &self.queue)?;
+        self.key.as_ref().map_or(Ok(()), |key| check_name("key", &key.text))?;
+        self.traceparent.as_ref().map_or(Ok(()), |text| check_name("traceparent", text))?;
         payload(&self.payload.bytes)
     }
 }
@@ -33,9 +33,9 @@ impl ScheduleSpec {
     ///
     /// As [`NewJob::check`].
     pub fn check(&self) -> Result<(), Refusal> {
-        name("schedule", &self.name)?;
-        name("task", &self.task)?;
-        name("queue", &self.queue)?;
+        check_name("schedule", &self.name)?;
+        check_name("task", &self.task)?;
+        check_name("queue", &self.queue)?;
         long_text("rule", &self.rule.text)?;
         long_text("calculator", &self.calculator)?;
         payload(&self.payload.bytes)
@@ -51,7 +51,7 @@ impl Command {
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
             Self::Put { definition } => definition.check(),
-            Self::PauseJobs { scope, .. } => name(scope.word(), scope.name()),
+            Self::PauseJobs { scope, .. } => check_name(scope.word(), scope.name()),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
             Self::Edit { payload: new, .. } => payload(&new.bytes),
             _ => Ok(()),
@@ -59,7 +59,12 @@ impl Command {
     }
 }
 
-fn name(field: &'static str, text: &str) -> Result<(), Refusal> {
+/// Checks that every store can keep a name.
+///
+/// # Errors
+///
+/// It is empty, too long, or has a NUL.
+pub fn check_name(field: &'static str, text: &str) -> Result<(), Refusal> {
     match text.len() {
         0 => Err(unstorable(field, "it is empty")),
         1..=NAME_MAX => long_text(field, text),

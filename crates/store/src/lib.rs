@@ -49,7 +49,7 @@ pub use attempt::{
     ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, JobAttempt, attempts_of_text, attempts_to_text,
 };
 pub use change::FireStep;
-pub use check::{NAME_MAX, PAYLOAD_MAX};
+pub use check::{NAME_MAX, PAYLOAD_MAX, check_name};
 pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
 pub use decide::{EndedNodes, LineKind};
 pub use error::{Refusal, StoreError};

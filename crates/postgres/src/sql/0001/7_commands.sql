@@ -297,8 +297,8 @@ begin
   order by x.id desc limit p_limit;
 end $$;
 
--- Cancels, retries or removes up to so many jobs, the newest, in the order of their identities. Returns with how many that was
--- done, and the oldest one if there may be older ones.
+-- Cancels, retries or removes up to so many jobs, the newest, in the order of their identities. Those that another transaction
+-- has locked are left alone. Returns with how many that was done, and the oldest one if there may be older ones.
 create function {s}.command_all(
   p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
   p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
@@ -307,16 +307,20 @@ language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
   v_schedules text[];
+  v_held text[];
   v_id uuid;
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
-  select array_agg(f.id order by f.id), array_agg(f.schedule) into v_ids, v_schedules from (
+  select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id) into v_ids, v_schedules from (
     select l.id, l.schedule from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
-  perform {s}.lock_schedules(v_schedules);
+  v_held := {s}.lock_free_schedules(v_schedules);
   done := 0;
-  foreach v_id in array coalesce(v_ids, array[]::uuid[]) loop
+  for v_index in 1..coalesce(cardinality(v_ids), 0) loop
+    v_id := v_ids[v_index];
+    continue when v_schedules[v_index] = any(v_held);
     -- RACE: the state and the key may have changed since the look; nothing else does.
-    perform from {s}.job where id = v_id for update;
+    perform from {s}.job where id = v_id for update skip locked;
+    continue when not found and exists (select from {s}.job where id = v_id);
     perform from (select state, key from {s}.job where id = v_id union all select state, key from {s}.done_job(v_id, v_now)) j
     where (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key);
     if found and 'ok' = (case p_action
