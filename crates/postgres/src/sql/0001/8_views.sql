@@ -1,10 +1,10 @@
 -- For people.
 
--- A payload as JSON; null if the job has none, or one that PostgreSQL cannot read as JSON.
+-- A payload as JSON; null if the job has none, or one that PostgreSQL cannot read as JSON: no JSON, too long, or too deep.
 create function {s}.as_json(p_payload bytea) returns jsonb language plpgsql stable parallel safe as $$
 begin
   return nullif(convert_from(p_payload, 'UTF8'), '')::jsonb;
-exception when data_exception then
+exception when data_exception or program_limit_exceeded then
   return null;
 end $$;
 
