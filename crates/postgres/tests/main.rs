@@ -4,6 +4,7 @@
     reason = "these tests race threads and servers of their own, in real time"
 )]
 
+mod cached_plans;
 mod clients;
 mod contract;
 mod damage;

@@ -35,7 +35,7 @@ begin
   return v_now;
 end $$;
 
-create function {s}.is_busy(p_schedule text) returns boolean language plpgsql volatile as $$
+create function {s}.is_busy(p_schedule text) returns boolean language plpgsql volatile {plans} as $$
 begin
   return exists (select from {s}.job where schedule = p_schedule and is_exclusive and state in ('ready', 'running'));
 end $$;
@@ -62,7 +62,7 @@ create function {s}.done_jobs(d {s}.done) returns setof {s}.job language sql sta
 $$;
 
 -- A job that is done or cancelled. Jobs that ended after the identity was made are looked at first.
-create function {s}.done_job(p_id uuid, p_now timestamptz) returns setof {s}.job language plpgsql stable as $$
+create function {s}.done_job(p_id uuid, p_now timestamptz) returns setof {s}.job language plpgsql stable {plans} as $$
 declare
   v_since timestamptz := {s}.not_before(p_id, p_now);
 begin

@@ -230,7 +230,7 @@ end $$;
 
 -- Gives back what the session holds: none of that began (R7).
 create function {s}.close(p_session uuid, p_not_after timestamptz)
-returns void language plpgsql volatile as $$
+returns void language plpgsql volatile {plans} as $$
 declare
   v_jobs uuid[];
   v_fences bigint[];
@@ -252,7 +252,7 @@ end $$;
 -- Ends sessions that were seen dead, and names the running jobs whose session is gone (R8, R9, R10).
 create function {s}.reap_sessions(p_sessions uuid[], p_marks bigint[], p_not_after timestamptz)
 returns table (sessions uuid[], marks bigint[], jobs uuid[], job_sessions uuid[], fences bigint[], labels text[])
-language plpgsql volatile as $$
+language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_labels text[];
@@ -273,7 +273,7 @@ end $$;
 -- the jobs that another transaction has locked.
 create function {s}.reap_jobs(
   p_jobs uuid[], p_sessions uuid[], p_fences bigint[], p_waits bigint[], p_labels text[], p_max_lost bigint)
-returns setof {s}.job language plpgsql volatile as $$
+returns setof {s}.job language plpgsql volatile {plans} as $$
 declare
   v_held text[] := {s}.lock_free_schedules(array(
     select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null));

@@ -1,7 +1,7 @@
 -- Commands about jobs, for any client too. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the
 -- job that is in the way.
 create function {s}.run_now(p_schedule text, p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.schedule;
   v_now timestamptz;
@@ -44,7 +44,7 @@ begin
 end $$;
 
 create function {s}.cancel(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -68,7 +68,7 @@ end $$;
 
 -- Row by row: what is in the way is named (R13).
 create function {s}.retry(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -135,7 +135,7 @@ begin
 end $$;
 
 create function {s}.remove(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -158,7 +158,7 @@ end $$;
 
 -- Returns 'changed' if the job was claimed since the fence was read.
 create function {s}.edit_job(p_job uuid, p_payload bytea, p_version bigint, p_fence bigint, p_not_after timestamptz)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job;
   v_now timestamptz;
@@ -414,7 +414,7 @@ end $$;
 
 create function {s}.prune(
   p_keep_done bigint, p_keep_parked bigint, p_keep_over bigint, p_limit bigint, p_not_after timestamptz)
-returns bigint language plpgsql volatile as $$
+returns bigint language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_count bigint;
