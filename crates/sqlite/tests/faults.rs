@@ -170,15 +170,15 @@ fn fill(store: &Sqlite, make_room: impl FnOnce()) {
         job.payload.bytes = vec![7; 10_000];
         Enqueue { jobs: vec![job], not_after: END }
     };
-    let refused = (0..10_000).find_map(|number| match store.enqueue(&job(number)) {
+    let refused = (0..10_000).find(|number| match store.enqueue(&job(*number)) {
         Ok(answers) => {
-            assert_eq!(answers, [Enqueued::Accepted(id(number))]);
-            accepted.push(id(number));
-            None
+            assert_eq!(answers, [Enqueued::Accepted(id(*number))]);
+            accepted.push(id(*number));
+            false
         }
-        Err(StoreError::NotExecuted(reason)) if reason.contains("full") => Some(number),
+        Err(StoreError::NotExecuted(reason)) if reason.contains("full") => true,
         // A commit may have reached the disk in part.
-        Err(StoreError::Unavailable(reason)) if reason.contains("I/O") => Some(number),
+        Err(StoreError::Unavailable(reason)) if reason.contains("I/O") => true,
         Err(other) => panic!("{other}"),
     });
     let refused = refused.expect("the disk is full at some time");
