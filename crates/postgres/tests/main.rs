@@ -4,7 +4,6 @@
     reason = "these tests race threads and servers of their own, in real time"
 )]
 
-mod cached_plans;
 mod clients;
 mod contract;
 mod damage;
@@ -15,6 +14,7 @@ mod locked;
 mod migrations;
 mod plans;
 mod races;
+mod reads;
 mod real_clock_outage;
 mod refused;
 mod snapshots;

@@ -137,10 +137,10 @@ begin
       order by c.priority desc, c.run_at, c.id) o),
   freed as (
     delete from {s}.key k using fenced f
-    where f.key is not null and k.task = f.task and k.key = f.key and k.job = f.id)
+    where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
   update {s}.job j set state = 'running', session = p_session, fence = f.fence, attempt = j.attempt + 1, started_at = p_now,
     key = case when j.is_key_until_start then null else j.key end
-  from fenced f where j.id = f.id returning j.*;
+  from fenced f where j.id = any(array[f.id]) returning j.*;
 end $$;
 
 create function {s}.next_job(p_now timestamptz, p_lines {s}.line[]) returns timestamptz language plpgsql volatile as $$

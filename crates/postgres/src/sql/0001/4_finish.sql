@@ -77,7 +77,8 @@ begin
     return null;
   end if;
   select * into v from {s}.job j
-  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state = 'parked' and j.is_abandoned and j.lost > 0
+  where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state = any(array['parked', '']) and j.is_abandoned
+    and j.lost > 0
   for update;
   if not found then
     return null;
@@ -143,8 +144,7 @@ begin
     where f.job <> all(v_locked)),
   gone as (
     delete from {s}.job j using f
-    -- The state is compared so that no index of running jobs is walked for each of the batch.
-    where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
+    where j.id = any(array[f.job]) and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
       and (f.is_open or j.is_abandoned)
       and (f.word in ('done', 'gone', 'cancelled') or (j.is_cancel_requested and f.word <> 'park'))
     returning f.n, j.id, j.session, {ended_columns}, f.word = 'gone' as is_gone,
@@ -158,10 +158,10 @@ begin
         else {s}.attempts_after(j, f.session, v_now, f.word, f.end_error) end as attempts),
   freed as (
     delete from {s}.key k using gone g
-    where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is null),
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is null),
   outlived as (
     update {s}.key k set has_ended = true from gone g
-    where g.key is not null and k.task = g.task and k.key = g.key and k.job = g.id and k.until is not null),
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is not null),
   kept as (
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
     select v_now, j.session, p_least, p_greatest, {packed} from gone j where not j.is_gone group by j.session),
@@ -188,17 +188,18 @@ begin
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
         attempts = {s}.attempts_after(j, f.session, v_now, f.word, f.end_error),
         is_cancel_requested = false
-      from f join {s}.job y on y.id = f.job
+      from f join {s}.job y on y.id = any(array[f.job])
       cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max) x(state)
-      where j.id = f.job and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
+      where j.id = any(array[f.job]) and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
         and (f.session = any(v_open) or j.is_abandoned)
       returning f.n, j.id, j.state, j.task, j.key, j.schedule),
     freed as (
       delete from {s}.key k using again a
-      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id and k.until is null),
+      where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
+        and k.until is null),
     outlived as (
       update {s}.key k set has_ended = true from again a
-      where a.state = 'parked' and a.key is not null and k.task = a.task and k.key = a.key and k.job = a.id
+      where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
         and k.until is not null)
     select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
       array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null)
@@ -284,7 +285,7 @@ declare
 begin
   for r in select * from unnest(p_jobs, p_sessions, p_fences, p_waits, p_labels) u(job, session, fence, wait, label) loop
     select * into v from {s}.job j
-    where j.id = r.job and j.state = 'running' and j.session is not distinct from r.session and j.fence = r.fence
+    where j.id = r.job and j.state = any(array['running', '']) and j.session is not distinct from r.session and j.fence = r.fence
     for update skip locked;
     continue when not found or v.schedule = any(v_held);
     exit when v_bytes + octet_length(v.payload) > {claim_bytes_max};
@@ -326,7 +327,8 @@ end $$;
 create function {s}.open(
   p_id uuid, p_replaces uuid, p_label text, p_build text, p_application text, p_tasks text[], p_lease bigint,
   p_not_after timestamptz, p_reader integer)
-returns table (now timestamptz, version integer, min_reader integer, other_application text, other_label text) language plpgsql volatile as $$
+returns table (now timestamptz, version integer, min_reader integer, other_application text, other_label text)
+language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 begin
   now := {s}.in_time(p_not_after);

@@ -178,7 +178,7 @@ end $$;
 
 -- Gives a job that waits or is parked another payload, for any client; without a version, of the same one.
 create function {s}.edit(p_job uuid, p_payload jsonb, p_version bigint default null)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 begin
   if octet_length(p_payload::text) > {payload_max} or p_version not between 0 and 4294967295 then
     raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
@@ -242,7 +242,7 @@ end $$;
 -- nothing does not read all jobs. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
 create function {s}.list_unfinished(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off
+returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_ready uuid[] := '{}';
@@ -250,8 +250,9 @@ begin
   if p_key is null and p_schedule is null and (p_task is not null or p_queue is not null or p_state <> 'ready') then
     if p_state is null or p_state = 'ready' then
       v_ready := array(
-        select j.id from {s}.lines_in('ready', p_task, p_queue) l
-        join {s}.job j on j.state = 'ready' and j.queue = l.queue and j.task = l.task limit 2001);
+        select n.id from {s}.lines_in('ready', p_task, p_queue) l cross join lateral (
+          select j.id from {s}.job j where j.state = 'ready' and j.queue = l.queue and j.task = l.task limit 2001) n
+        limit 2001);
     end if;
     if cardinality(v_ready) <= 2000 then
       return array(
@@ -281,7 +282,7 @@ end $$;
 -- The newest jobs that meet all conditions, all as of one instant.
 create function {s}.list(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns setof {s}.job language plpgsql stable as $$
+returns setof {s}.job language plpgsql stable {plans} as $$
 declare
   v_unfinished uuid[] := '{}';
 begin
@@ -321,7 +322,9 @@ begin
     -- RACE: the state and the key may have changed since the look; nothing else does.
     perform from {s}.job where id = v_id for update skip locked;
     continue when not found and exists (select from {s}.job where id = v_id);
-    perform from (select state, key from {s}.job where id = v_id union all select state, key from {s}.done_job(v_id, v_now)) j
+    perform from (
+      select state, key from {s}.job where id = v_id
+      union all select state, key from {s}.done_job(v_id, v_now) where not exists (select from {s}.job where id = v_id) offset 0) j
     where (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key);
     if found and 'ok' = (case p_action
       when 'cancel' then {s}.cancel(v_id, p_not_after)
@@ -347,7 +350,7 @@ end $$;
 
 create function {s}.pause_jobs(
   p_scope text, p_name text, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz;
 begin
@@ -363,7 +366,7 @@ begin
 end $$;
 
 create function {s}.resume_jobs(p_scope text, p_name text, p_not_after timestamptz)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile {plans} as $$
 begin
   perform {s}.in_time(p_not_after);
   delete from {s}.pause where scope = p_scope and name = p_name;
@@ -427,13 +430,13 @@ begin
     where is_dynamic and override_rule is null and next_kind = 'never' and waiting_id is null
       and cursor_at <= {s}.before(v_now, p_keep_over)
     order by cursor_at, name limit p_limit for update skip locked),
-  gone as (delete from {s}.schedule s using over where s.name = over.name returning 1)
+  gone as (delete from {s}.schedule s using over where s.name = any(array[over.name]) returning 1)
   select count(*) into v_over from gone;
   with old as materialized (
     select id from {s}.job
     where state = 'parked' and finished_at <= {s}.before(v_now, p_keep_parked)
     order by finished_at, id limit p_limit for update skip locked),
-  gone as (delete from {s}.job j using old where j.id = old.id returning 1)
+  gone as (delete from {s}.job j using old where j.id = any(array[old.id]) returning 1)
   select count(*) into v_count from gone;
   -- Whole rows go. Those of one instant go together.
   select min(d.ended_at) into v_until from (
@@ -447,7 +450,7 @@ begin
   select v_count + coalesce(sum(jobs), 0) into v_count from gone;
   with over as materialized (
     select task, key from {s}.key where has_ended and until <= v_now order by until, task, key limit p_limit for update skip locked)
-  delete from {s}.key k using over where k.task = over.task and k.key = over.key;
+  delete from {s}.key k using over where k.task = any(array[over.task]) and k.key = over.key;
   return v_over + v_count;
 end $$;
 
