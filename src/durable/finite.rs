@@ -1,33 +1,14 @@
 //! The search for numbers that JSON cannot keep.
 
-use std::fmt::{self, Display};
-
 use serde::ser::{
-    Error, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    Error as _, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
     SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
+use serde_json::Error;
 
 /// Fails if the value has a NaN or an infinity: JSON has neither, and `serde_json` writes `null`.
-pub(super) fn check_finite<T: Serialize>(value: &T) -> Result<(), NotFinite> {
+pub(super) fn check_finite<T: Serialize>(value: &T) -> Result<(), Error> {
     value.serialize(Finite)
-}
-
-/// Why a value cannot be kept.
-#[derive(Debug)]
-pub(super) struct NotFinite(String);
-
-impl Display for NotFinite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NotFinite {}
-
-impl Error for NotFinite {
-    fn custom<T: Display>(message: T) -> Self {
-        Self(message.to_string())
-    }
 }
 
 /// Writes nothing.
@@ -35,17 +16,17 @@ impl Error for NotFinite {
 struct Finite;
 
 impl Finite {
-    fn float(number: f64) -> Result<(), NotFinite> {
+    fn float(number: f64) -> Result<(), Error> {
         match number.is_finite() {
             true => Ok(()),
-            false => Err(NotFinite(format!("JSON has no {number}"))),
+            false => Err(Error::custom(format!("JSON has no {number}"))),
         }
     }
 }
 
 macro_rules! fine {
     ($($method:ident($($kind:ty),*))*) => {
-        $(fn $method(self, $(_: $kind),*) -> Result<(), NotFinite> {
+        $(fn $method(self, $(_: $kind),*) -> Result<(), Error> {
             Ok(())
         })*
     };
@@ -53,7 +34,7 @@ macro_rules! fine {
 
 macro_rules! compound {
     ($($method:ident($($kind:ty),*))*) => {
-        $(fn $method(self, $(_: $kind),*) -> Result<Self, NotFinite> {
+        $(fn $method(self, $(_: $kind),*) -> Result<Self, Error> {
             Ok(self)
         })*
     };
@@ -63,7 +44,7 @@ type Name = &'static str;
 
 impl Serializer for Finite {
     type Ok = ();
-    type Error = NotFinite;
+    type Error = Error;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
@@ -84,15 +65,15 @@ impl Serializer for Finite {
         serialize_struct(Name, usize) serialize_struct_variant(Name, u32, Name, usize)
     }
 
-    fn serialize_f32(self, number: f32) -> Result<(), NotFinite> {
+    fn serialize_f32(self, number: f32) -> Result<(), Error> {
         Self::float(number.into())
     }
 
-    fn serialize_f64(self, number: f64) -> Result<(), NotFinite> {
+    fn serialize_f64(self, number: f64) -> Result<(), Error> {
         Self::float(number)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), NotFinite> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
         value.serialize(self)
     }
 
@@ -100,7 +81,7 @@ impl Serializer for Finite {
         self,
         _: Name,
         value: &T,
-    ) -> Result<(), NotFinite> {
+    ) -> Result<(), Error> {
         value.serialize(self)
     }
 
@@ -110,7 +91,7 @@ impl Serializer for Finite {
         _: u32,
         _: Name,
         value: &T,
-    ) -> Result<(), NotFinite> {
+    ) -> Result<(), Error> {
         value.serialize(self)
     }
 }
@@ -120,17 +101,17 @@ macro_rules! parts {
     ($($compound:ident: $($method:ident($($name:ty)?)),*;)*) => {
         $(impl $compound for Finite {
             type Ok = ();
-            type Error = NotFinite;
+            type Error = Error;
 
             $(fn $method<T: Serialize + ?Sized>(
                 &mut self,
                 $(_: $name,)?
                 value: &T,
-            ) -> Result<(), NotFinite> {
+            ) -> Result<(), Error> {
                 value.serialize(*self)
             })*
 
-            fn end(self) -> Result<(), NotFinite> {
+            fn end(self) -> Result<(), Error> {
                 Ok(())
             }
         })*

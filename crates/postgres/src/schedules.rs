@@ -23,7 +23,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
     not_after: StoreTime,
     step: impl Fn(&mut Schedules) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
-    // A process that starts has jobs to run, whoever has locked a schedule; what people ask for waits.
+    // A process that starts has jobs to run, so that it does not wait for a locked schedule. A command waits.
     let wait = if session.is_some() { "set local lock_timeout = '100ms'" } else { "" };
     let lock = schema.sql("select pg_advisory_xact_lock(hashtextextended('schedules of {s}', 0))");
     let rows = schema.sql(&format!(
