@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::{Error, Payload, Spec, fast, url};
 use scheduler::store::{Postgres, Priority, Sqlite};
-use scheduler::{Jobs, NodeOptions, Run, Scheduler, job, tasks};
+use scheduler::{Builder, Jobs, NodeOptions, Run, Scheduler, job, tasks};
 
 #[job(name = "noop")]
 async fn noop(#[payload] (i, sleep): (u64, u64), run: Run) {
@@ -14,42 +14,32 @@ async fn noop(#[payload] (i, sleep): (u64, u64), run: Run) {
     }
 }
 
-/// Begun at the first use, so that a worker has one node, and each other verb one that claims nothing.
-struct Ours;
+/// Every verb but `work` is a process that only enqueues, as a web server beside its workers.
+struct Ours {
+    client: Option<(Scheduler, Jobs)>,
+}
 
-fn begin(options: NodeOptions) -> Result<(Scheduler, Jobs), Error> {
-    let builder = Scheduler::builder().tasks(tasks![noop]).node(options);
-    let builder = match url().strip_prefix("sqlite://") {
+fn builder() -> Result<Builder, Error> {
+    let builder = Scheduler::builder().tasks(tasks![noop]);
+    Ok(match url().strip_prefix("sqlite://") {
         Some(path) => builder.store(Sqlite::open(path)?),
         None => builder.store(Postgres::connect(&url())?),
-    };
-    let scheduler = builder.spawn()?;
-    let jobs = scheduler.jobs()?;
-    Ok((scheduler, jobs))
-}
-
-thread_local! {
-    static CLIENT: std::cell::OnceCell<(Scheduler, Jobs)> = const { std::cell::OnceCell::new() };
-}
-
-fn client() -> Result<Jobs, Error> {
-    CLIENT.with(|client| {
-        if client.get().is_none() {
-            drop(client.set(begin(NodeOptions::default().queues(["none"]))?));
-        }
-        let known = client.get().map(|(_, jobs)| jobs.clone());
-        known.ok_or_else(|| "no client".into())
     })
 }
 
 impl common::Peer for Ours {
     async fn open() -> Result<Self, Error> {
-        Ok(Self)
+        if std::env::args().nth(1).is_some_and(|verb| verb == "work") {
+            return Ok(Self { client: None });
+        }
+        let scheduler = builder()?.enqueue_only().spawn()?;
+        let jobs = scheduler.jobs()?;
+        Ok(Self { client: Some((scheduler, jobs)) })
     }
 
+    /// The tables are made when the store is opened.
     async fn setup(&self) -> Result<(), Error> {
-        let (scheduler, _) = begin(NodeOptions::default().queues(["none"]))?;
-        Ok(scheduler.shutdown()?)
+        Ok(())
     }
 
     async fn add(&self, payloads: Vec<Payload>, spec: &Spec) -> Result<(), Error> {
@@ -62,7 +52,7 @@ impl common::Peer for Ours {
             }
         };
         let mut jobs: Vec<_> = payloads.into_iter().map(job).collect();
-        let client = client()?;
+        let (_, client) = self.client.as_ref().ok_or("this process runs jobs")?;
         match jobs.len() {
             1 => client.enqueue(jobs.remove(0)).map(drop)?,
             _ => client.enqueue_all(jobs).map(drop)?,
@@ -72,7 +62,8 @@ impl common::Peer for Ours {
 
     async fn work(&self) -> Result<(), Error> {
         let options = NodeOptions::default();
-        let _kept = begin(if fast() { options.concurrency(500) } else { options })?;
+        let options = if fast() { options.concurrency(500) } else { options };
+        let _kept = builder()?.node(options).spawn()?;
         std::future::pending().await
     }
 }

@@ -151,7 +151,7 @@ pub(crate) fn uuid(number: u128) -> String {
 
 /// Waits until a backend of this schema's statements waits for a lock: then the race is on.
 pub(crate) fn until_one_waits(client: &mut Client, schema: &str) {
-    let sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
+    let sql = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query ~ ('\\y' || $1 || '\\y')";
     for _ in 0..3_000 {
         if client.query_one(sql, &[&schema]).expect("a count").get::<_, i64>(0) > 0 {
             return;
