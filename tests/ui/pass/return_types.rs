@@ -67,19 +67,19 @@ fn closures() -> scheduler::Builder {
         .task("not_send", daily(), |_| not_send())
         .task("counted", daily(), |_| counted())
         .task("boxed", daily(), |_| boxed())
-        .task("todo", daily(), |_| todo!())
         .task("panic", daily(), |_| panic!("no luck"))
         .task("loop", daily(), |_| {
             loop {
                 std::thread::park();
             }
         })
-        .task_async("async todo", daily(), async |_| todo!())
+        .task_async("async panic", daily(), async |_| panic!("no luck"))
         .task_async("future", daily(), |_| async_not_send())
         .task_async("async closure", daily(), async |_| text())
 }
 
 fn main() {
-    closures().tasks(scheduler::tasks![]).dry_run().unwrap();
+    let plan = closures().tasks(scheduler::tasks![]).dry_run().unwrap().to_string();
+    assert!(plan.contains("async closure"), "{plan}");
     assert_eq!(scheduler::__private::entries().len(), 10);
 }
