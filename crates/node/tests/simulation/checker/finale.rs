@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Enqueued, JobFilter, JobState, Model, NewJob, Next, Store, StoreTime};
+use scheduler_store::{
+    Enqueued, JobFilter, JobState, Model, NewJob, Next, Store, StoreTime, StoredJob,
+};
 
 use super::facts::{Checker, short};
 use crate::body::POISON;
@@ -31,18 +33,23 @@ impl Checker {
         let jobs = model.jobs(&JobFilter::default(), u32::MAX).unwrap_or_default();
         for row in model.schedules().unwrap_or_default() {
             let name = &row.definition.name;
+            let is_of_it = |job: &&StoredJob| {
+                job.origin.as_ref().is_some_and(|origin| origin.schedule == *name)
+            };
+            let made: Vec<_> = jobs.iter().filter(is_of_it).collect();
+            // A tick that waits for the end of a job is late from that end on.
+            let free_since = made.iter().filter_map(|job| job.finished_at).max();
             let is_late = match row.next {
-                Next::At(tick) => tick.after(GRACE) < store_now,
+                Next::At(tick) => {
+                    free_since.map_or(tick, |end| end.max(tick)).after(GRACE) < store_now
+                }
                 Next::Unknown => true,
                 Next::AfterJob | Next::Never => false,
             };
             let is_paused = row.pause.as_ref().is_some_and(|pause| {
                 pause.until.is_none_or(|until| store_now < until.after(GRACE))
             });
-            let is_busy = jobs.iter().any(|job| {
-                let of = job.origin.as_ref().map(|origin| &origin.schedule);
-                of == Some(name) && job.state.is_unfinished()
-            });
+            let is_busy = made.iter().any(|job| job.state.is_unfinished());
             let is_silent = self.has_builds && (name == "s0" || name == "s1");
             self.must(!is_late || is_paused || is_busy || is_silent, || {
                 format!("nothing happens to the ticks of {row:?}")
@@ -57,9 +64,8 @@ impl Checker {
         let unfinished = jobs.iter().filter(|job| {
             job.state == JobState::Running || (job.state == JobState::Ready && job.run_at < soon)
         });
-        let name = |job: &scheduler_store::StoredJob| {
-            format!("{} of {} is {}", short(job.id), job.task, job.state.word())
-        };
+        let name =
+            |job: &StoredJob| format!("{} of {} is {}", short(job.id), job.task, job.state.word());
         unfinished.map(name).collect()
     }
 
@@ -97,7 +103,7 @@ impl Checker {
     }
 
     /// A start is an attempt, or a loss that is counted.
-    fn starts_are_counted(&mut self, job: &scheduler_store::StoredJob) {
+    fn starts_are_counted(&mut self, job: &StoredJob) {
         let facts = self.job(job.id);
         let (begun, uncounted) = (facts.begun, facts.uncounted);
         let is_counted = facts.was_reset || begun - uncounted <= job.attempt + job.lost;
