@@ -1,17 +1,15 @@
-//! The listener, and its builder.
+//! The listener of a scheduler that tells the monitors, and its builder.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
-use scheduler::{Clock, Event, EventKind, Listener, Outcome, SystemClock, TaskFacts};
+use scheduler::{Clock, Event, EventKind, Failure, Listener, Outcome, SystemClock, TaskFacts};
+use uuid::Uuid;
 
-use crate::inbox::{Inbox, Item};
-use crate::monitor::Monitor;
-use crate::ping::{Phase, Ping, RunIds, cut, message};
-use crate::route::{Route, Scope};
-use crate::worker::{Print, Worker};
+use crate::ping::{MESSAGE_BYTES_MAX, Monitor, Phase, Ping, cut};
+use crate::worker::{Counts, Inbox, Item, Print, Worker};
 
 /// Reports the runs of a scheduler to monitors: a [`Listener`].
 ///
@@ -38,25 +36,26 @@ pub struct Monitors(Arc<Shared>);
 
 struct Shared {
     routes: Vec<Route>,
-    ids: RunIds,
+    /// Two keys: a hash of a run by each makes its identity.
+    keys: [RandomState; 2],
     redact: Box<Redact>,
 }
 
 /// Changes the text of a failure.
 type Redact = dyn Fn(&str) -> String + Send + Sync;
 
-/// The fates of all pings so far, summed up over the monitors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// A monitor has taken them.
-    pub sent: u64,
-    /// A later ping, or another one of the same run, says more.
-    pub coalesced: u64,
-    /// A monitor has not taken them after three tries.
-    pub failed: u64,
-    /// The queue was full.
-    pub dropped: u64,
+/// The tasks of a monitor, and the way to its worker.
+struct Route {
+    scope: Scope,
+    /// Two tasks of the scope at most: more make no difference.
+    tasks: Mutex<Vec<Arc<str>>>,
+    inbox: Arc<Inbox>,
+}
+
+enum Scope {
+    All,
+    Task(Arc<str>),
+    Tagged(Arc<str>),
 }
 
 /// Makes [`Monitors`].
@@ -84,28 +83,25 @@ impl Monitors {
     ///
     /// To be called after the scheduler has stopped and before the process ends, which ends the threads that send.
     pub fn flush(&self, limit: Duration) -> bool {
-        self.0.routes.iter().for_each(|route| route.inbox.begin_flush());
+        self.inboxes().for_each(|inbox| inbox.set(|batch| batch.is_last = true));
         let clock = SystemClock::new();
-        let begin = clock.now();
-        self.0
-            .routes
-            .iter()
-            .all(|route| route.inbox.await_flush(limit.saturating_sub(clock.now().since(begin))))
+        let end = clock.now() + limit;
+        self.inboxes().all(|inbox| inbox.await_flush(end.since(clock.now())))
     }
 
     /// The fates of all pings so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        for route in &self.0.routes {
-            let counts = &route.inbox.counts;
-            // ORDERING: counts that nothing depends on.
-            sum.sent += counts.sent.load(Ordering::Relaxed);
-            sum.coalesced += counts.coalesced.load(Ordering::Relaxed);
-            sum.failed += counts.failed.load(Ordering::Relaxed);
-            sum.dropped += counts.dropped.load(Ordering::Relaxed);
-        }
-        sum
+        self.inboxes().map(|inbox| inbox.lock().counts).fold(Counts::default(), |sum, of| Counts {
+            sent: sum.sent + of.sent,
+            coalesced: sum.coalesced + of.coalesced,
+            failed: sum.failed + of.failed,
+            dropped: sum.dropped + of.dropped,
+        })
+    }
+
+    fn inboxes(&self) -> impl Iterator<Item = &Inbox> {
+        self.0.routes.iter().map(|route| &*route.inbox)
     }
 }
 
@@ -155,12 +151,13 @@ impl MonitorsBuilder {
     ///
     /// When the system has no thread.
     pub fn start(self) -> io::Result<Monitors> {
-        let mut shared = Shared { routes: Vec::new(), ids: RunIds::default(), redact: self.redact };
+        let mut shared =
+            Shared { routes: Vec::new(), keys: Default::default(), redact: self.redact };
         for (scope, monitor) in self.routes {
-            let inbox = Arc::new(Inbox::default());
-            shared.routes.push(Route::new(scope, Arc::clone(&inbox)));
+            let inbox = Arc::<Inbox>::default();
             let (clock, print) = (Arc::clone(&self.clock), Arc::clone(&self.print));
-            let worker = Worker::new(monitor, inbox, clock, print);
+            let worker = Worker::new(monitor, Arc::clone(&inbox), clock, print);
+            shared.routes.push(Route { scope, tasks: Mutex::default(), inbox });
             let thread = std::thread::Builder::new().name("scheduler-monitors".to_owned());
             thread.spawn(move || worker.run())?;
         }
@@ -176,58 +173,111 @@ impl Shared {
                 (run, Phase::Started, None, None)
             }
             EventKind::RunFinished { run, outcome, took, .. } => {
-                let message = outcome.failure().map(message);
                 let phase = match outcome {
                     Outcome::Success => Phase::Succeeded,
                     Outcome::Cancelled => Phase::Cancelled,
                     Outcome::Refused(_) => return None,
                     _ => Phase::Failed,
                 };
-                (run, phase, message, Some(*took))
+                (run, phase, outcome.failure().map(message), Some(*took))
             }
             _ => return None,
         };
-        let message = message.map(|text| {
-            let mut text = (self.redact)(&text);
-            cut(&mut text, crate::ping::MESSAGE_BYTES_MAX);
-            Arc::from(text)
-        });
-        let run = self.ids.of(&task.name, run.number);
+        let message = message.map(|text| cut(&(self.redact)(&text), MESSAGE_BYTES_MAX).into());
+        let run = self.identity(&task.name, run.number);
         Some(Ping { task: Arc::clone(task), run, phase, message, took, at: event.at })
     }
+
+    /// The identity of a run: it is the same for start and end, and no other process has it.
+    fn identity(&self, task: &str, number: u64) -> Uuid {
+        let [high, low] = &self.keys;
+        let bits = |key: &RandomState| u128::from(key.hash_one((task, number)));
+        let bits = bits(high) << 64 | bits(low);
+        uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid()
+    }
+}
+
+/// The error, its causes and its place.
+fn message(failure: &Failure) -> String {
+    let causes = failure.causes().map(|cause| format!("\ncaused by: {cause}"));
+    let place = failure.place().map(|place| format!("\nat {place}"));
+    let text = failure.message().to_owned() + &causes.chain(place).collect::<String>();
+    cut(&text, MESSAGE_BYTES_MAX).to_owned()
+}
+
+impl Route {
+    fn is_in_scope(&self, task: &TaskFacts) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Task(name) => ends_with(&task.name, name),
+            Scope::Tagged(tag) => task.tags.contains(tag),
+        }
+    }
+
+    fn with_tasks<R>(&self, look: impl FnOnce(&mut Vec<Arc<str>>) -> R) -> R {
+        look(&mut self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, task: &TaskFacts) {
+        let is_in_scope = self.is_in_scope(task);
+        self.with_tasks(|tasks| {
+            if is_in_scope && tasks.len() < 2 && !tasks.contains(&task.name) {
+                tasks.push(Arc::clone(&task.name));
+            }
+        });
+    }
+
+    fn takes(&self, task: &TaskFacts) -> bool {
+        let is_only = || self.with_tasks(|tasks| tasks.iter().all(|other| *other == task.name));
+        match &self.scope {
+            Scope::Task(name) if *name != task.name => self.is_in_scope(task) && is_only(),
+            _ => self.is_in_scope(task),
+        }
+    }
+
+    /// Why it takes no task.
+    fn problem(&self) -> Option<String> {
+        self.with_tasks(|tasks| match (&self.scope, &tasks[..]) {
+            (Scope::Task(name), []) => Some(format!("there is no task `{name}`")),
+            (Scope::Task(name), [first, second]) if first != name && second != name => {
+                Some(format!("`{name}` may be `{first}` or `{second}`: write more of the name"))
+            }
+            (Scope::Tagged(tag), []) => Some(format!("no task has the tag `{tag}`")),
+            _ => None,
+        })
+    }
+}
+
+/// Returns true if the name is the task's, or an end of it at a `::`.
+fn ends_with(task: &str, name: &str) -> bool {
+    let before = task.strip_suffix(name);
+    before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
 }
 
 impl Listener for Monitors {
     fn on_event(&self, event: &Event) {
-        let routes = &self.0.routes;
+        let routes = || self.0.routes.iter();
         match (&event.kind, &event.task) {
-            (EventKind::TaskAdded { .. }, Some(task)) => {
-                routes.iter().for_each(|route| route.add(task));
-            }
+            (EventKind::TaskAdded { .. }, Some(task)) => routes().for_each(|route| route.add(task)),
             (EventKind::TaskEnded { .. }, Some(task)) => {
-                let takers = routes.iter().filter(|route| route.takes(task));
-                takers
-                    .for_each(|route| route.inbox.push(Item::Ended(Arc::clone(&task.name)), true));
+                for route in routes().filter(|route| route.takes(task)) {
+                    route.inbox.push(Item::Ended(Arc::clone(&task.name)), true);
+                }
             }
             (EventKind::SchedulerStarted { .. }, _) => {
-                for route in routes {
-                    if let Some(problem) = route.problem() {
-                        route.inbox.push(Item::Problem(problem), true);
-                    }
+                for (route, problem) in routes().filter_map(|route| Some((route, route.problem()?)))
+                {
+                    route.inbox.push(Item::Problem(problem), true);
                 }
             }
             (EventKind::SchedulerStopped { .. }, _) => {
-                routes.iter().for_each(|route| route.inbox.hurry());
+                self.inboxes().for_each(|inbox| inbox.set(|batch| batch.is_flush = true));
             }
             (_, Some(task)) => {
-                let takers: Vec<&Route> = routes.iter().filter(|route| route.takes(task)).collect();
-                if !takers.is_empty()
-                    && let Some(ping) = self.0.ping(event, task)
-                {
+                let mut takers = routes().filter(|route| route.takes(task)).peekable();
+                if let Some(ping) = takers.peek().and_then(|_| self.0.ping(event, task)) {
                     let is_urgent = ping.phase == Phase::Failed;
-                    for route in takers {
-                        route.inbox.push(Item::Ping(ping.clone()), is_urgent);
-                    }
+                    takers.for_each(|route| route.inbox.push(Item::Ping(ping.clone()), is_urgent));
                 }
             }
             _ => {}
@@ -237,7 +287,7 @@ impl Listener for Monitors {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.routes.iter().for_each(|route| route.inbox.close());
+        self.routes.iter().for_each(|route| route.inbox.set(|batch| batch.is_closed = true));
     }
 }
 
@@ -251,5 +301,24 @@ impl fmt::Debug for MonitorsBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.routes.iter().map(|(_, monitor)| monitor.name()).collect();
         f.debug_struct("MonitorsBuilder").field("monitors", &names).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_one_identity_and_no_other_has_it() {
+        let shared = || Shared {
+            routes: Vec::new(),
+            keys: Default::default(),
+            redact: Box::new(str::to_owned),
+        };
+        let (ids, others) = (shared(), shared());
+        assert_eq!(ids.identity("report", 1), ids.identity("report", 1));
+        assert_ne!(ids.identity("report", 1), ids.identity("report", 2));
+        assert_ne!(ids.identity("report", 1), others.identity("report", 1));
+        assert_eq!(ids.identity("report", 1).get_version_num(), 8);
     }
 }

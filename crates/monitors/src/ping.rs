@@ -1,39 +1,52 @@
-//! A ping about a run, and the request that carries it.
+//! News of runs for monitors, and their requests.
 
-use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduler::TaskFacts;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{Failure, TaskFacts};
 use uuid::Uuid;
 
-/// The number of bytes of a failure's text that are kept; every monitor takes less than it would like.
+/// The longest message of a failure.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 10_000;
 
-/// A step in the life of a run.
+/// A service that gets the news of runs.
 ///
-/// ```
-/// use scheduler_monitors::Phase;
-///
-/// assert_eq!(Phase::Failed.name(), "failed");
-/// ```
+/// It only says what is to be sent: the worker of its route sends it, paces it, and tries it again.
+pub trait Monitor: Send + Sync {
+    /// Its name in messages.
+    fn name(&self) -> &str;
+
+    /// The request for a ping; none if the service is not told about it.
+    fn request(&self, ping: &Ping) -> Option<Request>;
+}
+
+impl<M: Monitor + ?Sized> Monitor for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn request(&self, ping: &Ping) -> Option<Request> {
+        (**self).request(ping)
+    }
+}
+
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
     /// Its first attempt has started.
     Started,
-    /// It ended well.
+    /// It has succeeded.
     Succeeded,
-    /// It ended with an error, a panic or a timeout, after its last attempt.
+    /// Its last attempt has failed.
     Failed,
-    /// It was cancelled, or the scheduler stopped, after its start was sent.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl Phase {
-    /// The phase in one word, such as `started`.
+    /// The name in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,115 +58,73 @@ impl Phase {
     }
 }
 
-/// A report to a [`Monitor`](crate::Monitor): task, run, phase and message.
+/// News of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ping {
-    /// The task, as it was at that time.
+    /// The task.
     pub task: Arc<TaskFacts>,
-    /// The run: the same for its start and its end, and for no other run of any process.
+    /// The identity of the run: the same for its start and its end.
     pub run: Uuid,
-    /// The step that is reported.
+    /// Its progress.
     pub phase: Phase,
-    /// Why it failed; at most 10,000 bytes.
+    /// The error and its causes, if it has failed.
     pub message: Option<Arc<str>>,
-    /// The time that the run took, once it has ended.
+    /// Its length, at its end.
     pub took: Option<Duration>,
-    /// When it happened, by the scheduler's clock.
+    /// When this happened.
     pub at: DateTime<Utc>,
 }
 
 impl Ping {
-    /// The failure, or the word that tells a service that the run was cancelled.
+    /// The text for people.
     pub(crate) fn text(&self) -> Option<&str> {
         let cancelled = (self.phase == Phase::Cancelled).then(|| self.phase.name());
         self.message.as_deref().or(cancelled)
     }
 }
 
-/// The method of a [`Request`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Without a body.
-    Get,
-    /// With one.
-    Post,
-}
-
-/// A request to a monitor.
-///
-/// [`Debug`] does not show the address, which is the secret of most monitors.
+/// A request over HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The HTTP method.
-    pub method: Method,
-    /// The address.
+    /// The address, which may be a secret.
     pub url: String,
-    /// The type of the body, such as `text/plain`.
-    pub content_type: &'static str,
-    /// The body; empty for a `GET`.
-    pub body: String,
+    /// With `POST`: the type of the body, and the body. `GET` without.
+    pub body: Option<(&'static str, String)>,
 }
 
 impl Request {
-    /// A request without a body.
+    /// A `GET`.
     #[must_use]
     pub fn get(url: impl Into<String>) -> Self {
-        Self { method: Method::Get, url: url.into(), content_type: "", body: String::new() }
+        Self { url: url.into(), body: None }
     }
 
-    /// A request with a body of this type.
+    /// A `POST`.
     #[must_use]
-    pub fn post(
-        url: impl Into<String>,
-        content_type: &'static str,
-        body: impl Into<String>,
-    ) -> Self {
-        Self { method: Method::Post, url: url.into(), content_type, body: body.into() }
+    pub fn post(url: impl Into<String>, kind: &'static str, body: impl Into<String>) -> Self {
+        Self { url: url.into(), body: Some((kind, body.into())) }
     }
 }
 
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("method", &self.method)
-            .field("body", &self.body)
-            .finish_non_exhaustive()
-    }
+/// Shows no address and no key: they are secrets.
+macro_rules! opaque {
+    ($($name:ident($($field:ident),*))*) => {$(
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field))*.finish_non_exhaustive()
+            }
+        }
+    )*};
 }
+pub(crate) use opaque;
 
-/// Makes the identities of runs: equal for the same run of this process, and different from those of others.
-#[derive(Debug, Default)]
-pub(crate) struct RunIds(RandomState, RandomState);
-
-impl RunIds {
-    pub(crate) fn of(&self, task: &str, number: u64) -> Uuid {
-        let bits = |state: &RandomState| state.hash_one((task, number));
-        let bits = u128::from(bits(&self.0)) << 64 | u128::from(bits(&self.1));
-        uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid()
-    }
-}
-
-/// The text of a failure with its causes and its place, one a line.
-pub(crate) fn message(failure: &Failure) -> String {
-    let mut text = failure.message().to_owned();
-    for cause in failure.causes() {
-        text.push_str("\ncaused by: ");
-        text.push_str(cause);
-    }
-    if let Some(place) = failure.place() {
-        text.push_str(&format!("\nat {place}"));
-    }
-    cut(&mut text, MESSAGE_BYTES_MAX);
-    text
-}
+opaque! { Request(body) }
 
 /// Shortens a text to so many bytes at most, between two characters.
-pub(crate) fn cut(text: &mut String, bytes: usize) {
-    if text.len() > bytes {
-        let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-    }
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// A text as part of a query: everything but letters, digits and `-._~` is escaped.
@@ -205,17 +176,6 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_between_characters() {
-        let mut text = "aää".to_owned();
-        cut(&mut text, 4);
-        assert_eq!(text, "aä");
-    }
-
-    #[test]
-    fn a_run_has_one_identity_and_no_other_has_it() {
-        let (ids, others) = (RunIds::default(), RunIds::default());
-        assert_eq!(ids.of("report", 1), ids.of("report", 1));
-        assert_ne!(ids.of("report", 1), ids.of("report", 2));
-        assert_ne!(ids.of("report", 1), others.of("report", 1));
-        assert_eq!(ids.of("report", 1).get_version_num(), 8);
+        assert_eq!((cut("aää", 4), cut("aää", 9)), ("aä", "aää"));
     }
 }
