@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use scheduler::store::{Model, store_time};
+use scheduler::store::{Model, StoreTime};
 use scheduler::{Clock, Jobs, Run, Scheduler, SystemClock, job, scheduled};
 use scheduler_dashboard::Dashboard;
 
@@ -80,6 +80,6 @@ fn main() -> Result<(), scheduler::StartError> {
     let is_read_only = std::env::var("READ_ONLY").is_ok();
     let dashboard = if is_read_only { dashboard.read_only() } else { dashboard };
     // In memory, for this example; a program opens `Sqlite` or `Postgres`.
-    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    let store = Model::with_clock(|| StoreTime::from(SystemClock::new().wall()));
     dashboard.attach(Scheduler::builder().store(store), address).start()
 }

@@ -61,6 +61,7 @@ mod error;
 #[cfg(doc)]
 pub mod guide;
 mod observe;
+mod opaque;
 mod run;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]

@@ -2,18 +2,15 @@
 //!
 //! A store is given to [`Builder::store`](crate::Builder::store). [`Model`] keeps everything in memory, for tests.
 //!
-//! Times are those of the store's clock. A store itself counts in [`StoreTime`]: [`utc`] and [`store_time`] convert it.
+//! Times are those of the store's clock. A [`StoreTime`] is one to the microsecond, and converts from and into a `DateTime<Utc>`.
 
-use chrono::{DateTime, Utc};
-
-pub use crate::durable::{
-    EnqueueIn, EnqueueInAsync, JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause,
-    StoredPayload, StoredSchedule, UnknownTask,
-};
+pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
 pub use scheduler_store::{
-    AttemptOutcome, DEFAULT_QUEUE, Enqueued, Fence, JobFilter, JobId, JobState, Key, KeyUntil,
-    Model, NewJob, OnConflict, OnLost, Overlap, PauseScope, Priority, QueueDepth, Refusal,
-    SessionId, Skips, Store, StoreError, StoreTime, Uuid, When,
+    AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, Enqueued, Fence, JobAttempt, JobFilter, JobId,
+    JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap,
+    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal,
+    SessionId, SessionInfo, Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid,
+    When,
 };
 
 #[cfg(feature = "postgres")]
@@ -23,23 +20,3 @@ pub use scheduler_postgres::{ConnectError, Postgres, Wakeup, postgres, tokio_pos
 #[cfg(feature = "sqlite-system")]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "sqlite", feature = "sqlite-system"))))]
 pub use scheduler_sqlite::{OpenError, Sqlite, Synchronous, rusqlite};
-
-/// An instant of a store's clock.
-///
-/// ```
-/// use scheduler::store::{StoreTime, store_time, utc};
-///
-/// let instant = utc(StoreTime::from_micros(1_500_000));
-/// assert_eq!(instant.to_rfc3339(), "1970-01-01T00:00:01.500+00:00");
-/// assert_eq!(store_time(instant), StoreTime::from_micros(1_500_000));
-/// ```
-#[must_use]
-pub fn utc(time: StoreTime) -> DateTime<Utc> {
-    crate::run::instant(time)
-}
-
-/// An instant, as a store keeps it: to the microsecond, and moved to the nearest instant of the years 1 to 9999.
-#[must_use]
-pub fn store_time(instant: DateTime<Utc>) -> StoreTime {
-    StoreTime::from_micros(instant.timestamp_micros())
-}

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use scheduler::store::{AttemptOutcome, JobFilter, JobId, JobState, Uuid};
+use scheduler::store::{AttemptOutcome, CommandOutcome, JobFilter, JobId, JobState, Uuid};
 use scheduler::testing::*;
-use scheduler::{JobError, Jobs, Priority, Run, job, scheduled};
+use scheduler::{JobError, Jobs, JobsError, Priority, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -266,7 +266,7 @@ fn a_wait_ends_with_the_job_or_at_its_limit() {
     let ended = jobs.wait(ids[0], hours(1)).expect("an answer");
     assert_eq!((ended.state, ended.attempt), (JobState::Done, 2));
     let waited = sim.now().instant();
-    let since_end = waited - ended.finished_at.expect("it has ended");
+    let since_end = waited - ended.finished_at.expect("it has ended").utc();
     assert!(since_end.num_milliseconds() <= 1_000, "it asks each second at least: {since_end}");
     let unfinished = jobs.wait(ids[1], minutes(1)).expect("an answer");
     assert_eq!(unfinished.state, JobState::Ready);
@@ -312,7 +312,7 @@ fn a_parked_job_is_edited_and_retried() {
     sim.drain_jobs(minutes(1));
     assert_eq!(stored().state, JobState::Done);
     let late = jobs.edit(&edited, &payload).expect_err("it is done");
-    assert_eq!(late.state(), Some(JobState::Done));
+    assert_eq!(late, JobsError::NotDone(CommandOutcome::State(JobState::Done)));
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn an_edit_of_a_job_that_has_run_meanwhile_is_refused() {
     let payload = read.payload.with(&2).expect("it is JSON");
     sim.advance(secs(30));
     let error = jobs.edit(&read, &payload).expect_err("it has run");
-    assert!(error.is_changed() && error.state().is_none(), "{error}");
+    assert!(error == JobsError::NotDone(CommandOutcome::Changed), "{error}");
     assert_eq!(error.to_string(), "the job was claimed since it was read; read it again");
     let again = stored();
     assert_eq!((again.state, again.attempt, &*again.payload.text()), (JobState::Ready, 1, "1"));

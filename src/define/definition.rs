@@ -1,6 +1,5 @@
 //! A task as an annotation or code defines it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use scheduler_core::Trigger;
@@ -70,12 +69,4 @@ impl Definition {
     }
 }
 
-impl fmt::Debug for Definition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Definition")
-            .field("name", &self.name)
-            .field("location", &self.location)
-            .field("attributes", &self.attributes)
-            .finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { Definition { name, location, attributes } }

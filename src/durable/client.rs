@@ -1,7 +1,7 @@
 //! The one way to the store, with an estimate of its clock.
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
@@ -37,7 +37,7 @@ struct Inner {
 impl Client {
     /// A store whose clock is not known yet: it is taken for the wall clock.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
-        let wall = StoreTime::from_micros(clock.wall().timestamp_micros());
+        let wall = StoreTime::from(clock.wall());
         let clock_offset = AtomicI64::new(offset_of(wall, clock.boot_time()));
         let (wake, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
         Self(Arc::new(Inner { store, clock, clock_offset, wake, helper, is_inline: is_simulated }))
@@ -75,7 +75,7 @@ impl Client {
         let mut unanswered = Unanswered(Some(answer.clone()));
         self.0.helper.execute(at, move || unanswered.answer(ask(&client)));
         let slot = answer.await;
-        slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        slot.lock().take()
     }
 
     /// Returns true in a simulation, in which no thread but its own asks.

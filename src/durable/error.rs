@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use scheduler_store::{CommandOutcome, JobId, JobState, StoreError};
+use scheduler_store::{CommandOutcome, StoreError};
 
 use super::job::Job;
 
@@ -85,111 +85,45 @@ impl fmt::Display for EnqueueError {
 
 impl Error for EnqueueError {}
 
-/// Why the store did not do what it was asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobsError(Kind);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Store(StoreError),
-    NotFound,
-    Conflict(JobId),
-    State(JobState),
-    Changed,
-    InCode,
+/// Why the store did not do what was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobsError {
+    /// The store did not answer, or refused the request.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store has not done it, and says why.
+    #[error(transparent)]
+    NotDone(CommandOutcome),
+    /// It was not sent.
+    #[error("{0}")]
     Refused(String),
 }
 
 impl JobsError {
-    pub(super) fn refused(reason: String) -> Self {
-        Self(Kind::Refused(reason))
-    }
-
-    pub(super) fn not_found() -> Self {
-        Self(Kind::NotFound)
-    }
-
     pub(crate) fn no_store() -> Self {
         let why = "the scheduler has no store\n\
                    help: give it one: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
-        Self::refused(why.to_owned())
+        Self::Refused(why.to_owned())
     }
 
     /// The store did not answer. It may have done it all the same.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self.0, Kind::Store(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
+        matches!(self, Self::Store(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
 
     /// There is no such job or schedule.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        matches!(self.0, Kind::NotFound)
-    }
-
-    /// The schedule stands in the code of a process, and can only be changed there.
-    #[must_use]
-    pub fn is_in_code(&self) -> bool {
-        matches!(self.0, Kind::InCode)
-    }
-
-    /// The unfinished job that is in the way: it has the same key, or is of the same schedule.
-    #[must_use]
-    pub fn conflict(&self) -> Option<JobId> {
-        match self.0 {
-            Kind::Conflict(job) => Some(job),
-            _ => None,
-        }
-    }
-
-    /// The job was claimed since it was read, and may be another one by now.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
-        matches!(self.0, Kind::Changed)
-    }
-
-    /// The state of the job, in which this is not possible.
-    #[must_use]
-    pub fn state(&self) -> Option<JobState> {
-        match self.0 {
-            Kind::State(state) => Some(state),
-            _ => None,
-        }
-    }
-}
-
-impl From<StoreError> for JobsError {
-    fn from(error: StoreError) -> Self {
-        Self(Kind::Store(error))
+        matches!(self, Self::NotDone(CommandOutcome::NotFound))
     }
 }
 
 /// Reads the answer of a store to a command.
 pub(super) fn answered(answer: Result<CommandOutcome, StoreError>) -> Result<(), JobsError> {
-    Err(JobsError(match answer? {
-        CommandOutcome::Done => return Ok(()),
-        CommandOutcome::NotFound => Kind::NotFound,
-        CommandOutcome::Conflict(job) => Kind::Conflict(job),
-        CommandOutcome::State(state) => Kind::State(state),
-        CommandOutcome::Changed => Kind::Changed,
-        CommandOutcome::InCode => Kind::InCode,
-    }))
-}
-
-impl fmt::Display for JobsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Store(error) => error.fmt(f),
-            Kind::NotFound => f.write_str("there is no such job or schedule"),
-            Kind::Conflict(job) => write!(f, "job {job} is unfinished, and in the way"),
-            Kind::State(state) => write!(f, "not possible for a job that is {}", state.word()),
-            Kind::Changed => f.write_str("the job was claimed since it was read; read it again"),
-            Kind::InCode => {
-                f.write_str("the schedule stands in the code, and can only be changed there")
-            }
-            Kind::Refused(reason) => f.write_str(reason),
-        }
+    match answer? {
+        CommandOutcome::Done => Ok(()),
+        other => Err(JobsError::NotDone(other)),
     }
 }
-
-impl Error for JobsError {}

@@ -1,15 +1,14 @@
 //! The thread that asks the store for async code.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 
 use crate::observe::catch;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -42,7 +41,7 @@ impl Helper {
 
     /// Has the thread execute this at an instant. If no thread can be started, it is dropped.
     pub(super) fn execute(&self, at: Tick, work: impl FnOnce() + Send + 'static) {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.lock();
         queue.given += 1;
         let number = queue.given;
         queue.work.insert((at, number), Box::new(work));
@@ -58,7 +57,7 @@ impl Helper {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name("scheduler-jobs".to_owned());
         if thread.spawn(move || shared.work()).is_err() {
-            let mut queue = self.shared.lock();
+            let mut queue = self.shared.queue.lock();
             queue.has_thread = false;
             let unasked = std::mem::take(&mut queue.work);
             drop(queue);
@@ -72,7 +71,7 @@ impl Shared {
         loop {
             let seen = self.gate.epoch();
             let now = self.clock.now();
-            let mut queue = self.lock();
+            let mut queue = self.queue.lock();
             if queue.is_closed {
                 return;
             }
@@ -90,15 +89,11 @@ impl Shared {
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        let mut queue = self.shared.lock();
+        let mut queue = self.shared.queue.lock();
         queue.is_closed = true;
         let unasked = std::mem::take(&mut queue.work);
         drop(queue);
@@ -107,11 +102,7 @@ impl Drop for Helper {
     }
 }
 
-impl fmt::Debug for Helper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Helper").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { Helper }
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{
-    JobId, Key, KeyUntil, NewJob, OnConflict, Payload as Stored, Priority, StoreTime, When,
+    JobId, Key, KeyUntil, NewJob, OnConflict, Payload as Stored, Priority, When,
 };
 
 use super::identities::new_id;
@@ -120,7 +120,7 @@ impl Job {
     #[doc(alias = "run_at")]
     #[doc(alias = "eta")]
     pub fn at(mut self, instant: impl Into<DateTime<Utc>>) -> Self {
-        self.new.when = When::At(StoreTime::from_micros(instant.into().timestamp_micros()));
+        self.new.when = When::At(instant.into().into());
         self
     }
 

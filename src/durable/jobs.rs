@@ -8,8 +8,8 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload, QueueDepth,
-    StoreError, Uuid,
+    Command, CommandAll, CommandOutcome, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload,
+    QueueDepth, SessionInfo, StoreError, StoredJob, Uuid,
 };
 
 use super::client::Client;
@@ -17,11 +17,8 @@ use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
 use super::known_pauses::KnownPauses;
 use super::options::JobOptions;
-use super::stored::{SessionInfo, StoredJob, StoredPayload};
 use crate::define::calendar::Calendar;
 use crate::define::schedule::Schedule;
-use crate::run::Run;
-use crate::run::inject::{Extract, Resolver};
 use crate::run::task::TaskSpec;
 
 /// The durable jobs of a scheduler's store; its schedules are [`Schedules`](crate::Schedules).
@@ -166,7 +163,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn get(&self, id: JobId) -> Result<Option<StoredJob>, JobsError> {
-        Ok(self.inner.client.call(|store| store.job(id))?.map(StoredJob::from))
+        Ok(self.inner.client.call(|store| store.job(id))?)
     }
 
     /// Waits until a job has ended, in whichever process it runs, or the limit is over. Returns the job as it is then: its state
@@ -208,8 +205,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, JobsError> {
-        let jobs = self.inner.client.call(|store| store.jobs(filter, limit))?;
-        Ok(jobs.into_iter().map(StoredJob::from).collect())
+        Ok(self.inner.client.call(|store| store.jobs(filter, limit))?)
     }
 
     /// Cancels a job: at once if it waits; a run in progress is asked to stop, wherever it is.
@@ -261,14 +257,13 @@ impl Jobs {
     /// # Errors
     ///
     /// The payload is no JSON or too long; there is no such job, it is running, has ended, or [was claimed
-    /// meanwhile](JobsError::is_changed); or the store did not answer.
-    pub fn edit(&self, job: &StoredJob, payload: &StoredPayload) -> Result<(), JobsError> {
+    /// meanwhile](JobsError::NotDone); or the store did not answer.
+    pub fn edit(&self, job: &StoredJob, payload: &Payload) -> Result<(), JobsError> {
         if let Some(why) = payload.fault() {
-            return Err(JobsError::refused(format!("the payload is no JSON: {why}")));
+            return Err(JobsError::Refused(format!("the payload is no JSON: {why}")));
         }
-        let StoredPayload { version, bytes } = payload.clone();
-        let payload = Payload { version, bytes };
-        self.command(&Command::Edit { job: job.id, fence: Some(job.fence), payload })
+        let (fence, payload) = (Some(job.fence), payload.clone());
+        self.command(&Command::Edit { job: job.id, fence, payload })
     }
 
     /// Deletes a job that is not running.
@@ -358,8 +353,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn sessions(&self) -> Result<Vec<SessionInfo>, JobsError> {
-        let sessions = self.inner.client.call(|store| store.sessions())?;
-        Ok(sessions.into_iter().map(SessionInfo::from).collect())
+        Ok(self.inner.client.call(|store| store.sessions())?)
     }
 
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
@@ -441,7 +435,7 @@ impl<'a> Asking<'a> {
         self.pause = (self.pause * 2).min(Duration::from_secs(1));
         match answer {
             Ok(Some(job)) => (is_over || !job.state.is_unfinished()).then_some(Ok(job)),
-            Ok(None) => Some(Err(JobsError::not_found())),
+            Ok(None) => Some(Err(JobsError::NotDone(CommandOutcome::NotFound))),
             Err(error) => (is_over || !error.is_unavailable()).then_some(Err(error)),
         }
     }
@@ -452,17 +446,7 @@ pub(super) fn sole(answers: &[Enqueued]) -> Enqueued {
     answers.first().copied().unwrap_or(Enqueued::Accepted(JobId::from_uuid(Uuid::nil())))
 }
 
-impl Extract for Jobs {
-    type Source = Arc<Self>;
-
-    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
-        resolver.state::<Self>()
-    }
-
-    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
-        Self::clone(source)
-    }
-}
+crate::run::inject::handle!(Jobs);
 
 impl fmt::Debug for Jobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use scheduler_store::{Enqueued, JobFilter, JobId, QueueDepth, StoreError};
+use scheduler_store::{
+    Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo, StoreError, StoredJob,
+};
 
 use super::error::{EnqueueError, JobsError};
 use super::job::Job;
 use super::jobs::{Asking, Jobs, sole};
-use super::stored::{SessionInfo, StoredJob, StoredPayload};
+use super::twins::twins;
+use super::unknown::UnknownTask;
+use crate::run::Pause;
 
 /// The same for async code: each asks the store on one thread that all of them share, and needs no runtime.
 ///
@@ -36,15 +40,6 @@ impl Jobs {
         self.accepted(jobs, answer.unwrap_or_else(|| Err(unasked())))
     }
 
-    /// As [`get`](Self::get).
-    ///
-    /// # Errors
-    ///
-    /// As [`get`](Self::get).
-    pub async fn get_async(&self, id: JobId) -> Result<Option<StoredJob>, JobsError> {
-        self.ask_async(move |jobs| jobs.get(id)).await
-    }
-
     /// As [`wait`](Self::wait), for any number of futures at once.
     ///
     /// # Errors
@@ -65,112 +60,29 @@ impl Jobs {
         }
     }
 
-    /// As [`list`](Self::list).
-    ///
-    /// # Errors
-    ///
-    /// As [`list`](Self::list).
-    pub async fn list_async(
-        &self,
-        filter: &JobFilter,
-        limit: u32,
-    ) -> Result<Vec<StoredJob>, JobsError> {
-        let filter = filter.clone();
-        self.ask_async(move |jobs| jobs.list(&filter, limit)).await
-    }
-
-    /// As [`cancel`](Self::cancel).
-    ///
-    /// # Errors
-    ///
-    /// As [`cancel`](Self::cancel).
-    pub async fn cancel_async(&self, id: JobId) -> Result<(), JobsError> {
-        self.ask_async(move |jobs| jobs.cancel(id)).await
-    }
-
-    /// As [`retry`](Self::retry).
-    ///
-    /// # Errors
-    ///
-    /// As [`retry`](Self::retry).
-    pub async fn retry_async(&self, id: JobId) -> Result<(), JobsError> {
-        self.ask_async(move |jobs| jobs.retry(id)).await
-    }
-
-    /// As [`edit`](Self::edit).
-    ///
-    /// # Errors
-    ///
-    /// As [`edit`](Self::edit).
-    pub async fn edit_async(
-        &self,
-        job: &StoredJob,
-        payload: &StoredPayload,
-    ) -> Result<(), JobsError> {
-        let (job, payload) = (job.clone(), payload.clone());
-        self.ask_async(move |jobs| jobs.edit(&job, &payload)).await
-    }
-
-    /// As [`delete`](Self::delete).
-    ///
-    /// # Errors
-    ///
-    /// As [`delete`](Self::delete).
-    pub async fn delete_async(&self, id: JobId) -> Result<(), JobsError> {
-        self.ask_async(move |jobs| jobs.delete(id)).await
-    }
-
-    /// As [`cancel_all`](Self::cancel_all).
-    ///
-    /// # Errors
-    ///
-    /// As [`cancel_all`](Self::cancel_all).
-    pub async fn cancel_all_async(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        let filter = filter.clone();
-        self.ask_async(move |jobs| jobs.cancel_all(&filter)).await
-    }
-
-    /// As [`retry_all`](Self::retry_all).
-    ///
-    /// # Errors
-    ///
-    /// As [`cancel_all`](Self::cancel_all).
-    pub async fn retry_all_async(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        let filter = filter.clone();
-        self.ask_async(move |jobs| jobs.retry_all(&filter)).await
-    }
-
-    /// As [`delete_all`](Self::delete_all).
-    ///
-    /// # Errors
-    ///
-    /// As [`cancel_all`](Self::cancel_all).
-    pub async fn delete_all_async(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        let filter = filter.clone();
-        self.ask_async(move |jobs| jobs.delete_all(&filter)).await
-    }
-
     /// As [`is_up`](Self::is_up).
     pub async fn is_up_async(&self) -> bool {
         self.ask_async(|jobs| Ok(jobs.is_up())).await.unwrap_or(false)
     }
 
-    /// As [`depths`](Self::depths).
-    ///
-    /// # Errors
-    ///
-    /// As [`depths`](Self::depths).
-    pub async fn depths_async(&self) -> Result<Vec<QueueDepth>, JobsError> {
-        self.ask_async(Self::depths).await
-    }
-
-    /// As [`sessions`](Self::sessions).
-    ///
-    /// # Errors
-    ///
-    /// As [`sessions`](Self::sessions).
-    pub async fn sessions_async(&self) -> Result<Vec<SessionInfo>, JobsError> {
-        self.ask_async(Self::sessions).await
+    twins! {
+        get_async = get(id: JobId) -> Option<StoredJob>;
+        list_async = list(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
+        cancel_async = cancel(id: JobId) -> ();
+        retry_async = retry(id: JobId) -> ();
+        edit_async = edit(job: &StoredJob, payload: &Payload) -> ();
+        delete_async = delete(id: JobId) -> ();
+        cancel_all_async = cancel_all(filter: &JobFilter) -> u64;
+        retry_all_async = retry_all(filter: &JobFilter) -> u64;
+        delete_all_async = delete_all(filter: &JobFilter) -> u64;
+        depths_async = depths() -> Vec<QueueDepth>;
+        sessions_async = sessions() -> Vec<SessionInfo>;
+        pause_task_async = pause_task(task: &str, pause: &Pause) -> ();
+        resume_task_async = resume_task(task: &str) -> ();
+        pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
+        resume_queue_async = resume_queue(queue: &str) -> ();
+        pauses_async = pauses() -> Vec<JobPause>;
+        unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
     }
 
     /// Asks the store on the thread for async code.

@@ -1,14 +1,13 @@
 //! The pauses in the store, as this process knows them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use scheduler_core::Tick;
+use scheduler_store::{Pause as StoredPause, StoreTime};
 
-use super::stored::StoredPause;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The least time between two questions for pauses that hold: their reasons and ends change.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -65,7 +64,7 @@ impl KnownPauses {
 
     /// To be called before the store is asked.
     pub(super) fn ask(&self) -> Question {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last += 1;
         Question(state.last)
     }
@@ -78,7 +77,7 @@ impl KnownPauses {
         by_name: impl IntoIterator<Item = (String, StoredPause)>,
     ) {
         let by_name = by_name.into_iter().collect();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let known = state.known(of);
         if number > known.newest {
             *known = Known { by_name, newest: number };
@@ -87,7 +86,7 @@ impl KnownPauses {
 
     /// Takes note of a change that the store has made for this process. One that is paused keeps its beginning.
     pub(super) fn change(&self, of: Paused, name: &str, pause: Option<StoredPause>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last += 1;
         let last = state.last;
         let known = state.known(of);
@@ -105,16 +104,16 @@ impl KnownPauses {
         &self,
         of: Paused,
         mut names: impl Iterator<Item = &'a str>,
-        now: DateTime<Utc>,
+        now: StoreTime,
     ) -> Option<StoredPause> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let known = &state.known(of).by_name;
         names.find_map(|name| known.get(name).filter(|pause| pause.holds(now)).cloned())
     }
 
     /// Returns true if nothing is paused, and no listener thinks so.
     pub(super) fn is_empty(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         let known = [&state.kinds, &state.schedules];
         known.iter().all(|known| known.by_name.is_empty()) && state.tasks.is_empty()
     }
@@ -122,7 +121,7 @@ impl KnownPauses {
     /// Returns true if the store has to be asked for the pauses of kinds. A poll has named these: they are others than before,
     /// or their reasons and ends may be.
     pub(super) fn is_question(&self, named: &[String], own: &[&str], now: Tick) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_due = state.asked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY);
         let is_named = |own: &str| named.iter().any(|name| name == own);
         let is_as_named = |own: &&str| is_named(own) == state.kinds.by_name.contains_key(*own);
@@ -136,15 +135,15 @@ impl KnownPauses {
 
     /// Compares the tasks that are paused with those of the last time, and reports the changes.
     pub(super) fn report(&self, tasks: BTreeMap<Arc<str>, StoredPause>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let former = std::mem::replace(&mut state.tasks, tasks);
         let State { tasks, news, .. } = &mut *state;
         let over = former.keys().filter(|name| !tasks.contains_key(*name));
         news.extend(over.map(|name| (Arc::clone(name), None)));
         // A kind with former names is resumed name by name.
+        let said = |pause: &StoredPause| (pause.until, pause.by.clone(), pause.reason.clone());
         let is_same = |name: &Arc<str>, pause: &StoredPause| {
-            let since = pause.since;
-            former.get(name).is_some_and(|former| StoredPause { since, ..former.clone() } == *pause)
+            former.get(name).is_some_and(|former| said(former) == said(pause))
         };
         let new = tasks.iter().filter(|(name, pause)| !is_same(name, pause));
         news.extend(new.map(|(name, pause)| (Arc::clone(name), Some(pause.clone()))));
@@ -154,9 +153,9 @@ impl KnownPauses {
 
     /// Tells the news one by one, with no lock held.
     fn tell(&self) {
-        let Some(on_change) = self.on_change.get() else { return self.lock().news.clear() };
+        let Some(on_change) = self.on_change.get() else { return self.state.lock().news.clear() };
         let next = |was_telling: bool| {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.is_telling && !was_telling {
                 return None;
             }
@@ -169,10 +168,6 @@ impl KnownPauses {
             on_change(&task, pause.as_ref());
             news = next(true);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -191,12 +186,12 @@ mod tests {
 
     use super::*;
 
-    fn at(second: i64) -> DateTime<Utc> {
-        DateTime::from_timestamp(second, 0).expect("an instant")
+    fn at(second: i64) -> StoreTime {
+        StoreTime::from_micros(second * 1_000_000)
     }
 
     fn by(who: &str) -> StoredPause {
-        StoredPause { since: at(7), until: None, by: who.to_owned(), reason: String::new() }
+        StoredPause::new(at(7), None, who, "")
     }
 
     fn answer(who: &str) -> Vec<(String, StoredPause)> {
@@ -230,10 +225,8 @@ mod tests {
     #[test]
     fn a_pause_keeps_its_beginning_while_it_holds_and_is_over_at_its_end() {
         let pauses = KnownPauses::default();
-        let until = |who: &str, since: i64, until: i64| StoredPause {
-            since: at(since),
-            until: Some(at(until)),
-            ..by(who)
+        let until = |who: &str, since: i64, until: i64| {
+            StoredPause::new(at(since), Some(at(until)), who, "")
         };
         let find =
             |second: i64| pauses.find(Paused::Schedules, std::iter::once("report"), at(second));
@@ -257,17 +250,13 @@ mod tests {
             pauses.on_change(Arc::new(move |task, pause| {
                 let by = pause.map(|pause| pause.by.clone()).unwrap_or_default();
                 let is_first = {
-                    let mut heard = heard.lock().expect("no call panics");
+                    let mut heard = heard.lock();
                     heard.push(format!("{task} {by}"));
                     heard.len() == 1
                 };
                 if is_first {
                     own.upgrade().expect("it is there").report(BTreeMap::new());
-                    assert_eq!(
-                        heard.lock().expect("no call panics").len(),
-                        1,
-                        "not before the end"
-                    );
+                    assert_eq!(heard.lock().len(), 1, "not before the end");
                 }
             }));
             pauses
@@ -275,9 +264,9 @@ mod tests {
         let paused = |who: &str| BTreeMap::from([(Arc::from("mail"), by(who))]);
         pauses.report(paused("ada"));
         pauses.report(paused("bob"));
-        let later = StoredPause { since: at(8), ..by("bob") };
+        let later = StoredPause::new(at(8), None, "bob", "");
         pauses.report(BTreeMap::from([(Arc::from("mail"), later)]));
-        let told = told.lock().expect("no call panics");
+        let told = told.lock();
         assert_eq!(*told, ["mail ada", "mail ", "mail bob"]);
     }
 

@@ -1,7 +1,7 @@
 //! A store that is opened after the start.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use scheduler_store::{
 };
 
 use crate::observe::catch;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// Opens a store, or says why that is not possible.
 pub(crate) type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;
@@ -53,7 +53,7 @@ impl LaterStore {
     /// Tries to open the store, unless another thread does or it is open.
     pub(crate) fn try_open(&self) {
         // Its code is the program's, and runs outside of the lock.
-        let Some(mut opener) = lock(&self.0.opener).take() else { return };
+        let Some(mut opener) = self.0.opener.lock().take() else { return };
         let reason = match catch(&mut opener) {
             Ok(Ok(store)) => {
                 drop(self.0.store.set(store));
@@ -62,8 +62,8 @@ impl LaterStore {
             Ok(Err(reason)) => reason,
             Err(failure) => failure.message().to_owned(),
         };
-        *lock(&self.0.reason) = reason;
-        *lock(&self.0.opener) = Some(opener);
+        *self.0.reason.lock() = reason;
+        *self.0.opener.lock() = Some(opener);
     }
 
     /// Tries again and again on a thread, for a process whose node does not.
@@ -98,11 +98,20 @@ impl LaterStore {
 
     fn store(&self) -> Result<&dyn Store, StoreError> {
         let not_open = || {
-            let reason = lock(&self.0.reason);
+            let reason = self.0.reason.lock();
             StoreError::NotExecuted(format!("it has not been opened yet: {reason}"))
         };
         self.0.store.get().map(|store| &**store).ok_or_else(not_open)
     }
+}
+
+/// Methods that ask the store once it is open.
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $name(&self, $($arg: $type),*) -> Result<$answer, StoreError> {
+            self.store()?.$name($($arg),*)
+        }
+    )*};
 }
 
 impl Store for LaterStore {
@@ -119,84 +128,26 @@ impl Store for LaterStore {
         self.store()?.open(request)
     }
 
-    fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        self.store()?.renew(request)
-    }
-
-    fn close(&self, request: &Close) -> Result<(), StoreError> {
-        self.store()?.close(request)
-    }
-
-    fn register(&self, request: &Register) -> Result<Registered, StoreError> {
-        self.store()?.register(request)
-    }
-
-    fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        self.store()?.poll(request)
-    }
-
-    fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
-        self.store()?.fire(request)
-    }
-
-    fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
-        self.store()?.finish(requests)
-    }
-
-    fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
-        self.store()?.held(session)
-    }
-
-    fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
-        self.store()?.reap(request)
-    }
-
-    fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
-        self.store()?.enqueue(request)
-    }
-
-    fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
-        self.store()?.statement(jobs)
-    }
-
-    fn command(
-        &self,
-        command: &Command,
-        not_after: StoreTime,
-    ) -> Result<CommandOutcome, StoreError> {
-        self.store()?.command(command, not_after)
-    }
-
-    fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
-        self.store()?.command_all(request)
-    }
-
-    fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        self.store()?.prune(request)
-    }
-
-    fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.store()?.job(id)
-    }
-
-    fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
-        self.store()?.jobs(filter, limit)
-    }
-
-    fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
-        self.store()?.schedules()
-    }
-
-    fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
-        self.store()?.pauses()
-    }
-
-    fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        self.store()?.sessions()
-    }
-
-    fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
-        self.store()?.depths()
+    forward! {
+        renew(request: &Renew) -> Renewed;
+        close(request: &Close) -> ();
+        register(request: &Register) -> Registered;
+        poll(request: &Poll) -> Polled;
+        fire(request: &Fire) -> Fired;
+        finish(requests: &[Finish]) -> Vec<Finished>;
+        held(session: SessionId) -> Vec<ClaimRef>;
+        reap(request: &Reap) -> Reaped;
+        enqueue(request: &Enqueue) -> Vec<Enqueued>;
+        statement(jobs: &[NewJob]) -> (String, String);
+        command(command: &Command, not_after: StoreTime) -> CommandOutcome;
+        command_all(request: &CommandAll) -> BulkOutcome;
+        prune(request: &Prune) -> u64;
+        job(id: JobId) -> Option<StoredJob>;
+        jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
+        schedules() -> Vec<StoredSchedule>;
+        pauses() -> Vec<JobPause>;
+        sessions() -> Vec<SessionInfo>;
+        depths() -> Vec<QueueDepth>;
     }
 
     fn watch(&self) -> Option<Box<dyn Watch>> {
@@ -226,8 +177,4 @@ impl fmt::Debug for LaterStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("LaterStore").field(&self.describe()).finish()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -43,10 +43,10 @@ mod rule;
 mod rules;
 mod schedules;
 mod schedules_async;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod twins;
 mod unknown;
 
 pub(crate) use client::Client;
@@ -68,8 +68,4 @@ pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
-pub use stored::{
-    JobAttempt, JobPause, Origin, SessionInfo, StoredJob, StoredPause, StoredPayload,
-    StoredSchedule,
-};
 pub use unknown::UnknownTask;

@@ -1,6 +1,5 @@
 //! The parts of a node: the store, tasks and schedules.
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -85,11 +84,4 @@ impl DurableSchedule {
     }
 }
 
-impl fmt::Debug for DurableSchedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DurableSchedule")
-            .field("definition", &self.definition)
-            .field("policy", &self.policy)
-            .finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { DurableSchedule { definition, policy } }

@@ -2,27 +2,20 @@
 
 use std::sync::Arc;
 
-use scheduler_store::{Command, PauseScope, StoreTime};
+use scheduler_store::{
+    Command, JobPause, Pause as StoredPause, PauseScope, StoreTime, StoredSchedule,
+};
 
 use super::error::JobsError;
 use super::jobs::{Jobs, KnownTask};
 use super::known_pauses::{OnPause, Paused};
-use super::stored::{JobPause, StoredPause, StoredSchedule};
-use crate::run::{Pause, instant};
+use crate::run::Pause;
 
-/// A pause as a command has it.
-pub(super) struct AskedPause {
-    pub(super) by: String,
-    pub(super) reason: String,
-    pub(super) until: Option<StoreTime>,
-}
-
-pub(super) fn asked(pause: &Pause) -> AskedPause {
-    AskedPause {
-        by: pause.by.as_deref().unwrap_or_default().to_owned(),
-        reason: pause.reason.as_deref().unwrap_or_default().to_owned(),
-        until: pause.until.map(|until| StoreTime::from_micros(until.timestamp_micros())),
-    }
+/// A pause as the store keeps it, from an instant on.
+pub(super) fn stored(pause: &Pause, since: StoreTime) -> StoredPause {
+    let (by, reason) = (pause.by.as_deref(), pause.reason.as_deref());
+    let until = pause.until.map(StoreTime::from);
+    StoredPause::new(since, until, by.unwrap_or_default(), reason.unwrap_or_default())
 }
 
 /// Pauses of kinds of jobs and of queues, for all processes and after restarts.
@@ -96,7 +89,6 @@ impl Jobs {
     pub fn pauses(&self) -> Result<Vec<JobPause>, JobsError> {
         let question = self.inner.pauses.ask();
         let pauses = self.inner.client.call(|store| store.pauses())?;
-        let pauses: Vec<JobPause> = pauses.into_iter().map(JobPause::from).collect();
         let kinds = pauses.iter().filter_map(|paused| match &paused.scope {
             PauseScope::Task(name) => Some((name.clone(), paused.pause.clone())),
             PauseScope::Queue(_) => None,
@@ -104,55 +96,6 @@ impl Jobs {
         self.inner.pauses.answer(question, Paused::Kinds, kinds);
         self.report_pauses();
         Ok(pauses)
-    }
-
-    /// As [`pause_task`](Self::pause_task), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`pause_task`](Self::pause_task).
-    pub async fn pause_task_async(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
-        let (task, pause) = (task.to_owned(), pause.clone());
-        self.ask_async(move |jobs| jobs.pause_task(&task, &pause)).await
-    }
-
-    /// As [`resume_task`](Self::resume_task), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`resume_task`](Self::resume_task).
-    pub async fn resume_task_async(&self, task: &str) -> Result<(), JobsError> {
-        let task = task.to_owned();
-        self.ask_async(move |jobs| jobs.resume_task(&task)).await
-    }
-
-    /// As [`pause_queue`](Self::pause_queue), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`pause_queue`](Self::pause_queue).
-    pub async fn pause_queue_async(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
-        let (queue, pause) = (queue.to_owned(), pause.clone());
-        self.ask_async(move |jobs| jobs.pause_queue(&queue, &pause)).await
-    }
-
-    /// As [`resume_queue`](Self::resume_queue), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`resume_queue`](Self::resume_queue).
-    pub async fn resume_queue_async(&self, queue: &str) -> Result<(), JobsError> {
-        let queue = queue.to_owned();
-        self.ask_async(move |jobs| jobs.resume_queue(&queue)).await
-    }
-
-    /// As [`pauses`](Self::pauses), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`pauses`](Self::pauses).
-    pub async fn pauses_async(&self) -> Result<Vec<JobPause>, JobsError> {
-        self.ask_async(Self::pauses).await
     }
 
     /// Returns true if a kind of job is paused by itself, and not only a queue of it.
@@ -176,7 +119,7 @@ impl Jobs {
     }
 
     fn pause_jobs(&self, scope: &PauseScope, pause: &Pause) -> Result<(), JobsError> {
-        let AskedPause { by, reason, until } = asked(pause);
+        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
         self.changed(&Command::PauseJobs { scope: scope.clone(), until, by, reason })?;
         self.has_paused(scope, Some(pause));
         Ok(())
@@ -208,7 +151,7 @@ impl Jobs {
     }
 
     fn pause_of(&self, task: &str, known: &KnownTask) -> Option<StoredPause> {
-        let (pauses, now) = (&self.inner.pauses, instant(self.inner.client.store_now()));
+        let (pauses, now) = (&self.inner.pauses, self.inner.client.store_now());
         let former = known.former.into_iter().flatten().copied();
         let of = if known.former.is_some() { Paused::Kinds } else { Paused::Schedules };
         pauses.find(of, std::iter::once(task).chain(former), now)
@@ -216,11 +159,8 @@ impl Jobs {
 
     /// Takes note of a pause, or of its end, that the store has made for this process.
     pub(super) fn note_pause(&self, of: Paused, name: &str, pause: Option<&Pause>) {
-        let since = instant(self.inner.client.store_now());
-        let pause = pause.map(|pause| {
-            let AskedPause { by, reason, until } = asked(pause);
-            StoredPause { since, until: until.map(instant), by, reason }
-        });
+        let since = self.inner.client.store_now();
+        let pause = pause.map(|pause| stored(pause, since));
         self.inner.pauses.change(of, name, pause);
         self.report_pauses();
     }
@@ -228,7 +168,7 @@ impl Jobs {
     /// Takes note of a schedule of this process as it is in the store.
     pub(super) fn note_schedule(&self, schedule: &StoredSchedule) {
         let pause = schedule.pause.clone();
-        self.inner.pauses.change(Paused::Schedules, &schedule.name, pause);
+        self.inner.pauses.change(Paused::Schedules, &schedule.definition.name, pause);
         self.report_pauses();
     }
 

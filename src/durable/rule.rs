@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scheduler_expr::{Attribute, Misfire};
 use scheduler_node::Policy;
-use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, StoreTime, Timing};
+use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, Timing};
 
 use super::options::JobOptions;
 use super::ticks::DAY;
@@ -79,7 +79,7 @@ fn timing_of(rule: &Rule) -> Option<Timing> {
             Timing::Delay { first: initial_delay.unwrap_or_default(), delay: *delay }
         }
         Rule::Once { delay } => Timing::OnceAfter(*delay),
-        Rule::At(at) => Timing::Once(StoreTime::from_micros(at.to_utc().timestamp_micros())),
+        Rule::At(at) => Timing::Once(at.to_utc().into()),
         Rule::Custom(_) | Rule::Job | Rule::None => return None,
     })
 }

@@ -1,8 +1,7 @@
 //! The rules of schedules as the node asks for them.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use scheduler_node::{Policy, Rules};
 use scheduler_store::{Next, StoreTime, StoredSchedule};
@@ -37,7 +36,7 @@ impl TextRules {
     }
 
     fn rule(&self, text: &str) -> Result<Arc<TextRule>, String> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if let Some(rule) = read.get(text) {
             return rule.clone();
         }
@@ -72,8 +71,4 @@ impl Rules for TextRules {
     }
 }
 
-impl fmt::Debug for TextRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextRules").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { TextRules }

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use scheduler_store::{Command, JobId, Rule as StoredRule, ScheduleSpec, StoreTime, Timing};
+use scheduler_store::{
+    Command, JobId, Next, Pause as StoredPause, Rule as StoredRule, ScheduleSpec, StoreTime,
+    StoredSchedule, Timing,
+};
 
 use super::error::JobsError;
 use super::identities::new_id;
 use super::job::Job;
 use super::jobs::Jobs;
 use super::known_pauses::Paused;
-use super::pauses::{AskedPause, asked};
+use super::pauses::stored;
 use super::rule::{definition_of, rule_of};
-use super::stored::StoredSchedule;
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
-use crate::run::inject::{Extract, Resolver};
+use crate::run::Pause;
 use crate::run::task::TaskSpec;
-use crate::run::{Pause, Run, instant};
 
 /// The durable schedules in a scheduler's store: those of the code, and those that are data. Each command holds in all processes,
 /// and after restarts.
@@ -61,9 +61,8 @@ impl Schedules {
     pub fn list(&self) -> Result<Vec<StoredSchedule>, JobsError> {
         let question = self.jobs.inner.pauses.ask();
         let schedules = self.jobs.inner.client.call(|store| store.schedules())?;
-        let schedules: Vec<_> = schedules.into_iter().map(StoredSchedule::from).collect();
-        let own = schedules.iter().filter(|schedule| self.jobs.has_schedule(&schedule.name));
-        let paused = own.filter_map(|own| Some((own.name.clone(), own.pause.clone()?)));
+        let own = schedules.iter().filter(|own| self.jobs.has_schedule(&own.definition.name));
+        let paused = own.filter_map(|own| Some((own.definition.name.clone(), own.pause.clone()?)));
         self.jobs.inner.pauses.answer(question, Paused::Schedules, paused);
         self.jobs.report_pauses();
         Ok(schedules)
@@ -73,18 +72,17 @@ impl Schedules {
     /// pause will skip. Of a fixed delay and a single tick there is one at most.
     #[must_use]
     pub fn upcoming(&self, schedule: &StoredSchedule, count: usize) -> Vec<DateTime<Utc>> {
-        let (timing, now) = (schedule.timing, self.jobs.inner.client.store_now());
+        let (timing, now) = (schedule.rule().timing, self.jobs.inner.client.store_now());
         let none = BTreeMap::new();
-        let text =
-            TextRule::parse(&schedule.rule, self.jobs.inner.calendars.get().unwrap_or(&none)).ok();
+        let calendars = self.jobs.inner.calendars.get().unwrap_or(&none);
+        let text = TextRule::parse(&schedule.rule().text, calendars).ok();
         let following = |at: &StoreTime| match timing {
             Timing::Computed => text.as_ref()?.next_after(*at),
             Timing::Rate { period, .. } => Some(at.after(period)),
             _ => None,
         };
-        let next = schedule.next.map(|at| StoreTime::from_micros(at.timestamp_micros()));
-        let first = match (next, timing) {
-            _ if schedule.has_ended => None,
+        let first = match (schedule.next_tick(), timing) {
+            _ if schedule.next == Next::Never => None,
             (Some(at), _) if at > now => Some(at),
             (_, Timing::Computed) => following(&now),
             (Some(at), Timing::Rate { period, .. }) => {
@@ -96,12 +94,12 @@ impl Schedules {
         };
         let until = text.as_ref().and_then(|text| text.policy().until).unwrap_or(StoreTime::MAX);
         let ticks = std::iter::successors(first, following).take_while(|at| *at <= until);
-        ticks.take(count).map(instant).collect()
+        ticks.take(count).map(StoreTime::utc).collect()
     }
 
     /// Returns true if a schedule is paused now.
     pub(crate) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
-        let now = instant(self.jobs.inner.client.store_now());
+        let now = self.jobs.inner.client.store_now();
         schedule.pause.as_ref().is_some_and(|pause| pause.holds(now))
     }
 
@@ -112,7 +110,7 @@ impl Schedules {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
-        let AskedPause { by, reason, until } = asked(pause);
+        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
         self.jobs.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })?;
         self.note_pause(schedule, Some(pause));
         Ok(())
@@ -158,7 +156,7 @@ impl Schedules {
     pub fn reschedule(&self, schedule: &str, rule: Schedule) -> Result<(), JobsError> {
         if let Some(policy) = rule.policy() {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
-            return Err(JobsError::refused(why));
+            return Err(JobsError::Refused(why));
         }
         let mut spec = self.resolve(schedule, rule)?;
         spec.rule = spec.rule.taking_over();
@@ -191,10 +189,10 @@ impl Schedules {
         if job.is_timed() {
             let why =
                 "the job of a schedule has no due time and no key of its own: ticks give both";
-            return Err(JobsError::refused(why.to_owned()));
+            return Err(JobsError::Refused(why.to_owned()));
         }
         self.jobs.complete(&mut job);
-        let new = job.to_new().map_err(JobsError::refused)?;
+        let new = job.to_new().map_err(JobsError::Refused)?;
         let spec = self.resolve(name, schedule)?;
         let rule = rule_in_store(&spec, true)?;
         let Some(ticked) = definition_of(&spec) else { return Err(no_rule()) };
@@ -231,9 +229,9 @@ impl Schedules {
 
     fn resolve(&self, name: &str, schedule: Schedule) -> Result<TaskSpec, JobsError> {
         let Some(rules) = self.jobs.inner.rules.get() else {
-            return Err(JobsError::refused("the scheduler has not started".to_owned()));
+            return Err(JobsError::Refused("the scheduler has not started".to_owned()));
         };
-        rules(name, schedule.durable()).map_err(JobsError::refused)
+        rules(name, schedule.durable()).map_err(JobsError::Refused)
     }
 }
 
@@ -243,20 +241,10 @@ fn rule_in_store(spec: &TaskSpec, is_dynamic: bool) -> Result<StoredRule, JobsEr
 }
 
 fn no_rule() -> JobsError {
-    JobsError::refused("`-` is no rule; pause the schedule instead".to_owned())
+    JobsError::Refused("`-` is no rule; pause the schedule instead".to_owned())
 }
 
-impl Extract for Schedules {
-    type Source = Arc<Self>;
-
-    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
-        resolver.state::<Self>()
-    }
-
-    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
-        Self::clone(source)
-    }
-}
+crate::run::inject::handle!(Schedules);
 
 impl fmt::Debug for Schedules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

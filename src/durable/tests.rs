@@ -115,7 +115,7 @@ fn ticks_are_those_of_the_rule_in_its_zone_without_the_days_left_out() {
     let mut at = time("2026-12-30T12:00:00Z");
     let mut ticks = Vec::new();
     while let Some(next) = rule.next_after(at) {
-        ticks.push(crate::run::instant(next).to_rfc3339());
+        ticks.push(next.utc().to_rfc3339());
         at = next;
     }
     let expected =
@@ -180,7 +180,8 @@ fn a_rule_that_one_process_cannot_read_is_no_rule_that_is_over() {
     let without = TextRules::new(&[], BTreeMap::new());
     assert_eq!(without.check(&row), Err("there is no calendar `holidays`".to_owned()));
     let hourly = definition_of(&spec(Schedule::cron("@hourly"))).expect("a rule");
-    let row = StoredSchedule { override_rule: Some(hourly.rule), ..row };
+    let mut row = row;
+    row.override_rule = Some(hourly.rule);
     assert!(without.check(&row).is_err(), "what becomes of missed ticks is not known");
 }
 
@@ -199,32 +200,10 @@ impl<'de> Deserialize<'de> for Bomb {
 }
 
 fn run(version: u32, text: &str) -> Run {
-    let new = NewJob::new(JobId::from_uuid(Uuid::nil()), "mail");
-    let job = StoredJob {
-        id: new.id,
-        task: new.task,
-        payload: Stored { version, bytes: text.as_bytes().to_vec() },
-        queue: new.queue,
-        priority: new.priority,
-        key: None,
-        state: JobState::Running,
-        run_at: StoreTime::default(),
-        attempt: 1,
-        lost: 0,
-        undecoded: 0,
-        max_attempts: 1,
-        on_lost: new.on_lost,
-        fence: Fence(1),
-        session: None,
-        origin: None,
-        is_cancel_requested: false,
-        created_at: StoreTime::default(),
-        started_at: None,
-        finished_at: None,
-        error: None,
-        traceparent: None,
-        attempts: Vec::new(),
-    };
+    let mut new = NewJob::new(JobId::from_uuid(Uuid::nil()), "mail");
+    new.payload = Stored { version, bytes: text.as_bytes().to_vec() };
+    let mut job = StoredJob::new(&new, StoreTime::default(), StoreTime::default());
+    (job.state, job.attempt, job.fence) = (JobState::Running, 1, Fence(1));
     Run::detached_job(
         TaskFacts::unknown("mail".into(), &Arc::from("none")),
         &ClaimedJob::new(job, Duration::ZERO, Box::new(|| true), Box::new(|_, _| {})),

@@ -3,7 +3,6 @@
 //! They are the same in every process with the same [calculator](scheduler_store::ScheduleSpec::calculator).
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,6 @@ use scheduler_node::Policy;
 use scheduler_store::StoreTime;
 
 use crate::define::calendar::Calendar;
-use crate::run::instant;
 
 /// The window of [`Misfire::CatchUp`](scheduler_expr::Misfire::CatchUp) by default.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
@@ -101,19 +99,15 @@ fn parsed<'a, T: Word>(text: &impl Fn(Attribute) -> Option<&'a str>) -> T {
 impl TextRule {
     /// The first tick after an instant; `None` if there is none. A rule whose timing the store knows has none here.
     pub(crate) fn next_after(&self, after: StoreTime) -> Option<StoreTime> {
-        let (trigger, after) = (self.trigger.as_ref()?, instant(after));
+        let (trigger, after) = (self.trigger.as_ref()?, after.utc());
         let next = match &self.skip_days {
             None => trigger.next_after(after)?,
             Some(days) => days.next_after(trigger, after)?,
         };
-        let tick = StoreTime::from_micros(next.timestamp_micros());
+        let tick = StoreTime::from(next);
         let is_over = self.policy.until.is_some_and(|until| tick > until);
         (tick < StoreTime::MAX && !is_over).then_some(tick)
     }
 }
 
-impl fmt::Debug for TextRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextRule").field("policy", &self.policy).finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { TextRule { policy } }

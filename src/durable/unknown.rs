@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use scheduler_store::QueueDepth;
+use scheduler_store::{Next, QueueDepth, SessionInfo, StoredSchedule};
 
 use super::error::JobsError;
 use super::jobs::Jobs;
 use super::schedules::Schedules;
-use super::stored::{SessionInfo, StoredSchedule};
-use crate::run::instant;
 
 /// For how long a job has been due at least: a deploy in which all processes start again takes less.
 const DUE: Duration = Duration::from_secs(60);
@@ -58,19 +56,6 @@ impl Jobs {
         self.unknown_beside(&known_tasks(&sessions), depths)
     }
 
-    /// As [`unknown_tasks`](Self::unknown_tasks), for async code.
-    ///
-    /// # Errors
-    ///
-    /// As [`unknown_tasks`](Self::unknown_tasks).
-    pub async fn unknown_tasks_async(
-        &self,
-        depths: &[QueueDepth],
-    ) -> Result<Vec<UnknownTask>, JobsError> {
-        let depths = depths.to_vec();
-        self.ask_async(move |jobs| jobs.unknown_tasks(&depths)).await
-    }
-
     /// The tasks that wait, and are not among the known ones.
     pub(super) fn unknown_beside(
         &self,
@@ -87,8 +72,8 @@ impl Jobs {
         let (schedules, has_processes) = (Schedules::of(self), !known.is_empty());
         let fires = |schedule: &StoredSchedule| self.fires(&schedules, schedule, has_processes);
         for schedule in schedules.list()?.into_iter().filter(fires) {
-            if let Some(task) = waiting.of(&schedule.task) {
-                task.schedules.push(schedule.name);
+            if let Some(task) = waiting.of(&schedule.definition.task) {
+                task.schedules.push(schedule.definition.name);
             }
         }
         Ok(waiting.found.into_values().collect())
@@ -96,9 +81,9 @@ impl Jobs {
 
     /// True if a schedule should fire. Without any process, such as in the middle of a deploy, only one whose tick is late.
     fn fires(&self, schedules: &Schedules, schedule: &StoredSchedule, has_processes: bool) -> bool {
-        let now = instant(self.inner.client.store_now());
-        let is_late = || schedule.next.is_some_and(|at| at + DUE <= now);
-        let is_silent = schedule.has_ended || schedules.is_paused(schedule);
+        let now = self.inner.client.store_now();
+        let is_late = || schedule.next_tick().is_some_and(|at| at.after(DUE) <= now);
+        let is_silent = schedule.next == Next::Never || schedules.is_paused(schedule);
         !is_silent && (has_processes || is_late())
     }
 }

@@ -1,6 +1,5 @@
 //! Turns events of a pool into scheduler events; explains late starts.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -131,11 +130,7 @@ impl scheduler_core::Listener for PoolEvents {
     }
 }
 
-impl fmt::Debug for PoolEvents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolEvents").field("pool", &self.pool).finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { PoolEvents { pool } }
 
 #[cfg(test)]
 mod tests {
@@ -149,7 +144,7 @@ mod tests {
         let texts = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&texts);
         let reporter = Arc::new(move |event: &Event| {
-            lines.lock().unwrap().push(format!("{} {event}", event.at));
+            lines.lock().push(format!("{} {event}", event.at));
         });
         let clock: Arc<dyn Clock> =
             Arc::new(ManualClock::at("2026-03-27T08:00:00Z".parse().unwrap()));
@@ -165,6 +160,6 @@ mod tests {
             "2026-03-27 08:00:00 UTC scheduler: pool `io` could not start a thread: full",
             "2026-03-27 08:00:00 UTC scheduler: a before_run panicked: no",
         ];
-        assert_eq!(*texts.lock().unwrap(), expected);
+        assert_eq!(*texts.lock(), expected);
     }
 }

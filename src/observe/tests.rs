@@ -34,12 +34,12 @@ struct Received(Arc<Mutex<Vec<String>>>);
 
 impl Received {
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 
     fn listener(&self) -> Arc<dyn super::Listener> {
         let received = self.clone();
-        Arc::new(move |event: &Event| received.0.lock().unwrap().push(name(event)))
+        Arc::new(move |event: &Event| received.0.lock().push(name(event)))
     }
 }
 
@@ -65,7 +65,7 @@ fn listeners_get_everything_in_order_on_a_thread_of_their_own() {
     let seen = threads.clone();
     let on_thread = Arc::new(move |_: &Event| {
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
-        seen.0.lock().unwrap().push(thread);
+        seen.0.lock().push(thread);
     });
     let builder = BusBuilder::new().listener(first.listener()).listener(second.listener());
     let bus = build(builder.listener(on_thread));
@@ -90,7 +90,7 @@ fn a_full_queue_drops_events_and_counts_them_where_they_are_missing() {
     let stuck = Arc::new(move |event: &Event| {
         if name(event) == "stuck" {
             inside.send(()).unwrap();
-            gate.lock().unwrap().recv().unwrap();
+            gate.lock().recv().unwrap();
         }
     });
     let bus = build(BusBuilder::new().listener(stuck).listener(received.listener()));

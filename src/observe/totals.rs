@@ -1,6 +1,6 @@
 //! Run counters of removed tasks.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::Counters;
 use crate::sync::Mutex;
@@ -41,11 +41,11 @@ impl From<&Counters> for Totals {
 
 impl SharedTotals {
     pub(crate) fn add(&self, more: Totals) {
-        let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = self.0.lock();
         *sum = sum.and(more);
     }
 
     pub(crate) fn sum(&self) -> Totals {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }

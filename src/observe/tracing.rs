@@ -207,7 +207,7 @@ mod tests {
         fn add(&self, what: &str, fields: impl FnOnce(&mut Fields)) {
             let mut line = Fields(what.to_owned());
             fields(&mut line);
-            *self.0.lock().unwrap() += &format!("{}\n", line.0);
+            *self.0.lock() += &format!("{}\n", line.0);
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
             // Another test may have run first, on a thread without a subscriber, and `tracing` caches that.
             run();
             tracing::callsite::rebuild_interest_cache();
-            notes.0.lock().unwrap().clear();
+            notes.0.lock().clear();
             run();
         });
         let thread = std::thread::current();
@@ -283,7 +283,7 @@ event WARN message=attempt 2 of 5 failed: no; next in 10s task=\"tick\" run=3 at
 exception.type=\"error\" exception.message=\"no\" code.function.name=\"shop::jobs::work\" thread.name={thread:?}
 "
         );
-        assert_eq!(*notes.0.lock().unwrap(), expected);
+        assert_eq!(*notes.0.lock(), expected);
     }
 
     #[test]

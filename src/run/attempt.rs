@@ -8,8 +8,6 @@ use scheduler_core::{Clock, ScheduledThreadPool, Tick, WallTime};
 
 use super::cause::Cause;
 use super::job::ClaimedJob;
-#[cfg(feature = "durable")]
-use super::job::instant;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
@@ -87,8 +85,8 @@ impl Attempt {
                     Some(None) => Cause::Manual,
                     Some(Some(_)) => Cause::Schedule,
                 },
-                fire_time: instant(tick.flatten().unwrap_or(job.run_at)).into(),
-                due: instant(job.run_at).into(),
+                fire_time: tick.flatten().unwrap_or(job.run_at).utc().into(),
+                due: job.run_at.utc().into(),
                 claimed: Some(Arc::clone(claimed)),
                 ..Self::detached(task)
             }

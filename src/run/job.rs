@@ -7,11 +7,11 @@
 use std::convert::{Infallible as End, Infallible as StoredJob};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[cfg(feature = "durable")]
-use scheduler_store::{End, OnLost, StoreTime, StoredJob};
+use scheduler_store::{End, OnLost, StoredJob};
 
 use super::info::JobInfo;
 use super::stop::StopCause;
@@ -97,7 +97,7 @@ impl ClaimedJob {
 
     /// Reports the end of the claim, unless it was reported. No lock may be held.
     pub(crate) fn end(&self, end: End) {
-        let on_end = self.on_end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let on_end = self.on_end.lock().take();
         if let Some(on_end) = on_end {
             on_end(&self.job, end);
         }
@@ -105,11 +105,11 @@ impl ClaimedJob {
 
     /// Keeps the kind of error that an attempt returned.
     pub(crate) fn set_error_kind(&self, kind: JobErrorKind) {
-        *self.error_kind.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
+        *self.error_kind.lock() = Some(kind);
     }
 
     pub(crate) fn error_kind(&self) -> Option<JobErrorKind> {
-        *self.error_kind.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.error_kind.lock()
     }
 
     /// Takes note that the pool has dropped its run.
@@ -224,10 +224,4 @@ fn info_of(job: &StoredJob) -> Arc<JobInfo> {
 #[cfg(not(feature = "durable"))]
 fn info_of(job: &StoredJob) -> Arc<JobInfo> {
     match *job {}
-}
-
-/// An instant of a store's clock.
-#[cfg(feature = "durable")]
-pub(crate) fn instant(time: StoreTime) -> chrono::DateTime<chrono::Utc> {
-    chrono::DateTime::from_timestamp_micros(time.as_micros()).unwrap_or_default()
 }

@@ -37,7 +37,7 @@ pub use handle::Run;
 pub use info::{JobInfo, RunInfo};
 pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
-pub(crate) use job::{UNDECODABLE_LIMIT, instant};
+pub(crate) use job::UNDECODABLE_LIMIT;
 #[cfg(feature = "durable")]
 pub use job_error::JobError;
 pub(crate) use notes::truncated;

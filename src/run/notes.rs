@@ -1,7 +1,7 @@
 //! Notes of a task about its run.
 
 use std::mem;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use crate::sync::Mutex;
 
@@ -30,7 +30,7 @@ pub(super) struct Notes {
 impl Notes {
     pub(super) fn add(&self, text: &str) {
         let notes = self.notes.get_or_init(Mutex::default);
-        let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = notes.lock();
         if notes.len() < NOTES_MAX {
             notes.push(truncated(text).into());
         }
@@ -38,14 +38,14 @@ impl Notes {
 
     pub(super) fn take(&self) -> Vec<Box<str>> {
         let Some(notes) = self.notes.get() else { return Vec::new() };
-        mem::take(&mut notes.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut notes.lock())
     }
 
     /// Replaces the notes with those of the previous attempt.
     pub(super) fn carry_over(&self, previous: Vec<Box<str>>) {
         if !previous.is_empty() {
             let notes = self.notes.get_or_init(Mutex::default);
-            *notes.lock().unwrap_or_else(PoisonError::into_inner) = previous;
+            *notes.lock() = previous;
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The durable job of a run.
 
 use chrono::{DateTime, Utc};
-use scheduler_store::{Fence, JobId};
+use scheduler_store::{Fence, JobId, StoreTime};
 
 use super::handle::Run;
-use super::job::instant;
 
 /// The durable job of a run.
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
@@ -34,7 +33,7 @@ impl Run {
     /// The tick of a durable schedule for which this runs; none of a manual run, and of an enqueued job.
     #[must_use]
     pub fn tick(&self) -> Option<DateTime<Utc>> {
-        self.claimed()?.job().origin.as_ref()?.tick.map(instant)
+        self.claimed()?.job().origin.as_ref()?.tick.map(StoreTime::utc)
     }
 
     /// The number of ticks before this one that were missed and are not run.

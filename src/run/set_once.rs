@@ -91,7 +91,7 @@ impl<T> SetOnce<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, SetOnceInner<T>> {
-        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.0.lock()
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_store::{JobFilter, JobId};
+use scheduler_store::{JobFilter, JobId, StoredJob};
 
 use super::or_panic;
 use super::sim::Sim;
 use super::world::Step;
-use crate::durable::{Jobs, Payload, Schedules, StoredJob};
+use crate::durable::{Jobs, Payload, Schedules};
 
 /// After how many runs a simulation does not believe any more that its jobs have an end.
 const RUNS_MAX: u64 = 10_000;
@@ -205,7 +205,7 @@ fn listed(jobs: &[StoredJob]) -> String {
     }
     let mut text = ":".to_owned();
     for job in jobs.iter().take(SHOWN_MAX) {
-        let (state, due) = (job.state.word(), job.run_at.to_rfc3339());
+        let (state, due) = (job.state.word(), job.run_at.utc().to_rfc3339());
         let error = job.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         text += &format!("\n  {}, {state}, due {due}{error}", shown(job));
     }

@@ -1,10 +1,8 @@
 //! The lives of the simulated processes: a restart begins a new one.
 
-use std::sync::PoisonError;
-
 use scheduler_core::Tick;
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The end of each life's freeze; [`Tick::MAX`] if it has none. A life that has ended is frozen for ever.
 #[derive(Debug, Default)]
@@ -13,7 +11,7 @@ pub(super) struct Lives(Mutex<Vec<Tick>>);
 impl Lives {
     /// A new life.
     pub(super) fn begin(&self) -> usize {
-        let mut lives = self.lock();
+        let mut lives = self.0.lock();
         lives.push(Tick::ZERO);
         lives.len() - 1
     }
@@ -21,28 +19,24 @@ impl Lives {
     /// Freezes a life until an instant; with one that has come it goes on.
     #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no cluster"))]
     pub(super) fn freeze(&self, life: usize, until: Tick) {
-        if let Some(frozen) = self.lock().get_mut(life) {
+        if let Some(frozen) = self.0.lock().get_mut(life) {
             *frozen = until;
         }
     }
 
     /// Returns true if nothing of this life runs now.
     pub(super) fn is_frozen(&self, life: usize, now: Tick) -> bool {
-        self.lock().get(life).is_some_and(|until| now < *until)
+        self.0.lock().get(life).is_some_and(|until| now < *until)
     }
 
     /// Returns true if nothing of this life runs until the test says so.
     pub(super) fn is_out(&self, life: usize) -> bool {
-        self.lock().get(life) == Some(&Tick::MAX)
+        self.0.lock().get(life) == Some(&Tick::MAX)
     }
 
     /// When the next life goes on.
     pub(super) fn next_thaw(&self, now: Tick) -> Option<Tick> {
-        let lives = self.lock();
+        let lives = self.0.lock();
         lives.iter().copied().filter(|until| now < *until && *until != Tick::MAX).min()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Tick>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// Keeps the first unexpected panic until it is rethrown.
 #[derive(Debug, Default)]
@@ -34,24 +33,20 @@ impl Panics {
     pub(super) fn record(&self, who: &str, message: &str) {
         // ORDERING: as above.
         if !self.is_ignored.load(Ordering::Relaxed) {
-            self.lock().get_or_insert_with(|| format!("{who} panicked: {message}"));
+            self.first.lock().get_or_insert_with(|| format!("{who} panicked: {message}"));
         }
     }
 
     /// Panics if a panic was recorded.
     #[track_caller]
     pub(super) fn rethrow(&self) {
-        let first = self.lock().take();
+        let first = self.first.lock().take();
         if let Some(first) = first {
             panic!(
                 "{first}\n\
                  help: where the test is about panics: Sim::at(…).allow_panics(), or sim.panic_next(…)"
             );
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<String>> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The record of a simulation: events, starts and outcomes.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_core::{Clock, Tick};
@@ -9,7 +9,7 @@ use scheduler_core::{Clock, Tick};
 use super::world::World;
 use crate::define::settings::word;
 use crate::observe::{Event, EventKind, Listener, Outcome};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The most events that are kept; earlier ones are dropped.
 pub(super) const EVENTS_MAX: usize = 100_000;
@@ -45,34 +45,30 @@ impl Record {
 
     /// The events that are kept, and how many were dropped before them.
     pub(super) fn events(&self) -> (Vec<Event>, u64) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.events.iter().cloned().collect(), state.dropped)
     }
 
     pub(super) fn starts(&self, task: &str) -> Vec<Duration> {
-        self.lock().tasks.get(task).map(|track| track.starts.clone()).unwrap_or_default()
+        self.state.lock().tasks.get(task).map(|track| track.starts.clone()).unwrap_or_default()
     }
 
     pub(super) fn outcomes(&self, task: &str) -> Vec<Outcome> {
-        self.lock().tasks.get(task).map(|track| track.outcomes.clone()).unwrap_or_default()
+        self.state.lock().tasks.get(task).map(|track| track.outcomes.clone()).unwrap_or_default()
     }
 
     /// The number of runs that have started, and the task of the last one.
     pub(super) fn count(&self) -> (u64, Option<Arc<str>>) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.starts, state.last_started.clone())
     }
 
     pub(super) fn add_message(&self, text: &str) {
-        self.lock().messages.push(text.to_owned());
+        self.state.lock().messages.push(text.to_owned());
     }
 
     pub(super) fn messages(&self) -> Vec<String> {
-        self.lock().messages.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().messages.clone()
     }
 }
 
@@ -88,7 +84,7 @@ impl State {
 impl Listener for Record {
     fn on_event(&self, event: &Event) {
         let now = self.world.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let task = event.task.as_ref().map(|task| &task.name);
         match (&event.kind, task) {
             (EventKind::RunStarted { run, .. }, Some(task)) => {

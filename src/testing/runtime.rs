@@ -1,10 +1,9 @@
 //! A Tokio runtime in simulated time, on the simulation's thread.
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -100,7 +99,7 @@ impl Driver {
     /// Advances by `length`, or until a future is woken. Returns how much time has passed.
     pub(super) fn pass(&self, length: Duration) -> Duration {
         let Some(paused) = self.paused.get() else { return length };
-        let mut passed = paused.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passed = paused.passed.lock();
         let target = *passed + length;
         let came = if self.is_needed(paused) {
             self.wake_ups.is_woken.store(false, RELAXED);
@@ -150,7 +149,7 @@ impl PausedRuntime {
 
 impl WakeUps {
     fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waker.lock()
     }
 
     fn beat(&self) {
@@ -200,8 +199,4 @@ impl Wake for Ears {
     }
 }
 
-impl fmt::Debug for Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { Driver }

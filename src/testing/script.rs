@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::run::{TaskError, TaskResult};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The script of one task.
 #[derive(Debug, Default)]
@@ -32,26 +31,22 @@ pub(super) enum FakeResult {
 
 impl TaskScript {
     pub(super) fn takes(&self, length: Duration) {
-        self.lock().takes = length;
+        self.state.lock().takes = length;
     }
 
     pub(super) fn takes_each(&self, lengths: impl IntoIterator<Item = Duration>) {
-        self.lock().takes_next.extend(lengths);
+        self.state.lock().takes_next.extend(lengths);
     }
 
     pub(super) fn fake_next(&self, fake: FakeResult) {
-        self.lock().fake_results.push_back(fake);
+        self.state.lock().fake_results.push_back(fake);
     }
 
     /// The time that the next attempt takes, and its result if the body is not called.
     pub(super) fn next(&self) -> (Duration, Option<FakeResult>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let length = state.takes_next.pop_front().unwrap_or(state.takes);
         (length, state.fake_results.pop_front())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::any::{Any, type_name};
 use std::cell::{OnceCell, RefCell};
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -241,8 +240,4 @@ impl Sim {
     }
 }
 
-impl fmt::Debug for Sim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sim").field("started", &self.started).finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { Sim { started } }

@@ -1,16 +1,15 @@
 //! The world of a simulation: clock, workers, runs in progress.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 use super::lives::Lives;
 use super::panics::Panics;
@@ -155,13 +154,13 @@ impl World {
     pub(super) fn new_workers(&self, life: usize, is_of_node: bool) -> VirtualWorkers {
         let workers = VirtualWorkers::new();
         let pool = PoolWorkers { workers: workers.clone(), life, is_of_node };
-        Arc::make_mut(&mut *lock(&self.pools)).push(pool);
+        Arc::make_mut(&mut *self.pools.lock()).push(pool);
         workers
     }
 
     /// The script of a task in a process, by its full name.
     pub(super) fn script(&self, process: usize, task: &str) -> Arc<TaskScript> {
-        Arc::clone(lock(&self.scripts).entry((process, task.into())).or_default())
+        Arc::clone(self.scripts.lock().entry((process, task.into())).or_default())
     }
 
     /// Sets how long the current run takes.
@@ -209,7 +208,7 @@ impl World {
         let is_empty = |pool: &PoolWorkers| {
             pool.is_of_node || is_out(pool.life) || pool.workers.next_due().is_none()
         };
-        lock(&self.busy).values().all(|busy| is_out(busy.life)) && self.pools().iter().all(is_empty)
+        self.busy.lock().values().all(|busy| is_out(busy.life)) && self.pools().iter().all(is_empty)
     }
 
     /// Sets the wall clock. Waiting workers see that at the next step.
@@ -228,14 +227,14 @@ impl World {
 
     /// Drops the runs in progress, which ends them.
     pub(super) fn clear(&self) {
-        let busy = std::mem::take(&mut *lock(&self.busy));
+        let busy = std::mem::take(&mut *self.busy.lock());
         drop(busy);
     }
 
     /// Ends the first run whose time is over.
     fn finish_one(&self) -> bool {
         let now = self.clock.now();
-        let mut all = lock(&self.busy);
+        let mut all = self.busy.lock();
         let mut over = all.iter().take_while(|((end, _), _)| *end <= now);
         let first = over.find(|(_, busy)| !self.lives.is_frozen(busy.life, now));
         let first = first.map(|(key, _)| *key);
@@ -252,7 +251,7 @@ impl World {
     fn work_once(&self) -> Next {
         let (now, pools) = (self.clock.now(), self.pools());
         let is_awake = |life: usize| !self.lives.is_frozen(life, now);
-        let busy = lock(&self.busy);
+        let busy = self.busy.lock();
         let first = busy.iter().find(|(_, busy)| is_awake(busy.life));
         let first = first.map(|((end, _), _)| *end);
         drop(busy);
@@ -285,7 +284,7 @@ impl World {
 
     /// Makes all free workers look at the wall clock. One in each pool has to.
     fn look_at_the_wall(&self) -> bool {
-        let are_all_free = lock(&self.busy).is_empty();
+        let are_all_free = self.busy.lock().is_empty();
         self.was_set.store(!are_all_free, RELAXED);
         self.work_all()
     }
@@ -295,7 +294,7 @@ impl World {
     }
 
     fn pools(&self) -> Arc<Vec<PoolWorkers>> {
-        Arc::clone(&lock(&self.pools))
+        Arc::clone(&self.pools.lock())
     }
 
     fn begin(&self, pool: &PoolWorkers, index: usize, worker: u64) -> bool {
@@ -308,7 +307,7 @@ impl World {
                 let end = self.clock.now() + length;
                 let order = self.order.fetch_add(1, RELAXED);
                 let busy = Busy { pool: index, life: pool.life, worker, run };
-                lock(&self.busy).insert((end, order), busy);
+                self.busy.lock().insert((end, order), busy);
             }
             Begun::Waits(_) => return false,
             Begun::Left => {}
@@ -317,7 +316,7 @@ impl World {
     }
 
     fn is_busy(&self, pool: usize, worker: u64) -> bool {
-        lock(&self.busy).values().any(|busy| busy.pool == pool && busy.worker == worker)
+        self.busy.lock().values().any(|busy| busy.pool == pool && busy.worker == worker)
     }
 
     /// Advances to `to`, or until a future is woken.
@@ -432,15 +431,7 @@ impl Clock for World {
     }
 }
 
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("clock", &self.clock).finish_non_exhaustive()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+crate::opaque::opaque! { World { clock } }
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)

@@ -115,12 +115,16 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ),
     (
         "scheduler-core/src",
-        &["error", "sync", "unwind", "time", "trigger", "queue", "task", "observe", "pool"],
+        &[
+            "opaque", "error", "sync", "unwind", "time", "trigger", "queue", "task", "observe",
+            "pool",
+        ],
     ),
     ("scheduler-macros/src", &["diagnostic", "args", "item", "repeat", "check", "expand"]),
     (
         "src",
         &[
+            "opaque",
             "sync",
             "unwind",
             "run/set_once",
@@ -171,24 +175,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "dashboard",
         ],
     ),
-    (
-        "crates/monitors/src",
-        &[
-            "ping",
-            "monitor",
-            "schedule",
-            "healthchecks",
-            "cronitor",
-            "sentry",
-            "pacing",
-            "inbox",
-            "route",
-            "sender",
-            "failures",
-            "worker",
-            "monitors",
-        ],
-    ),
+    ("crates/monitors/src", &["ping", "services", "pacing", "worker", "monitors"]),
     (
         "crates/cli/src",
         &[

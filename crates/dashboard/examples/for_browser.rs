@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use scheduler::store::{Model, Store, StoreTime, store_time};
+use scheduler::store::{Model, Store, StoreTime};
 use scheduler::{
     Builder, Clock, Jobs, NodeOptions, Pause, Pool, Run, Schedule, Scheduler, SystemClock, job,
     tasks,
@@ -64,7 +64,7 @@ fn image(#[payload] number: u32) -> Result<(), String> {
 /// An outage: a task that hangs and the one it starves, a critical one that fails, a hundred parked jobs, a node that
 /// died.
 fn with_trouble(builder: Builder) -> Builder {
-    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    let store = Model::with_clock(|| StoreTime::from(SystemClock::new().wall()));
     let dead = Open {
         id: "00000000-0000-4000-8000-000000000002".parse().expect("an identity"),
         replaces: None,
@@ -108,7 +108,7 @@ fn enqueue(jobs: &Jobs) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn with_store(builder: Builder) -> Builder {
-    let store = Model::with_clock(|| store_time(SystemClock::new().wall()));
+    let store = Model::with_clock(|| StoreTime::from(SystemClock::new().wall()));
     let nightly = Schedule::cron("0 0 3 * * *").zone("Europe/Berlin").durable();
     let node = NodeOptions::default().label("web-1").build("1.2.3");
     builder.tasks(tasks![mail]).store(store).node(node).task("nightly", nightly, |_| {})

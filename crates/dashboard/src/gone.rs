@@ -75,25 +75,16 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scheduler::store::{SessionId, store_time};
+    use scheduler::store::{SessionId, StoreTime};
 
     fn id(number: u32) -> SessionId {
         format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()
     }
 
     fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
-        let (label, build, application) = (label.to_owned(), String::new(), String::new());
-        let (tasks, opened_at) = (Vec::new(), store_time(DateTime::UNIX_EPOCH));
-        scheduler_store::SessionInfo {
-            id: id(number),
-            label,
-            build,
-            application,
-            tasks,
-            opened_at,
-            has_run_out,
-        }
-        .into()
+        let mut session = SessionInfo::new(id(number), StoreTime::default());
+        (session.label, session.has_run_out) = (label.to_owned(), has_run_out);
+        session
     }
 
     #[test]

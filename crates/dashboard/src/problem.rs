@@ -64,11 +64,7 @@ impl From<JobsError> for Problem {
             StatusCode::NOT_FOUND
         } else if error.is_unavailable() {
             StatusCode::SERVICE_UNAVAILABLE
-        } else if error.is_in_code()
-            || error.is_changed()
-            || error.state().is_some()
-            || error.conflict().is_some()
-        {
+        } else if matches!(error, JobsError::NotDone(_)) {
             StatusCode::CONFLICT
         } else {
             StatusCode::BAD_REQUEST

@@ -82,7 +82,7 @@ fn task_of(paused: &JobPause) -> Option<&str> {
 
 /// True if the schedule is paused now.
 pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
-    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now()))
+    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now().into()))
 }
 
 impl Store {
@@ -211,11 +211,11 @@ impl KnownSchedules {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
         let paused = list.iter().filter(|schedule| is_paused(schedule));
-        let paused = paused.map(|schedule| schedule.name.clone()).collect();
+        let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
         let formerly = std::mem::replace(&mut self.paused, paused);
         self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
         for schedule in list {
-            let name = schedule.name.clone();
+            let name = schedule.definition.name.clone();
             let same = former.get(&name).filter(|former| ***former == schedule);
             if same.is_none() || was_away {
                 self.changed.insert(name.clone());

@@ -12,14 +12,15 @@ pub(crate) fn now() -> DateTime<Utc> {
 }
 
 /// `2026-03-30T07:00:00Z`, with as many digits of the second as it has, at most six.
-pub(crate) fn instant(at: DateTime<Utc>) -> String {
+pub(crate) fn instant(at: impl Into<DateTime<Utc>>) -> String {
+    let at = at.into();
     let micros = DateTime::from_timestamp_micros(at.timestamp_micros()).unwrap_or(at);
     micros.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
 /// `Mon 2026-03-30 09:00:00 +02:00`
-pub(crate) fn local(at: DateTime<Utc>, zone: Zone) -> String {
-    zone.local(at).format("%a %Y-%m-%d %H:%M:%S %:z").to_string()
+pub(crate) fn local(at: impl Into<DateTime<Utc>>, zone: Zone) -> String {
+    zone.local(at.into()).format("%a %Y-%m-%d %H:%M:%S %:z").to_string()
 }
 
 /// A duration in milliseconds, exact to the microsecond.

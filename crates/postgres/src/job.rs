@@ -33,36 +33,32 @@ pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
     let session = at.get::<Option<Uuid>>()?.map(SessionId::from_uuid);
     let (schedule, tick, missed): (Option<String>, Option<At>, i64) =
         (at.get()?, at.get()?, at.get()?);
-    let origin = schedule.map(|schedule| Origin {
-        schedule,
-        tick: tick.map(|tick| tick.0),
-        missed: count(missed),
-    });
-    Ok(StoredJob {
-        id,
-        task,
-        payload: Payload { version, bytes },
-        queue,
-        priority,
-        key,
-        state,
-        run_at,
-        attempt,
-        lost,
-        undecoded,
-        max_attempts,
-        on_lost,
-        fence,
-        session,
-        origin,
-        is_cancel_requested: at.get()?,
-        created_at: at.get::<At>()?.0,
-        started_at: at.get_at()?,
-        finished_at: at.get_at()?,
-        error: at.get()?,
-        traceparent: at.get()?,
-        attempts: at.get::<Option<&str>>()?.map_or(Vec::new(), attempts_of_text),
-    })
+    let tick = tick.map(|tick| tick.0);
+    let origin = schedule.map(|schedule| Origin::new(schedule, tick, count(missed)));
+    let mut job = StoredJob::empty(id);
+    job.task = task;
+    job.payload = Payload { version, bytes };
+    job.queue = queue;
+    job.priority = priority;
+    job.key = key;
+    job.state = state;
+    job.run_at = run_at;
+    job.attempt = attempt;
+    job.lost = lost;
+    job.undecoded = undecoded;
+    job.max_attempts = max_attempts;
+    job.on_lost = on_lost;
+    job.fence = fence;
+    job.session = session;
+    job.origin = origin;
+    job.is_cancel_requested = at.get()?;
+    job.created_at = at.get::<At>()?.0;
+    job.started_at = at.get_at()?;
+    job.finished_at = at.get_at()?;
+    job.error = at.get()?;
+    job.traceparent = at.get()?;
+    job.attempts = at.get::<Option<&str>>()?.map_or(Vec::new(), attempts_of_text);
+    Ok(job)
 }
 
 pub(crate) fn state(word: &str) -> JobState {

@@ -16,14 +16,10 @@ pub(crate) const PAUSES: &str = "select scope, name, since, until, paused_by, re
 
 /// Reads a pause; none if its scope is of a later version.
 pub(crate) fn read(row: &Row) -> Result<Option<JobPause>, Error> {
-    let pause = Pause {
-        since: row.try_get::<_, At>(2)?.0,
-        until: row.try_get::<_, Option<At>>(3)?.map(|at| at.0),
-        by: row.try_get(4)?,
-        reason: row.try_get(5)?,
-    };
+    let until = row.try_get::<_, Option<At>>(3)?.map(|at| at.0);
+    let pause = Pause::new(row.try_get::<_, At>(2)?.0, until, row.try_get(4)?, row.try_get(5)?);
     let scope = PauseScope::of(row.try_get(0)?, row.try_get(1)?);
-    Ok(scope.map(|scope| JobPause { scope, pause }))
+    Ok(scope.map(|scope| JobPause::new(scope, pause)))
 }
 
 /// The scopes that a poll names: tasks in this column, queues in the next.

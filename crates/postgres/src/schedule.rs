@@ -24,12 +24,9 @@ pub(crate) const COLUMNS: &str = "name, task, payload, payload_version, queue, p
 pub(crate) fn read(row: &Row) -> Result<StoredSchedule, String> {
     let pause: Option<StoreTime> = at(row, "pause_since")?;
     let pause = pause.map(|since| -> Result<_, String> {
-        Ok(Pause {
-            since,
-            until: at(row, "pause_until")?,
-            by: get::<Option<String>>(row, "paused_by")?.unwrap_or_default(),
-            reason: get::<Option<String>>(row, "pause_reason")?.unwrap_or_default(),
-        })
+        let by = get::<Option<&str>>(row, "paused_by")?.unwrap_or_default();
+        let reason = get::<Option<&str>>(row, "pause_reason")?.unwrap_or_default();
+        Ok(Pause::new(since, at(row, "pause_until")?, by, reason))
     });
     let waiting: Option<Uuid> = get(row, "waiting_id")?;
     let waiting = waiting.map(|id| -> Result<_, String> {
@@ -50,29 +47,28 @@ pub(crate) fn read(row: &Row) -> Result<StoredSchedule, String> {
         Ok(Rule { text, timing: timing(word, first, every)? })
     });
     let next_at = at(row, "next_at")?;
-    Ok(StoredSchedule {
-        definition: definition(row)?,
-        override_rule: over.transpose()?,
-        cursor: get::<At>(row, "cursor_at")?.0,
-        anchor: at(row, "anchor")?,
-        next: match (get(row, "next_kind")?, next_at) {
-            ("at", Some(at)) => Next::At(at),
-            ("unknown", _) => Next::Unknown,
-            ("job", _) => Next::AfterJob,
-            ("never", _) => Next::Never,
-            (other, _) => return Err(format!("`next_kind` is `{other}`")),
-        },
-        fired: count(get(row, "fired")?),
-        last_fired: at(row, "last_fired")?,
-        skips: Skips {
-            overlap: count(get(row, "skipped_overlap")?),
-            missed: count(get(row, "skipped_missed")?),
-            paused: count(get(row, "skipped_paused")?),
-        },
-        pause: pause.transpose()?,
-        waiting: waiting.transpose()?,
-        registrant_opened: get::<At>(row, "registrant_opened")?.0,
-    })
+    let opened = get::<At>(row, "registrant_opened")?.0;
+    let mut schedule = StoredSchedule::new(definition(row)?, opened, opened);
+    schedule.override_rule = over.transpose()?;
+    schedule.cursor = get::<At>(row, "cursor_at")?.0;
+    schedule.anchor = at(row, "anchor")?;
+    schedule.next = match (get(row, "next_kind")?, next_at) {
+        ("at", Some(at)) => Next::At(at),
+        ("unknown", _) => Next::Unknown,
+        ("job", _) => Next::AfterJob,
+        ("never", _) => Next::Never,
+        (other, _) => return Err(format!("`next_kind` is `{other}`")),
+    };
+    schedule.fired = count(get(row, "fired")?);
+    schedule.last_fired = at(row, "last_fired")?;
+    schedule.skips = Skips {
+        overlap: count(get(row, "skipped_overlap")?),
+        missed: count(get(row, "skipped_missed")?),
+        paused: count(get(row, "skipped_paused")?),
+    };
+    schedule.pause = pause.transpose()?;
+    schedule.waiting = waiting.transpose()?;
+    Ok(schedule)
 }
 
 fn definition(row: &Row) -> Result<ScheduleSpec, String> {

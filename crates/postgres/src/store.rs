@@ -440,15 +440,14 @@ impl Store for Postgres {
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let sessions = rows.iter().map(|row| {
-                Ok(SessionInfo {
-                    id: SessionId::from_uuid(row.try_get(0)?),
-                    label: row.try_get(1)?,
-                    build: row.try_get(2)?,
-                    opened_at: row.try_get::<_, At>(3)?.0,
-                    has_run_out: row.try_get(4)?,
-                    application: row.try_get(5)?,
-                    tasks: row.try_get(6)?,
-                })
+                let id = SessionId::from_uuid(row.try_get(0)?);
+                let mut session = SessionInfo::new(id, row.try_get::<_, At>(3)?.0);
+                session.label = row.try_get(1)?;
+                session.build = row.try_get(2)?;
+                session.has_run_out = row.try_get(4)?;
+                session.application = row.try_get(5)?;
+                session.tasks = row.try_get(6)?;
+                Ok(session)
             });
             sessions.collect()
         })

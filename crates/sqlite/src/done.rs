@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, JobFilter, JobId, JobState, KeyUntil, NewJob, OnLost, Origin, Payload, Priority, Prune,
+    Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, Prune,
     SessionId, StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
 };
 
@@ -202,9 +202,10 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
 
 /// A job with its identity and who has ended it, and nothing else.
 fn without_contents(job: &StoredJob) -> StoredJob {
-    let bare = StoredJob::new(&NewJob::new(job.id, ""), StoreTime::MIN, StoreTime::MIN);
-    let (state, on_lost, fence, session) = (job.state, job.on_lost, job.fence, job.session);
-    StoredJob { state, on_lost, fence, session, queue: String::new(), ..bare }
+    let mut bare = StoredJob::empty(job.id);
+    (bare.state, bare.on_lost) = (job.state, job.on_lost);
+    (bare.fence, bare.session) = (job.fence, job.session);
+    bare
 }
 
 /// Reads what [`encode`] has written, up to the first job that is damaged.
@@ -238,31 +239,29 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
     let traceparent = from.text(7)?;
     let attempts = from.text(8)?.map_or(Vec::new(), |text| attempts_of_text(&text));
     let is = |bit: i64| flags & bit != 0;
-    let job = StoredJob {
-        id,
-        task,
-        payload: Payload { version, bytes },
-        queue,
-        priority: Priority::from_rank(flags >> 4 & 3),
-        key,
-        state: if is(1) { JobState::Cancelled } else { JobState::Done },
-        run_at,
-        attempt,
-        lost,
-        undecoded,
-        max_attempts,
-        on_lost: if is(2) { OnLost::Abandon } else { OnLost::Rerun },
-        fence,
-        session,
-        origin: schedule.map(|schedule| Origin { schedule, tick, missed }),
-        is_cancel_requested: false,
-        created_at,
-        started_at,
-        finished_at: Some(ended_at),
-        error,
-        traceparent,
-        attempts,
-    };
+    let mut job = StoredJob::empty(id);
+    job.task = task;
+    job.payload = Payload { version, bytes };
+    job.queue = queue;
+    job.priority = Priority::from_rank(flags >> 4 & 3);
+    job.key = key;
+    job.state = if is(1) { JobState::Cancelled } else { JobState::Done };
+    job.run_at = run_at;
+    job.attempt = attempt;
+    job.lost = lost;
+    job.undecoded = undecoded;
+    job.max_attempts = max_attempts;
+    job.on_lost = if is(2) { OnLost::Abandon } else { OnLost::Rerun };
+    job.fence = fence;
+    job.session = session;
+    job.origin = schedule.map(|schedule| Origin::new(schedule, tick, missed));
+    job.created_at = created_at;
+    job.started_at = started_at;
+    job.finished_at = Some(ended_at);
+    job.error = error;
+    job.traceparent = traceparent;
+    job.attempts = attempts;
+
     let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
     let (key_kept_until, is_exclusive, is_gone) = (None, is(4), is(64));
     let faults = Vec::new();

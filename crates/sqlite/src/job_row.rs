@@ -53,36 +53,33 @@ impl JobRow {
         let mut fields = Fields::new(row);
         let seq = row.get(0)?;
         let id = fields.opt_uuid(1)?.unwrap_or_else(|| Uuid::from_u128(seq_as_uuid(seq)));
-        let job = StoredJob {
-            id: JobId::from_uuid(id),
-            task: fields.text(2)?,
-            payload: Payload { version: fields.number(3, NUMBER)?, bytes: fields.bytes(4)? },
-            queue: fields.text(5)?,
-            priority: Priority::from_rank(fields.int(6, 0..=3)?),
-            key: fields.opt_text(7)?,
-            state: fields.word(9, STATES)?,
-            run_at: fields.time(10)?,
-            attempt: fields.number(11, COUNT)?,
-            lost: fields.number(12, COUNT)?,
-            undecoded: fields.number(13, COUNT)?,
-            max_attempts: fields.number(14, 1..=0xFFFF_FFFF)?,
-            on_lost: fields.word(15, ON_LOST)?,
-            fence: fields.fence(16)?,
-            session: fields.opt_uuid(17)?.map(SessionId::from_uuid),
-            origin: match fields.opt_text(18)? {
-                Some(schedule) => {
-                    Some(Origin { schedule, tick: fields.opt_time(19)?, missed: fields.count(20)? })
-                }
-                None => None,
-            },
-            is_cancel_requested: fields.bool(22)?,
-            created_at: fields.time(23)?,
-            started_at: fields.opt_time(24)?,
-            finished_at: fields.opt_time(25)?,
-            error: fields.opt_text(26)?,
-            traceparent: fields.opt_text(27)?,
-            attempts: fields.opt_text(28)?.map_or(Vec::new(), |text| attempts_of_text(&text)),
+        let mut job = StoredJob::empty(JobId::from_uuid(id));
+        job.task = fields.text(2)?;
+        job.payload = Payload { version: fields.number(3, NUMBER)?, bytes: fields.bytes(4)? };
+        job.queue = fields.text(5)?;
+        job.priority = Priority::from_rank(fields.int(6, 0..=3)?);
+        job.key = fields.opt_text(7)?;
+        job.state = fields.word(9, STATES)?;
+        job.run_at = fields.time(10)?;
+        job.attempt = fields.number(11, COUNT)?;
+        job.lost = fields.number(12, COUNT)?;
+        job.undecoded = fields.number(13, COUNT)?;
+        job.max_attempts = fields.number(14, 1..=0xFFFF_FFFF)?;
+        job.on_lost = fields.word(15, ON_LOST)?;
+        job.fence = fields.fence(16)?;
+        job.session = fields.opt_uuid(17)?.map(SessionId::from_uuid);
+        job.origin = match fields.opt_text(18)? {
+            Some(schedule) => Some(Origin::new(schedule, fields.opt_time(19)?, fields.count(20)?)),
+            None => None,
         };
+        job.is_cancel_requested = fields.bool(22)?;
+        job.created_at = fields.time(23)?;
+        job.started_at = fields.opt_time(24)?;
+        job.finished_at = fields.opt_time(25)?;
+        job.error = fields.opt_text(26)?;
+        job.traceparent = fields.opt_text(27)?;
+        job.attempts = fields.opt_text(28)?.map_or(Vec::new(), |text| attempts_of_text(&text));
+
         let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
         let (key_kept_until, is_gone, faults) = (None, false, fields.faults);
         Ok(Self { seq, job, key_until, key_kept_until, is_exclusive, is_gone, faults })

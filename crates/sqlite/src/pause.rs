@@ -14,14 +14,12 @@ impl Tx<'_> {
             params![self.now.as_micros()],
             |row| {
                 let until: Option<i64> = row.get(3)?;
-                let pause = Pause {
-                    since: StoreTime::from_micros(row.get(2)?),
-                    until: until.map(StoreTime::from_micros),
-                    by: row.get(4)?,
-                    reason: row.get(5)?,
-                };
+                let (by, reason): (String, String) = (row.get(4)?, row.get(5)?);
+                let (since, until) =
+                    (StoreTime::from_micros(row.get(2)?), until.map(StoreTime::from_micros));
+                let pause = Pause::new(since, until, &by, &reason);
                 let scope = PauseScope::of(&row.get::<_, String>(0)?, row.get(1)?);
-                Ok(scope.map(|scope| JobPause { scope, pause }))
+                Ok(scope.map(|scope| JobPause::new(scope, pause)))
             },
         )?;
         Ok(rows.into_iter().flatten().collect())

@@ -80,26 +80,22 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<StoredSchedule, Str
         on_lost: fields.word(13, ON_LOST)?,
         is_dynamic: fields.bool(14)?,
     };
-    let schedule = StoredSchedule {
-        definition,
-        override_rule: match fields.opt_text(15)? {
-            Some(text) => Some(Rule { text, timing: timing(&mut fields, 16)? }),
-            None => None,
-        },
-        cursor: fields.time(19)?,
-        anchor: fields.opt_time(20)?,
-        next: next(&mut fields)?,
-        fired: fields.count(23)?,
-        last_fired: fields.opt_time(24)?,
-        skips: Skips {
-            overlap: fields.count(25)?,
-            missed: fields.count(26)?,
-            paused: fields.count(27)?,
-        },
-        pause: pause(&mut fields)?,
-        waiting: waiting(&mut fields)?,
-        registrant_opened: fields.time(36)?,
+    let opened = fields.time(36)?;
+    let mut schedule = StoredSchedule::new(definition, opened, opened);
+    schedule.override_rule = match fields.opt_text(15)? {
+        Some(text) => Some(Rule { text, timing: timing(&mut fields, 16)? }),
+        None => None,
     };
+    schedule.cursor = fields.time(19)?;
+    schedule.anchor = fields.opt_time(20)?;
+    schedule.next = next(&mut fields)?;
+    schedule.fired = fields.count(23)?;
+    schedule.last_fired = fields.opt_time(24)?;
+    schedule.skips =
+        Skips { overlap: fields.count(25)?, missed: fields.count(26)?, paused: fields.count(27)? };
+    schedule.pause = pause(&mut fields)?;
+    schedule.waiting = waiting(&mut fields)?;
+
     Ok(match fields.faults.is_empty() {
         true => Ok(schedule),
         false => Err(format!("it is left alone: {}", fields.faults.join(", "))),
@@ -139,7 +135,7 @@ fn next(fields: &mut Fields<'_>) -> rusqlite::Result<Next> {
 fn pause(fields: &mut Fields<'_>) -> rusqlite::Result<Option<Pause>> {
     let Some(since) = fields.opt_time(28)? else { return Ok(None) };
     let (until, by, reason) = (fields.opt_time(29)?, fields.text(30)?, fields.text(31)?);
-    Ok(Some(Pause { since, until, by, reason }))
+    Ok(Some(Pause::new(since, until, &by, &reason)))
 }
 
 fn waiting(fields: &mut Fields<'_>) -> rusqlite::Result<Option<TickJob>> {
@@ -295,8 +291,7 @@ impl Tx<'_> {
         let mut row = self.row_of(&new, tick.run_at);
         let tick_of = (!is_by_hand).then_some(tick.tick);
         let schedule_name = definition.name.clone();
-        row.job.origin =
-            Some(Origin { schedule: schedule_name, tick: tick_of, missed: tick.missed });
+        row.job.origin = Some(Origin::new(schedule_name, tick_of, tick.missed));
         row.is_exclusive = schedule.is_exclusive();
         self.insert(&row)
     }

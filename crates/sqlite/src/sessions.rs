@@ -188,15 +188,13 @@ impl Tx<'_> {
             params![self.boot_id, self.since_boot],
             |row| {
                 let mut fields = Fields::new(row);
-                Ok(SessionInfo {
-                    id: session_at(row, 0)?,
-                    label: fields.text(1)?,
-                    build: fields.text(2)?,
-                    opened_at: fields.time(3)?,
-                    has_run_out: row.get(4)?,
-                    application: fields.text(5)?,
-                    tasks: tasks_of(&fields.bytes(6)?),
-                })
+                let mut session = SessionInfo::new(session_at(row, 0)?, fields.time(3)?);
+                session.label = fields.text(1)?;
+                session.build = fields.text(2)?;
+                session.has_run_out = row.get(4)?;
+                session.application = fields.text(5)?;
+                session.tasks = tasks_of(&fields.bytes(6)?);
+                Ok(session)
             },
         )
     }

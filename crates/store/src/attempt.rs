@@ -13,7 +13,8 @@ const FIELD: char = '\u{1F}';
 const RECORD: char = '\u{1E}';
 
 /// An attempt of a job that did not succeed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct JobAttempt {
     /// The number of the attempt, from 1. One that the store did not count has the number of the next.
     pub number: u32,
@@ -30,8 +31,8 @@ pub struct JobAttempt {
 }
 
 /// The end of an attempt that did not succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AttemptOutcome {
     /// It failed.
@@ -42,6 +43,19 @@ pub enum AttemptOutcome {
     Lost,
     /// The payload could not be decoded. It does not count.
     Undecodable,
+}
+
+impl JobAttempt {
+    /// An attempt that began and ended then, of an unknown process and without an error.
+    #[must_use]
+    pub fn new(
+        number: u32,
+        started_at: StoreTime,
+        ended_at: StoreTime,
+        outcome: AttemptOutcome,
+    ) -> Self {
+        Self { number, started_at, ended_at, outcome, node: String::new(), error: String::new() }
+    }
 }
 
 impl AttemptOutcome {

@@ -93,19 +93,25 @@ pub enum Command {
 }
 
 /// The answer to a [`Command`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandOutcome {
     /// It is done.
+    #[error("done")]
     Done,
     /// There is no such schedule or job.
+    #[error("there is no such job or schedule")]
     NotFound,
     /// Another job is in the way: it has the key, or it is unfinished and of the same schedule.
+    #[error("job {0} is unfinished, and in the way")]
     Conflict(JobId),
     /// Not possible for a job in this state.
+    #[error("not possible for a job that is {}", .0.word())]
     State(JobState),
     /// The job was claimed since it was read: its fence is another one.
+    #[error("the job was claimed since it was read; read it again")]
     Changed,
     /// The schedule stands in the code of a process, and is not dynamic.
+    #[error("the schedule stands in the code, and can only be changed there")]
     InCode,
 }
 

@@ -1,6 +1,11 @@
 //! Jobs: as they are enqueued, and as a store keeps them.
 
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::time::Duration;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use scheduler_expr::{OnLost, Priority};
 
@@ -13,8 +18,56 @@ use crate::time::StoreTime;
 pub struct Payload {
     /// The version of the type, from 1; 0 if the job has no argument.
     pub version: u32,
-    /// The encoded value.
+    /// The encoded value: JSON; empty if the job has no argument.
     pub bytes: Vec<u8>,
+}
+
+impl Payload {
+    /// Decodes it; no argument is `null`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no JSON, or not of that type.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(if self.bytes.is_empty() { b"null" } else { &self.bytes })
+    }
+
+    /// The same with another value, for [`Command::Edit`](crate::Command::Edit).
+    ///
+    /// # Errors
+    ///
+    /// If the value cannot be written as JSON.
+    pub fn with(&self, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { version: self.version.max(1), bytes: serde_json::to_vec(value)? })
+    }
+
+    /// Why it is no JSON, if it is none.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let value = serde_json::from_slice::<IgnoredAny>(&self.bytes);
+        value.err().map(|error| error.to_string())
+    }
+
+    /// The bytes as text, for people.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = self.decode::<serde_json::Value>();
+        let value = value.unwrap_or_else(|_| serde_json::Value::String(self.text().into_owned()));
+        let mut payload = serializer.serialize_struct("StoredPayload", 2)?;
+        payload.serialize_field("version", &self.version)?;
+        payload.serialize_field("value", &value)?;
+        payload.end()
+    }
+}
+
+fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 /// When a job is due.
@@ -147,8 +200,8 @@ impl Enqueued {
 }
 
 /// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum JobState {
     /// It waits until it is due and claimed; also between attempts.
     Ready,
@@ -187,7 +240,8 @@ impl JobState {
 }
 
 /// A job as a store keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct StoredJob {
     /// Its identity.
     pub id: JobId,
@@ -198,6 +252,7 @@ pub struct StoredJob {
     /// The queue in which it waits.
     pub queue: String,
     /// Its priority.
+    #[serde(serialize_with = "as_text")]
     pub priority: Priority,
     /// Its key; none after its first start if the key was until then.
     pub key: Option<String>,
@@ -214,6 +269,7 @@ pub struct StoredJob {
     /// After how many attempts it is parked.
     pub max_attempts: u32,
     /// The rule if its process dies.
+    #[serde(serialize_with = "as_text")]
     pub on_lost: OnLost,
     /// The fence of its last change of hands; 0 before the first.
     pub fence: Fence,
@@ -238,7 +294,8 @@ pub struct StoredJob {
 }
 
 /// The schedule and the tick that made a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Origin {
     /// The name of the schedule.
     pub schedule: String,
@@ -257,7 +314,23 @@ pub struct ClaimRef {
     pub fence: Fence,
 }
 
+impl Origin {
+    /// The tick of a schedule; none for a run by hand.
+    #[must_use]
+    pub fn new(schedule: String, tick: Option<StoreTime>, missed: u64) -> Self {
+        Self { schedule, tick, missed }
+    }
+}
+
 impl StoredJob {
+    /// A job without contents, for a store that reads one.
+    #[must_use]
+    pub fn empty(id: JobId) -> Self {
+        let mut job = Self::new(&NewJob::new(id, ""), StoreTime::MIN, StoreTime::MIN);
+        job.queue.clear();
+        job
+    }
+
     /// A job that is accepted now, and was never claimed.
     #[must_use]
     pub fn new(new: &NewJob, run_at: StoreTime, now: StoreTime) -> Self {

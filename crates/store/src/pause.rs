@@ -7,6 +7,7 @@ use crate::time::StoreTime;
 
 /// A pause of a schedule, or of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pause {
     /// When it began.
     pub since: StoreTime,
@@ -109,9 +110,18 @@ impl fmt::Display for PauseScope {
 
 /// A pause of jobs, for all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JobPause {
     /// The jobs.
     pub scope: PauseScope,
     /// The pause.
     pub pause: Pause,
+}
+
+impl JobPause {
+    /// A pause of these jobs.
+    #[must_use]
+    pub fn new(scope: PauseScope, pause: Pause) -> Self {
+        Self { scope, pause }
+    }
 }

@@ -467,8 +467,7 @@ pub struct JobFilter {
 }
 
 /// The number of jobs of a task in a queue, by state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct QueueDepth {
     /// The queue.
     pub queue: String,
@@ -487,7 +486,8 @@ pub struct QueueDepth {
 }
 
 /// A session, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct SessionInfo {
     /// Its identity.
     pub id: SessionId,
@@ -503,4 +503,13 @@ pub struct SessionInfo {
     pub opened_at: StoreTime,
     /// True if its lease has run out.
     pub has_run_out: bool,
+}
+
+impl SessionInfo {
+    /// A session without a name, whose lease has not run out.
+    #[must_use]
+    pub fn new(id: SessionId, opened_at: StoreTime) -> Self {
+        let (label, build, application) = <(String, String, String)>::default();
+        Self { id, label, build, application, tasks: Vec::new(), opened_at, has_run_out: false }
+    }
 }

@@ -163,6 +163,7 @@ pub enum Next {
 
 /// A schedule as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredSchedule {
     /// As it was last registered.
     pub definition: ScheduleSpec,
@@ -303,6 +304,25 @@ impl StoredSchedule {
     #[must_use]
     pub fn rule(&self) -> &Rule {
         self.override_rule.as_ref().unwrap_or(&self.definition.rule)
+    }
+
+    /// The time between two ticks, if the rule is a plain rate or delay.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        match self.rule().timing {
+            Timing::Rate { period, .. } => Some(period),
+            Timing::Delay { delay, .. } => Some(delay),
+            Timing::Computed | Timing::Once(_) | Timing::OnceAfter(_) => None,
+        }
+    }
+
+    /// The next tick; none if a process has yet to compute it, if it follows the end of an unfinished job, or if there is none.
+    #[must_use]
+    pub fn next_tick(&self) -> Option<StoreTime> {
+        match self.next {
+            Next::At(tick) => Some(tick),
+            Next::Unknown | Next::AfterJob | Next::Never => None,
+        }
     }
 }
 

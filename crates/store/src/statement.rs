@@ -1,8 +1,9 @@
 //! New jobs as one text, for statements of SQL.
 
-use std::fmt::Write as _;
+use serde::Serialize;
 
 use crate::error::{Refusal, StoreError};
+use crate::id::JobId;
 use crate::job::{KeyUntil, NewJob, OnConflict, OnLost, When};
 use crate::time::micros;
 
@@ -18,81 +19,57 @@ const WAIT_MAX: i64 = 300_000_000_000_000_000;
 ///
 /// [`NewJob::check`] refuses a job, or a payload is no text.
 pub fn statement_json(jobs: &[NewJob]) -> Result<String, StoreError> {
-    let mut out = String::from("[");
-    for (number, job) in jobs.iter().enumerate() {
-        job.check()?;
-        out.push_str(if number == 0 { "{" } else { ",{" });
-        write_job(&mut out, job)?;
-        out.push('}');
-    }
-    out.push(']');
-    Ok(out)
+    let rows = jobs.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    Ok(serde_json::to_string(&rows).unwrap_or_default())
 }
 
-fn write_job(out: &mut String, job: &NewJob) -> Result<(), StoreError> {
-    let key = job.key.as_ref();
-    let payload = payload_text(job)?;
-    let (at, wait) = match job.when {
-        When::Now => (None, 0),
-        When::After(wait) => (None, micros(wait).min(WAIT_MAX)),
-        When::At(at) => (Some(at.as_micros()), 0),
-    };
-    let key_for = match key.map(|key| key.until) {
-        Some(KeyUntil::For(time)) => Some(micros(time).min(WAIT_MAX)),
-        _ => None,
-    };
-    let is_replacing = key.is_some_and(|key| key.on_conflict == OnConflict::Replace);
-    let fields = [
-        ("id", text(&job.id.to_string())),
-        ("task", text(&job.task)),
-        ("payload", payload.map_or_else(null, text)),
-        ("version", job.payload.version.to_string()),
-        ("queue", text(&job.queue)),
-        ("priority", job.priority.rank().to_string()),
-        ("at", at.map_or_else(null, |at| at.to_string())),
-        ("wait", wait.to_string()),
-        ("key", key.map_or_else(null, |key| text(&key.text))),
-        ("until_start", key.is_some_and(|key| key.until == KeyUntil::Start).to_string()),
-        ("replace", is_replacing.to_string()),
-        ("max_attempts", job.max_attempts.max(1).to_string()),
-        ("abandon", (job.on_lost == OnLost::Abandon).to_string()),
-        ("traceparent", job.traceparent.as_deref().map_or_else(null, text)),
-        ("resent", job.is_resent.to_string()),
-        ("key_for", key_for.map_or_else(null, |time| time.to_string())),
-    ];
-    let fields = fields.map(|(name, value)| format!("\"{name}\":{value}"));
-    out.push_str(&fields.join(","));
-    Ok(())
+/// A job in a statement. The names are those that the database reads.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: JobId,
+    task: &'a str,
+    payload: Option<&'a str>,
+    version: u32,
+    queue: &'a str,
+    priority: u8,
+    at: Option<i64>,
+    wait: i64,
+    key: Option<&'a str>,
+    until_start: bool,
+    replace: bool,
+    max_attempts: u32,
+    abandon: bool,
+    traceparent: Option<&'a str>,
+    resent: bool,
+    key_for: Option<i64>,
 }
 
-/// None if the job has no payload.
-fn payload_text(job: &NewJob) -> Result<Option<&str>, Refusal> {
-    if job.payload.bytes.is_empty() {
-        return Ok(None);
-    }
+fn row(job: &NewJob) -> Result<Row<'_>, Refusal> {
+    job.check()?;
+    let wait = |wait| micros(wait).min(WAIT_MAX);
+    let (key, bytes) = (job.key.as_ref(), &job.payload.bytes);
     let no_text = |_| Refusal::Unstorable { field: "payload", reason: "it is no text".to_owned() };
-    std::str::from_utf8(&job.payload.bytes).map(Some).map_err(no_text)
-}
-
-fn null() -> String {
-    "null".to_owned()
-}
-
-/// A string of JSON.
-fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            // A `String` takes everything.
-            control if control < ' ' => drop(write!(out, "\\u{:04x}", u32::from(control))),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+    Ok(Row {
+        id: job.id,
+        task: &job.task,
+        payload: Some(std::str::from_utf8(bytes).map_err(no_text)?).filter(|text| !text.is_empty()),
+        version: job.payload.version,
+        queue: &job.queue,
+        priority: job.priority.rank(),
+        at: if let When::At(at) = job.when { Some(at.as_micros()) } else { None },
+        wait: if let When::After(length) = job.when { wait(length) } else { 0 },
+        key: key.map(|key| &*key.text),
+        until_start: key.is_some_and(|key| key.until == KeyUntil::Start),
+        replace: key.is_some_and(|key| key.on_conflict == OnConflict::Replace),
+        max_attempts: job.max_attempts.max(1),
+        abandon: job.on_lost == OnLost::Abandon,
+        traceparent: job.traceparent.as_deref(),
+        resent: job.is_resent,
+        key_for: key.and_then(|key| match key.until {
+            KeyUntil::For(length) => Some(wait(length)),
+            KeyUntil::End | KeyUntil::Start => None,
+        }),
+    })
 }
 
 #[cfg(test)]
@@ -129,10 +106,7 @@ mod tests {
         let key = Some(Key { text: "\"},{\\\n".to_owned(), until, on_conflict });
         let json = statement_json(&[NewJob { payload, key, ..new(1) }]).expect("it can be stored");
         assert!(json.contains(r#""payload":"\"a\\u0000\"""#), "{json}");
-        assert!(
-            json.contains(r#""key":"\"},{\\\u000a","until_start":true,"replace":true"#),
-            "{json}"
-        );
+        assert!(json.contains(r#""key":"\"},{\\\n","until_start":true,"replace":true"#), "{json}");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Serialize, Serializer};
+
 /// An instant by the clock of a store: microseconds since the Unix epoch. Arithmetic saturates.
 ///
 /// ```
@@ -40,6 +43,12 @@ impl StoreTime {
         self.0
     }
 
+    /// The instant as a date.
+    #[must_use]
+    pub fn utc(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+
     /// The instant that much later, rounded up to microseconds.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
@@ -62,6 +71,25 @@ impl StoreTime {
 impl fmt::Display for StoreTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06} s", self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000))
+    }
+}
+
+impl From<DateTime<Utc>> for StoreTime {
+    /// To the microsecond, and moved to the nearest instant of the years 1 to 9999.
+    fn from(instant: DateTime<Utc>) -> Self {
+        Self::from_micros(instant.timestamp_micros())
+    }
+}
+
+impl From<StoreTime> for DateTime<Utc> {
+    fn from(time: StoreTime) -> Self {
+        time.utc()
+    }
+}
+
+impl Serialize for StoreTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.utc().to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
 }
 

@@ -4,7 +4,7 @@
 //! tasks few have one of their own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use scheduler_core::trigger::{CronTrigger, Zone};
 
@@ -29,13 +29,13 @@ pub(super) type Cron = (Arc<CronTrigger>, Arc<str>);
 
 impl Crons {
     pub(super) fn get(&self, texts: &Texts) -> Option<Cron> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let (trigger, text) = known.rules.get(texts)?;
         Some((trigger.upgrade()?, Arc::clone(text)))
     }
 
     pub(super) fn insert(&self, texts: Texts, (trigger, text): &Cron) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.rules.len() >= known.limit {
             known.rules.retain(|_, (trigger, _)| trigger.strong_count() > 0);
             known.limit = 16 + 2 * known.rules.len();

@@ -1,12 +1,12 @@
 //! The requests that a thread of the driver sends, and their deadlines.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_core::time::EventCount;
 use scheduler_node::{Request, RequestId, Tick};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The greatest number of threads of a channel that hang in a call at once. The call of one more is waited for; then
 /// the node makes no progress, and its lease ends (R20).
@@ -33,7 +33,7 @@ struct State {
 impl RequestSlot {
     /// Gives the thread a request.
     pub(super) fn send(&self, request: RequestId, what: Request, deadline: Tick) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_closed {
             state.next = Some((request, Box::new(what)));
             state.asked = Some((request, deadline));
@@ -44,7 +44,7 @@ impl RequestSlot {
 
     /// Ends the threads, after the requests that they ask now.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.is_closed, state.asked) = (true, None);
         drop(state);
         self.gate.open();
@@ -52,7 +52,7 @@ impl RequestSlot {
 
     /// The number of the thread that asks.
     pub(super) fn thread(&self) -> u64 {
-        self.lock().thread
+        self.state.lock().thread
     }
 
     /// Waits for a request; none when this thread is to end.
@@ -63,7 +63,7 @@ impl RequestSlot {
     ) -> Option<(RequestId, Box<Request>)> {
         loop {
             let seen = self.gate.epoch();
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if thread != state.thread {
                 state.hanging = state.hanging.saturating_sub(1);
                 return None;
@@ -81,18 +81,18 @@ impl RequestSlot {
 
     /// A thread has the answer to a request, and does not hang.
     pub(super) fn answered(&self, request: RequestId) {
-        self.lock().asked.take_if(|(asked, _)| *asked == request);
+        self.state.lock().asked.take_if(|(asked, _)| *asked == request);
     }
 
     /// When the request that is not answered is given up.
     pub(super) fn deadline(&self) -> Tick {
-        self.lock().asked.map_or(Tick::MAX, |(_, deadline)| deadline)
+        self.state.lock().asked.map_or(Tick::MAX, |(_, deadline)| deadline)
     }
 
     /// Gives up a request whose deadline has come: its thread ends when its call does, and the number of another one is
     /// returned. None if too many threads hang already, or none is late.
     pub(super) fn give_up(&self, now: Tick) -> Option<(RequestId, u64)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (request, _) = state.asked.take_if(|(_, deadline)| *deadline <= now)?;
         if state.hanging == HANGING_MAX {
             return None;
@@ -104,12 +104,8 @@ impl RequestSlot {
 
     /// There is no other thread: the one that hangs asks on if its call ends.
     pub(super) fn keep_thread(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.thread -= 1;
         state.hanging = state.hanging.saturating_sub(1);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,15 +7,13 @@ use chrono::TimeDelta;
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
 use scheduler_store::{
-    JobState, OtherApplication, Registration, Skips, Store, StoreTime, StoredJob,
+    JobState, OtherApplication, Registration, Skips, Store, StoreTime, StoredJob, StoredSchedule,
 };
 
 use super::super::jobs::Jobs;
 use super::super::parts::JobTask;
 use super::super::schedules::Schedules;
-use super::super::stored::StoredSchedule;
 use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
-use crate::run::instant;
 
 /// By how much a tick that was fired has to be ahead to be reported: clocks of a cluster differ, and soon it is past.
 const AHEAD_MIN: TimeDelta = TimeDelta::hours(1);
@@ -71,11 +69,7 @@ impl Reports {
                 StoreEvent::ScheduleOlder { schedule: schedule.definition.name.into() }
             }
             NodeEvent::Registered { schedule, outcome } => {
-                return self.registered(
-                    &(*schedule).into(),
-                    outcome == Registration::Changed,
-                    tasks,
-                );
+                return self.registered(&schedule, outcome == Registration::Changed, tasks);
             }
             NodeEvent::Silent { schedule, rule } => {
                 StoreEvent::ScheduleSilent { schedule: schedule.into(), rule: rule.into() }
@@ -159,8 +153,9 @@ impl Reports {
         is_changed: bool,
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
-        let name = &*stored.name;
-        if let Some(last_fired) = stored.last_fired.filter(|at| *at > self.clock.wall() + AHEAD_MIN)
+        let name = &*stored.definition.name;
+        if let Some(last_fired) =
+            stored.last_fired.map(StoreTime::utc).filter(|at| *at > self.clock.wall() + AHEAD_MIN)
         {
             let schedule = name.into();
             self.emit_of(name, StoreEvent::ScheduleAhead { schedule, last_fired }, tasks);
@@ -180,7 +175,7 @@ impl Reports {
         until: StoreTime,
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
-        let last = instant(until);
+        let last = until.utc();
         let counts = [
             (SkipReason::Overlap, skips.overlap),
             (SkipReason::Misfire, skips.missed),

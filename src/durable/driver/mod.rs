@@ -19,18 +19,16 @@
 //! It works until [`NodeDriver::stop`]; then the node gives back what never began, waits for its runs, and ends its session.
 
 mod channel;
-mod effects;
 mod events;
 #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only a simulated node rests"))]
+mod node_driver;
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only a simulated node rests"))]
 mod rest;
-mod resting;
 #[cfg(test)]
 mod tests;
-mod threads;
-mod timer;
 mod unknown;
 
-pub(super) use effects::{DriverParts, NodeDriver};
 pub(super) use events::Reports;
+pub(crate) use node_driver::SimulatedNodes;
+pub(super) use node_driver::{DriverParts, NodeDriver};
 pub(super) use rest::Rest;
-pub(crate) use rest::SimulatedNodes;

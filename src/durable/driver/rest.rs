@@ -1,42 +1,11 @@
-//! Rests simulated nodes while nothing can happen in their store.
+//! The rest of a simulated node while nothing can happen in its store.
 
-use std::fmt;
-use std::sync::{PoisonError, Weak};
 use std::time::Duration;
 
 use scheduler_node::{Request, Tick};
 use scheduler_store::{Model, SessionId};
 
 use crate::sync::{Mutex, MutexGuard};
-
-/// The nodes of a simulation. While nothing changes the store, their polls and renewals find and change nothing: a node that
-/// rests sends none, and time may go on to the next instant at which something is due.
-#[derive(Default)]
-pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
-
-#[derive(Clone)]
-struct SimulatedNode {
-    life: usize,
-    driver: Weak<dyn Resting>,
-}
-
-/// A driver whose node may rest.
-pub(crate) trait Resting: Send + Sync {
-    /// Ends the rest.
-    fn work_on(&self);
-
-    /// Takes the requests as sent that the node has skipped while it rested.
-    fn catch_up(&self);
-
-    /// The session of the node, if it reaches the store and so keeps its lease.
-    fn kept_session(&self) -> Option<SessionId>;
-
-    /// Rests if the node has nothing to do, and these are all sessions.
-    fn settle(&self, may_rest: bool, sessions: &[SessionId]);
-
-    /// The node has to ask the store before it may rest again.
-    fn disturb(&self);
-}
 
 /// The rest of a node on the store of its simulation.
 pub(crate) struct Rest {
@@ -51,35 +20,6 @@ struct State {
     seen: Option<u64>,
     /// The end of the node's rest.
     until: Option<Tick>,
-}
-
-impl SimulatedNodes {
-    pub(crate) fn add(&self, life: usize, driver: Weak<dyn Resting>) {
-        self.lock().push(SimulatedNode { life, driver });
-    }
-
-    /// Has nodes rest that have nothing to do, unless `may_rest` is false, and the others work. To be called before time
-    /// moves, and after it has moved before anything else happens.
-    pub(crate) fn settle(&self, may_rest: bool, is_awake: impl Fn(usize) -> bool) {
-        let nodes = self.lock().clone();
-        let nodes = nodes.iter().filter_map(|node| Some((node.life, node.driver.upgrade()?)));
-        let (awake, frozen): (Vec<_>, Vec<_>) = nodes.partition(|(life, _)| is_awake(*life));
-        frozen.iter().for_each(|(_, driver)| driver.work_on());
-        awake.iter().for_each(|(_, driver)| driver.catch_up());
-        let sessions: Vec<SessionId> =
-            awake.iter().filter_map(|(_, driver)| driver.kept_session()).collect();
-        awake.iter().for_each(|(_, driver)| driver.settle(may_rest, &sessions));
-    }
-
-    /// The clock of the store was set: all nodes have to ask for it.
-    pub(crate) fn clock_was_set(&self) {
-        let nodes = self.lock().clone();
-        nodes.iter().filter_map(|node| node.driver.upgrade()).for_each(|driver| driver.disturb());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<SimulatedNode>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Rest {
@@ -124,12 +64,6 @@ impl Rest {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for SimulatedNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SimulatedNodes").field(&self.lock().len()).finish()
+        self.state.lock()
     }
 }

@@ -9,7 +9,7 @@ use super::super::error::JobsError;
 use super::super::jobs::Jobs;
 use super::super::schedules::Schedules;
 use super::super::unknown::{UnknownTask, known_tasks};
-use super::effects::NodeDriver;
+use super::node_driver::NodeDriver;
 use crate::observe::StoreEvent;
 
 impl NodeDriver {

@@ -256,17 +256,17 @@ mod tests {
 
         fn describe(&self, kind: &str, name: &KeyName, text: &SharedString) {
             let key = format!("{kind} {}", name.as_str());
-            self.1.lock().unwrap().insert(key, text.to_string());
+            self.1.lock().insert(key, text.to_string());
         }
 
         fn get(&self, key: &str) -> Vec<f64> {
-            self.0.lock().unwrap().get(key).cloned().unwrap_or_default()
+            self.0.lock().get(key).cloned().unwrap_or_default()
         }
     }
 
     impl Metric {
         fn change(&self, change: impl FnOnce(f64) -> f64) {
-            let mut all = self.1.0.lock().unwrap();
+            let mut all = self.1.0.lock();
             let values = all.entry(self.0.clone()).or_default();
             *values = vec![change(values.first().copied().unwrap_or_default())];
         }
@@ -298,7 +298,7 @@ mod tests {
 
     impl HistogramFn for Metric {
         fn record(&self, value: f64) {
-            self.1.0.lock().unwrap().entry(self.0.clone()).or_default().push(value);
+            self.1.0.lock().entry(self.0.clone()).or_default().push(value);
         }
     }
 
@@ -316,17 +316,17 @@ mod tests {
         }
 
         fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-            self.2.lock().unwrap().insert(format!("counter {}", key.name()));
+            self.2.lock().insert(format!("counter {}", key.name()));
             Counter::from_arc(self.metric(key))
         }
 
         fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-            self.2.lock().unwrap().insert(format!("gauge {}", key.name()));
+            self.2.lock().insert(format!("gauge {}", key.name()));
             Gauge::from_arc(self.metric(key))
         }
 
         fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-            self.2.lock().unwrap().insert(format!("histogram {}", key.name()));
+            self.2.lock().insert(format!("histogram {}", key.name()));
             Histogram::from_arc(self.metric(key))
         }
     }
@@ -344,8 +344,8 @@ mod tests {
     #[test]
     fn each_metric_is_described_and_nothing_else_is() {
         let notes = story();
-        let described = notes.1.lock().unwrap();
-        let registered = notes.2.lock().unwrap();
+        let described = notes.1.lock();
+        let registered = notes.2.lock();
         assert!(described.keys().eq(registered.iter()), "{described:#?} {registered:#?}");
         for (name, text) in &*described {
             assert!(text.len() > 10 && text.ends_with('.'), "{name}: `{text}`");

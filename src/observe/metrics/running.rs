@@ -4,9 +4,9 @@
 //! the end of the first task does not clear the runs of the second.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The names of all tasks and of runs in progress. Others are not kept: a program may use ever new ones.
 #[derive(Debug, Default)]
@@ -21,17 +21,17 @@ struct Known {
 
 impl Running {
     pub(super) fn added(&self, task: &Arc<str>) {
-        self.lock().entry(Arc::clone(task)).or_default().present = Some(Arc::clone(task));
+        self.0.lock().entry(Arc::clone(task)).or_default().present = Some(Arc::clone(task));
     }
 
     /// Counts a run that starts.
     pub(super) fn begin(&self, task: &Arc<str>) {
-        self.lock().entry(Arc::clone(task)).or_default().runs += 1;
+        self.0.lock().entry(Arc::clone(task)).or_default().runs += 1;
     }
 
     /// Counts the end of a run, which may have started before the bridge counted.
     pub(super) fn end(&self, task: &Arc<str>) {
-        let mut tasks = self.lock();
+        let mut tasks = self.0.lock();
         if let Some(known) = tasks.get_mut(task) {
             known.runs = known.runs.saturating_sub(1);
             forget_if_over(&mut tasks, task);
@@ -40,7 +40,7 @@ impl Running {
 
     /// Removes a task that has ended. Returns false if another one has its name.
     pub(super) fn ended(&self, task: &Arc<str>) -> bool {
-        let mut tasks = self.lock();
+        let mut tasks = self.0.lock();
         if let Some(known) = tasks.get_mut(task) {
             if known.present.as_ref().is_some_and(|present| !Arc::ptr_eq(present, task)) {
                 return false;
@@ -65,16 +65,12 @@ impl Running {
     }
 
     fn count(&self, task: &Arc<str>) -> usize {
-        self.lock().get(task).map_or(0, |known| known.runs)
+        self.0.lock().get(task).map_or(0, |known| known.runs)
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().is_empty()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -79,7 +79,7 @@ impl Reporter {
     fn report(&self, event: &Event) -> [Option<Message>; 2] {
         // ORDERING: relaxed, as where it is written.
         let is_debug_wanted = self.is_debug_wanted.load(Ordering::Relaxed);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let message = state.message(event, is_debug_wanted);
         state.limited(event, message)
     }

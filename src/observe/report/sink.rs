@@ -1,8 +1,8 @@
 //! The sink of messages: a function, the log, or stderr.
 
+use std::io;
 use std::io::Write;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use super::Message;
 use crate::observe::Log;
@@ -61,8 +61,4 @@ impl Sink {
     }
 }
 
-impl fmt::Debug for Sink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sink").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { Sink }

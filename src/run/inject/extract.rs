@@ -173,3 +173,21 @@ impl<T: ?Sized + Managed> Extract for Option<State<T>> {
         source.clone().map(State)
     }
 }
+
+/// A handle of the scheduler, which the builder gives to the states.
+macro_rules! handle {
+    ($name:ident) => {
+        impl $crate::run::inject::Extract for $name {
+            type Source = std::sync::Arc<Self>;
+
+            fn resolve(resolver: &mut $crate::run::inject::Resolver<'_>) -> Option<Self::Source> {
+                resolver.state::<Self>()
+            }
+
+            fn extract(source: &Self::Source, _run: &$crate::run::Run) -> Self {
+                Self::clone(source)
+            }
+        }
+    };
+}
+pub(crate) use handle;

@@ -18,6 +18,7 @@ pub(crate) use state::shown;
 pub(crate) use task_return::into_task_result;
 
 pub use call::Call;
+pub(crate) use extract::handle;
 pub use extract::{Extract, State};
 pub use resolver::Resolver;
 pub use state::Managed;

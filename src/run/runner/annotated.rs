@@ -3,7 +3,7 @@
 //! A task that runs in two schedulers is probably a mistake.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::observe::report::{Message, tasks_shared_with_other_schedulers};
 use crate::run::task::TaskSpec;
@@ -24,7 +24,7 @@ impl Annotated {
         let annotated = specs.iter().filter(|spec| spec.facts.function.is_some());
         let names = annotated.map(|spec| Arc::clone(spec.name())).collect();
         let entered = Arc::new(Self { names });
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = RUNNING.lock();
         let others: Vec<Arc<Self>> = running.iter().filter_map(Weak::upgrade).collect();
         running.retain(|other| other.strong_count() > 0);
         if !entered.names.is_empty() {

@@ -11,7 +11,7 @@ pub(crate) use disabled::Context;
 #[cfg(feature = "tokio")]
 mod enabled {
     use std::io;
-    use std::sync::{Arc, OnceLock, PoisonError};
+    use std::sync::{Arc, OnceLock};
 
     use scheduler_core::PoolBuilder;
     use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
@@ -54,7 +54,7 @@ mod enabled {
 
         /// Builds a runtime if there is none.
         pub(crate) fn ensure(&self) -> io::Result<()> {
-            let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut built = self.built.lock();
             if self.handle.get().is_some() {
                 return Ok(());
             }
@@ -92,7 +92,7 @@ mod enabled {
         /// The runtime, for the start message.
         pub(crate) fn describe(&self) -> Option<&'static str> {
             self.handle.get()?;
-            let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+            let built = self.built.lock();
             Some(if built.is_some() { "Tokio (own runtime)" } else { "Tokio" })
         }
     }

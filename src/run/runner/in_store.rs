@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use scheduler_store::{Pause as StoredPause, StoreTime};
+
 use crate::define::schedule::Schedule;
-use crate::durable::{Jobs, JobsError, Schedules, StoredPause};
+use crate::durable::{Jobs, JobsError, Schedules};
 use crate::observe::{EventKind, TaskSnapshot, TaskState};
 use crate::run::Pause;
 use crate::run::task::{ControlError, ControlErrorKind};
@@ -54,7 +56,7 @@ impl InStore {
             return self.jobs.is_task_paused(&self.name);
         }
         let schedules = self.schedules.list()?;
-        let mine = schedules.iter().find(|schedule| schedule.name == *self.name);
+        let mine = schedules.iter().find(|schedule| schedule.definition.name == *self.name);
         Ok(mine.is_some_and(|schedule| self.schedules.is_paused(schedule)))
     }
 
@@ -75,7 +77,7 @@ impl InStore {
 /// The event of a pause in the store. The store fires the next tick, or has the next job.
 pub(super) fn paused(pause: &StoredPause) -> EventKind {
     let (by, reason) = (text(&pause.by), text(&pause.reason));
-    EventKind::Paused { by, reason, until: pause.until, next: None }
+    EventKind::Paused { by, reason, until: pause.until.map(StoreTime::utc), next: None }
 }
 
 /// Shows a pause in the store in the snapshot of its task.
@@ -88,7 +90,8 @@ pub(super) fn show_pause(snapshot: &mut TaskSnapshot, pause: &StoredPause) {
     }
     snapshot.is_paused = true;
     (snapshot.paused_by, snapshot.pause_reason) = (text(&pause.by), text(&pause.reason));
-    (snapshot.paused_since, snapshot.paused_until) = (Some(pause.since), pause.until);
+    snapshot.paused_since = Some(pause.since.utc());
+    snapshot.paused_until = pause.until.map(StoreTime::utc);
     snapshot.would_run_at = snapshot.next.take();
 }
 

@@ -1,6 +1,6 @@
 //! The running scheduler as the program has it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -166,9 +166,7 @@ impl Scheduler {
     fn stop_elsewhere(self, hint: &'static str) -> SetOnce<Result<(), StopError>> {
         let (outcome, place) = (SetOnce::new(), Arc::new(Mutex::new(Some(self))));
         let (result, from) = (outcome.clone(), Arc::clone(&place));
-        let take = |place: &Mutex<Option<Self>>| {
-            place.lock().unwrap_or_else(PoisonError::into_inner).take()
-        };
+        let take = |place: &Mutex<Option<Self>>| place.lock().take();
         let thread = thread::Builder::new().name("scheduler-stop".to_owned());
         let spawned = thread.spawn(move || {
             let Some(scheduler) = take(&from) else { return };

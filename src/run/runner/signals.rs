@@ -7,9 +7,9 @@
 #[cfg(unix)]
 use std::io;
 use std::process;
+use std::sync::LazyLock;
 #[cfg(unix)]
 use std::sync::mpsc;
-use std::sync::{LazyLock, PoisonError};
 #[cfg(any(unix, test))]
 use std::thread;
 
@@ -96,7 +96,7 @@ impl Drop for Signals {
 }
 
 fn shared() -> MutexGuard<'static, Shared> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+    SHARED.lock()
 }
 
 /// Adds a handler. Also for an ignored signal, such as the SIGINT of `program &` in a script: one that is sent is meant.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use scheduler_core::{Clock, ScheduledThreadPool};
 
@@ -49,7 +49,7 @@ impl TaskFactory {
 
     /// Warns, once, that the zone was guessed.
     fn warn_of_zone(&self) {
-        let warning = self.zone_warning.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let warning = self.zone_warning.lock().take();
         if let Some(warning) = warning {
             self.messages.print(warning);
         }

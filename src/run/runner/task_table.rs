@@ -1,7 +1,7 @@
 //! All tasks of a scheduler: registered and removed ones.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -257,7 +257,7 @@ impl TaskTable {
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock()
     }
 }
 

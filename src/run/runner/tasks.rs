@@ -14,7 +14,7 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::error::AddError;
 use crate::observe::{PoolSnapshot, TaskSnapshot};
-use crate::run::inject::{Call, Extract, Resolver, TaskReturn};
+use crate::run::inject::{Call, TaskReturn};
 use crate::run::task::{Control, ControlError, Until};
 use crate::run::{Pause, Run};
 
@@ -244,18 +244,7 @@ impl Tasks {
     }
 }
 
-/// Lets a task control the tasks of its scheduler.
-impl Extract for Tasks {
-    type Source = Arc<Self>;
-
-    fn resolve(resolver: &mut Resolver<'_>) -> Option<Arc<Self>> {
-        resolver.state::<Self>()
-    }
-
-    fn extract(source: &Arc<Self>, _run: &Run) -> Self {
-        Self::clone(source)
-    }
-}
+crate::run::inject::handle!(Tasks);
 
 impl fmt::Debug for Tasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,6 @@
 //! Gates come first: sync ones on the worker that fired, async ones as a task of the engine. After those, a future goes on
 //! in that task, and a plain function is called by the next firing of the timer.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -309,8 +308,4 @@ impl Drop for AttemptFuture {
     }
 }
 
-impl fmt::Debug for AttemptFuture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AttemptFuture").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { AttemptFuture }

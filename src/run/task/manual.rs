@@ -1,6 +1,5 @@
 //! The handle of a manual run, to wait for it.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,8 +67,4 @@ impl Future for ManualRun {
     }
 }
 
-impl fmt::Debug for ManualRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManualRun").field("task", &self.task).finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { ManualRun { task } }

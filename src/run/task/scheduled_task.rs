@@ -1,7 +1,6 @@
 //! A scheduled task: its immutable parts, and its state behind a mutex.
 
-use std::fmt;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use scheduler_core::{Clock, Now, ScheduledThreadPool, Timer};
 
@@ -62,7 +61,7 @@ impl ScheduledTask {
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn now(&self) -> Now {
@@ -129,7 +128,7 @@ impl ScheduledTask {
 /// The function with its captures, and the trigger, are user code: a panic of their destructors is reported.
 impl Drop for ScheduledTask {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         let call = state.call.take();
         let rule = state.planner.take_rule();
         let facts = Arc::clone(&state.facts);
@@ -141,11 +140,7 @@ impl Drop for ScheduledTask {
     }
 }
 
-impl fmt::Debug for ScheduledTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScheduledTask").finish_non_exhaustive()
-    }
-}
+crate::opaque::opaque! { ScheduledTask }
 
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 mod tests {

@@ -34,13 +34,11 @@ pub fn a_job_keeps_its_attempts_that_did_not_succeed<T: TestStore>() {
     ended(&mut given, id, End::Lost { after, max_lost: 3 });
     ended(&mut given, id, End::Park { error: "never".to_owned() });
     let parked = given.job(job(1));
-    let attempt = |number, begun: u32, outcome, error: &str| JobAttempt {
-        number,
-        started_at: start.after(SECOND * begun),
-        ended_at: start.after(SECOND * (begun + 1)),
-        outcome,
-        node: "node".to_owned(),
-        error: error.to_owned(),
+    let attempt = |number, begun: u32, outcome, error: &str| {
+        let (began, ended) = (start.after(SECOND * begun), start.after(SECOND * (begun + 1)));
+        let mut attempt = JobAttempt::new(number, began, ended, outcome);
+        (attempt.node, attempt.error) = ("node".to_owned(), error.to_owned());
+        attempt
     };
     let lost = "lost: the session of attempt 2 ended before its outcome was stored";
     let expected = [

@@ -93,7 +93,7 @@ pub fn a_pause_of_jobs_comes_back_as_it_was<T: TestStore>() {
     pause(&given, queue("mail"), until);
     let of = |scope| {
         let pause = Pause::new(since, until, "ada", "the mail server is down");
-        JobPause { scope, pause }
+        JobPause::new(scope, pause)
     };
     assert_eq!(given.ask().pauses().unwrap(), [of(task("mail")), of(queue("mail"))]);
     given.wait(SECOND * 10);

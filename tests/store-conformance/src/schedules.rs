@@ -20,7 +20,7 @@ pub fn r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen<T: TestStore>
     assert_eq!(given.fire(&fire), Fired::Moved(None));
     let schedule = given.schedule("s");
     assert_eq!((schedule.cursor, schedule.fired, schedule.skips.total()), (given.now, 1, 3));
-    let origin = Origin { schedule: "s".to_owned(), tick: Some(given.now), missed: 0 };
+    let origin = Origin::new("s".to_owned(), Some(given.now), 0);
     assert_eq!(given.job(job(1)).origin, Some(origin));
     given.wait(SECOND);
     let refused = Fired::Refused(Some(Box::new(schedule)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{StoredPause, StoredSchedule};
+use scheduler::store::{Next, StoredPause, StoredSchedule};
 use scheduler::{Attribute, RuleKind, Schedule, TaskControl, Zone};
 use scheduler_api::{Pause, SkippedTicks, Task};
 use scheduler_expr::CronExpression;
@@ -42,7 +42,7 @@ pub(super) fn upcoming(
     let store = app.store().ok()?;
     match store.known(name) {
         Known::Schedule(schedule) => {
-            let zone = texts(&schedule.rule).get("zone").and_then(|zone| zone.parse().ok());
+            let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
             Some((store.schedules().upcoming(&schedule, count), zone))
         }
         _ => None,
@@ -50,8 +50,8 @@ pub(super) fn upcoming(
 }
 
 fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
-    let mut texts = texts(&schedule.rule);
-    if schedule.is_overridden {
+    let mut texts = texts(&schedule.rule().text);
+    if schedule.override_rule.is_some() {
         (row.expression, row.initial_delay_ms) = (None, None);
         row.period_ms = schedule.period().map(millis);
         let preview = as_schedule(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
@@ -61,7 +61,7 @@ fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
                 row.rule = preview.rule.to_string();
             }
             // A newer build has written it.
-            None => row.rule.clone_from(&schedule.rule),
+            None => row.rule.clone_from(&schedule.rule().text),
         }
     }
     if let Some(expression) = texts.remove("cron") {
@@ -98,7 +98,7 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
     let last_tick = schedule.last_fired;
     row.schedule = Some(scheduler_api::Schedule {
         fired: schedule.fired,
-        is_overridden: schedule.is_overridden,
+        is_overridden: schedule.override_rule.is_some(),
         is_waiting: schedule.waiting.is_some(),
         skipped: SkippedTicks {
             overlap: schedule.skips.overlap,
@@ -107,7 +107,7 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
         },
         last_tick: last_tick.map(instant),
         last_tick_local: last_tick.map(|at| local(at, zone)),
-        has_ended: schedule.has_ended.then_some(true),
+        has_ended: (schedule.next == Next::Never).then_some(true),
     });
 }
 

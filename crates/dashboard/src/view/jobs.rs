@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use scheduler::Zone;
-use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
-    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob,
+    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoreTime, StoredJob,
 };
 use scheduler_api::{
     GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask, UnknownTask,
@@ -45,7 +44,7 @@ fn attempt(app: &App, attempt: &store::JobAttempt) -> JobAttempt {
         started_at_local: local(started, app.zone),
         ended_at: instant(ended),
         ended_at_local: local(ended, app.zone),
-        took_ms: millis((ended - started).to_std().unwrap_or_default()),
+        took_ms: millis(ended.since(started)),
         error: app.options.redacted(&attempt.error),
         node: Some(attempt.node.clone()).filter(|node| !node.is_empty()),
     }
@@ -91,7 +90,7 @@ fn row(app: &App, job: &StoredJob) -> Job {
 }
 
 /// An instant, and its text in the zone.
-fn time(zone: Zone, at: Option<DateTime<Utc>>) -> (Option<String>, Option<String>) {
+fn time(zone: Zone, at: Option<StoreTime>) -> (Option<String>, Option<String>) {
     (at.map(instant), at.map(|at| local(at, zone)))
 }
 

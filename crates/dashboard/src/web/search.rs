@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{self, JobId, JobState, StoredJob};
+use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{JobError, JobErrors, JobFilter};
 use tokio::time::Instant;
@@ -170,8 +169,8 @@ pub(crate) async fn errors(
 #[derive(Default)]
 struct Group {
     count: u64,
-    first: Option<DateTime<Utc>>,
-    last: Option<DateTime<Utc>>,
+    first: Option<StoreTime>,
+    last: Option<StoreTime>,
 }
 
 impl Group {

@@ -4,7 +4,6 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
     Enqueued, JobFilter, JobId, Model, QueueDepth, SessionId, Store, StoreError, StoreTime,
-    store_time,
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
@@ -29,7 +28,7 @@ pub(crate) struct Moody {
 
 impl Moody {
     pub(crate) fn new() -> Self {
-        let now = || store_time(SystemClock::new().wall());
+        let now = || StoreTime::from(SystemClock::new().wall());
         Self {
             store: Model::with_clock(now),
             mood: Arc::new((Mutex::new(Mood::Answers), Condvar::new())),

@@ -123,13 +123,8 @@ fn ticks_from_before_a_job_were_missed() {
 #[test]
 fn ticks_in_a_pause() {
     let paused = |since, until, misfire| {
-        let pause = Pause {
-            since: at(since),
-            until: Some(at(until)),
-            by: "me".into(),
-            reason: "so".into(),
-        };
-        let row = StoredSchedule { pause: Some(pause), ..row(Overlap::Allow) };
+        let mut row = row(Overlap::Allow);
+        row.pause = Some(Pause::new(at(since), Some(at(until)), "me", "so"));
         decided(&plans(row, None, misfire, 4.5))
     };
     assert_eq!(paused(1.5, 3.5, Misfire::RunOnce), (vec![4.0], skips(0, 1, 2)));
@@ -177,7 +172,8 @@ fn delays_and_single_ticks_are_late_and_never_missed() {
 
 #[test]
 fn an_unknown_next_tick_is_computed() {
-    let row = StoredSchedule { next: Next::Unknown, ..row(Overlap::Skip) };
+    let mut row = row(Overlap::Skip);
+    row.next = Next::Unknown;
     let plans = plans(row, None, Misfire::RunOnce, 0.5);
     assert_eq!((plans[0].cursor, plans[0].next), (at(0.0), Next::At(at(1.0))));
     assert_eq!(plans[0].tick, None);

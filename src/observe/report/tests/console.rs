@@ -18,7 +18,7 @@ impl Console {
     pub(super) fn new(task: &str) -> Self {
         let printed = Arc::new(Mutex::new(String::new()));
         let lines = Arc::clone(&printed);
-        let sink = Sink::new(move |text| *lines.lock().unwrap() += &format!("{text}\n"));
+        let sink = Sink::new(move |text| *lines.lock() += &format!("{text}\n"));
         let reporter = Reporter::new(Messages::in_place(sink));
         let console = Self { reporter, printed, task: facts(task) };
         console.emit(EventKind::TaskAdded { is_disabled: false, next: None });
@@ -67,7 +67,7 @@ impl Console {
 
     /// The text that was printed since the last call.
     pub(super) fn printed(&self) -> String {
-        std::mem::take(&mut self.printed.lock().unwrap())
+        std::mem::take(&mut self.printed.lock())
     }
 
     #[track_caller]

@@ -54,7 +54,7 @@ fn retrying(max: u32) -> Policy {
 
 /// The times between the end of an attempt and the next one, in order.
 fn waits(stage: &Stage) -> Vec<Duration> {
-    let events = stage.log.events.lock().unwrap();
+    let events = stage.log.events.lock();
     let waits = events.iter().filter_map(|event| match &event.kind {
         EventKind::AttemptFailed { next_attempt_in, .. } => Some(*next_attempt_in),
         _ => None,
@@ -191,11 +191,11 @@ fn an_attempt_times_out_also_when_no_thread_is_free() {
     let kept = Arc::clone(&seen);
     let policy = Policy { timeout: Some(ms(500)), ..Policy::default() };
     let _control = stage.task(rate(2_000), policy, move |run| {
-        *kept.lock().unwrap() = Some(run.clone());
+        *kept.lock() = Some(run.clone());
         ok(800)
     });
     stage.until(499);
-    let run = seen.lock().unwrap().clone().unwrap();
+    let run = seen.lock().clone().unwrap();
     assert!(!run.stop_requested());
     stage.until(500);
     assert!(run.stop_requested() && run.sleep(s(1)).is_err());
@@ -232,7 +232,7 @@ fn waits_for_ever() -> (Call, Arc<Mutex<Vec<&'static str>>>) {
     impl Drop for Bell {
         fn drop(&mut self) {
             let inside = Run::current().is_some();
-            self.0.lock().unwrap().push(if inside { "dropped inside" } else { "dropped" });
+            self.0.lock().push(if inside { "dropped inside" } else { "dropped" });
         }
     }
     let log = Arc::<Mutex<Vec<_>>>::default();
@@ -257,10 +257,10 @@ fn a_future_that_takes_too_long_or_is_cancelled_is_dropped_where_it_awaits() {
         stage.until(1_000);
         assert_eq!(stage.heard(), "start 0 | stop 0.5 | timeout 0.5");
         stage.until(2_250);
-        assert_eq!(*log.lock().unwrap(), ["dropped inside"]);
+        assert_eq!(*log.lock(), ["dropped inside"]);
         control.cancel_run().unwrap();
         stage.until(2_250);
-        assert_eq!(log.lock().unwrap().len(), 2);
+        assert_eq!(log.lock().len(), 2);
         assert_eq!(stage.heard(), "start 2 | stop 2.25 | cancelled 2.25");
         assert_eq!(control.snapshot().state, TaskState::Waiting);
     }
@@ -275,7 +275,7 @@ fn a_future_that_the_pool_drops_is_a_cancelled_run() {
         stage.until(1_000);
         drop(stage.pool.shutdown_now());
         stage.settle();
-        assert_eq!(log.lock().unwrap().len(), 1);
+        assert_eq!(log.lock().len(), 1);
         let counters = control.snapshot().counters;
         assert_eq!((counters.runs, counters.cancelled), (1, 1), "{overlap:?}");
         assert_eq!(control.snapshot().running, 0);
@@ -327,11 +327,11 @@ fn jitter_is_stable_and_does_not_move_the_schedule() {
             let _control = stage.task(rule.clone(), policy, move |run| {
                 assert_eq!(run.lateness(), Duration::ZERO);
                 let jitter = (run.due() - run.fire_time()).to_std().unwrap();
-                seen.lock().unwrap().push((jitter, seconds(run.fire_time())));
+                seen.lock().push((jitter, seconds(run.fire_time())));
                 ok(0)
             });
             stage.until(100_000);
-            std::mem::take(&mut *runs.lock().unwrap())
+            std::mem::take(&mut *runs.lock())
         };
         let runs = play(0);
         assert_eq!(runs, play(0));

@@ -24,7 +24,7 @@ impl Held {
 
     fn keep(&self, run: &Run) {
         assert!(Arc::strong_count(&self.token) > 1);
-        self.runs.lock().unwrap().push(run.clone());
+        self.runs.lock().push(run.clone());
     }
 }
 
@@ -106,7 +106,7 @@ fn a_pool_that_is_dropped_drops_its_tasks() {
             drop(control);
             drop(stage);
             check_dropped(&token, &format!("{name}, {goes:?}"));
-            assert!(!log.events.lock().unwrap().is_empty());
+            assert!(!log.events.lock().is_empty());
         }
     }
 }

@@ -71,11 +71,11 @@ impl Permit for Held {
 }
 
 fn note(notes: &Notes, note: String) {
-    notes.lock().unwrap().push(note);
+    notes.lock().push(note);
 }
 
 fn noted(notes: &Notes) -> String {
-    std::mem::take(&mut *notes.lock().unwrap()).join(" | ")
+    std::mem::take(&mut *notes.lock()).join(" | ")
 }
 
 /// Gates `a`, `b` and so on.
@@ -353,12 +353,12 @@ fn a_gate_sees_the_task_and_the_run() {
     gates.push(move |context: &GateContext| {
         let GateContext { task, run, .. } = context;
         let times = (seconds(run.fire_time), run.number, run.attempt);
-        log.lock().unwrap().push((task.name.to_string(), times));
+        log.lock().push((task.name.to_string(), times));
         Ok(Admission::run())
     });
     let call = stage.call(|_| ok(0));
     let _control = start_with(&stage, (rate(1_000), Policy::default()), call, gates);
     stage.until(1_500);
     let name = || "task".to_owned();
-    assert_eq!(*seen.lock().unwrap(), [(name(), (0.0, 1, 1)), (name(), (1.0, 2, 1))]);
+    assert_eq!(*seen.lock(), [(name(), (0.0, 1, 1)), (name(), (1.0, 2, 1))]);
 }

@@ -23,31 +23,16 @@ struct Node {
 
 fn job(number: u128) -> StoredJob {
     let new = NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "task");
-    StoredJob {
-        id: new.id,
-        task: new.task,
-        payload: new.payload,
-        queue: new.queue,
-        priority: new.priority,
-        key: None,
-        state: JobState::Running,
-        run_at: StoreTime::from_micros(start().timestamp_micros()),
-        attempt: 3,
-        lost: 0,
-        undecoded: 0,
-        max_attempts: 5,
-        on_lost: OnLost::Abandon,
-        fence: Fence(17),
-        session: None,
-        origin: None,
-        is_cancel_requested: false,
-        created_at: StoreTime::default(),
-        started_at: None,
-        finished_at: None,
-        error: None,
-        traceparent: None,
-        attempts: Vec::new(),
-    }
+    let mut job = StoredJob::new(&new, start().into(), StoreTime::default());
+    (job.state, job.attempt, job.max_attempts) = (JobState::Running, 3, 5);
+    (job.on_lost, job.fence) = (OnLost::Abandon, Fence(17));
+    job
+}
+
+fn job_of(number: u128, origin: Origin) -> StoredJob {
+    let mut job = job(number);
+    job.origin = Some(origin);
+    job
 }
 
 impl Node {
@@ -59,7 +44,7 @@ impl Node {
 
     fn claim(&self, job: StoredJob) -> Arc<ClaimedJob> {
         let (ended, number) = (Arc::clone(&self.ended), job.id.as_uuid().as_u128());
-        let on_end = Box::new(move |_: &StoredJob, end| ended.lock().unwrap().push((number, end)));
+        let on_end = Box::new(move |_: &StoredJob, end| ended.lock().push((number, end)));
         let has_lease = Arc::clone(&self.has_lease);
         ClaimedJob::new(
             job,
@@ -77,7 +62,7 @@ impl Node {
 
     /// The ends of jobs since the last call.
     fn ended(&self) -> Vec<(u128, End)> {
-        std::mem::take(&mut *self.ended.lock().unwrap())
+        std::mem::take(&mut *self.ended.lock())
     }
 
     fn sole_end(&self) -> End {
@@ -138,18 +123,18 @@ fn a_run_knows_its_job() {
     let seen: Arc<Mutex<Vec<Run>>> = Arc::default();
     let kept = Arc::clone(&seen);
     let control = stage.task(Rule::Job, policy(), move |run| {
-        kept.lock().unwrap().push(run.clone());
+        kept.lock().push(run.clone());
         ok(0)
     });
     let _plain = node.start(&control, 1);
     let tick = StoreTime::from_micros(start().timestamp_micros() - 1);
-    let origin = Origin { schedule: "task".to_owned(), tick: Some(tick), missed: 4 };
-    let ticked = node.claim(StoredJob { origin: Some(origin.clone()), ..job(2) });
+    let origin = Origin::new("task".to_owned(), Some(tick), 4);
+    let ticked = node.claim(job_of(2, origin));
     assert!(control.start_job(&ticked));
-    let by_hand = node.claim(StoredJob { origin: Some(Origin { tick: None, ..origin }), ..job(3) });
+    let by_hand = node.claim(job_of(3, Origin::new("task".to_owned(), None, 0)));
     assert!(control.start_job(&by_hand));
     stage.until(1);
-    let runs = seen.lock().unwrap();
+    let runs = seen.lock();
     let causes: Vec<Cause> = runs.iter().map(Run::cause).collect();
     assert_eq!(causes, [Cause::Job, Cause::Schedule, Cause::Manual]);
     assert_eq!((runs[0].attempt(), runs[0].fence(), runs[0].tick()), (3, Some(Fence(17)), None));
@@ -243,13 +228,13 @@ fn a_lost_run_is_asked_to_stop_and_is_neither_a_success_nor_a_failure() {
     let seen: Arc<Mutex<Option<Run>>> = Arc::default();
     let kept = Arc::clone(&seen);
     let control = stage.task(Rule::Job, policy(), move |run| {
-        *kept.lock().unwrap() = Some(run.clone());
+        *kept.lock() = Some(run.clone());
         fails(2_000)
     });
     let job = node.start(&control, 1);
     stage.until(1_000);
     job.set_lost();
-    let run = seen.lock().unwrap().clone().unwrap();
+    let run = seen.lock().clone().unwrap();
     assert!(run.is_lost() && run.stop_requested());
     stage.until(3_000);
     assert!(matches!(node.sole_end(), End::Lost { after: Duration::ZERO, .. }));
@@ -290,7 +275,9 @@ fn a_stop_gives_back_what_waits_and_interrupts_what_runs() {
 fn an_interrupted_job_that_may_run_again_does_at_once() {
     let (mut stage, node) = (Stage::new(), Node::new());
     let control = stage.task(Rule::Job, policy(), |_| fails(5_000));
-    let job = node.claim(StoredJob { on_lost: OnLost::Rerun, ..job(1) });
+    let mut job = job(1);
+    job.on_lost = OnLost::Rerun;
+    let job = node.claim(job);
     assert!(control.start_job(&job));
     stage.until(1_000);
     stage.pool.shutdown_now();

@@ -82,7 +82,7 @@ fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
         let noted = Arc::clone(&spans);
         let control = stage.task(rate(1_000), catch_up.clone(), move |run| {
             let began = run.started_at();
-            noted.lock().unwrap().push((began, began + TimeDelta::milliseconds(takes)));
+            noted.lock().push((began, began + TimeDelta::milliseconds(takes)));
             ok(takes.unsigned_abs())
         });
         (control, spans)
@@ -95,7 +95,7 @@ fn overlaps_behind(seconds: u64) -> Vec<(u64, u64)> {
         let until = start()
             + s(control.snapshot().counters.runs)
             + s(control.snapshot().counters.skipped());
-        let spans = spans.lock().unwrap();
+        let spans = spans.lock();
         let meets = |at: &DateTime<Utc>| {
             let before = spans.partition_point(|(from, _)| from < at);
             spans[..before].last().is_some_and(|(_, to)| at < to)
@@ -192,7 +192,7 @@ struct Noting<T> {
 
 impl<T: Trigger> Trigger for Noting<T> {
     fn next_fire_time(&self, context: &TriggerContext) -> NextFireTime {
-        self.notes.lock().unwrap().push("asked");
+        self.notes.lock().push("asked");
         self.trigger.next_fire_time(context)
     }
 }
@@ -206,13 +206,13 @@ fn a_trigger_whose_answers_are_skipped_lets_others_run_after_a_thousand() {
     let control = stage.task(Rule::Custom(Arc::new(trigger)), skip, |_| ok(0));
     let other = Arc::clone(&notes);
     let _other = stage.task(once(2_000_000), policy(Overlap::Skip, Misfire::Skip), move |_| {
-        other.lock().unwrap().push("other");
+        other.lock().push("other");
         ok(0)
     });
     stage.until(1_500);
-    notes.lock().unwrap().clear();
+    notes.lock().clear();
     stage.stall_until(5_000_500);
-    let notes = notes.lock().unwrap().clone();
+    let notes = notes.lock().clone();
     let before = notes.iter().position(|note| *note == "other").expect("it has run");
     assert!((1_000..1_010).contains(&before), "{before}");
     assert!(notes.len() > 4_900, "{}", notes.len());

@@ -354,12 +354,12 @@ fn a_run_that_is_kept_stays_what_it_was() {
     let keep = Arc::clone(&kept);
     let _control = stage.task(rate(1_000), Policy::default(), move |run| {
         if run.number().is_multiple_of(2) {
-            keep.lock().unwrap().push(run.clone());
+            keep.lock().push(run.clone());
         }
         ok(0)
     });
     stage.until(9_500);
-    let kept = kept.lock().unwrap();
+    let kept = kept.lock();
     let numbers: Vec<u64> = kept.iter().map(Run::number).collect();
     assert_eq!(numbers, [2, 4, 6, 8, 10]);
     let times: Vec<f64> = kept.iter().map(|run| seconds(run.fire_time())).collect();
@@ -383,7 +383,7 @@ fn nothing_of_a_task_that_has_ended_is_kept() {
             let task = Arc::downgrade(&control.task);
             drop(control);
             // Events keep the runs, and a run keeps its task.
-            stage.log.events.lock().unwrap().clear();
+            stage.log.events.lock().clear();
             assert!(task.upgrade().is_none(), "{is_heard} {is_cancelled}");
         }
     }

@@ -167,7 +167,7 @@ fn a_wait_for_the_next_attempt_ends_with_the_time_of_a_pause() {
         control.pause(&Pause::new().until(start() + s(20))).unwrap();
         stage.until(21_000);
         let failed = |event: &&Event| matches!(event.kind, EventKind::AttemptFailed { .. });
-        assert_eq!(stage.log.events.lock().unwrap().iter().filter(failed).count(), 1, "{how:?}");
+        assert_eq!(stage.log.events.lock().iter().filter(failed).count(), 1, "{how:?}");
         let expected = "start 0 | paused 0.001 | resumed 20 | again 20 #2 | error 20";
         assert_eq!(stage.heard(), expected, "{how:?}");
     }

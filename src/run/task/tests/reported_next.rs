@@ -14,7 +14,7 @@ fn overlap(overlap: Overlap) -> Policy {
 
 /// The next start in the event of each end of a run.
 fn reported(stage: &Stage) -> Vec<Option<f64>> {
-    let events = stage.log.events.lock().unwrap();
+    let events = stage.log.events.lock();
     let ends = events.iter().filter_map(|event| match &event.kind {
         EventKind::RunFinished { next, .. } => Some(next.map(seconds)),
         _ => None,
@@ -65,7 +65,7 @@ fn the_end_of_a_run_in_a_pause_reports_what_starts_after_the_pause() {
             let mut stage = Stage::new();
             let control = stage.task(rule.clone(), overlap(how), |_| ok(1_000));
             stage.until(2_500);
-            stage.log.events.lock().unwrap().clear();
+            stage.log.events.lock().clear();
             control.pause(&Pause { until, ..Pause::new() }).unwrap();
             stage.until(3_500);
             assert_eq!(reported(&stage), [expected], "{rule} {how:?}");
@@ -86,7 +86,7 @@ fn a_new_rule_in_a_pause_reports_what_starts_after_the_pause() {
         stage.until(500);
         control.pause(&Pause { until, ..Pause::new() }).unwrap();
         control.reschedule(rate(2_000)).unwrap();
-        let events = stage.log.events.lock().unwrap();
+        let events = stage.log.events.lock();
         let reported = events.iter().find_map(|event| match &event.kind {
             EventKind::Rescheduled { next, .. } => Some(next.map(seconds)),
             _ => None,
@@ -99,7 +99,7 @@ fn a_new_rule_in_a_pause_reports_what_starts_after_the_pause() {
 
 /// The next start in the event of each pause and each end of one.
 fn reported_of_pauses(stage: &Stage) -> Vec<Option<f64>> {
-    let events = stage.log.events.lock().unwrap();
+    let events = stage.log.events.lock();
     let reported = events.iter().filter_map(|event| match &event.kind {
         EventKind::Paused { next, .. } | EventKind::Resumed { next, .. } => Some(next.map(seconds)),
         _ => None,

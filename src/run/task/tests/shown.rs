@@ -119,12 +119,12 @@ fn a_start_that_is_overtaken_by_jitter_is_shown() {
         let control = stage.task(rule.clone(), policy, |_| ok(0));
         for _ in 0..30 {
             let shown = control.snapshot().next.unwrap();
-            stage.log.events.lock().unwrap().clear();
+            stage.log.events.lock().clear();
             let at = (shown - start()).num_nanoseconds().unwrap().unsigned_abs();
             stage.until(at / 1_000_000);
             stage.clock.advance_to(Tick::from_nanos(at).max(stage.clock.now()));
             stage.settle();
-            let events = stage.log.events.lock().unwrap();
+            let events = stage.log.events.lock();
             let started = events.iter().find_map(|event| match &event.kind {
                 EventKind::RunStarted { run, .. } => Some(run.started_at),
                 _ => None,

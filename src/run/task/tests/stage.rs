@@ -135,7 +135,7 @@ impl Stage {
         let called = Arc::clone(&self.called);
         let call = move |run: &Run| -> TaskResult {
             let goes = play(run);
-            *called.lock().unwrap() = Some(goes.takes);
+            *called.lock() = Some(goes.takes);
             if goes.fails { Err(TaskError::from_display("no luck")) } else { Ok(()) }
         };
         Call::Sync(Arc::new(call))
@@ -211,7 +211,7 @@ impl Stage {
                     Begun::Run(run) => {
                         has_run = true;
                         self.firings += 1;
-                        let takes = self.called.lock().unwrap().take().unwrap_or_default();
+                        let takes = self.called.lock().take().unwrap_or_default();
                         if takes.is_zero() {
                             run.finish();
                         } else {
@@ -232,13 +232,13 @@ impl Stage {
 
     /// The log since the last call, in one line.
     pub(super) fn heard(&self) -> String {
-        std::mem::take(&mut *self.log.lines.lock().unwrap()).join(" | ")
+        std::mem::take(&mut *self.log.lines.lock()).join(" | ")
     }
 }
 
 impl Log {
     fn hear(&self, event: &Event) {
-        self.events.lock().unwrap().push(event.clone());
+        self.events.lock().push(event.clone());
         let mut line = String::new();
         match &event.kind {
             EventKind::RunStarted { run, .. } if run.attempt == 1 => {
@@ -272,7 +272,7 @@ impl Log {
             }
             other => write!(line, "{other:?}").unwrap(),
         }
-        self.lines.lock().unwrap().push(line);
+        self.lines.lock().push(line);
     }
 }
 

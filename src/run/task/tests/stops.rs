@@ -48,7 +48,7 @@ fn a_request_to_stop_comes_before_the_end_of_its_run() {
             stage.until(step * 170);
             drop(control.cancel_run());
         }
-        let requests = check_order(&stage.log.events.lock().unwrap());
+        let requests = check_order(&stage.log.events.lock());
         assert!(requests > 40, "{overlap:?}: {requests}");
     }
 }
@@ -61,7 +61,7 @@ fn a_request_to_stop_comes_before_the_end_of_its_run_on_a_real_pool() {
         let pool = Arc::new(builder.clock(Arc::clone(&clock) as _).build().unwrap());
         let events = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&events);
-        let listener = move |event: &Event| log.lock().unwrap().push(event.clone());
+        let listener = move |event: &Event| log.lock().push(event.clone());
         let bus = BusBuilder::new().listener(Arc::new(listener)).synchronous();
         let bus = bus.build(Arc::clone(&clock) as _).unwrap();
         let call = if is_async {
@@ -91,7 +91,7 @@ fn a_request_to_stop_comes_before_the_end_of_its_run_on_a_real_pool() {
         Control::await_events(&tasks, &*clock, Duration::from_secs(60));
         let [control] = tasks;
         let counters = control.snapshot().counters;
-        let requests = check_order(&events.lock().unwrap());
+        let requests = check_order(&events.lock());
         assert!(counters.cancelled > 0 && requests as u64 >= counters.cancelled, "{counters:?}");
         assert!(requests as u64 <= counters.runs, "{requests} requests, {counters:?}");
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -66,7 +66,7 @@ impl Plant {
 }
 
 pub(super) fn lock(checker: &Mutex<Checker>) -> MutexGuard<'_, Checker> {
-    checker.lock().unwrap_or_else(PoisonError::into_inner)
+    checker.lock()
 }
 
 impl World {

@@ -120,7 +120,7 @@ impl<'a> Pair<'a> {
 
     fn compare(&mut self) -> Answer {
         let (mut starts, mut skips) = (Vec::new(), Vec::new());
-        for event in self.stage.log.events.lock().unwrap().drain(..) {
+        for event in self.stage.log.events.lock().drain(..) {
             match event.kind {
                 EventKind::RunStarted { run, .. } => {
                     starts.push((run.cause, nanos_of(run.fire_time)));

@@ -1,21 +1,24 @@
-//! The driver: inputs in, effects out.
+//! The driver: inputs in, effects out; its threads, or the timer and the rest of a simulated node in their place.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
+use std::{fmt, io, thread};
 
 use scheduler_core::time::EventCount;
-use scheduler_core::{Clock, Error, VirtualWorkers};
+use scheduler_core::{
+    Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Timer, VirtualWorkers,
+};
 use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, Store, StoredJob};
+use scheduler_store::{
+    ClaimRef, End, Fence, JobId, PauseScope, SessionId, Store, StoredJob, Watch,
+};
 
 use super::super::client::Client;
 use super::super::parts::JobTask;
 use super::channel::RequestSlot;
 use super::events::Reports;
 use super::rest::Rest;
-use super::timer::{NodeTimer, StepNode};
 use crate::run::ClaimedJob;
 use crate::run::set_once::{SetOnce, block_on};
 use crate::run::task::Retry;
@@ -88,7 +91,7 @@ impl NodeDriver {
     }
 
     pub(super) fn node(&self) -> MutexGuard<'_, Node> {
-        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+        self.node.lock()
     }
 
     /// Has the node stepped by a virtual worker.
@@ -97,8 +100,7 @@ impl NodeDriver {
     ///
     /// There can be no such worker.
     pub(crate) fn start_simulated(self: &Arc<Self>, workers: &VirtualWorkers) -> Result<(), Error> {
-        let driver: Weak<dyn StepNode> = Arc::<Self>::downgrade(self);
-        drop(self.node_timer.set(NodeTimer::new(driver, &self.clock, workers)?));
+        drop(self.node_timer.set(NodeTimer::new(Arc::downgrade(self), &self.clock, workers)?));
         self.step_node();
         self.rearm();
         Ok(())
@@ -199,7 +201,7 @@ impl NodeDriver {
             }
             return;
         }
-        let armed = *self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let armed = *self.armed.lock();
         if wake < armed {
             self.timer.open();
         }
@@ -303,7 +305,7 @@ impl NodeDriver {
     }
 
     pub(super) fn runs(&self) -> MutexGuard<'_, BTreeMap<(JobId, Fence), Weak<ClaimedJob>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 
     fn take_run(&self, held: ClaimRef) -> Option<Weak<ClaimedJob>> {
@@ -328,12 +330,6 @@ pub(super) fn paused_kinds(answer: &Input) -> Option<Vec<String>> {
     polled.is_alive.then(|| kinds.collect())
 }
 
-impl StepNode for NodeDriver {
-    fn step_node(&self) {
-        Self::step_node(self);
-    }
-}
-
 fn key(held: ClaimRef) -> (JobId, Fence) {
     (held.job, held.fence)
 }
@@ -342,4 +338,233 @@ impl fmt::Debug for NodeDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NodeDriver").field("store", &self.store.describe()).finish_non_exhaustive()
     }
+}
+
+/// For how long the watch waits at a time, and after an error.
+const WATCH: Duration = Duration::from_secs(1);
+
+impl NodeDriver {
+    /// Starts the threads, and the node with them.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
+        for channel in [Channel::Store, Channel::Lease] {
+            self.start_thread(channel, self.slot(channel).thread())?;
+        }
+        if let Some(watch) = self.store.watch() {
+            let driver = Arc::clone(self);
+            spawn("scheduler-watch", move || driver.watch_with(watch))?;
+        }
+        let driver = Arc::clone(self);
+        spawn("scheduler-node", move || driver.keep_time())
+    }
+
+    /// Starts a thread that asks the store.
+    fn start_thread(self: &Arc<Self>, channel: Channel, thread: u64) -> io::Result<()> {
+        let name = match channel {
+            Channel::Store => "scheduler-store",
+            Channel::Lease => "scheduler-lease",
+        };
+        let driver = Arc::clone(self);
+        spawn(name, move || driver.ask_for(channel, thread))
+    }
+
+    /// Asks the store what the node wants to know.
+    fn ask_for(&self, channel: Channel, thread: u64) {
+        let slot = self.slot(channel);
+        while let Some((request, what)) = slot.receive(&*self.clock, thread) {
+            let answer = self.ask(request, &what);
+            slot.answered(request);
+            let paused = paused_kinds(&answer);
+            // The answer to a request that was given up is none, and the node knows that.
+            self.input(answer);
+            self.heard(&what, paused);
+        }
+    }
+
+    /// Gives up requests whose deadline has come: the store's call hangs, and another thread asks what is next.
+    pub(super) fn give_up_requests(&self) {
+        for channel in [Channel::Store, Channel::Lease] {
+            let given_up = self.slot(channel).give_up(self.now());
+            let Some((request, thread)) = given_up else { continue };
+            let started = self.me.upgrade().map(|driver| driver.start_thread(channel, thread));
+            if !matches!(started, Some(Ok(()))) {
+                self.slot(channel).keep_thread();
+            }
+            self.input(Input::NoAnswer { request });
+        }
+    }
+
+    /// Steps the node whenever its time has come, until it has stopped.
+    fn keep_time(&self) {
+        while !self.has_stopped() {
+            let seen = self.timer.epoch();
+            // RACE: a thread that steps the node meanwhile sees that this one is not waiting, and opens the gate.
+            self.arm(Tick::MAX);
+            let wake = self.step_node();
+            self.arm(wake);
+            if self.next_wake() < wake {
+                continue;
+            }
+            let left = wake.since(self.now());
+            let until = (wake != Tick::MAX).then(|| self.clock.now() + left);
+            self.clock.wait(&self.timer, seen, until);
+        }
+    }
+
+    fn arm(&self, wake: Tick) {
+        *self.armed.lock() = wake;
+    }
+
+    /// Waits for changes by other processes.
+    fn watch_with(&self, mut watch: Box<dyn Watch>) {
+        let pause = Arc::new(EventCount::new());
+        while !self.has_stopped() {
+            match watch.wait(WATCH) {
+                Ok(true) => self.nudge(),
+                Ok(false) => {}
+                Err(_) => {
+                    let until = self.clock.now() + WATCH;
+                    self.clock.wait(&pause, pause.epoch(), Some(until));
+                }
+            }
+        }
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}
+
+/// The nodes of a simulation. While nothing changes the store, their polls and renewals find and change nothing: a node that
+/// rests sends none, and time may go on to the next instant at which something is due.
+#[derive(Default)]
+pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
+
+#[derive(Clone)]
+struct SimulatedNode {
+    life: usize,
+    driver: Weak<NodeDriver>,
+}
+
+impl SimulatedNodes {
+    pub(crate) fn add(&self, life: usize, driver: Weak<NodeDriver>) {
+        self.lock().push(SimulatedNode { life, driver });
+    }
+
+    /// Has nodes rest that have nothing to do, unless `may_rest` is false, and the others work. To be called before time
+    /// moves, and after it has moved before anything else happens.
+    pub(crate) fn settle(&self, may_rest: bool, is_awake: impl Fn(usize) -> bool) {
+        let nodes = self.lock().clone();
+        let nodes = nodes.iter().filter_map(|node| Some((node.life, node.driver.upgrade()?)));
+        let (awake, frozen): (Vec<_>, Vec<_>) = nodes.partition(|(life, _)| is_awake(*life));
+        frozen.iter().for_each(|(_, driver)| driver.work_on());
+        awake.iter().for_each(|(_, driver)| driver.catch_up());
+        let sessions: Vec<SessionId> =
+            awake.iter().filter_map(|(_, driver)| driver.kept_session()).collect();
+        awake.iter().for_each(|(_, driver)| driver.settle(may_rest, &sessions));
+    }
+
+    /// The clock of the store was set: all nodes have to ask for it.
+    pub(crate) fn clock_was_set(&self) {
+        let nodes = self.lock().clone();
+        nodes.iter().filter_map(|node| node.driver.upgrade()).for_each(|driver| driver.disturb());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<SimulatedNode>> {
+        self.0.lock()
+    }
+}
+
+impl fmt::Debug for SimulatedNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SimulatedNodes").field(&self.lock().len()).finish()
+    }
+}
+
+/// A simulated node rests, and goes on.
+impl NodeDriver {
+    fn work_on(&self) {
+        if self.rest.as_ref().is_some_and(|rest| rest.set_until(None)) {
+            self.rearm();
+        }
+    }
+
+    fn catch_up(&self) {
+        let Some(rest) = self.rest.as_ref().filter(|rest| rest.until().is_some()) else { return };
+        let now = self.now();
+        let renewed = self.node().skip_to(now);
+        if let Some((session, at)) = renewed {
+            rest.was_renewed(session, now.since(at));
+        }
+    }
+
+    fn kept_session(&self) -> Option<SessionId> {
+        self.rest.as_ref().filter(|rest| rest.reaches_store())?;
+        self.node().session()
+    }
+
+    fn settle(&self, may_rest: bool, sessions: &[SessionId]) {
+        let Some(rest) = &self.rest else { return };
+        let may_rest = may_rest && rest.reaches_store() && rest.is_unchanged(sessions);
+        let until = may_rest.then(|| self.node().rests_until(self.now())).flatten();
+        if rest.set_until(until) {
+            self.rearm();
+        }
+    }
+
+    fn disturb(&self) {
+        if let Some(rest) = &self.rest {
+            rest.disturb();
+        }
+    }
+}
+
+/// Steps the node whenever its time has come, on a virtual worker of its own.
+pub(super) struct NodeTimer {
+    /// Keeps the timer's pool.
+    _pool: Arc<ScheduledThreadPool>,
+    timer: Arc<Timer<Step>>,
+}
+
+struct Step(Weak<NodeDriver>);
+
+impl NodeTimer {
+    pub(super) fn new(
+        driver: Weak<NodeDriver>,
+        clock: &Arc<dyn Clock>,
+        workers: &VirtualWorkers,
+    ) -> Result<Self, Error> {
+        let pool = ScheduledThreadPool::builder().core_size(1).clock(Arc::clone(clock));
+        let pool = Arc::new(pool.virtual_workers(workers).build()?);
+        let timer = pool.timer("scheduler-node", Step(driver));
+        Ok(Self { _pool: pool, timer })
+    }
+
+    /// Arms the timer.
+    pub(super) fn arm(&self, at: Tick, now: Now) {
+        self.timer.arm(Due::Tick(at), now).perform();
+    }
+
+    /// Disarms the timer.
+    pub(super) fn disarm(&self) {
+        self.timer.disarm().perform();
+    }
+}
+
+impl Fire for Step {
+    fn fire(timer: &Arc<Timer<Self>>, _run: &Run) -> Fired {
+        if let Some(driver) = timer.0.upgrade() {
+            driver.step_node();
+        }
+        Fired::Done
+    }
+
+    fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}
+
+    fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
+
+    fn dropped(_timer: &Arc<Timer<Self>>) {}
 }
