@@ -38,6 +38,7 @@ mod own_process;
 mod panics;
 mod simulated_cluster;
 mod simulated_jobs;
+mod simulated_outages;
 mod simulated_pauses;
 mod starting;
 mod store_later_real_clock;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
-use scheduler::store::{JobFilter, JobState};
+use scheduler::store::{AttemptOutcome, JobFilter, JobState};
 use scheduler::testing::*;
 use scheduler::{EventKind, Misfire, Outcome, Run, Schedule, StoreEvent, job, scheduled};
 
@@ -111,7 +111,8 @@ fn another_process_takes_over_when_one_is_killed_in_its_run() {
     assert!(gap > secs(10) && gap < secs(25), "{gap:?}");
     assert_outcomes!(cluster[other], "long", [Success]);
     let job = &cluster.jobs().list(&JobFilter::default(), 10).expect("it answers")[0];
-    assert_eq!((job.state, job.attempt, job.lost), (JobState::Done, 2, 1));
+    assert_eq!((job.state, job.attempt, job.lost), (JobState::Done, 2, 0));
+    assert_eq!(job.attempts[0].outcome, AttemptOutcome::Lost);
     let sessions = cluster.jobs().sessions().expect("it answers");
     assert!(sessions.iter().all(|one| one.label != format!("process-{killed}")), "{sessions:?}");
 }
@@ -161,8 +162,9 @@ fn a_process_that_is_cut_off_gives_up_at_its_lease_and_goes_on_when_it_is_healed
     cluster.advance(secs(90));
     assert_eq!(cluster[0].outcomes("watch"), [Outcome::Lost, Outcome::Success]);
     let job = cluster.jobs().list(&JobFilter::default(), 10).expect("it answers").swap_remove(0);
-    // The run that was lost is an attempt, and a loss that counts.
-    assert_eq!((job.state, job.attempt, job.lost), (JobState::Done, 2, 1));
+    // The run that was lost is an attempt, and no failure.
+    assert_eq!((job.state, job.attempt, job.max_attempts), (JobState::Done, 2, 2));
+    assert_eq!((job.lost, job.attempts[0].outcome), (0, AttemptOutcome::Lost));
     let events = store_events(&cluster[0]);
     let is_away = |event: &StoreEvent| matches!(event, StoreEvent::Away { .. });
     assert_eq!(events.iter().filter(|event| is_away(event)).count(), 1, "said once: {events:?}");

@@ -168,7 +168,7 @@ impl Job {
         self
     }
 
-    /// A job that waits with the same key gets the payload, the priority and the due time of this one.
+    /// A job that waits with the same key gets the payload, the priority, the due time and the attempts of this one.
     #[doc(alias = "debounce")]
     pub fn replace(mut self) -> Self {
         self.replaces = true;

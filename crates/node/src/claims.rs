@@ -14,8 +14,8 @@ use crate::config::{Config, TaskConfig};
 pub(crate) struct Claims {
     jobs: BTreeMap<(scheduler_store::JobId, u64), Claim>,
     begun: u32,
-    /// The number of those that were lost before.
-    lost: u32,
+    /// The number of those that are in quarantine (R14).
+    quarantined: u32,
     /// The average time of a run.
     mean: Option<Duration>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Claim {
     pub(crate) claimed: Tick,
     /// When its run began.
     pub(crate) begun: Option<Tick>,
-    pub(crate) was_lost: bool,
+    pub(crate) is_quarantined: bool,
     /// True if it runs at most once. Its run goes on when the session ends, because no other process may run it (R4).
     pub(crate) is_abandon: bool,
     pub(crate) is_lost: bool,
@@ -58,12 +58,12 @@ impl Claims {
             job: Arc::clone(job),
             claimed: now,
             begun: None,
-            was_lost: job.lost > 0,
+            is_quarantined: job.is_quarantined(),
             is_abandon: job.on_lost == OnLost::Abandon,
             is_lost: false,
             is_cancelled: false,
         };
-        self.lost += u32::from(job.lost > 0);
+        self.quarantined += u32::from(job.is_quarantined());
         self.jobs.insert(key(job.held()), claim);
     }
 
@@ -104,7 +104,7 @@ impl Claims {
     /// A job is not in hand any more: it has ended, or was given back.
     pub(crate) fn remove(&mut self, held: ClaimRef, now: Tick) -> Option<Claim> {
         let job = self.jobs.remove(&key(held))?;
-        self.lost -= u32::from(job.was_lost);
+        self.quarantined -= u32::from(job.is_quarantined);
         if let Some(begun) = job.begun {
             self.begun -= 1;
             self.measure(now.since(begun));
@@ -136,7 +136,7 @@ impl Claims {
     /// INVARIANT: what waits takes less than half a lease, by the average.
     pub(crate) fn prefetch(&self, config: &Config) -> u32 {
         let Some(mean) = self.mean else { return 0 };
-        if self.has_lost() {
+        if self.has_quarantined() {
             return 0;
         }
         let time = PREFETCH.min(config.lease / 2);
@@ -145,9 +145,9 @@ impl Claims {
         u32::try_from(jobs).unwrap_or(u32::MAX).min(config.prefetch_max)
     }
 
-    /// Returns true if a job is in hand that was lost before.
-    pub(crate) fn has_lost(&self) -> bool {
-        self.lost > 0
+    /// Returns true if a job is in hand that is in quarantine.
+    pub(crate) fn has_quarantined(&self) -> bool {
+        self.quarantined > 0
     }
 
     /// The number of jobs of each task that may be claimed.

@@ -211,7 +211,8 @@ impl Schema {
         let mut text = template.to_owned();
         if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
             let is_as_it_was = |name: &str| {
-                !["state", "attempt", "undecoded", "lost", "error", "attempts"].contains(&name)
+                !["state", "attempt", "undecoded", "lost", "max_attempts", "error", "attempts"]
+                    .contains(&name)
             };
             let ended: Vec<_> =
                 DONE.iter().map(|(name, ..)| *name).filter(|name| is_as_it_was(name)).collect();

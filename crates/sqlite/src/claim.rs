@@ -17,7 +17,7 @@ use crate::tx::Tx;
 
 /// The bits of the column `kind`.
 const AT_MOST_ONCE: i64 = 1;
-const LOST_BEFORE: i64 = 2;
+const QUARANTINED: i64 = 2;
 const LONG: i64 = 4;
 
 /// The jobs of one task, queue, priority and kind.
@@ -134,8 +134,11 @@ impl Tx<'_> {
     /// Reads of a line what may be claimed of it.
     fn read_due(&self, line: &Line, request: &Poll, due: &mut Vec<JobRow>) -> rusqlite::Result<()> {
         let is = |bit| line.kind & bit != 0;
-        let kind =
-            LineKind { is_abandon: is(AT_MOST_ONCE), is_lost: is(LOST_BEFORE), is_long: is(LONG) };
+        let kind = LineKind {
+            is_abandon: is(AT_MOST_ONCE),
+            is_quarantined: is(QUARANTINED),
+            is_long: is(LONG),
+        };
         let limit = request.line_limit(&line.task, kind);
         let now = self.now.as_micros();
         let mut statement = self.statement(DUE)?;

@@ -33,7 +33,7 @@ impl Tx<'_> {
                 let is_replaced = key.on_conflict == OnConflict::Replace
                     && self.execute(
                         "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \
-                         traceparent = ?6, attempt = 0, undecoded = 0, error = NULL, attempts = NULL \
+                         traceparent = ?6, max_attempts = ?7, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
                          WHERE id = ?1 AND state = 'ready'",
                         params![
                             other.as_uuid().into_bytes(),
@@ -42,6 +42,7 @@ impl Tx<'_> {
                             new.priority.rank(),
                             run_at.as_micros(),
                             new.traceparent,
+                            new.max_attempts.max(1),
                         ],
                     )? > 0;
                 return Ok(match is_replaced {

@@ -157,7 +157,7 @@ CREATE TABLE scheduler_job (
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 0) + 4 * (length(payload) > 4194304)) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)) VIRTUAL
 ) STRICT;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';

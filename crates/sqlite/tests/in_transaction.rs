@@ -200,7 +200,13 @@ fn r3_the_statement_knows_identities_and_keys() {
     assert_eq!(send(keyed(1, OnConflict::Keep)), [Enqueued::Accepted(id(1))]);
     assert_eq!(send(keyed(1, OnConflict::Keep)), [], "the identity is there");
     assert_eq!(send(keyed(2, OnConflict::Keep)), [], "the key is taken");
-    assert_eq!(send(keyed(3, OnConflict::Replace)), [Enqueued::Replaced(id(1))]);
+    let lost = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
+    let end = End::Lost { after: Duration::ZERO, max_lost: 3 };
+    store.finish(&[Finish { session, held: lost.held(), end }]).unwrap();
+    let other = NewJob { max_attempts: 4, ..keyed(3, OnConflict::Replace) };
+    assert_eq!(send(other), [Enqueued::Replaced(id(1))]);
+    let job = store.job(id(1)).unwrap().unwrap();
+    assert_eq!((job.attempt, job.lost, job.max_attempts, job.attempts), (0, 0, 4, Vec::new()));
     let job = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
     assert_eq!((job.id, job.payload.bytes), (id(1), number_text(3)));
     assert_eq!(send(keyed(4, OnConflict::Replace)), [], "it runs");

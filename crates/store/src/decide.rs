@@ -47,7 +47,7 @@ impl Poll {
     #[must_use]
     pub fn line_limit(&self, task: &str, kind: LineKind) -> u32 {
         let abandon = if kind.is_abandon { self.abandon_limit } else { u32::MAX };
-        let lost = if kind.is_lost { self.lost_limit } else { u32::MAX };
+        let lost = if kind.is_quarantined { self.lost_limit } else { u32::MAX };
         let long = if kind.is_long { 1 } else { u32::MAX };
         self.limit.min(self.room(task)).min(abandon).min(lost).min(long)
     }
@@ -70,7 +70,7 @@ impl Poll {
         due.retain(|each| {
             let kind = LineKind::of(job(each));
             let is_in_abandon = !kind.is_abandon || up_to(&mut abandon, self.abandon_limit);
-            let is_in_lost = !kind.is_lost || up_to(&mut lost, self.lost_limit);
+            let is_in_lost = !kind.is_quarantined || up_to(&mut lost, self.lost_limit);
             let is_in_long = !kind.is_long || up_to(&mut long, 1);
             is_in_abandon && is_in_lost && is_in_long
         });
@@ -95,8 +95,8 @@ impl Poll {
 pub struct LineKind {
     /// The job is parked if its process dies.
     pub is_abandon: bool,
-    /// A process has died that ran it.
-    pub is_lost: bool,
+    /// Its last two claims or more were lost, see [`StoredJob::is_quarantined`].
+    pub is_quarantined: bool,
     /// Its payload is longer than [`CLAIM_BYTES_MAX`]. A poll claims one such job, so that its answer arrives in time.
     pub is_long: bool,
 }
@@ -105,7 +105,7 @@ impl LineKind {
     fn of(job: &StoredJob) -> Self {
         Self {
             is_abandon: job.on_lost == OnLost::Abandon,
-            is_lost: job.lost > 0,
+            is_quarantined: job.is_quarantined(),
             is_long: job.payload.bytes.len() > CLAIM_BYTES_MAX,
         }
     }
@@ -193,11 +193,10 @@ impl StoredJob {
         now: StoreTime,
     ) {
         self.record((AttemptOutcome::Lost, None), node, now);
-        self.lost += 1;
+        self.count_loss();
         if self.on_lost == OnLost::Rerun {
             (self.fence, self.session) = (next_fence(), None);
         }
-        // A loss is no failure: a job whose attempts are used up has not failed them.
         let is_over = self.on_lost == OnLost::Abandon || self.lost >= reap.max_lost;
         self.state = match (self.is_cancel_requested, is_over) {
             (true, _) => JobState::Cancelled,
@@ -246,7 +245,7 @@ impl StoredJob {
             }
             End::Done | End::Gone => self.error = None,
             End::Lost { .. } => {
-                self.lost += 1;
+                self.count_loss();
                 self.error = Some(self.lost_error());
             }
             End::Cancelled | End::Snooze { .. } | End::GiveBack => {}
@@ -254,7 +253,7 @@ impl StoredJob {
         match end {
             End::Undecodable { .. } => self.undecoded += 1,
             End::GiveBack | End::Lost { .. } => {}
-            _ => self.undecoded = 0,
+            _ => (self.lost, self.undecoded) = (0, 0),
         }
         self.state = match (end, wait) {
             (End::Done | End::Gone, _) => JobState::Done,
@@ -294,7 +293,21 @@ impl StoredJob {
             }
         }
         (self.lost, self.undecoded, self.finished_at) = (0, 0, Some(now));
+        self.max_attempts = self.max_attempts.saturating_sub(1).max(1);
         true
+    }
+
+    /// A loss is an attempt and no failure: it leaves as many failures to the job as it had before.
+    fn count_loss(&mut self) {
+        self.lost = self.lost.saturating_add(1);
+        self.max_attempts = self.max_attempts.saturating_add(1);
+    }
+
+    /// Two losses in a row may mean that the job kills its process: it runs beside no other such job (R14). A single one is
+    /// mostly an outage, or the end of a process that had many.
+    #[must_use]
+    pub fn is_quarantined(&self) -> bool {
+        self.lost > 1
     }
 
     /// Adds the attempt that ends now, before anything else of the job changes.

@@ -173,7 +173,7 @@ pub enum Enqueued {
     Accepted(JobId),
     /// This other job has its key, and stays as it is. One that has ended may be deleted by now.
     Kept(JobId),
-    /// This other job, which waits, has its key, and now has its payload, priority and due time.
+    /// This other job, which waits, has its key, and now has its payload, priority, due time and attempts.
     Replaced(JobId),
 }
 
@@ -262,11 +262,11 @@ pub struct StoredJob {
     pub run_at: StoreTime,
     /// The number of claims, without those that were given back.
     pub attempt: u32,
-    /// The number of sessions that died while they had it.
+    /// The number of its last claims that were lost, one after the other: an attempt that ends otherwise sets it to 0.
     pub lost: u32,
     /// The number of times that its payload could not be decoded since it last ran.
     pub undecoded: u32,
-    /// After how many attempts it is parked.
+    /// After how many attempts it is parked, if the last one fails. Each attempt that was lost adds one.
     pub max_attempts: u32,
     /// The rule if its process dies.
     #[serde(serialize_with = "as_text")]

@@ -169,7 +169,7 @@ pub struct Poll {
     pub limit: u32,
     /// The greatest number of them that are [`OnLost::Abandon`](crate::OnLost::Abandon): no more than begin at once.
     pub abandon_limit: u32,
-    /// The greatest number of them that were lost before: one at most, so that a job that kills its process takes no
+    /// The greatest number of them that were lost twice in a row: one at most, so that a job that kills its process parks no
     /// others with it (R14).
     pub lost_limit: u32,
     /// True to also return the leases of all other sessions.
@@ -329,11 +329,11 @@ pub enum End {
         after: Duration,
     },
     /// It began, and its process could not hold the lease until its end. That counts as a loss: it is ready again after the
-    /// wait, or is parked if it must not run twice or was lost `max_lost` times.
+    /// wait, or is parked if it must not run twice or was lost `max_lost` times in a row.
     Lost {
         /// The wait.
         after: Duration,
-        /// After how many losses it is parked.
+        /// After how many losses in a row it is parked.
         max_lost: u32,
     },
     /// It never began: it is ready again, and the claim was no attempt.
@@ -382,7 +382,7 @@ pub enum Finished {
 pub struct Reap {
     /// The sessions with the leases that were seen; those that were renewed since live on (R8, R9).
     pub dead: Vec<Lease>,
-    /// After how many losses a job is parked.
+    /// After how many losses in a row a job is parked.
     pub max_lost: u32,
     /// A lost job is due again after a wait below this one, which differs from job to job and follows from `draw` (R14).
     pub spread: Duration,

@@ -105,7 +105,11 @@ impl Retry {
     /// The wait of a failed job before its next attempt: the longest one, and up to an eighth more. That differs from job to job,
     /// so that jobs that failed together do not all come back at once.
     pub(crate) fn wait_of_job(self, job: &scheduler_store::StoredJob) -> Duration {
-        let least = self.longest_wait_after(job.attempt);
+        // A loss is no failure, and makes no wait longer.
+        let is_lost =
+            |of: &&scheduler_store::JobAttempt| of.outcome == scheduler_store::AttemptOutcome::Lost;
+        let losses = u32::try_from(job.attempts.iter().filter(is_lost).count()).unwrap_or(u32::MAX);
+        let least = self.longest_wait_after(job.attempt.saturating_sub(losses));
         let (high, low) = job.id.as_uuid().as_u64_pair();
         let part = u32::try_from((high ^ low ^ u64::from(job.attempt)) % 1_000).unwrap_or_default();
         least.saturating_add(least / 8 * part / 1_000)

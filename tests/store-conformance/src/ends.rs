@@ -1,5 +1,7 @@
 //! The ends of claims, and the rows that they leave.
 
+use std::time::Duration;
+
 use crate::enqueues::with_key;
 use crate::given::{Given, LEASE, SECOND, cron, held, job};
 use crate::test_store::TestStore;
@@ -188,6 +190,104 @@ pub fn a_run_that_its_own_process_lost_counts_as_a_loss<T: TestStore>() {
     given.enqueue(once);
     let claimed = given.claim(id, "a");
     assert_eq!(given.finish(id, claimed.held(), lost()), Finished::Stored(JobState::Parked));
+}
+
+/// Losses in a row park a job. An end that says nothing about the attempt leaves them.
+pub fn each_attempt_that_ends_otherwise_forgets_the_losses_before_it<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.enqueue(NewJob { max_attempts: 99, ..NewJob::new(job(1), "a") });
+    let (after, error) = (Duration::ZERO, || "no".to_owned());
+    let lost = || End::Lost { after, max_lost: 3 };
+    let end = |given: &mut Given<T>, end: End| {
+        let claimed = given.claim(id, "a");
+        given.finish(id, claimed.held(), end);
+        given.wait(SECOND);
+        (given.state(job(1)), given.job(job(1)).lost)
+    };
+    for (other, losses) in [
+        (End::Failed { after, error: error() }, 0),
+        (End::Snooze { after }, 0),
+        (End::Undecodable { after, error: error(), limit: 9 }, 2),
+        (End::Failed { after, error: error() }, 0),
+        (End::GiveBack, 2),
+    ] {
+        assert_eq!(end(&mut given, lost()), (JobState::Ready, 1));
+        assert_eq!(end(&mut given, lost()), (JobState::Ready, 2));
+        assert_eq!(end(&mut given, other.clone()), (JobState::Ready, losses), "{other:?}");
+        if losses > 0 {
+            assert_eq!(end(&mut given, End::Snooze { after }), (JobState::Ready, 0));
+        }
+    }
+    for (other, state) in [
+        (End::Park { error: error() }, JobState::Parked),
+        (End::Cancelled, JobState::Cancelled),
+        (End::Done, JobState::Done),
+    ] {
+        assert_eq!(end(&mut given, lost()), (JobState::Ready, 1));
+        assert_eq!(end(&mut given, other), (state, 0));
+        assert_eq!(given.command(&Command::Retry { job: job(1) }), CommandOutcome::Done);
+    }
+}
+
+/// As many failures as a job was given park it, however many of its attempts were lost.
+pub fn losses_use_up_no_failure_of_a_job<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.enqueue(NewJob { max_attempts: 2, ..NewJob::new(job(1), "a") });
+    let (after, error) = (Duration::ZERO, "no".to_owned());
+    let failed = End::Failed { after, error };
+    for (number, end) in [(1, false), (2, false), (3, true), (4, false), (5, false), (6, true)] {
+        assert_eq!(given.state(job(1)), JobState::Ready, "before attempt {number}");
+        let claimed = given.claim(id, "a");
+        assert_eq!(claimed.attempt, number);
+        let lost = End::Lost { after, max_lost: 3 };
+        given.finish(id, claimed.held(), if end { failed.clone() } else { lost });
+        given.wait(SECOND);
+    }
+    let parked = given.job(job(1));
+    assert_eq!((parked.state, parked.attempt, parked.max_attempts), (JobState::Parked, 6, 6));
+}
+
+/// A job whose attempts are lost and fail in turn ends all the same.
+pub fn losses_between_failures_end_with_the_failures<T: TestStore>() {
+    let mut given = Given::<T>::store();
+    given.enqueue(NewJob { max_attempts: 3, ..NewJob::new(job(1), "a") });
+    let mut starts = 0;
+    for round in 1.. {
+        let session = given.open_for(round, LEASE, None);
+        let claimed = given.claim(session, "a");
+        starts += 1;
+        if starts % 2 == 0 {
+            let failed = End::Failed { after: Duration::ZERO, error: "no".to_owned() };
+            given.finish(session, claimed.held(), failed);
+        }
+        given.wait(LEASE);
+        given.reap(vec![given.lease_of(session)]);
+        given.wait(SECOND);
+        if given.state(job(1)) != JobState::Ready {
+            break;
+        }
+    }
+    assert_eq!((given.state(job(1)), starts), (JobState::Parked, 6));
+}
+
+/// The run of a job that was parked as lost has an end: it was not lost.
+pub fn a_late_end_takes_the_loss_back<T: TestStore>() {
+    let given = Given::<T>::store();
+    for (number, end) in
+        [(1, End::Done), (2, End::Cancelled), (3, End::Park { error: "no".to_owned() })]
+    {
+        let once = NewJob { on_lost: OnLost::Abandon, ..NewJob::new(job(number), "a") };
+        given.enqueue(NewJob { max_attempts: 4, ..once });
+        let own = given.open(number);
+        let claimed = given.claim(own, "a");
+        given.open_for(number + 10, LEASE, Some(own));
+        given.reap(Vec::new());
+        let lost = given.job(job(number));
+        assert_eq!((lost.state, lost.lost, lost.max_attempts), (JobState::Parked, 1, 5));
+        given.finish(own, claimed.held(), end);
+        let ended = given.job(job(number));
+        assert_eq!((ended.attempt, ended.lost, ended.max_attempts), (1, 0, 4));
+    }
 }
 
 /// An answer is bounded in bytes, but for one long job, which keeps no others back.

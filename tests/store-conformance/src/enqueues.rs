@@ -124,6 +124,7 @@ pub fn a_job_that_replaces_another_begins_with_its_first_attempt<T: TestStore>()
     let ends = [
         End::Failed { after: SECOND, error: "no".to_owned() },
         End::Undecodable { after: SECOND, error: "what".to_owned(), limit: 5 },
+        End::Lost { after: SECOND, max_lost: 3 },
     ];
     for end in ends {
         let claimed = given.claim(id, "a");
@@ -131,11 +132,11 @@ pub fn a_job_that_replaces_another_begins_with_its_first_attempt<T: TestStore>()
         given.wait(SECOND);
         let before = given.job(job(1));
         assert!(before.attempt + before.undecoded > 0 && before.error.is_some(), "{before:?}");
-        let other = with_key(2, "a", OnConflict::Replace);
+        let other = NewJob { max_attempts: 4, ..with_key(2, "a", OnConflict::Replace) };
         assert_eq!(given.enqueue(other), Enqueued::Replaced(job(1)));
         let replaced = given.job(job(1));
         assert_eq!((replaced.attempt, replaced.undecoded, replaced.error), (0, 0, None));
-        assert_eq!(replaced.max_attempts, 3);
+        assert_eq!((replaced.lost, replaced.max_attempts), (0, 4));
     }
 }
 

@@ -78,7 +78,7 @@ macro_rules! store_conformance {
             only_the_queues_of_the_process_are_served
             no_more_of_a_task_is_claimed_than_it_has_room
             a_job_is_not_claimed_before_it_is_due
-            r14_jobs_that_were_lost_are_claimed_within_their_limit
+            r14_jobs_that_were_lost_twice_in_a_row_are_claimed_within_their_limit
             r14_jobs_that_run_once_at_most_are_claimed_within_their_limit
             fences_grow_over_all_jobs
             no_job_is_claimed_twice_by_processes_that_race
@@ -88,6 +88,10 @@ macro_rules! store_conformance {
             a_failed_job_is_parked_after_its_last_attempt
             snoozed_and_given_back_and_undecodable_jobs_use_no_attempt
             a_run_that_its_own_process_lost_counts_as_a_loss
+            each_attempt_that_ends_otherwise_forgets_the_losses_before_it
+            losses_use_up_no_failure_of_a_job
+            losses_between_failures_end_with_the_failures
+            a_late_end_takes_the_loss_back
             a_job_keeps_its_attempts_that_did_not_succeed
             the_attempts_of_a_job_are_bounded
             a_lost_attempt_names_its_process

@@ -149,13 +149,10 @@ pub fn a_reap_returns_no_more_payload_than_an_answer_may_carry<T: TestStore>() {
     }
 }
 
-/// A lost job runs again after a wait, with the attempt counted, until it has been lost too often; then it is parked.
+/// A lost job runs again after a wait, with the attempt counted, until it has been lost too often in a row; then it is parked.
 pub fn a_lost_job_runs_again_until_it_has_been_lost_too_often<T: TestStore>() {
     let mut given = Given::<T>::store();
-    let mut job = NewJob::new(crate::given::job(1), "a");
-    job.max_attempts = 10;
-    let id = job.id;
-    given.enqueue(job);
+    let id = given.job_of(1, "a");
     for round in 1..=3 {
         let session = given.open_for(round, LEASE, None);
         let claimed = given.claim(session, "a");
@@ -164,6 +161,8 @@ pub fn a_lost_job_runs_again_until_it_has_been_lost_too_often<T: TestStore>() {
         let lost = given.reap(vec![given.lease_of(session)]);
         assert_eq!(lost.jobs.len(), 1);
         assert!(lost.jobs[0].run_at <= given.now.after(SECOND));
+        assert_eq!(lost.jobs[0], given.job(id));
+        assert_eq!(u128::from(lost.jobs[0].max_attempts), round + 1);
         given.wait(SECOND);
     }
     assert_eq!(given.state(id), JobState::Parked);

@@ -213,7 +213,7 @@ impl Node {
         };
         self.may_have_more = claimed(|_| true) >= poll.limit;
         self.wants_abandon = claimed(|job| job.on_lost == OnLost::Abandon) >= poll.abandon_limit;
-        self.wants_lost = claimed(|job| job.lost > 0) >= poll.lost_limit;
+        self.wants_quarantined = claimed(StoredJob::is_quarantined) >= poll.lost_limit;
         let rooms = poll.tasks.iter().enumerate();
         let short = rooms.filter(|(_, room)| is_exhausted(room, &polled.jobs));
         self.saturated_tasks = short.map(|(index, _)| index).collect();

@@ -138,7 +138,7 @@ impl Node {
     }
 
     /// More jobs are due than were claimed, and by now there is room: a free worker, or half of what may be claimed; a
-    /// free worker for a job that must not wait for one; no lost job in hand; or a thread for a task that had none.
+    /// free worker for a job that must not wait for one; no job of the quarantine in hand; or a thread for a task that had none.
     pub(super) fn may_claim_more(&self) -> bool {
         let room = self.claims.room(&self.config);
         let all = self.config.workers.saturating_add(self.claims.prefetch(&self.config));
@@ -151,7 +151,7 @@ impl Node {
         room > 0
             && (self.may_have_more && is_free
                 || self.wants_abandon && has_worker
-                || self.wants_lost && !self.claims.has_lost()
+                || self.wants_quarantined && !self.claims.has_quarantined()
                 || self.saturated_tasks.iter().any(has_thread))
     }
 
@@ -170,7 +170,7 @@ impl Node {
             limit,
             // R14
             abandon_limit: self.claims.free(&self.config),
-            lost_limit: u32::from(!self.claims.has_lost()),
+            lost_limit: u32::from(!self.claims.has_quarantined()),
             with_leases: self.deadlines.leases <= now,
             not_after,
         })

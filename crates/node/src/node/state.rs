@@ -71,7 +71,7 @@ pub struct Node {
     /// True if more jobs may be due that begin at once or not at all.
     pub(super) wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
-    pub(super) wants_lost: bool,
+    pub(super) wants_quarantined: bool,
     /// The tasks that may have more due jobs than could be claimed, by their indexes.
     pub(super) saturated_tasks: Vec<usize>,
     /// True if something may have become due since the last poll was sent.
@@ -183,7 +183,7 @@ impl Node {
             was_fire: false,
             may_have_more: false,
             wants_abandon: false,
-            wants_lost: false,
+            wants_quarantined: false,
             saturated_tasks: Vec::new(),
             is_nudged: false,
             is_followed: false,

@@ -160,7 +160,7 @@ impl World {
         let id = self.job_id();
         let is_poison = self.setup.poison && index == 0;
         let task = if is_poison { POISON } else { WORK };
-        let max_attempts = if is_poison { 10 } else { 2 + self.rng.below(20) as u32 };
+        let max_attempts = if is_poison { 1 } else { 1 + self.rng.below(8) as u32 };
         let on_lost = match !is_poison && self.rng.below(8) == 0 {
             true => OnLost::Abandon,
             false => OnLost::Rerun,

@@ -33,7 +33,9 @@ impl State {
                 row.job.traceparent.clone_from(&new.traceparent);
                 (row.job.priority, row.job.run_at) = (new.priority, run_at);
                 // It is another job from now on.
-                (row.job.attempt, row.job.undecoded, row.job.error) = (0, 0, None);
+                row.job.max_attempts = new.max_attempts.max(1);
+                (row.job.attempt, row.job.lost, row.job.undecoded) = (0, 0, 0);
+                row.job.error = None;
                 row.job.attempts.clear();
                 Enqueued::Replaced(other)
             }

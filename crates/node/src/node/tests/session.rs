@@ -128,7 +128,10 @@ fn the_job_of_a_process_that_died_runs_elsewhere_soon() {
     other.until(after(37.0));
     let done = other.jobs(JobState::Done);
     assert_eq!(done.len(), 1, "a loss is no failed attempt: {:?}", other.events);
-    assert_eq!((done[0].attempt, done[0].lost), (2, 1));
+    assert_eq!(
+        (done[0].attempt, done[0].attempts[0].outcome),
+        (2, scheduler_store::AttemptOutcome::Lost)
+    );
 }
 
 #[test]

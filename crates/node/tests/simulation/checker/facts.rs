@@ -90,8 +90,19 @@ pub(super) struct JobFacts {
     pub(super) begun: u32,
     /// The number of them whose end made them no attempt.
     pub(super) uncounted: u32,
+    pub(super) losses: Losses,
     /// True if its counts may have begun anew.
     pub(super) was_reset: bool,
+}
+
+/// Two counts of a job, which bound its starts.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// The losses since its last attempt that ended otherwise.
+    pub(super) in_a_row: u32,
+    pub(super) failures: u32,
+    /// After how many failures it is parked, as it was accepted.
+    pub(super) failures_max: Option<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +119,7 @@ pub(super) struct RunFacts {
     pub(super) fence: Fence,
     pub(super) session: SessionId,
     pub(super) process: usize,
-    pub(super) was_lost: bool,
+    pub(super) is_quarantined: bool,
     pub(super) is_done: bool,
 }
 

@@ -102,14 +102,13 @@ impl Checker {
         self.last_start_counts(model);
     }
 
-    /// A start is an attempt, or a loss that is counted.
+    /// A start is an attempt, unless its run says otherwise.
     fn starts_are_counted(&mut self, job: &StoredJob) {
         let facts = self.job(job.id);
         let (begun, uncounted) = (facts.begun, facts.uncounted);
-        let is_counted = facts.was_reset || begun - uncounted <= job.attempt + job.lost;
+        let is_counted = facts.was_reset || begun - uncounted <= job.attempt;
         self.must(is_counted, || {
-            let (attempt, lost) = (job.attempt, job.lost);
-            format!("{} began {begun} times: {attempt} attempts, {lost} losses", short(job.id))
+            format!("{} began {begun} times: {} attempts", short(job.id), job.attempt)
         });
     }
 

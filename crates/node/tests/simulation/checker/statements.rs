@@ -93,7 +93,7 @@ impl Checker {
                 for (job, answer) in enqueue.jobs.iter().zip(answers) {
                     self.enqueued(job, *answer, store_now);
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
-                        self.job(*other).was_reset = true;
+                        self.begins_anew(*other);
                     }
                 }
             }
@@ -220,6 +220,7 @@ impl Checker {
         (facts.fence, facts.holder) = (job.fence, Some(session));
         (facts.schedule, facts.is_exclusive) = (schedule.clone(), is_exclusive);
         facts.is_abandon = job.on_lost == OnLost::Abandon;
+        facts.losses.failures_max.get_or_insert(job.max_attempts);
         self.key_started(job.id);
         self.must(fence < job.fence, || format!("the fence of {name} does not grow"));
         self.must(!is_over, || format!("{name} runs again after its outcome"));
@@ -247,6 +248,7 @@ impl Checker {
             || self.runs.iter().any(|run| run.job == held.job && run.fence == held.fence);
         let uncounted = u32::from(no_attempt && has_begun());
         self.job(held.job).uncounted += uncounted;
+        self.losses_are_counted(finish, state, model);
         let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         let facts = self.job(finish.held.job);
         let is_late = facts.is_parked_as_lost == Some(session);
@@ -322,6 +324,7 @@ impl Checker {
             self.must(how != Some(Ended::Closed), || {
                 format!("{} was lost by a process that stopped in order", short(job.id))
             });
+            self.is_lost(job);
             let is_innocent = job.task != POISON && job.lost >= 3;
             let is_unjust = is_innocent && self.is_poison && !self.was_set;
             self.must(!is_unjust, || format!("{} was parked with a poison job", short(job.id)));
@@ -346,6 +349,9 @@ impl Checker {
             Command::Retry { job } => {
                 let is_ready = state(*job).is_some_and(JobState::is_unfinished);
                 self.must(is_ready, || format!("the retry of {} does nothing", short(*job)));
+                if self.job(*job).is_over {
+                    self.begins_anew(*job);
+                }
                 let facts = self.job(*job);
                 (facts.is_over, facts.last_run, facts.was_retried) = (false, None, true);
                 (facts.was_reset, facts.is_parked_as_lost) = (true, None);
@@ -364,8 +370,9 @@ impl Checker {
                 let facts = self.job(*job);
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
                 // Sent again, it is another job.
-                (facts.was_reset, facts.is_parked_as_lost) = (true, None);
+                facts.is_parked_as_lost = None;
                 facts.has_left_key = false;
+                self.begins_anew(*job);
                 self.keys.remove(job);
             }
             _ => {}

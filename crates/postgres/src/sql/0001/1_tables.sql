@@ -82,9 +82,9 @@ create table {s}.job (
   lost integer not null default 0 check (lost >= 0),
   undecoded integer not null default 0 check (undecoded >= 0),
   priority smallint not null check (priority between 0 and 3),
-  -- 0 plain, +1 if the job must not run twice, +2 if it was lost before, +4 if its payload is too long for a poll with others.
+  -- 0 plain, +1 if the job must not run twice, +2 if it was lost twice in a row, +4 if its payload is too long for a poll with others.
   kind smallint not null generated always as (
-    (is_abandoned::integer + 2 * (lost > 0)::integer + 4 * (octet_length(payload) > {claim_bytes_max})::integer)::smallint) stored,
+    (is_abandoned::integer + 2 * (lost > 1)::integer + 4 * (octet_length(payload) > {claim_bytes_max})::integer)::smallint) stored,
   is_abandoned boolean not null,
   is_exclusive boolean not null default false,
   is_cancel_requested boolean not null default false,

@@ -85,6 +85,7 @@ begin
   end if;
   v.attempts := {s}.attempts_after(v, p_session, p_now, p_end, p_error);
   v.lost := 0;
+  v.max_attempts := greatest(v.max_attempts - 1, 1);
   v.undecoded := 0;
   v.finished_at := p_now;
   v.error := case when p_end in ('done', 'gone') then null when p_end = 'cancelled' then v.error else p_error end;
@@ -92,7 +93,7 @@ begin
     v.state := case p_end when 'gone' then 'done' else p_end end;
     perform {s}.keep(v, p_end = 'gone');
   else
-    update {s}.job j set lost = 0, undecoded = 0, finished_at = v.finished_at, error = v.error,
+    update {s}.job j set lost = 0, max_attempts = v.max_attempts, undecoded = 0, finished_at = v.finished_at, error = v.error,
       attempts = v.attempts
     where j.id = v.id;
   end if;
@@ -151,7 +152,8 @@ begin
       case when f.word in ('done', 'gone') then 'done' else 'cancelled' end as state,
       case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0) else j.attempt end as attempt,
       case when f.word = 'undecodable' then j.undecoded + 1 when f.word in ('give_back', 'lost') then j.undecoded else 0 end as undecoded,
-      case f.word when 'lost' then j.lost + 1 else j.lost end as lost,
+      case when f.word = 'lost' then j.lost + 1 when f.word in ('give_back', 'undecodable') then j.lost else 0 end as lost,
+      case f.word when 'lost' then least(j.max_attempts + 1, 4294967295) else j.max_attempts end as max_attempts,
       case when f.word in ('done', 'gone') then null when f.word in ('failed', 'undecodable') then f.end_error
         when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end as error,
       case when f.word in ('done', 'gone') then j.attempts
@@ -181,7 +183,8 @@ begin
         state = x.state,
         attempt = case when f.word in ('snooze', 'give_back', 'undecodable') then greatest(j.attempt - 1, 0) else j.attempt end,
         undecoded = case when f.word = 'undecodable' then j.undecoded + 1 when f.word in ('give_back', 'lost') then j.undecoded else 0 end,
-        lost = case f.word when 'lost' then j.lost + 1 else j.lost end,
+        lost = case when f.word = 'lost' then j.lost + 1 when f.word in ('give_back', 'undecodable') then j.lost else 0 end,
+        max_attempts = case f.word when 'lost' then least(j.max_attempts + 1, 4294967295) else j.max_attempts end,
         error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error
           when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end,
         run_at = case when x.state = 'ready' and f.word <> 'give_back' then {s}.after(v_now, f.wait) else j.run_at end,
@@ -295,6 +298,7 @@ begin
     v.error := {s}.lost_error(v.attempt);
     v.attempts := {s}.with_attempt(v.attempts, v.attempt, v.started_at, v_now, 'lost', r.label, v.error);
     v.lost := v.lost + 1;
+    v.max_attempts := least(v.max_attempts + 1, 4294967295);
     if not v.is_abandoned then
       v.fence := nextval('{s}.fence');
       v.session := null;
@@ -308,8 +312,8 @@ begin
     if v.state = 'cancelled' then
       perform {s}.keep(v);
     else
-      update {s}.job j set state = v.state, error = v.error, lost = v.lost, fence = v.fence, session = v.session,
-        is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at, attempts = v.attempts
+      update {s}.job j set state = v.state, error = v.error, lost = v.lost, max_attempts = v.max_attempts, fence = v.fence,
+        session = v.session, is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at, attempts = v.attempts
       where j.id = v.id;
       if v.state = 'parked' and v.key is not null then
         perform {s}.end_key(v.task, v.key, v.id);

@@ -67,7 +67,8 @@ begin
       v_is_replaced := false;
       if r.is_replacing then
         update {s}.job j set payload = r.payload, payload_version = r.version, priority = r.priority, run_at = r.run_at,
-          traceparent = r.traceparent, attempt = 0, undecoded = 0, error = null, attempts = null
+          traceparent = r.traceparent, max_attempts = greatest(r.max_attempts, 1), attempt = 0, lost = 0, undecoded = 0,
+          error = null, attempts = null
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
         v_is_replaced := found;
         v_is_due := v_is_due or (found and r.run_at <= v_now);
