@@ -5,6 +5,7 @@
 #   ci/durable.sh differential [1000000]   random requests to both stores are answered as by the model
 #   ci/durable.sh processes [brief]        the contract with real processes on both stores, in its full length
 #   ci/durable.sh ticks [SECONDS]          how soon each tick of a schedule starts in four processes: a measurement
+#   ci/durable.sh outage                   jobs of two processes through an outage of two leases: a measurement
 #   ci/durable.sh chaos [SECONDS [SEED]]   random kills, freezes, failures of the network and restarts of PostgreSQL, judged
 #                                          from the journals
 #
@@ -35,6 +36,10 @@ step_ticks() {
     cargo test --release -p cluster --test cluster -- --ignored --nocapture how_soon
 }
 
+step_outage() {
+  TEST_CLUSTER_STORE=postgres cargo test --release -p cluster --test cluster -- --ignored --nocapture how_long
+}
+
 step_chaos() {
   TEST_CLUSTER_STORE=postgres TEST_CHAOS_SECONDS="${1:-1800}" TEST_CHAOS_SEED="${2:-1}" \
     cargo test --release -p cluster --test cluster -- --ignored --nocapture chaos
@@ -46,6 +51,7 @@ case "${1:-}" in
     step_differential
     step_processes
     step_ticks
+    step_outage
     step_chaos
     ;;
   *) "step_$1" "${@:2}" ;;

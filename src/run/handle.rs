@@ -110,11 +110,11 @@ impl Run {
         self.attempt.started_at.since(self.attempt.due)
     }
 
-    /// Returns true if this run is asked to stop: it was cancelled, its `timeout` is over, or the scheduler
-    /// has stopped and waited long enough.
+    /// Returns true if this run is asked to stop: it was cancelled, its `timeout` is over, its process has lost its durable job, or the
+    /// scheduler has stopped and waited long enough.
     ///
     /// It is a request that the task may follow. (The future of an async task need not ask: it is dropped where it
-    /// awaits.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one may finish.
+    /// awaits; but not that of a job with `on_lost = "abandon"` whose session has ended.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one may finish.
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};
@@ -135,6 +135,7 @@ impl Run {
     pub fn stop_requested(&self) -> bool {
         let execution = self.attempt.execution.as_ref();
         self.attempt.stop.is_asked()
+            || self.claimed().is_some_and(|claimed| claimed.has_lost_session())
             || execution.is_some_and(|run| run.engine().is_cancelled() || run.left().is_zero())
     }
 

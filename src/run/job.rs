@@ -43,6 +43,7 @@ pub(crate) struct ClaimedJob {
     pub(crate) retry_after: Duration,
     state: AtomicU8,
     is_lost: AtomicBool,
+    has_outlived: AtomicBool,
     is_interrupted: AtomicBool,
     may_begin: MayBegin,
     error_kind: Mutex<Option<JobErrorKind>>,
@@ -112,6 +113,12 @@ impl ClaimedJob {
         *self.error_kind.lock()
     }
 
+    /// Returns true if the session has ended in which the run began.
+    pub(crate) fn has_lost_session(&self) -> bool {
+        // ORDERING: acquire, see `set_lost`.
+        self.is_lost.load(Ordering::Acquire) || self.has_outlived.load(Ordering::Acquire)
+    }
+
     /// Takes note that the pool has dropped its run.
     pub(crate) fn interrupt(&self) {
         // ORDERING: relaxed; it is read under the lock of the task, as it is written.
@@ -140,6 +147,7 @@ impl ClaimedJob {
             retry_after,
             state: AtomicU8::new(WAITING),
             is_lost: AtomicBool::new(false),
+            has_outlived: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
             may_begin,
             error_kind: Mutex::default(),
@@ -158,6 +166,12 @@ impl ClaimedJob {
         // ORDERING: release, so that a run that sees it sees what the node knew.
         self.is_lost.store(true, Ordering::Release);
         self.ask_to_stop(StopCause::Lost);
+    }
+
+    /// The session has ended of a run that goes on, because its job runs at most once. It is told, and its outcome counts.
+    pub(crate) fn set_outlived(&self) {
+        // ORDERING: as in `set_lost`.
+        self.has_outlived.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_lost(&self) -> bool {

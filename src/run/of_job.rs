@@ -43,10 +43,14 @@ impl Run {
         origin.map_or(0, |origin| origin.missed)
     }
 
-    /// Returns true if this process has lost the job, because it could not reach the store for too long: another one may run it now.
-    /// The run is also [asked to stop](Self::stop_requested), and what it returns counts no more.
+    /// Returns true if this process has lost the job, because it could not reach the store for too long: another one may run it, or the
+    /// next tick of its schedule, from the end of the lease on, and this is true before that by the clock of this process. The run is
+    /// also [asked to stop](Self::stop_requested), and what it returns counts no more.
+    ///
+    /// With `on_lost = "abandon"` no other process runs the job, unless a person retries it. Then the run may go on: an async
+    /// function is not dropped, and what it returns ends the job.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.claimed().is_some_and(|claimed| claimed.is_lost())
+        self.claimed().is_some_and(|claimed| claimed.has_lost_session())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_expr::Tick;
-use scheduler_store::{ClaimRef, OnLost, SessionId, StoredJob, TaskRoom};
+use scheduler_store::{ClaimRef, OnLost, SessionId, StoreTime, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
 
@@ -16,6 +16,8 @@ pub(crate) struct Claims {
     begun: u32,
     /// The number of those that are in quarantine (R14).
     quarantined: u32,
+    /// The number of those whose runs go on, though their session has ended.
+    outlived: u32,
     /// The average time of a run.
     mean: Option<Duration>,
 }
@@ -38,6 +40,10 @@ pub(crate) struct Claim {
     pub(crate) is_abandon: bool,
     pub(crate) is_lost: bool,
     pub(crate) is_cancelled: bool,
+    /// True of a run that goes on, though the session of its claim has ended, or the store says that it has another owner.
+    pub(crate) has_outlived: bool,
+    /// True of a job that does not begin before another one's run has ended, see [`Claims::is_blocked`].
+    pub(crate) is_held: bool,
 }
 
 /// The longest time for which claimed work waits for a worker.
@@ -62,6 +68,8 @@ impl Claims {
             is_abandon: job.on_lost == OnLost::Abandon,
             is_lost: false,
             is_cancelled: false,
+            has_outlived: false,
+            is_held: false,
         };
         self.quarantined += u32::from(job.is_quarantined());
         self.jobs.insert(key(job.held()), claim);
@@ -101,10 +109,42 @@ impl Claims {
         }
     }
 
+    /// The claim of a run has ended, and the run goes on. Returns true if that is new.
+    pub(crate) fn outlive(&mut self, held: ClaimRef) -> bool {
+        let Some(claim) = self.jobs.get_mut(&key(held)).filter(|claim| !claim.has_outlived) else {
+            return false;
+        };
+        claim.has_outlived = true;
+        self.outlived += 1;
+        true
+    }
+
+    /// The runs that have outlived their claims.
+    fn outlived(&self) -> impl Iterator<Item = &Claim> {
+        let some = (self.outlived > 0).then(|| self.jobs.values());
+        some.into_iter().flatten().filter(|claim| claim.has_outlived)
+    }
+
+    /// When the job was accepted of a run of this schedule that has outlived its claim.
+    pub(crate) fn outlived_since(&self, schedule: &str) -> Option<StoreTime> {
+        let mut of_it = self.outlived().filter(|claim| schedule_of(&claim.job) == Some(schedule));
+        of_it.next().map(|claim| claim.job.created_at)
+    }
+
+    /// Returns true if a job must not begin in this process now: a run goes on that has outlived its claim, of the same job, or of
+    /// its schedule if that allows no overlap (R11).
+    pub(crate) fn is_blocked(&self, job: &StoredJob, is_exclusive: bool) -> bool {
+        let own = schedule_of(job).filter(|_| is_exclusive);
+        self.outlived().any(|claim| {
+            claim.job.id == job.id || (own.is_some() && schedule_of(&claim.job) == own)
+        })
+    }
+
     /// A job is not in hand any more: it has ended, or was given back.
     pub(crate) fn remove(&mut self, held: ClaimRef, now: Tick) -> Option<Claim> {
         let job = self.jobs.remove(&key(held))?;
         self.quarantined -= u32::from(job.is_quarantined);
+        self.outlived -= u32::from(job.has_outlived);
         if let Some(begun) = job.begun {
             self.begun -= 1;
             self.measure(now.since(begun));
@@ -206,6 +246,10 @@ fn pool_of(task: &TaskConfig, config: &Config) -> Option<u32> {
 fn with_prefetch(threads: u32, config: &Config, prefetch: u32) -> u32 {
     let part = u64::from(prefetch) * u64::from(threads) / u64::from(config.workers.max(1));
     threads.saturating_add(u32::try_from(part).unwrap_or(u32::MAX))
+}
+
+fn schedule_of(job: &StoredJob) -> Option<&str> {
+    job.origin.as_ref().map(|origin| &*origin.schedule)
 }
 
 fn key(held: ClaimRef) -> (scheduler_store::JobId, u64) {

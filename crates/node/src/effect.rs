@@ -62,6 +62,8 @@ pub enum Effect {
     Withdraw(ClaimRef),
     /// Tell a run that it is lost, and ask it to stop: its outcome will not be stored.
     Lost(ClaimRef),
+    /// Tell a run that its session has ended. It runs at most once and goes on, and its outcome will be stored (R4).
+    Outlived(ClaimRef),
     /// Ask a run to stop: its job was cancelled.
     Cancel(ClaimRef),
     /// Report what happened.

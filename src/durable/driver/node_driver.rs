@@ -229,6 +229,7 @@ impl NodeDriver {
                     }
                 }
                 Effect::Lost(held) => self.with_run(held, ClaimedJob::set_lost),
+                Effect::Outlived(held) => self.with_run(held, ClaimedJob::set_outlived),
                 Effect::Cancel(held) => self.with_run(held, ClaimedJob::cancel),
                 Effect::Event(event) => self.reports.report(event, &self.tasks),
                 Effect::Stopped => self.end_threads(),

@@ -89,6 +89,31 @@ fn d20_the_server_stops_and_starts_again() {
     });
 }
 
+/// The time to the last end of 64 jobs of 10 s, undisturbed and with the server away for two leases.
+#[test]
+#[ignore = "a measurement: `ci/durable.sh outage`"]
+fn how_long_the_jobs_of_two_processes_take_through_an_outage() {
+    for is_away in [false, true] {
+        let Some(server) = Server::start_with(&["fsync=off"]) else { return };
+        let lab = Lab::postgres(NODE, &server.url());
+        let wide = |label| lab.process(label).with("threads", 32).with("lease", 6_000).start();
+        let all = ["a", "b"].map(wide);
+        lab.enqueue("work", r#"{"ms": 10000}"#, 64);
+        let started = || (runs(&[&all[0], &all[1]]).len() == 64).then_some(());
+        eventually(LIMIT, "all run", started);
+        let begun = Instant::now();
+        if is_away {
+            pass(Duration::from_secs(3));
+            server.stop();
+            pass(Duration::from_secs(12));
+            server.begin();
+        }
+        lab.await_task_ended("work", LIMIT * 3);
+        let ends = runs(&[&all[0], &all[1]]).len();
+        println!("away: {is_away}; {ends} runs, the last one ended after {:?}", begun.elapsed());
+    }
+}
+
 fn start(lab: &Lab, label: &str, store: &str) -> Process {
     let process = lab.process(label).with("store", store).with("enqueue-every", 100);
     process.with("schedule", each_second("tick", ";misfire=skip")).start()

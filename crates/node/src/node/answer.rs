@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    DueSchedule, Lease, OnLost, PauseScope, Poll, Polled, Reaped, Refusal, Register, Registered,
-    RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob, TaskRoom, Timing,
+    ClaimRef, DueSchedule, JobState, Lease, OnLost, Overlap, PauseScope, Poll, Polled, Reaped,
+    Refusal, Register, Registered, RegisteredSchedule, SessionId, StoreError, StoreTime, StoredJob,
+    TaskRoom, Timing,
 };
 
 use super::ended::LOCKED;
@@ -274,12 +275,16 @@ impl Node {
         if self.has_follow_up.len() > FOLLOWED {
             // Schedules come and go. The follow-ups of an unknown one are asked for.
             self.has_follow_up.clear();
+            self.overlapping.clear();
         }
         for each in due {
             let schedule = &each.schedule;
             let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
-            let is_queued = schedule.definition.overlap == scheduler_store::Overlap::QueueOne;
+            let is_queued = schedule.definition.overlap == Overlap::QueueOne;
             self.has_follow_up.insert(schedule.definition.name.clone(), is_delay || is_queued);
+            if schedule.definition.is_dynamic && schedule.definition.overlap == Overlap::Allow {
+                self.overlapping.insert(schedule.definition.name.clone());
+            }
             if self.may_fire(schedule, effects) {
                 self.due.push(each);
             }
@@ -323,8 +328,19 @@ impl Node {
         let jobs = reaped.jobs.into_iter().map(Box::new);
         for job in jobs {
             self.poll_no_later_than(Some(job.run_at));
-            effects.push(Effect::Event(NodeEvent::JobLost(job)));
+            if job.state == JobState::Parked && self.has_or_ends(job.held()) {
+                // Its run may still end well (R4).
+                self.parked_as_lost.insert((job.id, job.fence), job);
+            } else {
+                effects.push(Effect::Event(NodeEvent::JobLost(job)));
+            }
         }
+    }
+
+    /// Returns true if a job is in hand, or its end is to be stored.
+    fn has_or_ends(&self, held: ClaimRef) -> bool {
+        let mut ending = self.finishes.iter().chain(&self.locked);
+        self.claims.contains(held) || ending.any(|finish| finish.held == held)
     }
 
     /// The store says that a session has ended.

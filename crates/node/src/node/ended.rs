@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_expr::Tick;
-use scheduler_store::{ClaimRef, End, Finish, Finished, JobState, Origin, SessionId, StoredJob};
+use scheduler_store::{
+    ClaimRef, End, Finish, Finished, JobState, Origin, Overlap, SessionId, StoredJob,
+};
 
 use super::state::{FINISHES_MAX, Node};
+use crate::claims::Claim;
 use crate::clock::with_drift_margin;
 use crate::effect::{Effect, NodeEvent};
 
@@ -33,12 +36,44 @@ impl Node {
             return;
         };
         let job = Arc::new(job);
+        let is_held = self.is_blocked(&job);
         self.claims.take(&job, task, session, now);
         self.deadlines.stale = self.deadlines.stale.min(now + self.config.lease / 2);
-        effects.push(Effect::Start(job));
+        match self.claims.get_mut(job.held()).filter(|_| is_held) {
+            Some(claim) => claim.is_held = true,
+            None => effects.push(Effect::Start(job)),
+        }
     }
 
-    pub(super) fn run_ended(&mut self, held: ClaimRef, end: End, now: Tick) {
+    /// Returns true if another run in this process keeps a job from beginning, whatever the store says (R11).
+    fn is_blocked(&self, job: &StoredJob) -> bool {
+        let is_exclusive = job.origin.as_ref().is_some_and(|origin| {
+            let definition = self.definition(&origin.schedule);
+            definition.map_or(!self.overlapping.contains(&origin.schedule), |definition| {
+                definition.overlap != Overlap::Allow
+            })
+        });
+        self.claims.is_blocked(job, is_exclusive)
+    }
+
+    /// Jobs begin that have waited for the end of a run.
+    fn release(&mut self, effects: &mut Vec<Effect>) {
+        let is_free = |claim: &Claim| claim.is_held && !self.is_blocked(&claim.job);
+        for held in self.claims.waiting(is_free) {
+            if let Some(claim) = self.claims.get_mut(held) {
+                claim.is_held = false;
+                effects.push(Effect::Start(Arc::clone(&claim.job)));
+            }
+        }
+    }
+
+    pub(super) fn run_ended(
+        &mut self,
+        held: ClaimRef,
+        end: End,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(claim) = self.claims.remove(held, now) else { return };
         // A schedule that this process has not seen may have something due after its job.
         let follows = |origin: &Origin| *self.has_follow_up.get(&origin.schedule).unwrap_or(&true);
@@ -57,6 +92,9 @@ impl Node {
             self.failing.insert((held.job, held.fence), claim.job);
         }
         self.finishes.push(Finish { session: claim.session, held, end });
+        if claim.has_outlived {
+            self.release(effects);
+        }
     }
 
     /// A job was cancelled.
@@ -94,10 +132,15 @@ impl Node {
                 continue;
             }
             let failing = self.failing.remove(&(held.job, held.fence));
+            let lost = self.parked_as_lost.remove(&(held.job, held.fence));
             match outcome {
                 Finished::Stored(JobState::Parked) | Finished::AlreadyMine(JobState::Parked) => {
-                    let parked = failing.map(|job| self.parked(&job, &finish.end, now));
-                    effects.extend(parked.map(|job| Effect::Event(NodeEvent::Parked(job))));
+                    let lost = lost.filter(|_| !is_failure(&finish.end)).map(NodeEvent::JobLost);
+                    let parked = || {
+                        let failing = failing.as_ref();
+                        failing.map(|job| NodeEvent::Parked(self.parked(job, &finish.end, now)))
+                    };
+                    effects.extend(lost.or_else(parked).map(Effect::Event));
                 }
                 Finished::Stored(state) | Finished::AlreadyMine(state) => {
                     self.poll_for_next(finish, *state, now);
@@ -184,6 +227,11 @@ impl Node {
             }
         };
     }
+}
+
+/// Returns true if the run says that it failed.
+fn is_failure(end: &End) -> bool {
+    matches!(end, End::Failed { .. } | End::Park { .. })
 }
 
 /// Returns true if a store may park a job that ends so.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    DueSchedule, Fire, Fired, Next, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
+    DueSchedule, Fire, Fired, Next, Overlap, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
     StoredSchedule, TickJob, Timing,
 };
 
@@ -59,7 +59,7 @@ impl Node {
         })
     }
 
-    fn definition(&self, schedule: &str) -> Option<&ScheduleSpec> {
+    pub(super) fn definition(&self, schedule: &str) -> Option<&ScheduleSpec> {
         self.config.definitions.iter().find(|definition| definition.name == schedule)
     }
 
@@ -76,8 +76,9 @@ impl Node {
         let mut taken = BTreeMap::new();
         let mut due = std::mem::take(&mut self.due).into_iter();
         while fires.len() < FIRES_MAX
-            && let Some(due) = due.next()
+            && let Some(mut due) = due.next()
         {
+            let is_outlived = self.is_outlived(&mut due);
             let rule = due.schedule.rule().text.clone();
             let limit = self.config.catch_up_limit;
             let plans = plan(&due, store_now, &*self.rules, limit);
@@ -90,8 +91,10 @@ impl Node {
             }
             for plan in plans {
                 let definition = &due.schedule.definition;
-                let claim =
-                    free > 0 && plan.tick.is_some() && self.reserve_slot(definition, &mut taken);
+                let claim = free > 0
+                    && plan.tick.is_some()
+                    && !is_outlived
+                    && self.reserve_slot(definition, &mut taken);
                 free -= u32::from(claim);
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
@@ -99,6 +102,16 @@ impl Node {
         self.due = due.collect();
         self.was_fire = true;
         (!fires.is_empty()).then(|| Request::Fire(fires.into()))
+    }
+
+    /// Returns true if a run of this schedule goes on here that has outlived its claim, and keeps others out. The schedule is busy
+    /// then, whatever the store says (R11).
+    fn is_outlived(&self, due: &mut DueSchedule) -> bool {
+        let definition = &due.schedule.definition;
+        let since = self.claims.outlived_since(&definition.name);
+        let since = since.filter(|_| definition.overlap != Overlap::Allow);
+        due.busy_since = due.busy_since.or(since);
+        since.is_some()
     }
 
     /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.

@@ -18,7 +18,7 @@ impl Node {
     }
 
     /// The session has ended for ever. Jobs that have not begun are given back, and runs are asked to stop that others may begin
-    /// again. Those that run at most once go on, and their ends are stored later (R4).
+    /// again. Those that run at most once are told and go on, and their ends are stored later (R4).
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);
@@ -29,12 +29,17 @@ impl Node {
         let begun: Vec<_> = self
             .claims
             .iter()
-            .filter(|(_, job)| job.session == session.id && !job.is_lost && !job.is_abandon)
-            .map(|(held, _)| held)
+            .filter(|(_, job)| job.session == session.id && !job.is_lost)
+            .map(|(held, job)| (held, job.is_abandon))
             .collect();
-        let runs = u32::try_from(begun.len()).unwrap_or(u32::MAX);
-        for held in begun {
-            self.tell_lost(held, effects);
+        let lost = begun.iter().filter(|(_, goes_on)| !goes_on).count();
+        let runs = u32::try_from(lost).unwrap_or(u32::MAX);
+        for (held, goes_on) in begun {
+            match goes_on {
+                false => self.tell_lost(held, effects),
+                true if self.claims.outlive(held) => effects.push(Effect::Outlived(held)),
+                true => {}
+            }
         }
         let event = NodeEvent::SessionLost { session: session.id, reason, runs };
         effects.push(Effect::Event(event));
@@ -43,6 +48,7 @@ impl Node {
     pub(super) fn tell_lost(&mut self, held: scheduler_store::ClaimRef, effects: &mut Vec<Effect>) {
         if let Some(job) = self.claims.get_mut(held).filter(|job| !job.is_lost) {
             job.is_lost = true;
+            self.claims.outlive(held);
             effects.push(Effect::Lost(held));
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use scheduler_expr::Tick;
@@ -50,12 +50,16 @@ pub struct Node {
     pub(super) locked: Vec<Finish>,
     /// The jobs of those ends that may park them.
     pub(super) failing: BTreeMap<(JobId, Fence), Arc<StoredJob>>,
+    /// The jobs that were parked as lost, while a run of this process goes on or its end is not stored.
+    pub(super) parked_as_lost: BTreeMap<(JobId, Fence), Box<StoredJob>>,
     /// A claim whose answer is unknown may be executed until then (R1).
     pub(super) uncertain_until: Option<StoreTime>,
     /// Schedules that have something to decide.
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) has_follow_up: BTreeMap<String, bool>,
+    /// The schedules that are data and allow overlap, as far as they are known.
+    pub(super) overlapping: BTreeSet<String>,
     /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
     pub(super) muted_schedules: BTreeMap<String, String>,
 
@@ -172,9 +176,11 @@ impl Node {
             finish_limit: FINISHES_MAX,
             locked: Vec::new(),
             failing: BTreeMap::new(),
+            parked_as_lost: BTreeMap::new(),
             uncertain_until: None,
             due: Vec::new(),
             has_follow_up: BTreeMap::new(),
+            overlapping: BTreeSet::new(),
             muted_schedules: BTreeMap::new(),
             store: None,
             lease: None,

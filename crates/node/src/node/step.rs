@@ -15,7 +15,7 @@ impl Node {
         match input {
             Input::Answer { request, result } => self.answered(request, result, now, effects),
             Input::NoAnswer { request } => self.not_answered(request, now, effects),
-            Input::Ended { held, end } => self.run_ended(held, end, now),
+            Input::Ended { held, end } => self.run_ended(held, end, now, effects),
             Input::Nudge => {
                 // RACE: a poll that is under way may have missed it.
                 (self.is_nudged, self.deadlines.poll) = (true, now);

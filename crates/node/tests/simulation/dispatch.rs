@@ -159,6 +159,7 @@ impl World {
                 let queue = &mut self.processes[process].pool.queue;
                 queue.retain(|(job, _)| job.held() != held);
             }
+            Effect::Outlived(_) => {}
             Effect::Lost(held) => {
                 let running = &mut self.processes[process].pool.running;
                 running.entry(key(held)).and_modify(|run| run.is_lost = true);

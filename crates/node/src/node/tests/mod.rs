@@ -169,7 +169,7 @@ impl Driver {
                 Effect::Event(event) => self.events.push(event),
                 Effect::Stopped => self.is_stopped = true,
                 Effect::Cancel(_) => self.cancels += 1,
-                Effect::Lost(_) => {}
+                Effect::Lost(_) | Effect::Outlived(_) => {}
             }
         }
         while self.runs.len() < self.workers && !self.queue.is_empty() {

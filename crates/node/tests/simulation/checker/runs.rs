@@ -54,12 +54,13 @@ impl Checker {
             let of = &self.jobs[&run.job];
             let is_same = run.job == job.id
                 || (schedule.is_some() && of.is_exclusive && of.schedule == schedule);
-            if is_same && self.is_live(run, now) {
+            // The process knows of its own runs also when their session has ended.
+            if is_same && (run.process == process || self.is_live(run, now)) {
                 wrong = Some(run.job);
             }
         }
         self.must(wrong.is_none(), || {
-            format!("{} begins beside a run of {wrong:?} whose session lives", short(job.id))
+            format!("{} begins beside a run of {wrong:?} that its process knows of, or whose session lives", short(job.id))
         });
         self.must(job.lost < 2 || quarantined == 0, || {
             "two jobs that were lost twice in a row run at once".to_owned()
