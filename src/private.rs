@@ -177,7 +177,7 @@ mod durable {
     /// # Errors
     ///
     /// When the upgrade failed.
-    pub fn upgraded<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
+    pub fn upgraded<T, E: Display + 'static>(upgraded: Result<T, E>) -> Result<T, String> {
         durable::stringify_error(upgraded)
     }
 }

@@ -6,11 +6,11 @@
 
 pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
 pub use scheduler_store::{
-    AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, Enqueued, Fence, JobAttempt, JobFilter, JobId,
-    JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap,
-    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal,
-    SessionId, SessionInfo, Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid,
-    When,
+    AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
+    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
+    Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
+    QueueDepth, Refusal, SessionId, SessionInfo, Skips, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, Uuid, When,
 };
 
 #[cfg(feature = "postgres")]

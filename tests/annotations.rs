@@ -36,6 +36,7 @@ mod logger;
 mod outbox;
 mod own_process;
 mod panics;
+mod payloads_in_errors;
 mod simulated_cluster;
 mod simulated_jobs;
 mod simulated_outages;

@@ -122,7 +122,7 @@ fn enqueued_jobs_are_listed_where_a_test_expects_others() {
     assert!(eve.contains("\n  `mail` {\"to\":\"Ada\"}, done, due 2026-01-01T01:00:00"), "{eve}");
     let other = said(|| drop(sim.enqueued::<u32>("mail")));
     assert!(
-        other.contains("the payload of `mail` {\"to\":\"Ada\"} is no `u32`: invalid"),
+        other.contains("the payload of `mail` {\"to\":\"Ada\"} is no `u32`: it does not fit"),
         "{other}"
     );
     let unknown = said(|| drop(sim.enqueued::<u32>("male")));

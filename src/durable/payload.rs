@@ -1,7 +1,10 @@
 //! The argument of a job: a value here, JSON in the store.
 
+use std::any::Any;
+use std::error::Error;
 use std::fmt::Display;
 
+use scheduler_store::DecodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -66,7 +69,7 @@ pub(crate) fn decoded<T: Payload>(
         // The change is not known here, also if the bytes could be read.
         _ if stored.version > version => Err("a newer build has written it".to_owned()),
         Some(upgrade) if stored.version < version => upgraded(&stored.bytes, upgrade),
-        _ => serde_json::from_slice(&stored.bytes).map_err(|error| error.to_string()),
+        _ => parsed(&stored.bytes).map_err(|error| error.to_string()),
     });
     let why = match decoded {
         Ok(Ok(payload)) => return Ok(payload),
@@ -101,11 +104,27 @@ fn cure(stored: u32, current: u32, has_upgrade: bool) -> String {
 }
 
 fn upgraded<T>(bytes: &[u8], upgrade: Upgrade<T>) -> Result<T, String> {
-    let value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    upgrade(value)
+    upgrade(parsed(bytes).map_err(|error| error.to_string())?)
 }
 
-/// The text of an error, for generated code.
-pub(crate) fn stringify_error<T, E: Display>(upgraded: Result<T, E>) -> Result<T, String> {
-    upgraded.map_err(|error| error.to_string())
+/// Reads JSON. No part of it stands in the error.
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    serde_json::from_slice(bytes).map_err(|error| DecodeError::of::<T>(&error))
+}
+
+/// The text of the program's error, for generated code. One of `serde_json` has parts of the payload, and gets another text.
+pub(crate) fn stringify_error<T, E: Display + 'static>(
+    upgraded: Result<T, E>,
+) -> Result<T, String> {
+    upgraded.map_err(|error| {
+        let any: &dyn Any = &error;
+        let boxed = any.downcast_ref::<Box<dyn Error>>();
+        let sent = any.downcast_ref::<Box<dyn Error + Send + Sync>>();
+        let inner = boxed.map(|error| error.downcast_ref());
+        let inner = inner.or_else(|| sent.map(|error| error.downcast_ref())).flatten();
+        match any.downcast_ref().or(inner) {
+            Some(error) => DecodeError::of::<T>(error).to_string(),
+            None => error.to_string(),
+        }
+    })
 }

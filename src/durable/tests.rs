@@ -259,13 +259,23 @@ fn a_payload_of_an_older_version_is_upgraded() {
     let why = undecodable(decoded::<Mail>(&run(1, "{}"), 2, None));
     assert!(why.ends_with("help: `upgrade = …` in `#[job]` makes version 2 of version 1"), "{why}");
     let why = undecodable(decoded::<Mail>(&run(2, old), 2, Some(from_v1)));
-    assert!(why.contains("cannot be decoded: invalid type"), "{why}");
+    assert!(why.contains("cannot be decoded: it does not fit"), "{why}");
 }
 
 #[test]
 fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
     let why = undecodable(decoded::<Mail>(&run(1, "{"), 1, None));
-    assert!(why.starts_with("its payload cannot be decoded: EOF"), "{why}");
+    assert!(
+        why.starts_with(
+            "its payload cannot be decoded: its JSON ends too soon at line 1 column 1;"
+        ),
+        "{why}"
+    );
+    let why = undecodable(decoded::<Mail>(&run(1, "{to}"), 1, None));
+    assert!(
+        why.starts_with("its payload cannot be decoded: it is no JSON at line 1 column 2;"),
+        "{why}"
+    );
     let why = undecodable(decoded::<Bomb>(&run(1, "{}"), 1, None));
     assert!(
         why.starts_with("its payload cannot be decoded: it panicked: tick tock; this is"),

@@ -33,6 +33,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
             "id",
             "error",
             "attempt",
+            "decode_error",
             "job",
             "pause",
             "schedule",

@@ -2,9 +2,9 @@
 
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{ConnectError, Postgres};
-use scheduler_store::Store;
+use scheduler_store::{Command, Enqueue, JobId, NewJob, Payload, Store, StoreTime, Uuid};
 
-use crate::support::server;
+use crate::support::{builder, client, server};
 
 fn refused(address: &str) -> ConnectError {
     Postgres::connect(address).expect_err("it is refused")
@@ -147,4 +147,38 @@ fn a_dry_run_connects_to_no_server_and_makes_no_schema() {
     let made = "select to_regnamespace('not_made') is not null";
     let row = crate::support::client(server).query_one(made, &[]).expect("an answer");
     assert!(!row.get::<_, bool>(0));
+}
+
+/// PostgreSQL sends the refused row with its error, as a detail.
+#[test]
+fn no_refusal_of_a_row_has_a_part_of_its_payload() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let mut client = client(server);
+    let job = |number, text: &str| NewJob {
+        payload: Payload { version: 1, bytes: text.into() },
+        ..NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "a")
+    };
+    let (short, secret) = (job(1, "17"), job(2, r#"{"iban":"sesame"}"#));
+    let enqueue = |job: &NewJob| {
+        store.enqueue(&Enqueue { jobs: vec![job.clone()], not_after: StoreTime::MAX })
+    };
+    enqueue(&short).expect("it is stored");
+    let schema = store.schema();
+    let check =
+        format!("alter table {schema}.job add constraint short check (length(payload) < 10)");
+    client.batch_execute(&check).expect("a constraint");
+    let edit = Command::Edit { job: short.id, fence: None, payload: secret.payload.clone() };
+    let mut transaction = client.transaction().expect("a transaction");
+    let errors = [
+        enqueue(&secret).map(drop).expect_err("too long"),
+        store.command(&edit, StoreTime::MAX).map(drop).expect_err("too long"),
+        store.enqueue_in(&mut transaction, &[secret]).map(drop).expect_err("too long"),
+    ];
+    let hex: String = b"sesame".iter().map(|byte| format!("{byte:02x}")).collect();
+    for error in errors {
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("\"short\""), "{text}");
+        assert!(!text.contains("sesame") && !text.contains(&hex), "{text}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Jobs: as they are enqueued, and as a store keeps them.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -10,11 +10,13 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use scheduler_expr::{OnLost, Priority};
 
 use crate::attempt::JobAttempt;
+use crate::decode_error::DecodeError;
 use crate::id::{Fence, JobId, SessionId};
 use crate::time::StoreTime;
 
-/// The argument of a job: bytes that only its code understands, and the version of their type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The argument of a job: bytes that only its code understands, and the version of their type. They may
+/// be secret: `Debug` does not show them.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Payload {
     /// The version of the type, from 1; 0 if the job has no argument.
     pub version: u32,
@@ -28,8 +30,9 @@ impl Payload {
     /// # Errors
     ///
     /// If the bytes are no JSON, or not of that type.
-    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(if self.bytes.is_empty() { b"null" } else { &self.bytes })
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        let bytes = if self.bytes.is_empty() { b"null" } else { &*self.bytes };
+        serde_json::from_slice(bytes).map_err(|error| DecodeError::of::<T>(&error))
     }
 
     /// The same with another value, for [`Command::Edit`](crate::Command::Edit).
@@ -68,6 +71,13 @@ impl Serialize for Payload {
 
 fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = format_args!("{} bytes", self.bytes.len());
+        f.debug_struct("Payload").field("version", &self.version).field("bytes", &bytes).finish()
+    }
 }
 
 /// When a job is due.

@@ -33,6 +33,7 @@ mod change;
 mod check;
 mod command;
 mod decide;
+mod decode_error;
 mod error;
 mod id;
 mod job;
@@ -52,6 +53,7 @@ pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX, check_name};
 pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
 pub use decide::{EndedNodes, LineKind};
+pub use decode_error::DecodeError;
 pub use error::{Refusal, StoreError};
 pub use id::{Fence, JobId, SessionId};
 pub use job::{

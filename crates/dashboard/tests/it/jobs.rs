@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use scheduler::store::{JobFilter, JobState};
 use scheduler::{Builder, Jobs, NodeOptions, Pause, Schedule, Schedules, Until, job, tasks};
 use scheduler_dashboard::Dashboard;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::api::eventually;
@@ -184,6 +185,45 @@ fn a_payload_that_a_visitor_does_not_see_whole_is_not_edited() {
     eventually(|| (jobs(&served).get(id).unwrap()?.state == JobState::Parked).then_some(()));
     let edited = served.post(&format!("/api/v1/jobs/{id}/edit"), "{\"payload\": \"1\"}");
     assert_eq!(edited.status, 202, "{edited:?}");
+    served.stop();
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Transfer {
+    iban: String,
+}
+
+#[job(name = "transfer")]
+fn transfer(#[payload] transfer: Transfer) {
+    drop(transfer.iban);
+}
+
+#[test]
+fn a_hidden_value_stands_in_no_error() {
+    const IBAN: u64 = 12_345_678_901;
+    let dashboard = dashboard().hide_payload_fields(["iban"]);
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder.tasks(tasks![transfer]));
+    let jobs = jobs(&served);
+    let job = transfer::job(Transfer::default());
+    let id = job.id();
+    jobs.enqueue(job.after(std::time::Duration::from_secs(1))).unwrap();
+    let stored = jobs.get(id).unwrap().unwrap();
+    jobs.edit(&stored, &stored.payload.with(&json!({ "iban": IBAN })).unwrap()).unwrap();
+    eventually(|| jobs.get(id).unwrap()?.error);
+    let tasks =
+        ["/tasks", "/tasks/transfer", "/tasks/transfer/runs", "/jobs", "/jobs:errors?state=ready"];
+    let tasks = tasks.map(|path| format!("/api/v1{path}"));
+    let detail = format!("/api/v1/jobs/{id}");
+    for path in tasks.iter().chain([&detail]) {
+        for token in [VIEWER, OPERATOR] {
+            let bearer = [("Authorization", &*format!("Bearer {token}"))];
+            let answer = served.send("GET", path, &bearer, "");
+            assert!(!answer.body.contains(&IBAN.to_string()), "{path}: {answer:?}");
+        }
+    }
+    let shown = served.get(&detail).json();
+    let error = shown["error"].as_str().expect("why");
+    assert!(error.contains("Transfer` at line 1 column 19"), "{error}");
     served.stop();
 }
 
