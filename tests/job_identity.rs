@@ -175,8 +175,7 @@ fn a_payload_that_cannot_be_decoded_names_the_cure_and_when_it_is_tried_again() 
     assert_eq!(warnings.len(), 5, "{warnings:#?}");
     for (time, warning) in (1..).zip(&warnings) {
         assert_eq!(warning.contains(", next in 1m: its payload"), time < 5, "{warning}");
-        let times =
-            format!("this is time {time} of 5, a minute apart, and no attempt; then it is parked");
+        let times = format!("this is time {time} of 5, a minute apart, and then it is parked");
         assert!(warning.contains(&times), "{warning}");
         assert!(
             warning.contains("help: a type that has changed needs `version = 2` and `upgrade = …`")

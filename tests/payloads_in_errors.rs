@@ -242,3 +242,41 @@ fn no_debug_text_has_a_part_of_a_payload() {
     let refused = sim.jobs().edit(&stored, &payload).expect_err("it is no JSON");
     assert_clean("a refused edit", &format!("{refused} {refused:?}"));
 }
+
+#[test]
+fn a_payload_that_cannot_be_decoded_is_reported_as_no_attempt() {
+    let mut sim = Sim::at("2026-01-01T00:00:00Z").with_store().tasks(tasks![letter]);
+    let job = letter::job(Letter::default());
+    let id = job.id();
+    sim.jobs().enqueue(job.after(secs(1))).expect("it is stored");
+    let stored = sim.jobs().get(id).expect("an answer").expect("it waits");
+    let misfit = stored.payload.with(&json!({ "iban": NUMBER })).expect("it is JSON");
+    sim.jobs().edit(&stored, &misfit).expect("it waits");
+    sim.advance(minutes(10));
+
+    let why = |time: u32| {
+        format!(
+            "its payload cannot be decoded: it does not fit `{}` at line 1 column 17; this is time {time} of 5, a minute \
+             apart, and then it is parked; help: a type that has changed needs `version = 2` and `upgrade = …` in `#[job]`",
+            std::any::type_name::<Letter>()
+        )
+    };
+    let messages = sim.messages().join("\n");
+    for time in 1..=4 {
+        let message = format!("task `letter` failed in job {id}, next in 1m: {}", why(time));
+        assert!(messages.contains(&message), "{message}: {messages}");
+    }
+    assert!(
+        messages.contains(&format!("task `letter` failed in job {id}: {}", why(5))),
+        "{messages}"
+    );
+    let parked = format!("job {id} is parked after 0 attempts: {}", why(5));
+    assert!(messages.contains(&parked), "{parked}: {messages}");
+    let events = sim.event_log();
+    assert!(events.contains(&format!("of job {id} failed: {}; next in 1m", why(1))), "{events}");
+    for text in [messages, events] {
+        let contradiction =
+            text.lines().find(|line| line.contains("decoded") && line.contains("attempt 1"));
+        assert_eq!(contradiction, None);
+    }
+}

@@ -83,8 +83,8 @@ pub(crate) fn decoded<T: Payload>(
     let cure = cure(stored.version, version, upgrade.is_some());
     let (time, limit) = (claimed.job().undecoded + 1, UNDECODABLE_LIMIT);
     let error = TaskError::from_display(&format!(
-        "its payload cannot be decoded{which}: {why}; this is time {time} of {limit}, a minute apart, and no attempt; \
-         then it is parked; help: {cure}"
+        "its payload cannot be decoded{which}: {why}; this is time {time} of {limit}, a minute apart, \
+         and then it is parked; help: {cure}"
     ));
     Err(error.of_kind(JobErrorKind::Undecodable))
 }

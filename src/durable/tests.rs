@@ -241,7 +241,7 @@ fn a_payload_of_a_newer_version_is_left_to_a_newer_build() {
     let text = r#"{"to":["ada"]}"#;
     let why = undecodable(decoded::<Mail>(&run(2, text), 1, None));
     let told = "its payload cannot be decoded of version 2 as version 1: a newer build has written it; this is time 1 of 5, \
-         a minute apart, and no attempt; then it is parked; help: deploy the build with version 2 of the payload everywhere";
+         a minute apart, and then it is parked; help: deploy the build with version 2 of the payload everywhere";
     assert_eq!(why, told);
     assert_eq!(undecodable(decoded::<Mail>(&run(2, text), 1, Some(from_v1))), told);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::run::TaskError;
+use crate::run::{JobErrorKind, RunInfo, TaskError};
 
 /// The remedy for an async function that blocks its thread.
 pub(crate) const UNBLOCK: &str = if cfg!(feature = "tokio") {
@@ -144,6 +144,9 @@ struct Parts {
     message: Box<str>,
     causes: Vec<Box<str>>,
     place: Option<PanicPlace>,
+    /// The payload of a job could not be decoded, which is no attempt.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    is_undecodable: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,11 +202,26 @@ impl Failure {
         self.0.place.as_ref()
     }
 
+    /// Returns true if the payload of a job could not be decoded: the function was not called.
+    pub(crate) fn is_undecodable(&self) -> bool {
+        self.0.is_undecodable
+    }
+
+    /// The part of a run that has failed: `attempt 2 of 5`, with the job if it has one; the job alone if that was no attempt.
+    pub(crate) fn part_of(&self, run: &RunInfo) -> String {
+        match &run.job {
+            Some(job) if self.is_undecodable() => job.to_string(),
+            _ => run.attempt_text(),
+        }
+    }
+
     /// An error that the function returned.
     pub(crate) fn from_error(error: &TaskError) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());
         let causes = causes.map(|cause| cut(&cause.to_string())).collect();
-        Self::new(Kind::Error, &error.to_string(), causes, None)
+        let is_undecodable = error.job_error_kind() == Some(JobErrorKind::Undecodable);
+        let (kind, message) = (Kind::Error, cut(&error.to_string()));
+        Self(Arc::new(Parts { kind, message, causes, place: None, is_undecodable }))
     }
 
     /// A panic with this text.
@@ -227,7 +245,8 @@ impl Failure {
     }
 
     fn new(kind: Kind, message: &str, causes: Vec<Box<str>>, place: Option<PanicPlace>) -> Self {
-        Self(Arc::new(Parts { kind, message: cut(message), causes, place }))
+        let (message, is_undecodable) = (cut(message), false);
+        Self(Arc::new(Parts { kind, message, causes, place, is_undecodable }))
     }
 }
 

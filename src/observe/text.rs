@@ -142,8 +142,12 @@ fn of_run(kind: &EventKind, after: &dyn Fn(&Option<DateTime<Utc>>) -> String) ->
             format!("{} started{attempt}{by_hand}{late}", name(run))
         }
         EventKind::AttemptFailed { run, failure, next_attempt_in } => {
-            let (attempt, wait) = (run.attempt_text(), duration(*next_attempt_in));
-            format!("run {} {attempt} failed: {}; next in {wait}", run.number, full(failure))
+            let wait = duration(*next_attempt_in);
+            let what = match failure.is_undecodable() {
+                true => name(run),
+                false => format!("run {} {}", run.number, failure.part_of(run)),
+            };
+            format!("{what} failed: {}; next in {wait}", full(failure))
         }
         EventKind::StopRequested { run, reason, .. } => {
             let reason = match reason {

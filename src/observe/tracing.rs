@@ -81,7 +81,7 @@ impl Span {
                 scheduler.job.attempt = job.map(|_| run.attempt),
                 scheduler.job.max_attempts = job.map(|_| run.max_attempts),
                 "{} failed: {failure}{next}",
-                run.attempt_text(),
+                failure.part_of(run),
             );
         };
         drop(catch(log));

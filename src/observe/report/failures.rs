@@ -169,10 +169,10 @@ impl<'a> Failed<'a> {
         let how = match &self.event.kind {
             EventKind::AttemptFailed { run, next_attempt_in, .. } => {
                 let wait = duration(*next_attempt_in);
-                format!("in {}, next in {wait}", run.attempt_text())
+                format!("in {}, next in {wait}", self.failure.part_of(run))
             }
             EventKind::RunFinished { run, .. } if run.job.is_some() => {
-                format!("in {}", run.attempt_text())
+                format!("in {}", self.failure.part_of(run))
             }
             EventKind::RunFinished { run, took, .. } => {
                 let attempts = match run.attempt {
@@ -192,6 +192,7 @@ impl<'a> Failed<'a> {
         let within = duration((self.event.at - since).to_std().unwrap_or_default());
         let count = match self.is_run() {
             true => format!("{count} times within {within}{}", self.in_a_row()),
+            false if self.failure.is_undecodable() => format!("{count} times within {within}"),
             false => format!("in {count} attempts within {within}"),
         };
         let text = format!("task `{task}` {verb} {count}, {which}: {chain}");
