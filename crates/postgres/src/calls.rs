@@ -2,19 +2,50 @@
 //!
 //! A caller waits for so long and no longer, whether its call is being executed by then or still waits for others. In both
 //! cases the thread is left behind, which ends with the calls that it has, and the next call begins another one. A call
-//! whose caller waits no longer is never begun.
+//! whose caller waits no longer is never begun. It begins when it may have an effect: before that it waits for others and for
+//! its connection.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use scheduler_store::{Refusal, StoreError};
+use scheduler_store::StoreError;
 
 use crate::fault::unavailable;
 
 type Work<S> = Box<dyn FnOnce(&mut S) + Send>;
+
+const WAITS: u8 = 0;
+const BEGUN: u8 = 1;
+const LEFT: u8 = 2;
+
+/// The decision about a call: it begins, or its caller leaves. The first counts.
+#[derive(Clone, Default)]
+pub(crate) struct Beginning(Arc<AtomicU8>);
+
+impl Beginning {
+    /// Begins the call, which may have an effect from now on; once, or more often. Returns false if its caller has left.
+    pub(crate) fn begin(&self) -> bool {
+        self.decide(BEGUN) != LEFT
+    }
+
+    /// The caller waits no longer. Returns false if the call has begun.
+    fn leave(&self) -> bool {
+        self.decide(LEFT) != BEGUN
+    }
+
+    fn decide(&self, state: u8) -> u8 {
+        // ORDERING: relaxed, here and below: nothing else is read by it.
+        let decided = self.0.compare_exchange(WAITS, state, Ordering::Relaxed, Ordering::Relaxed);
+        decided.map_or_else(|before| before, |_| state)
+    }
+
+    fn has_left(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == LEFT
+    }
+}
 
 /// Calls with a state of type `S`, which each thread makes for itself.
 pub(crate) struct Calls<S> {
@@ -38,34 +69,32 @@ impl<S: 'static> Calls<S> {
 
     /// Executes a call, and waits for its answer at most for so long.
     ///
-    /// [`Refusal::TooLate`] says that it was not executed and will not be.
+    /// [`StoreError::NotExecuted`] if it has not begun by then: it never will.
     pub(crate) fn call<R: Send + 'static>(
         &self,
         patience: Duration,
-        work: impl FnOnce(&mut S) -> Result<R, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut S, &Beginning) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError>
     where
         S: Send,
     {
         let (reply, answer) = mpsc::sync_channel(1);
-        let is_decided = Arc::new(AtomicBool::new(false));
-        let begins = Arc::clone(&is_decided);
+        let beginning = Beginning::default();
+        let begins = beginning.clone();
         let number = self.send(Box::new(move |state| {
-            // ORDERING: relaxed; the first swap decides whether the call is begun, and nothing else is read.
-            if !begins.swap(true, Ordering::Relaxed) {
-                // The caller may be gone.
-                let _ = reply.send(work(state));
+            if !begins.has_left() {
+                // The caller may be gone by then.
+                let _ = reply.send(work(state, &begins));
             }
         }))?;
         match answer.recv_timeout(patience) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
                 self.leave(number);
-                // ORDERING: as above.
-                match is_decided.swap(true, Ordering::Relaxed) {
-                    true => Err(unavailable("no answer before the deadline")),
-                    false => Err(Refusal::TooLate.into()),
-                }
+                Err(match beginning.leave() {
+                    true => unsent(),
+                    false => unavailable("no answer before the deadline"),
+                })
             }
             Err(RecvTimeoutError::Disconnected) => {
                 Err(unavailable("the connection's thread ended"))
@@ -121,6 +150,11 @@ impl<S: 'static> Calls<S> {
     }
 }
 
+/// Of a call that has not begun.
+fn unsent() -> StoreError {
+    StoreError::NotExecuted("no connection was free before the deadline".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::{Receiver, channel};
@@ -135,8 +169,12 @@ mod tests {
     }
 
     /// A call that reports its begin, and waits for a signal to end.
-    fn slow(begun: Sender<ThreadId>, end: Receiver<()>) -> impl FnOnce(&mut ()) -> Answer {
-        move |()| {
+    fn slow(
+        begun: Sender<ThreadId>,
+        end: Receiver<()>,
+    ) -> impl FnOnce(&mut (), &Beginning) -> Answer {
+        move |(), beginning| {
+            assert!(beginning.begin(), "its caller waits");
             begun.send(current().id()).expect("the test waits");
             // It ends also when the test has ended.
             let _ = end.recv();
@@ -155,12 +193,8 @@ mod tests {
         scope(|scope| {
             let first = scope.spawn(|| calls.call(LONG, slow(begun, ended)));
             has_begun.recv().expect("it has begun");
-            let second = calls.call(Duration::ZERO, move |()| Ok(ran.send(())));
-            assert_eq!(
-                second,
-                Err(Refusal::TooLate.into()),
-                "it is certain that it was not executed"
-            );
+            let second = calls.call(Duration::ZERO, move |(), _| Ok(ran.send(())));
+            assert_eq!(second, Err(unsent()), "it is certain that it was not executed");
             end.send(()).expect("the first call waits");
             first.join().expect("no panic").expect("it was not too late for the first");
         });
@@ -178,9 +212,24 @@ mod tests {
         // A call that is never begun is dropped.
         let expected = match has_begun.recv() {
             Ok(_) => unavailable("no answer before the deadline"),
-            Err(_) => Refusal::TooLate.into(),
+            Err(_) => unsent(),
         };
         assert_eq!(call, Err(expected));
+    }
+
+    #[test]
+    fn a_call_whose_connection_comes_after_its_caller_has_left_is_not_begun() {
+        let calls = calls();
+        let (connected, is_connected) = channel::<()>();
+        let (tell, told) = channel();
+        let answer = calls.call(Duration::from_millis(50), move |(), beginning| {
+            let _ = is_connected.recv();
+            tell.send(beginning.begin()).expect("the test waits");
+            Ok(())
+        });
+        assert_eq!(answer, Err(unsent()));
+        drop(connected);
+        assert_eq!(told.recv(), Ok(false));
     }
 
     #[test]
@@ -206,7 +255,7 @@ mod tests {
             let thread = has_begun.recv().expect("another thread has begun");
             // So does the second, when the new thread has work.
             calls.leave(number);
-            let last = scope.spawn(|| calls.call(LONG, |()| Ok(current().id())));
+            let last = scope.spawn(|| calls.call(LONG, |(), _| Ok(current().id())));
             new_end.send(()).expect("the new call waits");
             assert_eq!(new.join().expect("no panic"), Ok(thread));
             assert_eq!(last.join().expect("no panic"), Ok(thread), "a third thread was begun");

@@ -12,7 +12,7 @@ use scheduler_store::StoreError;
 use tokio_postgres::Error;
 
 use crate::blocking_connection::BlockingConnection;
-use crate::calls::Calls;
+use crate::calls::{Beginning, Calls};
 use crate::connect::Connect;
 use crate::fault::{is_fatal, is_rolled_back, store_error, unavailable};
 
@@ -76,15 +76,15 @@ impl ConnectionThread {
     }
 
     /// Executes a request on the thread, and waits for its answer until the deadline. If the request still waits for
-    /// others then, it is not executed, and answered as one that came too late.
+    /// others or for a connection then, it is not sent any more.
     pub(crate) fn call<R: Send + 'static>(
         &self,
         again: RetryOnDisconnect,
         mut work: impl FnMut(&mut BlockingConnection) -> Result<R, Error> + Send + 'static,
     ) -> Result<R, StoreError> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let answer = self.calls.call(self.connect.patience(), move |state| {
-            let answer = state.run(again, &mut work);
+        let answer = self.calls.call(self.connect.patience(), move |state, beginning| {
+            let answer = state.run(again, beginning, &mut work);
             state.note();
             answer
         });
@@ -150,6 +150,7 @@ impl ConnectionState {
     fn run<R>(
         &mut self,
         again: RetryOnDisconnect,
+        beginning: &Beginning,
         work: &mut impl FnMut(&mut BlockingConnection) -> Result<R, Error>,
     ) -> Result<R, StoreError> {
         let (mut rollbacks, mut is_repeated) = (0, again == RetryOnDisconnect::Never);
@@ -170,6 +171,9 @@ impl ConnectionState {
                 Ok(connection) => connection,
                 Err(error) => return Err(doubt.unwrap_or(error)),
             };
+            if !beginning.begin() {
+                return Err(StoreError::NotExecuted("its caller waits no longer".to_owned()));
+            }
             let error = match work(connection) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,

@@ -285,3 +285,83 @@ fn an_enqueue_whose_answer_is_lost_stays_uncertain() {
         assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{is_refused}: {answer:?}");
     }
 }
+
+/// Asks or enqueues, as callers do.
+fn call(store: &Postgres, number: u128) -> Result<(), StoreError> {
+    match number % 3 {
+        0 => store.job(id(number)).map(drop),
+        1 => store.jobs(&JobFilter::default(), 10).map(drop),
+        _ => send(store, number),
+    }
+}
+
+/// Calls by 20 threads at once; each answer, with the time that it took.
+fn call_at_once(
+    call: impl Fn(u128) -> Result<(), StoreError> + Sync,
+) -> Vec<(u128, Result<(), StoreError>, Duration)> {
+    let timed = |number| {
+        let start = Instant::now();
+        (number, call(number), start.elapsed())
+    };
+    thread::scope(|scope| {
+        let callers: Vec<_> = (100..120).map(|number| scope.spawn(move || timed(number))).collect();
+        callers.into_iter().map(|caller| caller.join().expect("no panic")).collect()
+    })
+}
+
+/// Two requests are sent. The other callers wait for a connection, and have sent nothing when their time is over.
+#[test]
+fn callers_beyond_the_connections_know_that_nothing_was_sent_and_may_ask_again() {
+    let Some(server) = server() else { return };
+    for is_refused in [false, true] {
+        let (proxy, deadline) = (Proxy::new(server.port()), Duration::from_secs(1));
+        let store = through(&proxy).caller_connections(2).deadline(deadline).connect();
+        let store = store.expect("a store");
+        send(&store, 1).expect("it is accepted");
+        proxy.isolate();
+        if is_refused {
+            proxy.refuse();
+        }
+        let answers = call_at_once(|number| call(&store, number));
+        let mut uncertain = 0;
+        for (number, answer, took) in &answers {
+            assert!(*took < deadline * 8, "{number}: {answer:?} after {took:?}");
+            match answer {
+                Err(StoreError::NotExecuted(_)) => {}
+                Err(StoreError::Unavailable(_)) => uncertain += 1,
+                other => panic!("{number}: {other:?}"),
+            }
+        }
+        assert!(uncertain <= 2, "of two connections: {answers:?}");
+        let again = thread::spawn({
+            let store = store.clone();
+            move || {
+                call_at_once(|number| {
+                    let start = Instant::now();
+                    loop {
+                        let answer = call(&store, 100 + number);
+                        let is_away = matches!(
+                            answer,
+                            Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_))
+                        );
+                        if !is_away || start.elapsed() > CAP {
+                            return answer;
+                        }
+                        thread::sleep(Duration::from_millis(50));
+                    }
+                })
+            }
+        });
+        thread::sleep(deadline * 3);
+        proxy.heal();
+        for (number, answer, _) in again.join().expect("no panic") {
+            assert_eq!(answer, Ok(()), "{number}");
+        }
+        let unsent = answers
+            .iter()
+            .filter(|(_, answer, _)| matches!(answer, Err(StoreError::NotExecuted(_))));
+        for (number, answer, _) in unsent {
+            assert_eq!(store.job(id(*number)), Ok(None), "{answer:?}");
+        }
+    }
+}
