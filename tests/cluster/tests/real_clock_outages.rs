@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use cluster::{Lab, Process, by_tick, eventually, is_full, length, pass, runs};
 use postgres_server::Server;
+use scheduler::store::{JobFilter, JobState, Postgres};
+use scheduler::{Scheduler, job};
 use scheduler_sqlite::rusqlite::TransactionBehavior;
 
 use crate::NODE;
@@ -117,4 +119,51 @@ fn how_long_the_jobs_of_two_processes_take_through_an_outage() {
 fn start(lab: &Lab, label: &str, store: &str) -> Process {
     let process = lab.process(label).with("store", store).with("enqueue-every", 100);
     process.with("schedule", each_second("tick", ";misfire=skip")).start()
+}
+
+#[job(name = "waited-for")]
+fn waited_for() {}
+
+/// More callers than connections, while the server takes connections and says nothing.
+#[test]
+fn each_caller_of_jobs_asks_again_after_an_outage() {
+    let Some(lab) = Lab::on_postgres(NODE) else { return };
+    let (proxy, (_, schema)) = (lab.proxy(), lab.client());
+    let url = format!("postgres://test@127.0.0.1:{}/postgres", proxy.port());
+    let store = Postgres::builder(&url).schema(schema).caller_connections(2);
+    let store = store.deadline(Duration::from_secs(1)).connect().expect("a store");
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let scheduler = builder.store(store).enqueue_only().spawn().expect("it starts");
+    let jobs = scheduler.jobs().expect("a store");
+    let id = jobs.enqueue(waited_for::job()).expect("accepted").id();
+    proxy.isolate();
+    std::thread::scope(|scope| {
+        let waiting: Vec<_> = (0..20).map(|_| scope.spawn(|| jobs.wait(id, LIMIT))).collect();
+        let asking: Vec<_> = (0..20)
+            .map(|number| {
+                let jobs = &jobs;
+                scope.spawn(move || match number % 2 {
+                    0 => jobs.get(id).map(drop),
+                    _ => jobs.list(&JobFilter::default(), 10).map(drop),
+                })
+            })
+            .collect();
+        for asked in asking {
+            let error = asked.join().expect("no panic").expect_err("no answer");
+            assert!(error.is_unavailable(), "{error}");
+        }
+        let waited = jobs.wait(id, Duration::from_secs(3)).expect_err("the limit is over");
+        assert!(waited.is_unavailable(), "{waited}");
+        proxy.heal();
+        eventually(LIMIT, "the job is cancelled", || {
+            // Its answer may be lost.
+            let is_cancelled = || jobs.get(id).ok()??.state.eq(&JobState::Cancelled).then_some(());
+            jobs.cancel(id).ok().or_else(is_cancelled)
+        });
+        for waited in waiting {
+            let job = waited.join().expect("no panic").expect("an answer after the outage");
+            assert_eq!(job.state, JobState::Cancelled);
+        }
+    });
+    scheduler.shutdown().expect("it stops");
 }
