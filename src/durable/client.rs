@@ -10,6 +10,7 @@ use scheduler_store::{
 };
 
 use super::helper::Helper;
+use super::store_cell::StoreCell;
 use crate::run::set_once::SetOnce;
 use crate::sync::Mutex;
 
@@ -24,7 +25,7 @@ pub(crate) type WakeNode = Arc<dyn Fn() + Send + Sync>;
 pub(crate) struct Client(Arc<Inner>);
 
 struct Inner {
-    store: Arc<dyn Store>,
+    store: StoreCell,
     clock: Arc<dyn Clock>,
     /// The store's clock less the time since boot, in microseconds.
     clock_offset: AtomicI64,
@@ -36,21 +37,24 @@ struct Inner {
 
 impl Client {
     /// A store whose clock is not known yet: it is taken for the wall clock.
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
+    pub(crate) fn new(store: StoreCell, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
         let wall = StoreTime::from(clock.wall());
         let clock_offset = AtomicI64::new(offset_of(wall, clock.boot_time()));
         let (wake, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
         Self(Arc::new(Inner { store, clock, clock_offset, wake, helper, is_inline: is_simulated }))
     }
 
-    /// The store itself, for the node.
-    pub(super) fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.0.store)
+    /// The store itself.
+    pub(crate) fn store(&self) -> &StoreCell {
+        &self.0.store
     }
 
     /// Calls the store on this thread, and returns what it answers.
-    pub(crate) fn call<R>(&self, ask: impl FnOnce(&dyn Store) -> R) -> R {
-        ask(&*self.0.store)
+    pub(crate) fn call<R>(
+        &self,
+        ask: impl FnOnce(&dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        ask(self.0.store.get()?)
     }
 
     /// As [`call_async_at`](Self::call_async_at), at once.
@@ -101,11 +105,12 @@ impl Client {
         &self,
         mut ask: impl FnMut(&dyn Store, StoreTime) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
-        let answer = ask(&*self.0.store, self.not_after());
+        let store = self.0.store.get()?;
+        let answer = ask(store, self.not_after());
         match answer {
             Err(StoreError::Refused(Refusal::TooLate)) => {
                 self.sync_clock()?;
-                ask(&*self.0.store, self.not_after())
+                ask(store, self.not_after())
             }
             answer => answer,
         }
@@ -124,14 +129,14 @@ impl Client {
     pub(crate) fn answers(&self) -> bool {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
-        self.0.store.renew(&renew).is_ok()
+        self.call(|store| store.renew(&renew)).is_ok()
     }
 
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
-        let now = self.0.store.renew(&renew)?.now;
+        let now = self.call(|store| store.renew(&renew))?.now;
         self.observe_time(now, self.0.clock.boot_time());
         Ok(())
     }
@@ -192,6 +197,6 @@ fn micros(at: Tick) -> i64 {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Client").field(&self.0.store.describe()).finish()
+        f.debug_tuple("Client").field(&self.0.store).finish()
     }
 }

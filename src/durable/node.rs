@@ -85,16 +85,9 @@ impl Node {
             .into_iter()
             .flat_map(|task| task.names.clone().into_iter().map(move |name| (name, task.clone())));
         let driver = NodeDriver::new(DriverParts {
-            store: client.store(),
             client: client.clone(),
             tasks: by_name.collect(),
-            reports: Reports::new(
-                bus,
-                Arc::clone(&clock),
-                Schedules::of(&jobs),
-                client.store(),
-                &application,
-            ),
+            reports: Reports::new(bus, Arc::clone(&clock), Schedules::of(&jobs), &application),
             clock,
             node,
             is_inline: simulated.is_some(),

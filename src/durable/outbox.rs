@@ -127,7 +127,7 @@ impl Jobs {
         jobs: Vec<Job>,
     ) -> Result<Vec<Enqueued>, EnqueueError> {
         let (jobs, new) = self.checked(jobs)?;
-        let answers = transaction.enqueue(&*self.inner.client.store(), &new);
+        let answers = self.inner.client.call(|store| transaction.enqueue(store, &new));
         answers.map_err(|error| EnqueueError::of(jobs, &error))
     }
 
@@ -155,8 +155,10 @@ impl Jobs {
         jobs: Vec<Job>,
     ) -> Result<Vec<Enqueued>, EnqueueError> {
         let (jobs, new) = self.checked(jobs)?;
-        let store = self.inner.client.store();
-        let answers = transaction.enqueue(&*store, &new).await;
+        let answers = match self.inner.client.store().get() {
+            Ok(store) => transaction.enqueue(store, &new).await,
+            Err(error) => Err(error),
+        };
         answers.map_err(|error| EnqueueError::of(jobs, &error))
     }
 

@@ -13,7 +13,7 @@ use super::moment::{IntoMoment, Moment, moment};
 use super::sim::Sim;
 use super::started::Setup;
 use super::world::World;
-use crate::durable::{Client, Jobs, Schedules};
+use crate::durable::{Client, Jobs, Schedules, StoreCell};
 
 /// Several simulated processes of one program, which share a store and a clock: see [`Sim::cluster`].
 ///
@@ -85,7 +85,7 @@ impl Sim {
         let world = World::new(start.instant());
         let store = world.new_store();
         let clock: Arc<dyn Clock> = Arc::<World>::clone(&world);
-        let jobs = Jobs::new(Client::new(Arc::new(store.connect()), clock, true));
+        let jobs = Jobs::new(Client::new(StoreCell::open(Arc::new(store.connect())), clock, true));
         let (program, former) = (Box::new(program), Vec::new());
         let mut cluster =
             Cluster { program, start, world, store, jobs, processes: Vec::new(), former };

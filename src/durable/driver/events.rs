@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use scheduler_core::Clock;
 use scheduler_node::{COUNTED_MAX, LostReason, NodeEvent};
 use scheduler_store::{
-    JobState, OtherApplication, Registration, Skips, Store, StoreTime, StoredJob, StoredSchedule,
+    JobState, OtherApplication, Registration, Skips, StoreTime, StoredJob, StoredSchedule,
 };
 
 use super::super::jobs::Jobs;
@@ -24,7 +24,6 @@ pub(crate) struct Reports {
     clock: Arc<dyn Clock>,
     /// Says when a schedule fires next.
     schedules: Schedules,
-    store: Arc<dyn Store>,
     /// The name of the application.
     application: Arc<str>,
 }
@@ -34,10 +33,9 @@ impl Reports {
         bus: Arc<Bus>,
         clock: Arc<dyn Clock>,
         schedules: Schedules,
-        store: Arc<dyn Store>,
         application: &str,
     ) -> Self {
-        Self { bus, clock, schedules, store, application: application.into() }
+        Self { bus, clock, schedules, application: application.into() }
     }
 
     pub(super) fn report(&self, event: NodeEvent, tasks: &BTreeMap<Arc<str>, JobTask>) {
@@ -138,12 +136,14 @@ impl Reports {
     }
 
     fn other_application(&self, other: OtherApplication) -> StoreEvent {
+        // It has answered, and so is open.
+        let store = self.jobs().inner.client.store().get();
         StoreEvent::OtherApplication {
             application: Arc::clone(&self.application),
             other: other.application.into(),
             process: other.label.into(),
-            store: self.store.describe().into(),
-            help: self.store.separate(&self.application).into(),
+            store: store.as_ref().map(|store| store.describe()).unwrap_or_default().into(),
+            help: store.map(|store| store.separate(&self.application)).unwrap_or_default().into(),
         }
     }
 

@@ -10,9 +10,7 @@ use scheduler_core::{
     Clock, Due, Error, Fire, Fired, Now, Run, ScheduledThreadPool, Timer, VirtualWorkers,
 };
 use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{
-    ClaimRef, End, Fence, JobId, PauseScope, SessionId, Store, StoredJob, Watch,
-};
+use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, SessionId, StoredJob, Watch};
 
 use super::super::client::Client;
 use super::super::parts::JobTask;
@@ -26,7 +24,6 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// The parts of a driver.
 pub(crate) struct DriverParts {
-    pub(crate) store: Arc<dyn Store>,
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) node: Node,
@@ -41,7 +38,6 @@ pub(crate) struct DriverParts {
 
 /// The node of this process with all that it needs. See the [module](self).
 pub(crate) struct NodeDriver {
-    pub(super) store: Arc<dyn Store>,
     client: Client,
     pub(super) clock: Arc<dyn Clock>,
     node: Mutex<Node>,
@@ -65,9 +61,8 @@ pub(crate) struct NodeDriver {
 
 impl NodeDriver {
     pub(crate) fn new(parts: DriverParts) -> Arc<Self> {
-        let DriverParts { store, client, clock, node, tasks, reports, is_inline, rest } = parts;
+        let DriverParts { client, clock, node, tasks, reports, is_inline, rest } = parts;
         Arc::new_cyclic(|me| Self {
-            store,
             client,
             clock,
             node: Mutex::new(node),
@@ -243,7 +238,12 @@ impl NodeDriver {
             rest.asks(what);
         }
         // A store may be the user's; one that panics has not answered.
-        let answer = crate::observe::catch(|| what.execute(&*self.store));
+        let answer = crate::observe::catch(|| {
+            if matches!(what, Request::Open(_)) {
+                self.client.store().try_open();
+            }
+            self.client.call(|store| what.execute(store))
+        });
         let result = answer.unwrap_or_else(|failure| {
             Err(scheduler_store::StoreError::Unavailable(failure.message().to_owned()))
         });
@@ -337,7 +337,7 @@ fn key(held: ClaimRef) -> (JobId, Fence) {
 
 impl fmt::Debug for NodeDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeDriver").field("store", &self.store.describe()).finish_non_exhaustive()
+        f.debug_struct("NodeDriver").field("store", self.client.store()).finish_non_exhaustive()
     }
 }
 
@@ -354,9 +354,10 @@ impl NodeDriver {
         for channel in [Channel::Store, Channel::Lease] {
             self.start_thread(channel, self.slot(channel).thread())?;
         }
-        if let Some(watch) = self.store.watch() {
+        let watch = self.client.store().get().map(|store| store.watch());
+        if !matches!(watch, Ok(None)) {
             let driver = Arc::clone(self);
-            spawn("scheduler-watch", move || driver.watch_with(watch))?;
+            spawn("scheduler-watch", move || driver.watch_with(watch.ok().flatten()))?;
         }
         let driver = Arc::clone(self);
         spawn("scheduler-node", move || driver.keep_time())
@@ -419,14 +420,20 @@ impl NodeDriver {
         *self.armed.lock() = wake;
     }
 
-    /// Waits for changes by other processes.
-    fn watch_with(&self, mut watch: Box<dyn Watch>) {
+    /// Waits for changes by other processes, from when the store is open, if it reports them.
+    fn watch_with(&self, mut watch: Option<Box<dyn Watch>>) {
         let pause = Arc::new(EventCount::new());
         while !self.has_stopped() {
-            match watch.wait(WATCH) {
-                Ok(true) => self.nudge(),
-                Ok(false) => {}
-                Err(_) => {
+            if watch.is_none() {
+                watch = match self.client.store().get().map(|store| store.watch()) {
+                    Ok(None) => return,
+                    opened => opened.ok().flatten(),
+                };
+            }
+            match watch.as_mut().map(|watch| watch.wait(WATCH)) {
+                Some(Ok(true)) => self.nudge(),
+                Some(Ok(false)) => {}
+                Some(Err(_)) | None => {
                     let until = self.clock.now() + WATCH;
                     self.clock.wait(&pause, pause.epoch(), Some(until));
                 }

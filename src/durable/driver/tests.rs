@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, ManualClock};
 use scheduler_node::{Channel, Config, Node, Rng};
-use scheduler_store::{JobId, Model, NewJob, Store, StoreTime, StoredJob, Uuid};
+use scheduler_store::{JobId, Model, NewJob, StoreTime, StoredJob, Uuid};
 
 use super::{DriverParts, NodeDriver, Reports};
 use crate::durable::parts::JobTask;
 use crate::durable::rules::TextRules;
-use crate::durable::{Client, Jobs, Schedules};
+use crate::durable::{Client, Jobs, Schedules, StoreCell};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 
 /// While it does, each call hangs on a thread that asks for jobs.
@@ -62,18 +62,16 @@ impl Stage {
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let bus = BusBuilder::new().in_place(Arc::new(Heard(Mutex::new(says)))).synchronous();
         let bus = Arc::new(bus.build(Arc::clone(&shared)).expect("no thread is needed"));
-        let store: Arc<dyn Store> = Arc::new(model);
+        let store = StoreCell::open(Arc::new(model));
         let rules = Arc::new(TextRules::new(&[], BTreeMap::new()));
         let now = shared.boot_time();
-        let client = Client::new(Arc::clone(&store), Arc::clone(&shared), false);
+        let client = Client::new(store, Arc::clone(&shared), false);
         let driver = NodeDriver::new(DriverParts {
-            store,
             client: client.clone(),
             reports: Reports::new(
                 bus,
                 Arc::clone(&shared),
                 Schedules::of(&Jobs::new(client.clone())),
-                client.store(),
                 "shop",
             ),
             clock: shared,

@@ -73,10 +73,7 @@ pub struct Builder {
     #[cfg(feature = "tokio")]
     pub(super) runtime: Option<tokio::runtime::Handle>,
     #[cfg(feature = "durable")]
-    pub(super) store: Option<Arc<dyn scheduler_store::Store>>,
-    /// The store, if it is opened after the start.
-    #[cfg(feature = "durable")]
-    pub(super) later: Option<crate::durable::LaterStore>,
+    pub(super) store: Option<crate::durable::StoreCell>,
     /// The store of a simulation, if that is the store.
     #[cfg(feature = "durable")]
     pub(super) simulated_store: Option<scheduler_store::Model>,
@@ -117,8 +114,6 @@ impl Builder {
             runtime: None,
             #[cfg(feature = "durable")]
             store: None,
-            #[cfg(feature = "durable")]
-            later: None,
             #[cfg(feature = "durable")]
             simulated_store: None,
             #[cfg(feature = "durable")]

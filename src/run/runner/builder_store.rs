@@ -10,7 +10,7 @@ use scheduler_store::Store;
 
 use super::builder::Builder;
 #[cfg(feature = "durable")]
-use crate::durable::{LaterStore, NodeOptions};
+use crate::durable::{NodeOptions, StoreCell};
 
 /// The store, and the part of this process in its work.
 #[cfg(feature = "durable")]
@@ -25,9 +25,12 @@ impl Builder {
     }
 
     /// As [`store`](Self::store), with a store that other parts of the program use too.
-    pub fn store_shared(mut self, store: Arc<dyn Store>) -> Self {
-        (self.store, self.later, self.simulated_store) = (Some(store), None, None);
-        self
+    pub fn store_shared(self, store: Arc<dyn Store>) -> Self {
+        self.store_cell(StoreCell::open(store))
+    }
+
+    fn store_cell(self, store: StoreCell) -> Self {
+        Self { store: Some(store), simulated_store: None, ..self }
     }
 
     /// As [`store`](Self::store), with a store that is opened after the start, so that the program also starts while its
@@ -53,8 +56,7 @@ impl Builder {
             Ok(store) => Ok(Arc::new(store) as Arc<dyn Store>),
             Err(error) => Err(error.to_string()),
         };
-        let later = LaterStore::new(Box::new(opener));
-        Self { later: Some(later.clone()), ..self.store(later) }
+        self.store_cell(StoreCell::later(Box::new(opener)))
     }
 
     /// The options of this process for its part in the work that the [store](Self::store) keeps.

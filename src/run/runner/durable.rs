@@ -19,8 +19,8 @@ use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
-    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, LaterStore, Node, NodeInput,
-    NodeOptions, NodeSetup, OnPause, Schedules, Simulated, faults, options_of,
+    Client, DurableSchedule, JobKinds, JobTask, Jobs, KnownTask, Node, NodeInput, NodeOptions,
+    NodeSetup, OnPause, Schedules, Simulated, faults, options_of,
 };
 use crate::error::StartError;
 use crate::observe::{Bus, Event, EventKind};
@@ -36,8 +36,6 @@ pub(super) struct Durable {
     options: NodeOptions,
     /// True if the process has no node.
     is_enqueue_only: bool,
-    /// The store, if it is opened after the start.
-    later: Option<LaterStore>,
     /// The store of a simulation, whose idle time is skipped.
     simulated_store: Option<Model>,
     /// Present from the launch on.
@@ -75,7 +73,6 @@ impl Durable {
             calendars: BTreeMap::new(),
             options,
             is_enqueue_only: builder.enqueue_only,
-            later: builder.later.clone(),
             simulated_store,
             node: None,
         })
@@ -167,16 +164,12 @@ impl Durable {
 
     /// Without a node nothing else opens a store that is opened after the start.
     fn open_without_node(&self, launch: &NodeLaunch<'_>) -> Result<(), StartError> {
-        match &self.later {
-            Some(later) if launch.simulation.is_some() => later.try_open(),
-            Some(later) => {
-                later
-                    .open_on_thread(Arc::clone(launch.clock))
-                    .map_err(|error| no_thread(&error))?;
-            }
-            None => {}
+        let store = self.client.store();
+        if launch.simulation.is_some() {
+            store.try_open();
+            return Ok(());
         }
-        Ok(())
+        store.open_on_thread(Arc::clone(launch.clock)).map_err(|error| no_thread(&error))
     }
 
     /// Starts the node, once the tasks take jobs.
@@ -187,9 +180,7 @@ impl Durable {
 
     /// Claims no more jobs, and gives back those that have not begun.
     pub(super) fn stop(&self) {
-        if let Some(later) = &self.later {
-            later.stop();
-        }
+        self.client.store().stop();
         if let Some(node) = &self.node {
             node.stop();
         }

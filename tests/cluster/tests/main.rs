@@ -12,6 +12,7 @@ mod real_clock_partitions;
 mod real_clock_pauses;
 mod real_clock_pools;
 mod real_clock_schedules;
+mod real_clock_store_later;
 mod support;
 
 /// The program that is started.
