@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -13,7 +14,8 @@ use tokio::time::timeout;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Connection, Error, Row, Socket, Statement, Transaction,
+    AsyncMessage, Client, Config, Connection, Error, IsolationLevel, Row, Socket, Statement,
+    Transaction,
 };
 
 use crate::error::ConnectError;
@@ -30,7 +32,7 @@ pub(crate) trait Run {
 pub(crate) struct BlockingConnection {
     wire: Wire,
     client: Client,
-    /// None if nothing may be prepared, because the next transaction may be on another connection.
+    /// None if nothing may be prepared or set, because the next transaction may be on another connection.
     prepared: Option<HashMap<String, Statement>>,
 }
 
@@ -120,7 +122,8 @@ impl BlockingConnection {
         step: impl FnOnce(&mut Tx<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Self { wire, client, prepared } = self;
-        let transaction = wire.run(client.transaction())?;
+        let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+        let transaction = wire.run(begin.start())?;
         let mut tx = Tx { wire, transaction };
         // Other connections have that for good: no locks for a process that has gone silent.
         let is_limited = match prepared {
@@ -145,11 +148,11 @@ impl BlockingConnection {
     }
 
     pub(crate) fn query_typed(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        self.wire.run(self.client.query_typed(sql, params))
+        self.ask(|client| client.query_typed(sql, params))
     }
 
     pub(crate) fn query_typed_one(&mut self, sql: &str, params: Params<'_>) -> Result<Row, Error> {
-        self.wire.run(self.client.query_typed_one(sql, params))
+        self.ask(|client| client.query_typed_one(sql, params))
     }
 
     pub(crate) fn query_typed_opt(
@@ -157,7 +160,19 @@ impl BlockingConnection {
         sql: &str,
         params: Params<'_>,
     ) -> Result<Option<Row>, Error> {
-        self.wire.run(self.client.query_typed_opt(sql, params))
+        self.ask(|client| client.query_typed_opt(sql, params))
+    }
+
+    /// Executes one statement. Where no setting of a connection says so, its transaction is told to be READ COMMITTED.
+    fn ask<'a, R, F>(&'a mut self, statement: impl FnOnce(&'a Client) -> F) -> Result<R, Error>
+    where
+        F: Future<Output = Result<R, Error>>,
+    {
+        let Self { wire, client, prepared } = self;
+        match prepared {
+            Some(_) => wire.run(statement(client)),
+            None => wire.run(in_transaction(client, statement(client))),
+        }
     }
 
     /// Waits for a notification, at most for the limit. Many that came together are one.
@@ -217,6 +232,41 @@ impl Wire {
     }
 }
 
+/// Executes a statement in a READ COMMITTED transaction, in one packet and with one wait.
+async fn in_transaction<R>(
+    client: &Client,
+    statement: impl Future<Output = Result<R, Error>>,
+) -> Result<R, Error> {
+    let mut begin = pin!(client.batch_execute("begin isolation level read committed"));
+    let (mut statement, mut commit) = (pin!(statement), pin!(client.batch_execute("commit")));
+    // ORDERING: each is sent when it is first looked at.
+    let begun = now_or_never(begin.as_mut()).await;
+    let executed = now_or_never(statement.as_mut()).await;
+    let committed = now_or_never(commit.as_mut()).await;
+    if begun.is_none() {
+        // The error of the statement says more: if it succeeds, it was executed.
+        let _ = begin.await;
+    }
+    let executed = match executed {
+        Some(executed) => executed,
+        None => statement.await,
+    };
+    let committed = match committed {
+        Some(committed) => committed,
+        None => commit.await,
+    };
+    executed.and_then(|answer| committed.map(|()| answer))
+}
+
+/// The output of a future that has one at once.
+async fn now_or_never<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
 /// Moves the bytes of a connection until it ends, and returns why.
 async fn drive<S, T>(mut connection: Connection<S, T>, heard: Arc<Notify>) -> Option<Error>
 where
@@ -241,7 +291,7 @@ impl Run for BlockingConnection {
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let Self { wire, client, prepared } = self;
         let Some(prepared) = prepared else {
-            return wire.run(client.query_typed(sql, params));
+            return self.query_typed(sql, params);
         };
         if !prepared.contains_key(sql) {
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();

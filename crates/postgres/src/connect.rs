@@ -179,13 +179,14 @@ impl fmt::Debug for Connect {
     }
 }
 
-/// Settings of a connection. Its server is not to hold locks for a process that has gone silent within a transaction, nor to
-/// keep its backend for hours.
+/// Settings of a connection. Each statement sees what was committed before it began, whatever the database has set. The server is
+/// not to hold locks for a process that has gone silent within a transaction, nor to keep its backend for hours.
 fn own_options(given: &str, deadline: Duration) -> String {
     let millis = deadline.as_millis().max(1);
     let own = format!(
-        "-c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis} -c tcp_keepalives_idle=30 \
-         -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+        "-c default_transaction_isolation=read\\ committed -c statement_timeout={millis} \
+         -c idle_in_transaction_session_timeout={millis} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 \
+         -c tcp_keepalives_count=3"
     );
     format!("{given} {own}").trim_start().to_owned()
 }

@@ -80,7 +80,9 @@ $migration_{version}$; end if; end $version_{version}$;
     });
     let steps: String = steps.collect();
     let record = record(migrations.len());
-    schema.sql(&format!("begin;\n{LOCK};\n{META}{steps}\n{record}commit;\n"))
+    schema.sql(&format!(
+        "begin isolation level read committed;\n{LOCK};\n{META}{steps}\n{record}commit;\n"
+    ))
 }
 
 /// Brings the tables to this version, if they are older; refuses them, if they are too new.

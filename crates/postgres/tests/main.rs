@@ -7,6 +7,7 @@
 mod clients;
 mod contract;
 mod damage;
+mod databases;
 #[cfg(feature = "tls")]
 mod encryption;
 mod lists;

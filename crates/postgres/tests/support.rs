@@ -18,7 +18,16 @@ use store_conformance::{TestModel, TestStore};
 /// The server of this process; none if there is no PostgreSQL, and the test is to end.
 pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    SERVER.get_or_init(Server::start).as_ref()
+    SERVER.get_or_init(published).as_ref()
+}
+
+/// A server that publishes each change of each table, which PostgreSQL refuses for rows without a key.
+fn published() -> Option<Server> {
+    let settings =
+        ["wal_level=logical", "fsync=off", "full_page_writes=off", "synchronous_commit=off"];
+    let server = Server::start_with(&settings)?;
+    let _ = server.psql("create publication everything for all tables");
+    Some(server)
 }
 
 /// A schema that no other test has.

@@ -22,7 +22,7 @@ impl Bouncer {
         let port = free_port();
         let file = server.folder.join(format!("bouncer-{port}.ini"));
         let settings = format!(
-            "[databases]\npostgres = host=127.0.0.1 port={} dbname=postgres user=test\n[pgbouncer]\n\
+            "[databases]\n* = host=127.0.0.1 port={} user=test\n[pgbouncer]\n\
              listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
              pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n",
             server.port

@@ -152,13 +152,15 @@ create type {s}.walk as (lines {s}.line[], rest interval, until timestamptz);
 -- for all jobs of the row. Every identity of a row lies between `least_id` and `greatest_id`. A row without tasks has nothing of its
 -- jobs but what a request needs that is sent again; lists do not show them.
 create table {s}.done (
+  number bigint generated always as identity,
   ended_at timestamptz not null,
   session uuid,
   least_id uuid not null,
   greatest_id uuid not null,
   id uuid[] not null,
-  {done_columns}
+  {done_columns},
+  -- By this order jobs are found. A publication of all tables takes no deletes of a table without a key, and the number makes it one.
+  primary key (greatest_id, number)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.1);
 
 create index done_ended on {s}.done (ended_at);
-create index done_greatest on {s}.done (greatest_id);
