@@ -92,10 +92,11 @@ pub(crate) fn run(
     is_allowed: bool,
 ) -> Result<(), ConnectError> {
     let mut connection = connect.open("migrations")?;
-    check_encoding(&mut connection)?;
+    check_server(&mut connection)?;
+    check_access(&mut connection, schema)?;
     let found = stored(&mut connection, schema).map_err(|error| connect_error(&error))?;
     if is_current(schema, found).map_err(|refusal| newer(&refusal))? {
-        return check_rights(&mut connection, schema);
+        return Ok(());
     }
     if !is_allowed {
         let version = found.map_or(0, |(version, _)| version);
@@ -108,52 +109,95 @@ pub(crate) fn run(
     connection.limit(LIMIT);
     let found = migrate(&mut connection, schema).map_err(|error| connect_error(&error))?;
     is_current(schema, found).map_err(|refusal| newer(&refusal))?;
-    check_rights(&mut connection, schema)
+    check_access(&mut connection, schema)
 }
 
-/// In another encoding not every text of a job can be stored.
-fn check_encoding(connection: &mut BlockingConnection) -> Result<(), ConnectError> {
-    let row = connection.query_typed_one("select current_setting('server_encoding')", &[]);
-    let encoding: String =
-        row.and_then(|row| row.try_get(0)).map_err(|error| connect_error(&error))?;
-    if encoding == "UTF8" {
-        return Ok(());
-    }
-    Err(ConnectError::Refused(format!(
-        "the encoding of the database is {encoding}, which cannot store each text\n\
-         help: create database NAME encoding 'UTF8' template template0"
-    )))
-}
-
-/// Every right that a program needs, by table.
-const RIGHTS: &str = "
-select string_agg(r.name || ': ' || r.missing, ', ' order by r.name) from (
-  select t.name, string_agg(p.name, ' ' order by p.name) as missing
-  from (values ('session'), ('schedule'), ('job'), ('key'), ('pause'), ('done')) t(name)
-  cross join (values ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) p(name)
-  where not has_table_privilege('{s}.' || t.name, p.name) group by t.name
-  union all
-  select 'meta', 'UPDATE' where not has_table_privilege('{s}.meta', 'UPDATE')
-  union all
-  select 'fence', 'UPDATE' where not has_sequence_privilege('{s}.fence', 'UPDATE')
-  union all
-  select 'functions', 'EXECUTE' where exists (select from pg_proc f
-    where f.pronamespace = '{s}'::regnamespace and not has_function_privilege(f.oid, 'EXECUTE'))) r";
-
-/// A store that cannot be written is an error of the start.
-fn check_rights(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
+/// A server on which jobs cannot be stored is an error of the start. In another encoding it cannot store each text.
+fn check_server(connection: &mut BlockingConnection) -> Result<(), ConnectError> {
+    let sql = "select current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+      quote_ident(current_user), quote_ident(current_database())";
     let refused = |error: Error| connect_error(&error);
-    let row = connection.query_typed_one(&schema.sql(RIGHTS), &[]).map_err(refused)?;
-    if let Some(missing) = row.try_get::<_, Option<String>>(0).map_err(refused)? {
-        let name = schema.name();
-        return Err(ConnectError::Refused(format!(
-            "the role lacks rights in schema `{name}`: {missing}\n\
-             help: grant them as docs/cluster.md lists them"
-        )));
+    let row = connection.query_typed_one(sql, &[]).map_err(refused)?;
+    let text = |column| row.try_get::<_, String>(column).map_err(refused);
+    let is = |column| row.try_get::<_, bool>(column).map_err(refused);
+    let encoding = text(0)?;
+    let reason = if encoding != "UTF8" {
+        format!(
+            "the encoding of the database is {encoding}, which cannot store each text\n\
+             help: create database NAME encoding 'UTF8' template template0"
+        )
+    } else if is(1)? {
+        "the server is a standby, which stores nothing\nhelp: name the primary server in the address"
+            .to_owned()
+    } else if is(2)? {
+        format!(
+            "the transactions of the role are read only, as where a disk is full\n\
+             help: alter role {} in database {} set default_transaction_read_only = off",
+            text(3)?,
+            text(4)?
+        )
+    } else {
+        return Ok(());
+    };
+    Err(ConnectError::Refused(reason))
+}
+
+/// The tables that a program reads and writes.
+const TABLES: &str = "'session', 'schedule', 'job', 'key', 'pause', 'done', 'meta'";
+
+/// The rights that a program lacks, by table, and the lines that grant them.
+const RIGHTS: &str = "
+select string_agg(m.name || ': ' || array_to_string(m.rights, ' '), ', ' order by m.name),
+  string_agg('grant ' || lower(array_to_string(m.rights, ', ')) || ' on ' || m.object || ' to ' || quote_ident(current_user) || ';',
+    E'\\n      ' order by m.name)
+from (
+  select 'schema' as name, 'schema {s}' as object, array['USAGE'] as rights
+  where not has_schema_privilege(to_regnamespace('{s}')::oid, 'USAGE')
+  union all
+  select c.relname, '{s}.' || c.relname, array(
+    select r from unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) r
+    where not has_table_privilege(c.oid, r) and (c.relname <> 'meta' or r in ('SELECT', 'UPDATE')))
+  from pg_class c where c.relnamespace = to_regnamespace('{s}') and c.relname in ({tables})
+  union all
+  select 'fence', 'sequence {s}.fence', array['UPDATE'] from pg_class c
+  where c.relnamespace = to_regnamespace('{s}') and c.relname = 'fence' and not has_sequence_privilege(c.oid, 'UPDATE')
+  union all
+  select 'functions', 'all functions in schema {s}', array['EXECUTE'] where exists (
+    select from pg_proc f where f.pronamespace = to_regnamespace('{s}') and not has_function_privilege(f.oid, 'EXECUTE'))) m
+where m.rights <> array[]::text[]";
+
+/// The tables of which row-level security shows the role a part, and the lines that show it all of them. A policy for all rows,
+/// beside which no other restricts the role, is such a line.
+const HIDDEN: &str = "
+with policy as (
+  select p.polrelid, not p.polpermissive as is_restrictive, p.polpermissive and p.polcmd = '*'
+    and pg_get_expr(p.polqual, p.polrelid) = 'true' and coalesce(pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true' as is_open
+  from pg_policy p where exists (select from unnest(p.polroles) r where r = 0 or pg_has_role(r, 'USAGE')))
+select string_agg(c.relname, ', ' order by c.relname),
+  string_agg('create policy scheduler on {s}.' || c.relname || ' to ' || quote_ident(current_user) || ' using (true);',
+    E'\\n      ' order by c.relname)
+from pg_class c
+where c.relnamespace = to_regnamespace('{s}') and c.relname in ({tables}) and row_security_active(c.oid)
+  and (exists (select from policy where polrelid = c.oid and is_restrictive)
+    or not exists (select from policy where polrelid = c.oid and is_open))";
+
+/// Tables of which the role cannot read or write each row are an error of the start.
+fn check_access(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
+    let name = schema.name();
+    let looks = [
+        (RIGHTS, format!("the role lacks rights in schema `{name}`")),
+        (HIDDEN, format!("row-level security hides rows from the role in schema `{name}`")),
+    ];
+    let refused = |error: Error| connect_error(&error);
+    for (look, fault) in looks {
+        let look = schema.sql(&look.replace("{tables}", TABLES));
+        let row = connection.query_typed_one(&look, &[]).map_err(refused)?;
+        let text = |column| row.try_get::<_, Option<String>>(column).map_err(refused);
+        if let (Some(tables), Some(lines)) = (text(0)?, text(1)?) {
+            return Err(ConnectError::Refused(format!("{fault}: {tables}\nhelp: {lines}")));
+        }
     }
-    // A standby, or a database that is read only, refuses it.
-    let write = "update {s}.meta set version = version where false";
-    connection.query_typed(&schema.sql(write), &[]).map(drop).map_err(refused)
+    Ok(())
 }
 
 fn newer(refusal: &Refusal) -> ConnectError {

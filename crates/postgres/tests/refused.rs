@@ -88,11 +88,102 @@ fn a_store_that_cannot_be_written_is_an_error_of_the_start() {
     let reader = address.replace("writer@", "reader@");
     let error = Postgres::builder(&reader).schema("writer").connect().expect_err("no rights");
     let expected = "PostgreSQL refuses the connection: the role lacks rights in schema `writer`: \
-                    done: DELETE, fence: UPDATE, functions: EXECUTE, meta: UPDATE, pause: DELETE INSERT UPDATE\nhelp: grant them as docs/cluster.md lists them";
+                    done: DELETE, fence: UPDATE, functions: EXECUTE, meta: UPDATE, pause: INSERT UPDATE DELETE\n\
+                    help: grant delete on \"writer\".done to reader;\n      \
+                    grant update on sequence \"writer\".fence to reader;\n      \
+                    grant execute on all functions in schema \"writer\" to reader;\n      \
+                    grant update on \"writer\".meta to reader;\n      \
+                    grant insert, update, delete on \"writer\".pause to reader;";
     assert_eq!(error.to_string(), expected);
-    let standby = format!("{address}?options=-c%20default_transaction_read_only%3Don");
-    let error = Postgres::builder(&standby).schema("writer").connect().expect_err("read only");
-    assert!(error.to_string().contains("read-only transaction (25006)\nhelp: "), "{error}");
+    obey(server, &error);
+    Postgres::builder(&reader).schema("writer").connect().expect("no right is missing any more");
+}
+
+/// Writes the lines that an error shows.
+fn obey(server: &postgres_server::Server, error: &ConnectError) {
+    let text = error.to_string();
+    let (_, lines) = text.split_once("help: ").expect("a remedy");
+    let _ = server.psql(lines);
+}
+
+/// A right that is missing already for the look at the version of the tables.
+#[test]
+fn rights_that_the_start_itself_needs_are_named() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "keeper");
+    Postgres::builder(&address).schema("keeper").connect().expect("a store");
+    let _ = server.psql("create role stranger login;");
+    let stranger = address.replace("keeper@", "stranger@");
+    let connect = || Postgres::builder(&stranger).schema("keeper").connect();
+    let error = connect().expect_err("no rights");
+    let text = error.to_string();
+    for line in ["usage on schema \"keeper\" to stranger;", "select, update on \"keeper\".meta to"]
+    {
+        assert!(text.contains(&format!("grant {line}")), "{text}");
+    }
+    obey(server, &error);
+    connect().expect("no right is missing any more");
+}
+
+#[test]
+fn a_database_that_is_read_only_is_an_error_of_the_start() {
+    let Some(server) = server() else { return };
+    let url = format!("postgres://test@127.0.0.1:{}/sealed", server.port());
+    let _ = server.psql("create database sealed");
+    for is_made in [false, true] {
+        let _ = server.psql("alter database sealed set default_transaction_read_only = on");
+        let connect = || Postgres::builder(&url).migrate(!is_made).connect();
+        let error = connect().expect_err("read only");
+        let expected = "PostgreSQL refuses the connection: the transactions of the role are read only, as where a disk is full\n\
+                        help: alter role test in database sealed set default_transaction_read_only = off";
+        assert_eq!(error.to_string(), expected);
+        obey(server, &error);
+        connect().expect("it can be written");
+        let _ = server.psql("alter role test in database sealed reset all");
+    }
+}
+
+#[test]
+fn rows_that_are_hidden_from_the_role_are_an_error_of_the_start() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "hidden");
+    let connect = |url: &str| Postgres::builder(url).schema("hidden").connect();
+    let store = connect(&address).expect("a store");
+    let _ = server.psql(
+        "create role shown login; grant usage on schema hidden to shown; grant execute on all functions in schema hidden to shown;
+         grant all on all tables in schema hidden to shown; grant all on all sequences in schema hidden to shown;",
+    );
+    let shown = address.replace("hidden@", "shown@");
+    connect(&shown).expect("it sees all");
+    let tables = "select string_agg(relname, ', ' order by relname) from pg_class
+        where relnamespace = 'hidden'::regnamespace and relkind = 'r'";
+    let tables = server.psql(tables);
+    for table in tables.split(", ") {
+        let _ = server.psql(&format!("alter table hidden.{table} enable row level security"));
+    }
+    let refused = connect(&shown).expect_err("it sees nothing");
+    let text = refused.to_string();
+    let fault =
+        format!("row-level security hides rows from the role in schema `hidden`: {tables}\nhelp: ");
+    assert!(text.contains(&fault), "{text}");
+    assert!(
+        text.contains("create policy scheduler on \"hidden\".job to shown using (true);"),
+        "{text}"
+    );
+    // It does not concern the owner, nor a role that it passes over.
+    connect(&address).expect("the owner sees all");
+    let _ = server.psql("alter role shown bypassrls");
+    connect(&shown).expect("it sees all");
+    let _ = server.psql("alter role shown nobypassrls");
+    obey(server, &refused);
+    let other = connect(&shown).expect("it sees all");
+    let me = crate::support::open(&other, 1);
+    crate::support::enqueue(&store, vec![NewJob::new(crate::support::id(1), "a")]);
+    assert_eq!(other.poll(&crate::support::poll_of(me, "a", 1)).expect("a poll").jobs.len(), 1);
+    let restrict = "create policy late on hidden.key as restrictive to shown using (until > now())";
+    let _ = server.psql(restrict);
+    let text = connect(&shown).expect_err("it sees a part").to_string();
+    assert!(text.contains("in schema `hidden`: key\n"), "{text}");
 }
 
 #[test]
