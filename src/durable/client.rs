@@ -125,11 +125,12 @@ impl Client {
         })
     }
 
-    /// Returns true if the store answers.
+    /// Returns true if the store answers, be it with an error.
     pub(crate) fn answers(&self) -> bool {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
-        self.call(|store| store.renew(&renew)).is_ok()
+        let answer = self.call(|store| store.renew(&renew));
+        !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
 
     /// Asks for the store's clock, by the renewal of a session that does not exist.

@@ -49,7 +49,9 @@ impl EnqueueError {
     pub(super) fn of(jobs: Vec<Job>, error: &StoreError) -> Self {
         let unsent = Unsent { jobs, reason: error.to_string() };
         match error {
-            StoreError::Refused(_) | StoreError::NotExecuted(_) => Self::NotAccepted(unsent),
+            StoreError::Refused(_) | StoreError::NotExecuted(_) | StoreError::Failed(_) => {
+                Self::NotAccepted(unsent)
+            }
             _ => Self::Unknown(unsent),
         }
     }
@@ -111,6 +113,12 @@ impl JobsError {
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
+    }
+
+    /// The store has answered with an error, such as a missing right or a full disk, and has done nothing.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Failed(_)))
     }
 
     /// There is no such job or schedule.

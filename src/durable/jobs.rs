@@ -436,7 +436,11 @@ impl<'a> Asking<'a> {
         match answer {
             Ok(Some(job)) => (is_over || !job.state.is_unfinished()).then_some(Ok(job)),
             Ok(None) => Some(Err(JobsError::NotDone(CommandOutcome::NotFound))),
-            Err(error) => (is_over || !error.is_unavailable()).then_some(Err(error)),
+            // Another transaction may be in the way, so that an error is no end.
+            Err(error) if error.is_unavailable() || error.is_failed() => {
+                is_over.then_some(Err(error))
+            }
+            Err(error) => Some(Err(error)),
         }
     }
 }

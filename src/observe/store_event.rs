@@ -179,9 +179,11 @@ pub enum StoreEvent {
         )]
         after: Duration,
     },
-    /// The store has refused a request.
+    /// The store has answered a request with an error, and has not done it. Told again once a minute while that goes on.
     #[non_exhaustive]
     Refused {
+        /// The request, such as `poll` or `finish`.
+        request: Arc<str>,
         /// Why.
         reason: Arc<str>,
     },
@@ -289,7 +291,9 @@ impl fmt::Display for StoreEvent {
             }
             Self::Away { reason } => write!(f, "the store is unavailable: {reason}"),
             Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),
-            Self::Refused { reason } => write!(f, "the store has refused a request: {reason}"),
+            Self::Refused { request, reason } => {
+                write!(f, "the store has refused the request `{request}`: {reason}")
+            }
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
     }

@@ -51,6 +51,8 @@ impl From<ControlError> for Problem {
             StatusCode::NOT_FOUND
         } else if error.is_stopping() || error.is_unavailable() {
             StatusCode::SERVICE_UNAVAILABLE
+        } else if error.is_failed() {
+            StatusCode::INTERNAL_SERVER_ERROR
         } else {
             StatusCode::CONFLICT
         };
@@ -64,6 +66,8 @@ impl From<JobsError> for Problem {
             StatusCode::NOT_FOUND
         } else if error.is_unavailable() {
             StatusCode::SERVICE_UNAVAILABLE
+        } else if error.is_failed() {
+            StatusCode::INTERNAL_SERVER_ERROR
         } else if matches!(error, JobsError::NotDone(_)) {
             StatusCode::CONFLICT
         } else {

@@ -31,6 +31,11 @@ impl StoreBackoff {
         is_news
     }
 
+    /// A request was answered with an error, which comes again: the next one waits.
+    pub(crate) fn refused(&mut self, now: Tick, rng: &mut Rng) {
+        self.wait(now, rng);
+    }
+
     /// A request was answered. Returns for how long none was, if that was reported.
     pub(crate) fn answered(&mut self, now: Tick) -> Option<Duration> {
         let former = std::mem::take(self);

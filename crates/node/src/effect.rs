@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, End, OtherApplication, Refusal, Registration, SessionId, Skips, StoreError,
-    StoreTime, StoredJob, StoredSchedule, UnreadableRow,
+    ClaimRef, End, OtherApplication, Registration, SessionId, Skips, StoreError, StoreTime,
+    StoredJob, StoredSchedule, UnreadableRow,
 };
 
 use crate::request::{Answer, Channel, Request, RequestId};
@@ -155,8 +155,13 @@ pub enum NodeEvent {
         /// For how long it did not.
         after: Duration,
     },
-    /// The store refuses a request.
-    Refused(Refusal),
+    /// The store refuses a request, or answers it with an error. One that does so for long is told of once a minute.
+    Refused {
+        /// The name of the request.
+        request: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// A row could not be read.
     Damaged(UnreadableRow),
 }

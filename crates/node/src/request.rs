@@ -71,6 +71,23 @@ pub enum Answer {
 }
 
 impl Request {
+    /// The name of the request, for people.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Open(_) => "open",
+            Self::Renew(_) => "renew",
+            Self::Close(_) => "close",
+            Self::Register(_) => "register",
+            Self::Poll(_) => "poll",
+            Self::Fire(_) => "fire",
+            Self::Finish(_) => "finish",
+            Self::Held(_) => "held",
+            Self::Reap(_) => "reap",
+            Self::Prune(_) => "prune",
+        }
+    }
+
     /// Sends the request, and blocks until it is answered.
     ///
     /// # Errors

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use scheduler_store::StoreError;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Config, Error, NoTls};
 
 use crate::address::Authorities;
 use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectError;
-use crate::fault::connect_error;
+use crate::fault::{connect_error, store_error};
 use crate::pace::Pace;
 use crate::sql::Schema;
 
@@ -24,8 +25,8 @@ pub(crate) struct Connect {
     skip_fences: Option<String>,
     /// Each new connection is looked at.
     check: Option<Check>,
-    /// Why this build must not use the tables any more, if that was found.
-    newer: Mutex<Option<String>>,
+    /// Why the server, or this build because of the tables, has refused the last connection, if that was so.
+    refusal: Mutex<Option<ConnectError>>,
     #[cfg(feature = "tls")]
     tls: Option<crate::tls::Tls>,
 }
@@ -64,7 +65,7 @@ impl Connect {
             pace: Pace::default(),
             skip_fences: None,
             check: None,
-            newer: Mutex::default(),
+            refusal: Mutex::default(),
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -103,15 +104,25 @@ impl Connect {
 
     /// A session was refused: from now on the tables are looked at again before a request, on a new connection (R20).
     pub(crate) fn refuse(&self, reason: String) {
-        *self.newer() = Some(reason);
+        *self.refusal() = Some(ConnectError::NewerSchema(reason));
+    }
+
+    /// A connection is of no more use. If the server has said why, so does each request until there is another one.
+    pub(crate) fn broke(&self, error: &Error) {
+        self.pace.broke();
+        if let StoreError::Failed(reason) = store_error(error)
+            && !self.is_refused()
+        {
+            *self.refusal() = Some(ConnectError::Refused(reason));
+        }
     }
 
     pub(crate) fn is_refused(&self) -> bool {
-        self.newer().is_some()
+        matches!(*self.refusal(), Some(ConnectError::NewerSchema(_)))
     }
 
-    fn newer(&self) -> MutexGuard<'_, Option<String>> {
-        self.newer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn refusal(&self) -> MutexGuard<'_, Option<ConnectError>> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn pace(&self) -> &Pace {
@@ -130,20 +141,14 @@ impl Connect {
 
     /// Connects, unless two tries of the last second have failed.
     pub(crate) fn open(&self, name: &str) -> Result<BlockingConnection, ConnectError> {
-        self.pace.connect().map_err(|wait| match self.newer().clone() {
-            Some(reason) => ConnectError::NewerSchema(reason),
-            None => {
+        self.pace.connect().map_err(|wait| {
+            self.refusal().clone().unwrap_or_else(|| {
                 let wait = wait.as_millis();
                 ConnectError::Unavailable(format!("not connected; the next try is in {wait} ms"))
-            }
+            })
         })?;
         let client = self.connect().and_then(|mut client| {
-            let checked = self.check.as_ref().map_or(Ok(()), |check| check(&mut client));
-            *self.newer() = match &checked {
-                Err(ConnectError::NewerSchema(reason)) => Some(reason.clone()),
-                _ => None,
-            };
-            checked?;
+            self.check.as_ref().map_or(Ok(()), |check| check(&mut client))?;
             if let Some(skip) = self.skip_fences.as_ref().filter(|_| name == CLAIMS) {
                 client.query_typed(skip, &[]).map_err(|error| connect_error(&error))?;
             }
@@ -152,6 +157,12 @@ impl Connect {
         match &client {
             Ok(_) => self.pace.succeeded(),
             Err(_) => self.pace.failed(),
+        }
+        match &client {
+            // A server that does not answer says nothing about its tables.
+            Err(ConnectError::Unavailable(_)) if self.is_refused() => {}
+            Err(ConnectError::Unavailable(_)) | Ok(_) => *self.refusal() = None,
+            Err(refusal) => *self.refusal() = Some(refusal.clone()),
         }
         client
     }

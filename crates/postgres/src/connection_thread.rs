@@ -182,7 +182,7 @@ impl ConnectionState {
             if connection.is_closed() || is_fatal(&error) {
                 let was_given_up = connection.was_given_up();
                 self.connection = None;
-                self.connect.pace().broke();
+                self.connect.broke(&error);
                 if was_given_up {
                     return Err(unavailable("no answer before the deadline"));
                 }

@@ -6,7 +6,7 @@ use std::fmt;
 use scheduler_store::{Refusal, StoreError};
 
 /// Why a store could not be connected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address cannot be read: why. The text does not have the address, which may have a password.
@@ -48,17 +48,24 @@ impl fmt::Display for ConnectError {
     }
 }
 
+impl fmt::Debug for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error for ConnectError {}
 
 /// Of a store that is open, and connects again: a reason in one line, for a log.
 impl From<ConnectError> for StoreError {
     fn from(error: ConnectError) -> Self {
-        let reason = match error {
-            ConnectError::Refused(reason) | ConnectError::Unavailable(reason) => reason,
-            ConnectError::NewerSchema(reason) => return Refusal::NewerSchema(reason).into(),
-            error => error.to_string(),
-        };
-        Self::NotExecuted(reason.replace('\n', "; "))
+        let in_one_line = |reason: String| reason.replace('\n', "; ");
+        match error {
+            ConnectError::Refused(reason) => Self::Failed(in_one_line(reason)),
+            ConnectError::Unavailable(reason) => Self::NotExecuted(in_one_line(reason)),
+            ConnectError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
+            error => Self::NotExecuted(in_one_line(error.to_string())),
+        }
     }
 }
 
@@ -69,7 +76,8 @@ mod tests {
     #[test]
     fn a_store_that_connects_again_says_why_not_in_one_line() {
         let refused = ConnectError::Refused("no such role (28000)\nhelp: name another".to_owned());
-        let expected = "the store is unavailable: no such role (28000); help: name another";
+        let expected =
+            "the store has answered with an error: no such role (28000); help: name another";
         assert_eq!(StoreError::from(refused).to_string(), expected);
     }
 }

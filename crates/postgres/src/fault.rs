@@ -52,7 +52,7 @@ pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
         Some(db) if !is_about_connection(error) => {
-            StoreError::NotExecuted(answer(db).replace('\n', "; "))
+            StoreError::Failed(answer(db).replace('\n', "; "))
         }
         Some(db) => unavailable(&answer(db).replace('\n', "; ")),
         None => unavailable(&with_causes(error)),

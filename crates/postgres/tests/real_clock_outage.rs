@@ -176,10 +176,11 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
     let mut blocker = client(server);
     let lock = format!("begin; lock table {}.job", store.schema());
     blocker.batch_execute(&lock).expect("the table is locked");
-    assert!(matches!(
-        send(&store, 1),
-        Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_))
-    ));
+    let error = send(&store, 1).expect_err("it takes too long");
+    assert!(
+        matches!(error, StoreError::Failed(_)) && error.to_string().contains("(57014)"),
+        "{error}"
+    );
     // A renewal has a connection of its own.
     let store_of_leases = store.clone();
     let claim = thread::spawn(move || store_of_leases.poll(&poll_of(me, "a", 1)));

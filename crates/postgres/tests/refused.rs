@@ -2,9 +2,11 @@
 
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{ConnectError, Postgres};
-use scheduler_store::{Command, Enqueue, JobId, NewJob, Payload, Store, StoreTime, Uuid};
+use scheduler_store::{
+    Command, Enqueue, JobId, NewJob, Payload, Store, StoreError, StoreTime, Uuid,
+};
 
-use crate::support::{builder, client, server};
+use crate::support::{END, builder, client, id, open, poll_of, server};
 
 fn refused(address: &str) -> ConnectError {
     Postgres::connect(address).expect_err("it is refused")
@@ -177,9 +179,9 @@ fn rows_that_are_hidden_from_the_role_are_an_error_of_the_start() {
     let _ = server.psql("alter role shown nobypassrls");
     obey(server, &refused);
     let other = connect(&shown).expect("it sees all");
-    let me = crate::support::open(&other, 1);
-    crate::support::enqueue(&store, vec![NewJob::new(crate::support::id(1), "a")]);
-    assert_eq!(other.poll(&crate::support::poll_of(me, "a", 1)).expect("a poll").jobs.len(), 1);
+    let me = open(&other, 1);
+    crate::support::enqueue(&store, vec![NewJob::new(id(1), "a")]);
+    assert_eq!(other.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.len(), 1);
     let restrict = "create policy late on hidden.key as restrictive to shown using (until > now())";
     let _ = server.psql(restrict);
     let text = connect(&shown).expect_err("it sees a part").to_string();
@@ -208,7 +210,7 @@ fn an_address_of_another_database_is_no_silent_server() {
 #[test]
 fn an_application_is_separated_by_a_schema_that_it_may_have() {
     let Some(server) = server() else { return };
-    let store = crate::support::builder(server).connect().expect("a store");
+    let store = builder(server).connect().expect("a store");
     let line = store.separate("2nd Shop");
     assert_eq!(line, "Postgres::builder(url).schema(\"app_2nd_shop\")");
     let separate = Postgres::builder(&server.url()).schema("app_2nd_shop").connect();
@@ -272,4 +274,71 @@ fn no_refusal_of_a_row_has_a_part_of_its_payload() {
         assert!(text.contains("\"short\""), "{text}");
         assert!(!text.contains("sesame") && !text.contains(&hex), "{text}");
     }
+}
+
+/// The states that a server answers with, and whether they say that it is there.
+const ANSWERS: [(&str, bool); 14] = [
+    ("40001", true),
+    ("42501", true),
+    ("55000", true),
+    ("57014", true),
+    ("25P02", true),
+    ("25006", true),
+    ("53100", true),
+    ("53200", true),
+    ("22003", true),
+    ("XX000", true),
+    ("57P01", false),
+    ("57P02", false),
+    ("57P03", false),
+    ("08006", false),
+];
+
+#[test]
+fn an_answer_with_an_error_is_told_from_an_outage() {
+    let Some(server) = server() else { return };
+    for (state, is_there) in ANSWERS {
+        let store = builder(server).connect().expect("a store");
+        let (schema, me) = (store.schema(), open(&store, 1));
+        let clock = format!(
+            "create or replace function {schema}.clock() returns timestamptz language plpgsql volatile as
+               $$ begin raise exception 'as planned' using errcode = '{state}'; end $$"
+        );
+        let _ = server.psql(&clock);
+        let request = Enqueue { jobs: vec![NewJob::new(id(1), "a")], not_after: END };
+        let ask = |number: usize| match number % 2 {
+            0 => store.poll(&poll_of(me, "a", 1)).map(drop).expect_err(state),
+            _ => store.enqueue(&request).map(drop).expect_err(state),
+        };
+        // Some of them find no connection, and may not make another one yet.
+        let errors: Vec<_> = (0..8).map(ask).collect();
+        assert!(
+            errors[0].to_string().contains(&format!(": as planned ({state})")),
+            "{}",
+            errors[0]
+        );
+        for error in errors {
+            assert_eq!(matches!(error, StoreError::Failed(_)), is_there, "{error}");
+            assert_eq!(error.to_string().contains("unavailable"), !is_there, "{error}");
+        }
+    }
+}
+
+/// Also between two tries, of which there are two a second at most.
+#[test]
+fn a_connection_that_the_server_refuses_is_no_outage() {
+    let Some(server) = server() else { return };
+    let address = role_with_schema(server, "dismissed");
+    let store = Postgres::builder(&address).schema("dismissed").connect().expect("a store");
+    store.sessions().expect("it is there");
+    let _ = server.psql("alter role dismissed nologin");
+    let end =
+        "select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = 'dismissed'";
+    let ended = || server.psql(end);
+    while ended() != "0" {}
+    let errors: Vec<_> = (0..20).filter_map(|_| store.sessions().err()).collect();
+    let refused = errors.iter().filter(|error| matches!(error, StoreError::Failed(_))).count();
+    // The first one may meet the end of its connection.
+    assert!(errors.len() == 20 && refused >= 19, "{errors:?}");
+    assert!(errors[19].to_string().contains("not permitted to log in (28000)"), "{}", errors[19]);
 }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use scheduler_store::{Refusal, StoreError, StoreTime, is_dry_run};
 
 use crate::clock::{Backoff, Clock, Deadline};
-use crate::error::{OpenError, is_broken, is_busy, newer_schema, not_executed, unavailable};
+use crate::error::{OpenError, failed, is_broken, is_busy, newer_schema, unavailable};
 use crate::schema::{self, MIGRATIONS, Migrated};
 use crate::tables::Tables;
 use crate::tx::Tx;
@@ -108,8 +108,8 @@ impl Shared {
         }
         Err(match error.sqlite_error_code() {
             _ if is_busy(&error) => locked(),
-            Some(ErrorCode::DiskFull) => not_executed(&error),
-            _ if is_certain => not_executed(&error),
+            Some(ErrorCode::DiskFull) => failed(&error),
+            _ if is_certain => failed(&error),
             _ => unavailable(&error),
         })
     }
@@ -169,7 +169,7 @@ impl Shared {
         let kept = lock(&self.readers).pop();
         let db = match kept {
             Some(db) => db,
-            None => open_reader(&self.settings).map_err(|error| unavailable(&error))?,
+            None => open_reader(&self.settings).map_err(|error| failed(&error))?,
         };
         let answer = retry(deadline, || {
             let answer = self.snapshot(&db, &step);
@@ -184,7 +184,7 @@ impl Shared {
             readers.push(db);
         }
         drop(readers);
-        answer.map_err(|error| unavailable(&error))?
+        answer.map_err(|error| failed(&error))?
     }
 
     fn snapshot<R>(
@@ -217,7 +217,7 @@ impl Shared {
             Err(error) if is_busy(&error) => Ok(None),
             Err(error) => {
                 turn.connection = None;
-                Err(unavailable(&error))
+                Err(failed(&error))
             }
         }
     }
@@ -266,6 +266,8 @@ impl Turn<'_> {
             Some(connection) => connection,
             None => connect(settings).map_err(|error| match error {
                 OpenError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
+                OpenError::Sqlite(_, error) if is_busy(&error) => locked(),
+                OpenError::Sqlite(_, error) => failed(&error),
                 error => StoreError::NotExecuted(error.to_string()),
             })?,
         };
@@ -380,7 +382,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The lock of the file was not had in time.
 fn locked() -> StoreError {
     let reason = "others held the write lock of the file for as long as the request could wait";
-    StoreError::NotExecuted(reason.to_owned())
+    StoreError::Failed(reason.to_owned())
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use rusqlite::ErrorCode;
 use scheduler_store::StoreError;
 
 /// Why a store could not be opened.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The path stands for a database in memory, which no other process sees and no restart survives.
@@ -78,6 +77,12 @@ impl fmt::Display for OpenError {
     }
 }
 
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error for OpenError {}
 
 /// Refuses a SQLite that does not know tables whose columns have types.
@@ -86,14 +91,19 @@ pub(crate) fn check_version(number: i32, text: &'static str) -> Result<(), OpenE
     if number < OLDEST { Err(OpenError::OldSqlite(text)) } else { Ok(()) }
 }
 
-/// An error of SQLite as a user reads it.
+/// An error of SQLite in a commit, which may have reached the disk all the same.
 pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
     StoreError::Unavailable(format!("SQLite: {error}"))
 }
 
 /// An error of SQLite before a commit.
-pub(crate) fn not_executed(error: &rusqlite::Error) -> StoreError {
-    StoreError::NotExecuted(format!("SQLite: {error}"))
+pub(crate) fn failed(error: &rusqlite::Error) -> StoreError {
+    let text = format!("SQLite: {error}");
+    match error.sqlite_error_code() {
+        // The file cannot be read.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) => StoreError::NotExecuted(text),
+        _ => StoreError::Failed(text),
+    }
 }
 
 /// Returns true if another connection has what this one needs, and it can be tried again.

@@ -3,7 +3,7 @@
 use rusqlite::Transaction;
 use scheduler_store::{Enqueued, NewJob, Refusal, StoreError};
 
-use crate::error::{is_busy, not_executed};
+use crate::error::{self, is_busy};
 use crate::schema::{self, MIGRATIONS};
 use crate::store::Sqlite;
 use crate::tx::Tx;
@@ -25,11 +25,11 @@ impl Sqlite {
         jobs.iter().try_for_each(NewJob::check)?;
         let failed = |error: rusqlite::Error| {
             match is_busy(&error) {
-            true => StoreError::NotExecuted(
+            true => StoreError::Failed(
                 "another connection writes to the file\n  help: begin the transaction as `Immediate`, with a busy timeout"
                     .to_owned(),
             ),
-            false => not_executed(&error),
+            false => error::failed(&error),
         }
         };
         transaction.execute_batch("SAVEPOINT scheduler_enqueue").map_err(failed)?;

@@ -1,24 +1,29 @@
 //! Why a store did not answer.
 
+use std::fmt;
+
 /// Why a store did not answer a request.
 ///
 /// After [`Unavailable`](Self::Unavailable) the request may have been executed, or may be executed later, until its `not_after`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The store cannot be reached, or has failed. It may answer later.
+    /// The store did not answer. It may later.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// The store has answered with an error, or could not be asked, and has not changed. It may answer later.
+    /// The store could not be asked, and has not changed. It may answer later.
     #[error("the store is unavailable: {0}")]
     NotExecuted(String),
+    /// The store has answered with an error, such as a missing right or a full disk, and has not changed.
+    #[error("the store has answered with an error: {0}")]
+    Failed(String),
     /// The store has refused the request, and has not changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
 /// Why a store has refused a request.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A text or a payload cannot be stored: the field, and why.
@@ -44,4 +49,16 @@ pub enum Refusal {
     /// The store cannot do that, whatever its state is.
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl fmt::Debug for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

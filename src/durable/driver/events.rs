@@ -79,7 +79,9 @@ impl Reports {
             },
             NodeEvent::StoreAway { reason } => StoreEvent::Away { reason: reason.into() },
             NodeEvent::StoreBack { after } => StoreEvent::Back { after },
-            NodeEvent::Refused(refusal) => StoreEvent::Refused { reason: text(&refusal) },
+            NodeEvent::Refused { request, reason } => {
+                StoreEvent::Refused { request: request.into(), reason: reason.into() }
+            }
             NodeEvent::Damaged(damage) => {
                 StoreEvent::Damaged { row: damage.row.into(), reason: damage.reason.into() }
             }

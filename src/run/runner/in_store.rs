@@ -66,6 +66,10 @@ impl InStore {
                 let why = error.to_string();
                 ControlError::new(&self.name, ControlErrorKind::Unavailable { why })
             }
+            error if error.is_failed() => {
+                let why = error.to_string();
+                ControlError::new(&self.name, ControlErrorKind::Failed { why })
+            }
             error if error.is_not_found() => {
                 ControlError::refused(&self.name, "its schedule is not in the store yet")
             }

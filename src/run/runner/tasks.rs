@@ -166,7 +166,7 @@ impl Tasks {
         // A task that has ended meanwhile needs no pause, and one that is not paused goes on anyway.
         let errors: Vec<ControlError> = tasks
             .filter_map(|task| command(&task).err())
-            .filter(|error| error.is_unavailable() || error.is_refused())
+            .filter(|error| error.is_unavailable() || error.is_failed() || error.is_refused())
             .collect();
         errors.into_iter().next().map_or(Ok(()), Err)
     }

@@ -48,6 +48,10 @@ pub(crate) enum ControlErrorKind {
     Unavailable {
         why: String,
     },
+    #[cfg(feature = "durable")]
+    Failed {
+        why: String,
+    },
     TooLate {
         limit: Duration,
         what: String,
@@ -159,6 +163,15 @@ impl ControlError {
         false
     }
 
+    /// Returns true if the store of a durable task has answered with an error, and has done nothing.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        #[cfg(feature = "durable")]
+        return matches!(self.kind, ControlErrorKind::Failed { .. });
+        #[cfg(not(feature = "durable"))]
+        false
+    }
+
     /// Returns true if a wait reached its time limit.
     #[must_use]
     pub fn is_too_late(&self) -> bool {
@@ -176,6 +189,8 @@ impl fmt::Display for ControlError {
             ControlErrorKind::Unavailable { why } => {
                 write!(f, "task `{task}` is durable, and its store did not answer: {why}")
             }
+            #[cfg(feature = "durable")]
+            ControlErrorKind::Failed { why } => write!(f, "task `{task}` is durable, and {why}"),
             ControlErrorKind::Ended(state) => {
                 write!(f, "task `{task}` has ended: it is {}", state.name())
             }

@@ -94,17 +94,21 @@ struct Refused {
     problem: Problem,
     /// True if the store did not answer, and may have done it.
     is_unavailable: bool,
+    /// True if the store has answered with an error.
+    is_failed: bool,
 }
 
 impl From<JobsError> for Refused {
     fn from(error: JobsError) -> Self {
-        Self { is_unavailable: error.is_unavailable(), problem: error.into() }
+        let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
+        Self { is_unavailable, is_failed, problem: error.into() }
     }
 }
 
 impl From<ControlError> for Refused {
     fn from(error: ControlError) -> Self {
-        Self { is_unavailable: error.is_unavailable(), problem: error.into() }
+        let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
+        Self { is_unavailable, is_failed, problem: error.into() }
     }
 }
 
@@ -281,7 +285,9 @@ async fn in_store(
             }
             match done {
                 Ok(()) => changed += 1,
-                Err(refused) if is_one || refused.is_unavailable => return Err(refused.problem),
+                Err(refused) if is_one || refused.is_unavailable || refused.is_failed => {
+                    return Err(refused.problem);
+                }
                 Err(_) => {}
             }
         }

@@ -143,7 +143,7 @@ impl By {
     /// Does it to one job and notes it. Returns false if the job is gone, or in another state by now.
     fn one(&self, jobs: &Jobs, job: &StoredJob) -> Result<bool, JobsError> {
         let done = self.command(jobs, job.id);
-        if !matches!(done, Ok(false)) {
+        if may_have_effect(&done) && !matches!(done, Ok(false)) {
             self.note(&job.task, Some(job.id), None);
         }
         done
@@ -152,7 +152,7 @@ impl By {
     fn command(&self, jobs: &Jobs, id: JobId) -> Result<bool, JobsError> {
         match (self.act.one)(jobs, id) {
             Ok(()) => Ok(true),
-            Err(error) if error.is_unavailable() => Err(error),
+            Err(error) if error.is_unavailable() || error.is_failed() => Err(error),
             Err(_) => Ok(false),
         }
     }

@@ -47,17 +47,22 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
-            let ask = |jobs: &Jobs| {
+            let look = |jobs: &Jobs| {
                 let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
                 let unknown = jobs.unknown_tasks(&depths)?;
-                Ok((InStore { depths, pauses, unknown }, jobs.sessions()?))
+                Ok((InStore { depths, pauses, unknown }, Some(jobs.sessions()?)))
+            };
+            // A store that answers with an error is up.
+            let ask = move |jobs: &Jobs| match look(jobs) {
+                Err(error) if error.is_failed() => Ok((InStore::default(), None)),
+                found => found,
             };
             store.ask_briefly(ask).await
         }
         Err(_) => None,
     };
     // Programs that are scraped know the names of processes that die while no page is open.
-    if let Some((_, sessions)) = &found {
+    if let Some((_, Some(sessions))) = &found {
         app.seen.look(now(), sessions, &app.recorder.taken_over());
     }
     let text = prometheus::text(&app, found.map(|(found, _)| found));

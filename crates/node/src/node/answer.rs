@@ -15,6 +15,15 @@ use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
 
+/// An error that comes again and again is told of so often.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// A renewal that the store answers with an error is sent again after so long.
+const RENEWED_EVERY: Duration = Duration::from_millis(500);
+
+/// A registration or comparison that the store answers with an error is sent again after so long.
+const TRIED_EVERY: Duration = Duration::from_secs(2);
+
 /// Of more schedules than these it is not kept what follows their jobs.
 const FOLLOWED: usize = 10_000;
 
@@ -38,6 +47,10 @@ impl Node {
             }
             Err(StoreError::Unavailable(reason) | StoreError::NotExecuted(reason)) => {
                 self.unknown(&flight, Some(reason), now, effects);
+            }
+            Err(StoreError::Failed(reason)) => {
+                self.store_answers(now, effects);
+                self.failed(&flight, reason, now, effects);
             }
             Err(error) => self.unknown(&flight, Some(error.to_string()), now, effects),
         }
@@ -102,6 +115,7 @@ impl Node {
                     Some(StoreError::Refused(refusal)) => {
                         self.refused(flight, refusal, now, effects);
                     }
+                    Some(StoreError::Failed(reason)) => self.failed(flight, reason, now, effects),
                     Some(error) => self.unknown(flight, Some(error.to_string()), now, effects),
                     None => {}
                 }
@@ -155,6 +169,31 @@ impl Node {
         self.deadlines.poll = now;
     }
 
+    /// The store has answered with an error, and has not changed.
+    fn failed(&mut self, flight: &InFlight, reason: String, now: Tick, effects: &mut Vec<Effect>) {
+        self.backoff.refused(now, &mut self.rng);
+        let request = flight.what.name();
+        let is_told = |told: &Tick| now.since(*told) < TOLD_EVERY;
+        if !self.refused.get(request).is_some_and(is_told) {
+            self.refused.insert(request, now);
+            effects.push(Effect::Event(NodeEvent::Refused { request, reason }));
+        }
+        match &flight.what {
+            // Jobs are claimed meanwhile.
+            Request::Register(_) => self.deadlines.register = now + TRIED_EVERY,
+            Request::Held(_) => self.deadlines.compare = now + TRIED_EVERY,
+            // Answers to other requests end the wait of the backoff.
+            Request::Renew(_) => {
+                if let Some(session) = self.session.as_mut() {
+                    session.renew_at = now + RENEWED_EVERY;
+                }
+            }
+            Request::Fire(_) => self.deadlines.poll = now,
+            Request::Finish(finishes) => self.finish_limit = (finishes.len() / 2).max(1),
+            _ => {}
+        }
+    }
+
     fn refused(
         &mut self,
         flight: &InFlight,
@@ -174,16 +213,16 @@ impl Node {
             // Jobs are claimed meanwhile.
             self.deadlines.register = now + LOCKED;
             if !std::mem::replace(&mut self.is_register_locked, true) {
-                effects.push(Effect::Event(NodeEvent::Refused(refusal)));
+                effects.push(Effect::Event(refused(flight, &refusal)));
             }
             return;
         }
         // Another refusal comes again: people have to know, and time has to pass.
-        self.backoff.failed(false, now, &mut self.rng);
+        self.backoff.refused(now, &mut self.rng);
         if matches!(flight.what, Request::Register(_)) {
             self.is_registered = true;
         }
-        effects.push(Effect::Event(NodeEvent::Refused(refusal)));
+        effects.push(Effect::Event(refused(flight, &refusal)));
     }
 
     fn registered(
@@ -349,6 +388,10 @@ impl Node {
             self.lose(LostReason::Ended, now, effects);
         }
     }
+}
+
+fn refused(flight: &InFlight, refusal: &Refusal) -> NodeEvent {
+    NodeEvent::Refused { request: flight.what.name(), reason: refusal.to_string() }
 }
 
 /// As many jobs of a task were claimed as there was room for.

@@ -63,6 +63,9 @@ pub struct Node {
     /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
     pub(super) muted_schedules: BTreeMap<String, String>,
 
+    /// By request: when it was last told that the store answers with an error.
+    pub(super) refused: BTreeMap<&'static str, Tick>,
+
     pub(super) store: Option<InFlight>,
     pub(super) lease: Option<InFlight>,
     pub(super) last_request: u64,
@@ -182,6 +185,7 @@ impl Node {
             has_follow_up: BTreeMap::new(),
             overlapping: BTreeSet::new(),
             muted_schedules: BTreeMap::new(),
+            refused: BTreeMap::new(),
             store: None,
             lease: None,
             last_request: 0,

@@ -57,6 +57,8 @@ struct Driver {
     workers: usize,
     lasts: Duration,
     is_away: bool,
+    /// The request that the store answers with an error.
+    failing: Option<&'static str>,
     /// The answers of a store that does not do as the model.
     other_answer: fn(&Request) -> Option<Result<Answer, StoreError>>,
     /// By how much the store's clock was set forward.
@@ -115,6 +117,7 @@ impl Driver {
             workers,
             lasts: Duration::from_millis(1),
             is_away: false,
+            failing: None,
             other_answer: |_| None,
             set_by: Duration::ZERO,
             cancels: 0,
@@ -195,7 +198,9 @@ impl Driver {
                 let (_, _, request, what) = self.asked.remove(index);
                 self.model.set_now(self.store_now());
                 let away = self.is_away.then(|| Err(StoreError::Unavailable("away".into())));
-                let other = away.or_else(|| (self.other_answer)(&what));
+                let is_failing = self.failing == Some(what.name());
+                let failed = is_failing.then(|| Err(StoreError::Failed("no right (42501)".into())));
+                let other = away.or(failed).or_else(|| (self.other_answer)(&what));
                 let result = other.unwrap_or_else(|| what.execute(&self.model));
                 self.step(Input::Answer { request, result });
             } else if run == Some(next) {

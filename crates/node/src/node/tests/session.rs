@@ -194,7 +194,8 @@ fn a_schedule_that_another_has_locked_keeps_no_job_from_running() {
     driver.enqueue(3);
     driver.until(after(5.0));
     assert_eq!(driver.jobs(JobState::Done).len(), 3);
-    let is_told = |event: &&NodeEvent| matches!(event, NodeEvent::Refused(Refusal::Locked));
+    let is_told =
+        |event: &&NodeEvent| matches!(event, NodeEvent::Refused { request: "register", .. });
     assert_eq!(driver.events.iter().filter(is_told).count(), 1);
     let asked = driver.sent.iter().filter(|(_, request)| matches!(request, Request::Register(_)));
     assert!((15..=25).contains(&asked.count()), "about every 250 ms");
@@ -202,6 +203,33 @@ fn a_schedule_that_another_has_locked_keeps_no_job_from_running() {
     driver.until(after(6.0));
     let is_registered = |event: &NodeEvent| matches!(event, NodeEvent::Registered { .. });
     assert!(driver.events.iter().any(is_registered));
+}
+
+/// The store answers, so that it is no outage; and a process that works no jobs says so for as long as that goes on.
+#[test]
+fn a_request_that_the_store_answers_with_an_error_is_told_once_a_minute_and_is_no_outage() {
+    for request in ["poll", "renew", "register", "prune", "finish", "fire", "reap", "held"] {
+        let definitions = [definition(Timing::Computed)].into();
+        let mut driver = Driver::new(Config { definitions, ..config() }, Policy::default());
+        driver.failing = Some(request);
+        driver.enqueue(1);
+        driver.until(after(150.0));
+        let is_outage = |event: &&NodeEvent| {
+            matches!(event, NodeEvent::StoreAway { .. } | NodeEvent::StoreBack { .. })
+        };
+        assert_eq!(driver.events.iter().find(is_outage), None, "{request}");
+        let told = NodeEvent::Refused { request, reason: "no right (42501)".to_owned() };
+        let told = driver.events.iter().filter(|event| **event == told).count();
+        let asked = driver.sent.iter().filter(|(_, sent)| sent.name() == request).count();
+        assert!((1..=4).contains(&told), "{request}: told {told} times of {asked}");
+        assert!((1..=330).contains(&asked), "{request}: asked {asked} times in 150 s");
+        let is_about_jobs = ["poll", "finish"].contains(&request);
+        assert_eq!(driver.jobs(JobState::Done).is_empty(), is_about_jobs, "{request}");
+        // It goes on by itself.
+        driver.failing = None;
+        driver.until(after(200.0));
+        assert!(!driver.jobs(JobState::Done).is_empty(), "{request}");
+    }
 }
 
 /// The outcomes of a long batch may be more than one statement can take.
