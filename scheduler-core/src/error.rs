@@ -290,7 +290,7 @@ fn is_limit_of_system(reason: &str) -> bool {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error({self})")
+        fmt::Display::fmt(self, f)
     }
 }
 

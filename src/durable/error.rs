@@ -21,7 +21,7 @@ use super::job::Job;
 ///     }
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EnqueueError {
     /// The store has not accepted them, and will not.
@@ -85,10 +85,16 @@ impl fmt::Display for EnqueueError {
     }
 }
 
+impl fmt::Debug for EnqueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error for EnqueueError {}
 
 /// Why the store did not do what was asked of it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobsError {
     /// The store did not answer, or refused the request.
@@ -133,5 +139,11 @@ pub(super) fn answered(answer: Result<CommandOutcome, StoreError>) -> Result<(),
     match answer? {
         CommandOutcome::Done => Ok(()),
         other => Err(JobsError::NotDone(other)),
+    }
+}
+
+impl fmt::Debug for JobsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

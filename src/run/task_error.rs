@@ -11,7 +11,7 @@ const CAUSES_KEPT: usize = 32;
 ///
 /// The original error is not kept, so that it need not be `Send`, `Sync` or `'static`. The causes
 /// are found through [`Error::source`], which again gives a `TaskError`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TaskError {
     message: Box<str>,
     cause: Option<Box<TaskError>>,
@@ -65,6 +65,12 @@ impl TaskError {
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Rules that are not checked drift.
 
 mod contract;
+mod errors;
 mod examples;
 mod features;
 mod guides;

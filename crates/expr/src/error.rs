@@ -19,7 +19,7 @@ use crate::excerpt::Excerpt;
 /// assert_eq!(error.caret(), "0 0 0 * * FRI-MON\n          ^^^^^^^ day-of-week");
 /// assert_eq!(error.help(), Some("write `FRI-SUN,MON`"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ParseError(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +124,12 @@ impl ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0.message)
+    }
+}
+
+impl fmt::Debug for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The services: Healthchecks, Cronitor, Sentry.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use scheduler::{RuleKind, TaskFacts};
@@ -143,11 +143,17 @@ pub struct Sentry {
 }
 
 /// Why a text is no DSN.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this is no DSN of Sentry: {0}\nhelp: copy it from the project's settings, Client Keys: https://<key>@<host>/<project>"
 )]
 pub struct DsnError(&'static str);
+
+impl fmt::Debug for DsnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl Sentry {
     /// With the DSN of a project.

@@ -6,10 +6,10 @@ use scheduler_postgres::postgres::{Client, Row};
 use scheduler_postgres::{Postgres, Wakeup};
 use scheduler_store::{
     ClaimRef, End, Enqueue, Enqueued, Finish, JobFilter, JobState, Key, KeyUntil, NewJob,
-    OnConflict, OnLost, Payload, Priority, Store, StoreTime, Uuid, When,
+    OnConflict, OnLost, Overlap, Payload, Priority, Prune, Store, StoreTime, Uuid, When,
 };
 
-use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, server};
+use crate::support::{SECOND, builder, client, enqueue, id, open, poll_of, put, server};
 
 const WAIT: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_millis(300);
@@ -55,6 +55,115 @@ fn any_client_enqueues_in_its_own_transaction() {
         lines[1][1]
     ));
     assert_eq!(answers.lines().collect::<Vec<_>>(), ["ok", "running", "not_found"]);
+}
+
+/// The calls of the functions for people, with the arguments that they need.
+const CALLS: [(&str, &str); 10] = [
+    ("enqueue", "'a', key => 'k' || clock_timestamp()"),
+    ("cancel", "JOB"),
+    ("retry", "JOB"),
+    ("remove", "JOB"),
+    ("edit", "JOB, '1'"),
+    ("command_all", "'retry'"),
+    ("list", "null, null, null, null, null, null"),
+    ("run_now", "'s', gen_random_uuid()"),
+    ("pause_task", "'a'"),
+    ("pause_queue", "'q'"),
+];
+
+/// The greatest and the least values of a type, and those beside others.
+fn extremes(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "timestamptz" => &[
+            "infinity",
+            "-infinity",
+            "4713-11-24 00:00:00+00 BC",
+            "294276-12-31 23:59:59.999999+00",
+            "9999-12-31 23:59:59.999999+00",
+        ],
+        "interval" => &[
+            "1000000 years",
+            "-1000000 years",
+            "178000000 years",
+            "-178000000 years",
+            "2147483647 days 2147483647 hours",
+            "0",
+            "-1 microsecond",
+        ],
+        "int8" => &["9223372036854775807", "-9223372036854775808", "4294967296", "0", "-1"],
+        _ => &[],
+    }
+}
+
+#[test]
+fn a_value_that_no_job_can_have_is_refused_as_one_and_others_are_the_nearest() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    put(&store, "s", Overlap::Allow);
+    let (mut client, mut calls) = (client(server), 0);
+    let schema = store.schema();
+    for (function, arguments) in CALLS {
+        let parameters = format!(
+            "select a.name, t.typname::text from pg_proc p cross join lateral unnest(p.proargnames[:p.pronargs], p.proargtypes::oid[])
+               a(name, type) join pg_type t on t.oid = a.type where p.pronamespace = '{schema}'::regnamespace and proname = '{function}'"
+        );
+        for row in client.query(&parameters, &[]).expect("parameters") {
+            let (parameter, kind): (String, String) = (row.get(0), row.get(1));
+            for value in extremes(&kind) {
+                let parked = "'00000000-0000-0000-0000-000000000007'";
+                let call = format!(
+                    "insert into {schema}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
+                       state, finished_at, created_at) values ({parked}, 'a', '', 0, 'q', 1, now(), 1, false, 'parked', now(), now())
+                       on conflict do nothing;
+                     select {schema}.{function}({}, {parameter} => '{value}'::{kind})",
+                    arguments.replace("JOB", parked)
+                );
+                let error = client.batch_execute(&call).err();
+                let state = error
+                    .as_ref()
+                    .and_then(|error| error.code())
+                    .map(|code| code.code().to_owned());
+                let is_late = parameter == "p_not_after" && state.as_deref() == Some("SCH01");
+                let is_fine = error.is_none() || is_late || state.as_deref() == Some("22023");
+                assert!(is_fine, "{function}({parameter} => {value}): {error:?}");
+                calls += 1;
+            }
+        }
+        store.jobs(&JobFilter::default(), 1_000).expect("they can be read");
+        store.pauses().expect("they can be read");
+        store
+            .prune(&Prune {
+                keep_done: Duration::MAX,
+                keep_parked: Duration::MAX,
+                keep_over: Duration::MAX,
+                limit: u32::MAX,
+                not_after: StoreTime::MAX,
+            })
+            .expect("nothing is so old");
+    }
+    assert!(calls > 60, "{calls} calls");
+    let me = open(&store, 1);
+    store.poll(&poll_of(me, "a", 100)).expect("they can be claimed");
+}
+
+/// The longest time in SQL is the longest time in Rust.
+#[test]
+fn a_key_for_ever_is_kept_to_the_end_of_time() {
+    let Some(server) = server() else { return };
+    let store = builder(server).connect().expect("a store");
+    let key = Key {
+        text: "r".to_owned(),
+        until: KeyUntil::For(Duration::MAX),
+        on_conflict: OnConflict::Keep,
+    };
+    enqueue(&store, vec![NewJob { key: Some(key), ..NewJob::new(id(1), "a") }]);
+    let sql = format!(
+        "select {0}.enqueue('a', key => 's', key_for => '178000000 years'); select distinct until from {0}.key",
+        store.schema()
+    );
+    let until = server.psql(&format!("set timezone = 'UTC'; {sql}"));
+    assert_eq!(until.lines().last(), Some("9999-12-31 23:59:59.999999+00"), "{until}");
+    assert_eq!(until.lines().count(), 2, "one for both: {until}");
 }
 
 /// The rights that docs/cluster.md lists for it, and no others.

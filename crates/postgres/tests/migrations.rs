@@ -113,7 +113,8 @@ fn two_schemas_share_nothing() {
 fn a_schema_that_is_no_identifier_is_refused_before_anything_is_sent() {
     for name in ["", "Robert'); drop table job; --", "a.b", "\"", &"x".repeat(51)] {
         let error = Postgres::builder("postgres://nobody@127.0.0.1:1/none").schema(name).connect();
-        let text = error.expect_err("no schema").to_string();
-        assert!(text.contains("help: use up to 50 lower-case letters"), "{text}");
+        let error = error.expect_err("no schema");
+        assert!(error.to_string().contains("help: use up to 50 lower-case letters"), "{error}");
+        assert_eq!(format!("{error:?}"), error.to_string(), "as `main` prints it");
     }
 }

@@ -176,7 +176,7 @@ fn fill(store: &Sqlite, make_room: impl FnOnce()) {
             accepted.push(id(*number));
             false
         }
-        Err(StoreError::NotExecuted(reason)) if reason.contains("full") => true,
+        Err(StoreError::Failed(reason)) if reason.contains("full") => true,
         // A commit may have reached the disk in part.
         Err(StoreError::Unavailable(reason)) if reason.contains("I/O") => true,
         Err(other) => panic!("{other}"),
@@ -242,9 +242,9 @@ fn a_file_that_is_locked_is_waited_for_until_the_request_expires() {
     let impatient = builder.busy_timeout(Duration::from_millis(20)).open().unwrap();
     let db = raw(&folder);
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(matches!(impatient.enqueue(&jobs(0..1, "a")), Err(StoreError::NotExecuted(_))));
+    assert!(matches!(impatient.enqueue(&jobs(0..1, "a")), Err(StoreError::Failed(_))));
     let soon = store.enqueue(&Enqueue { not_after: now_and(20), ..jobs(0..1, "a") });
-    assert!(matches!(soon, Err(StoreError::NotExecuted(_))), "{soon:?}");
+    assert!(matches!(soon, Err(StoreError::Failed(_))), "{soon:?}");
     let late = store.enqueue(&Enqueue { not_after: now_and(-20), ..jobs(0..1, "a") });
     assert_eq!(late, Err(StoreError::Refused(Refusal::TooLate)));
     std::thread::scope(|scope| {
@@ -357,6 +357,29 @@ fn printed_migrations_make_the_same_tables() {
 }
 
 /// A deploy that cleans its folder, and the restore of a backup.
+/// A file that can be read answers, be it with an error.
+#[test]
+fn an_error_of_a_statement_is_told_from_a_file_that_is_away() {
+    let test = TestSqlite::fresh();
+    let store = test.store();
+    store.enqueue(&jobs(0..1, "a")).unwrap();
+    raw(&test.folder).execute_batch("ALTER TABLE scheduler_job RENAME TO aside").unwrap();
+    let errors = [
+        store.enqueue(&jobs(1..2, "a")).unwrap_err(),
+        store.jobs(&JobFilter::default(), 10).unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        assert!(matches!(error, StoreError::Failed(_)), "{text}");
+        assert!(
+            text.starts_with("the store has answered with an error: SQLite: no such table"),
+            "{text}"
+        );
+    }
+    raw(&test.folder).execute_batch("ALTER TABLE aside RENAME TO scheduler_job").unwrap();
+    store.enqueue(&jobs(1..2, "a")).unwrap();
+}
+
 #[test]
 fn a_file_that_is_removed_or_replaced_takes_no_more_jobs() {
     let test = TestSqlite::fresh();

@@ -69,7 +69,7 @@ fn jobs_of_a_request_that_failed_are_not_kept_by_the_transaction() {
         .unwrap();
     let tx = db.transaction().unwrap();
     let failed = store.enqueue_in(&tx, &[NewJob::new(id(1), "a"), NewJob::new(id(2), "bad")]);
-    assert!(matches!(failed, Err(StoreError::NotExecuted(_))));
+    assert!(matches!(failed, Err(StoreError::Failed(_))));
     let answers = store.enqueue_in(&tx, &[NewJob::new(id(3), "a")]);
     assert_eq!(answers.unwrap(), [Enqueued::Accepted(id(3))]);
     tx.commit().unwrap();
@@ -91,7 +91,7 @@ fn a_prefix_and_a_lock_are_told_of() {
     let tx = other.transaction().unwrap();
     let answer = store.enqueue_in(&tx, &jobs(2..3, "a").jobs);
     assert!(
-        matches!(&answer, Err(StoreError::NotExecuted(text)) if text.contains("Immediate")),
+        matches!(&answer, Err(StoreError::Failed(text)) if text.contains("Immediate")),
         "{answer:?}"
     );
     drop((tx, held));

@@ -161,7 +161,7 @@ fn fail(store: &Sqlite) {
     let reason = loop {
         match store.enqueue(&request(number)) {
             Ok(_) => (number, failures) = (number + 1, 0),
-            Err(StoreError::Unavailable(reason) | StoreError::NotExecuted(reason)) => {
+            Err(StoreError::Unavailable(reason) | StoreError::Failed(reason)) => {
                 if failures == 3 {
                     break reason;
                 }

@@ -1,5 +1,7 @@
 //! The commands of people and of the program, and the answers.
 
+use std::fmt;
+
 use crate::id::{Fence, JobId};
 use crate::job::{JobState, Payload, StoredJob};
 use crate::pause::PauseScope;
@@ -93,7 +95,7 @@ pub enum Command {
 }
 
 /// The answer to a [`Command`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandOutcome {
     /// It is done.
     #[error("done")]
@@ -113,6 +115,12 @@ pub enum CommandOutcome {
     /// The schedule stands in the code of a process, and is not dynamic.
     #[error("the schedule stands in the code, and can only be changed there")]
     InCode,
+}
+
+impl fmt::Debug for CommandOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The action of a [`CommandAll`] on each job.

@@ -298,7 +298,7 @@ impl fmt::Debug for Zone {
 }
 
 /// Why the system's zone is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SystemZoneError {
     reason: String,
 }
@@ -314,6 +314,12 @@ impl SystemZoneError {
 impl fmt::Display for SystemZoneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.reason)
+    }
+}
+
+impl fmt::Debug for SystemZoneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

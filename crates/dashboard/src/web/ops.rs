@@ -7,7 +7,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use scheduler::Jobs;
+use scheduler::{Jobs, JobsError};
 use serde::Serialize;
 
 use super::guard::Caller;
@@ -47,7 +47,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
-            let look = |jobs: &Jobs| {
+            let look = |jobs: &Jobs| -> Result<_, JobsError> {
                 let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
                 let unknown = jobs.unknown_tasks(&depths)?;
                 Ok((InStore { depths, pauses, unknown }, Some(jobs.sessions()?)))

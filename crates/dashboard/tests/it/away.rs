@@ -17,6 +17,8 @@ use scheduler_store::{
 pub(crate) enum Mood {
     Answers,
     IsAway,
+    /// It answers with an error.
+    Fails,
     IsStuck,
 }
 
@@ -45,6 +47,7 @@ impl Moody {
         let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
         match *mood {
             Mood::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Mood::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
             _ => Ok(()),
         }
     }

@@ -94,6 +94,10 @@ fn readiness_follows_the_store_and_ends_with_the_stop() {
         store.set(Mood::Answers);
         becomes(200, "UP");
     }
+    // A store that answers with an error is there.
+    store.set(Mood::Fails);
+    becomes(200, "UP");
+    store.set(Mood::Answers);
     let (begun, begins) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
     let ends = std::sync::Mutex::new(ends);

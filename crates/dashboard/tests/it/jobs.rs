@@ -582,6 +582,35 @@ fn a_store_that_is_away_takes_its_own_sections_away_and_no_others() {
 }
 
 #[test]
+fn a_store_that_answers_with_an_error_is_not_away_and_says_why() {
+    let store = Moody::new();
+    let served =
+        with_store(&dashboard(), &store, |builder| builder.task("other", hourly(), |_| {}));
+    let id = parked(&served);
+    store.set(Mood::Fails);
+    for path in ["/jobs", "/queues", "/nodes", &format!("/jobs/{id}")] {
+        let answer = served.get(&format!("/api/v1{path}"));
+        assert_eq!(answer.status, 500, "{answer:?}");
+        assert!(
+            answer.body.contains("answered with an error: permission denied (42501)"),
+            "{answer:?}"
+        );
+    }
+    let chosen = format!(r#"{{"ids": ["{id}"]}}"#);
+    for (path, body) in [
+        (format!("/jobs/{id}/retry"), ""),
+        ("/tasks/report/pause".to_owned(), ""),
+        ("/tasks/pause".to_owned(), ""),
+        ("/jobs/retry".to_owned(), &*chosen),
+    ] {
+        let answer = served.post(&format!("/api/v1{path}"), body);
+        assert_eq!(answer.status, 500, "{path}: {answer:?}");
+        assert!(!answer.body.contains("not answer"), "{path}: {answer:?}");
+    }
+    served.stop();
+}
+
+#[test]
 fn changes_in_the_store_come_live_also_the_end_of_a_pause() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
     eventually(|| served.get("/api/v1/tasks/report").json().get("schedule").cloned());

@@ -151,10 +151,10 @@ fn jobs_are_counted_and_a_store_that_does_not_answer_is_noticed() {
     assert_eq!((value("later", "later"), value("later", "running")), (1.0, 0.0));
     let oldest = r#"scheduler_jobs_oldest_due_seconds{queue="later",task="mail"}"#;
     assert_eq!((found[oldest], found["scheduler_store_up"]), (0.0, 1.0));
-    for mood in [Mood::IsStuck, Mood::IsAway] {
+    for (mood, is_up) in [(Mood::IsStuck, 0.0), (Mood::IsAway, 0.0), (Mood::Fails, 1.0)] {
         store.set(mood);
         let found = ask();
-        assert_eq!(found["scheduler_store_up"], 0.0);
+        assert_eq!(found["scheduler_store_up"], is_up, "{mood:?}");
         assert!(!found.keys().any(|name| name.starts_with("scheduler_jobs")), "{found:?}");
     }
     store.set(Mood::Answers);

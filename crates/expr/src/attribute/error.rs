@@ -18,7 +18,7 @@ use super::Attribute;
 /// let error = Attribute::Cron.check("0 0 25 * * *", None).unwrap_err();
 /// assert_eq!(error.caret().as_deref(), Some("0 0 25 * * *\n    ^^ hour"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct AttributeError(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +108,12 @@ impl AttributeError {
 impl fmt::Display for AttributeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.0.reason.as_str())
+    }
+}
+
+impl fmt::Debug for AttributeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::excerpt::{Excerpt, quoted};
 /// assert_eq!(never.caret(), "0 0 0 31 4,6 *\n      ^^");
 /// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NeverFires {
     reason: String,
     span: Range<usize>,
@@ -128,6 +128,12 @@ fn month_list(months: u16, conjunction: &str) -> String {
 impl fmt::Display for NeverFires {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cron expression never matches: {}", self.reason)
+    }
+}
+
+impl fmt::Debug for NeverFires {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -25,7 +25,7 @@ const SHOWN: usize = 4;
 /// assert_eq!(error.key(), "a");
 /// # Ok::<(), scheduler_expr::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ResolveTemplateError<E> {
     kind: ResolveTemplateErrorKind<E>,
     chain: Vec<String>,
@@ -111,7 +111,13 @@ impl<E: fmt::Display> fmt::Display for ResolveTemplateError<E> {
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> Error for ResolveTemplateError<E> {}
+impl<E: fmt::Display> fmt::Debug for ResolveTemplateError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<E: fmt::Display> Error for ResolveTemplateError<E> {}
 
 /// The placeholder of a key, quoted for a sentence.
 fn placeholder(key: &str) -> String {

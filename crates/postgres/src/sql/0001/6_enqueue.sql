@@ -126,7 +126,7 @@ begin
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], array[key],
     array[key_until = 'start'], array[on_conflict = 'replace'], array[least(greatest(max_attempts, 1), 4294967295)],
     array[on_lost = 'abandon'], array[enqueue.traceparent],
-    array[greatest(extract(epoch from key_for) * 1000000, 0)::bigint], 'infinity', nudge) e;
+    array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint], 'infinity', nudge) e;
   return v_id;
 end $$;
 

@@ -286,6 +286,7 @@ returns setof {s}.job language plpgsql stable {plans} as $$
 declare
   v_unfinished uuid[] := '{}';
 begin
+  p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
   if p_state is null or p_state in ('ready', 'running', 'parked') then
     v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
   end if;
@@ -312,6 +313,7 @@ declare
   v_id uuid;
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
+  p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
   select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id) into v_ids, v_schedules from (
     select l.id, l.schedule from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
   v_held := {s}.lock_free_schedules(v_schedules);
