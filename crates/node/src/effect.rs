@@ -155,7 +155,7 @@ pub enum NodeEvent {
         /// For how long it did not.
         after: Duration,
     },
-    /// The store refuses a request, or answers it with an error. One that does so for long is told of once a minute.
+    /// The store refuses a request, or answers it with an error. While errors go on, this comes once a minute.
     Refused {
         /// The name of the request.
         request: &'static str,

@@ -163,7 +163,7 @@ impl BlockingConnection {
         self.ask(|client| client.query_typed_opt(sql, params))
     }
 
-    /// Executes one statement. Where no setting of a connection says so, its transaction is told to be READ COMMITTED.
+    /// Executes one statement. Its transaction asks for READ COMMITTED if no setting of the connection does.
     fn ask<'a, R, F>(&'a mut self, statement: impl FnOnce(&'a Client) -> F) -> Result<R, Error>
     where
         F: Future<Output = Result<R, Error>>,

@@ -166,8 +166,8 @@ from (
     select from pg_proc f where f.pronamespace = to_regnamespace('{s}') and not has_function_privilege(f.oid, 'EXECUTE'))) m
 where m.rights <> array[]::text[]";
 
-/// The tables of which row-level security shows the role a part, and the lines that show it all of them. A policy for all rows,
-/// beside which no other restricts the role, is such a line.
+/// The tables whose rows are hidden by row-level security, and the lines that show all of them to the role. A policy for all
+/// rows, beside which no other restricts the role, hides none.
 const HIDDEN: &str = "
 with policy as (
   select p.polrelid, not p.polpermissive as is_restrictive, p.polpermissive and p.polcmd = '*'
@@ -181,7 +181,7 @@ where c.relnamespace = to_regnamespace('{s}') and c.relname in ({tables}) and ro
   and (exists (select from policy where polrelid = c.oid and is_restrictive)
     or not exists (select from policy where polrelid = c.oid and is_open))";
 
-/// Tables of which the role cannot read or write each row are an error of the start.
+/// A table is an error of the start if the role cannot read and write all its rows.
 fn check_access(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
     let name = schema.name();
     let looks = [

@@ -324,7 +324,7 @@ fn an_answer_with_an_error_is_told_from_an_outage() {
     }
 }
 
-/// Also between two tries, of which there are two a second at most.
+/// This also holds between two tries: there are two a second at most.
 #[test]
 fn a_connection_that_the_server_refuses_is_no_outage() {
     let Some(server) = server() else { return };

@@ -184,7 +184,7 @@ impl Shared {
             readers.push(db);
         }
         drop(readers);
-        answer.map_err(|error| failed(&error))?
+        answer.map_err(|error| if is_busy(&error) { locked() } else { failed(&error) })?
     }
 
     fn snapshot<R>(
@@ -379,10 +379,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The lock of the file was not had in time.
+/// The lock of the file was not had in time, as a server that does not answer in time.
 fn locked() -> StoreError {
     let reason = "others held the write lock of the file for as long as the request could wait";
-    StoreError::Failed(reason.to_owned())
+    StoreError::NotExecuted(reason.to_owned())
 }
 
 #[cfg(test)]

@@ -242,9 +242,9 @@ fn a_file_that_is_locked_is_waited_for_until_the_request_expires() {
     let impatient = builder.busy_timeout(Duration::from_millis(20)).open().unwrap();
     let db = raw(&folder);
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(matches!(impatient.enqueue(&jobs(0..1, "a")), Err(StoreError::Failed(_))));
+    assert!(matches!(impatient.enqueue(&jobs(0..1, "a")), Err(StoreError::NotExecuted(_))));
     let soon = store.enqueue(&Enqueue { not_after: now_and(20), ..jobs(0..1, "a") });
-    assert!(matches!(soon, Err(StoreError::Failed(_))), "{soon:?}");
+    assert!(matches!(soon, Err(StoreError::NotExecuted(_))), "{soon:?}");
     let late = store.enqueue(&Enqueue { not_after: now_and(-20), ..jobs(0..1, "a") });
     assert_eq!(late, Err(StoreError::Refused(Refusal::TooLate)));
     std::thread::scope(|scope| {

@@ -15,13 +15,13 @@ use crate::claims::Claim;
 use crate::effect::{Effect, LostReason, NodeEvent};
 use crate::request::{Answer, Request, RequestId};
 
-/// An error that comes again and again is told of so often.
+/// The time between two events about an error that comes again and again.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// A renewal that the store answers with an error is sent again after so long.
+/// The time after which a renewal is sent again that the store has answered with an error.
 const RENEWED_EVERY: Duration = Duration::from_millis(500);
 
-/// A registration or comparison that the store answers with an error is sent again after so long.
+/// The same for a registration or a comparison.
 const TRIED_EVERY: Duration = Duration::from_secs(2);
 
 /// Of more schedules than these it is not kept what follows their jobs.
