@@ -43,7 +43,7 @@ impl Node {
             }
             Err(StoreError::Refused(refusal)) => {
                 self.store_answers(now, effects);
-                self.refused(&flight, refusal, now, effects);
+                self.refused(&flight, &refusal, now, effects);
             }
             Err(StoreError::Unavailable(reason) | StoreError::NotExecuted(reason)) => {
                 self.unknown(&flight, Some(reason), now, effects);
@@ -113,7 +113,7 @@ impl Node {
                 self.fired(fires, fired, now, effects);
                 match error {
                     Some(StoreError::Refused(refusal)) => {
-                        self.refused(flight, refusal, now, effects);
+                        self.refused(flight, &refusal, now, effects);
                     }
                     Some(StoreError::Failed(reason)) => self.failed(flight, reason, now, effects),
                     Some(error) => self.unknown(flight, Some(error.to_string()), now, effects),
@@ -197,11 +197,11 @@ impl Node {
     fn refused(
         &mut self,
         flight: &InFlight,
-        refusal: Refusal,
+        refusal: &Refusal,
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        if refusal == Refusal::TooLate {
+        if *refusal == Refusal::TooLate {
             // The clock of the store was set. A renewal asks for it; nothing else is sent before.
             self.clock.forget();
             if let Some(session) = self.session.as_mut() {
@@ -209,11 +209,11 @@ impl Node {
             }
             return;
         }
-        if refusal == Refusal::Locked {
+        if *refusal == Refusal::Locked {
             // Jobs are claimed meanwhile.
             self.deadlines.register = now + LOCKED;
             if !std::mem::replace(&mut self.is_register_locked, true) {
-                effects.push(Effect::Event(refused(flight, &refusal)));
+                effects.push(Effect::Event(refused(flight, refusal)));
             }
             return;
         }
@@ -222,7 +222,7 @@ impl Node {
         if matches!(flight.what, Request::Register(_)) {
             self.is_registered = true;
         }
-        effects.push(Effect::Event(refused(flight, &refusal)));
+        effects.push(Effect::Event(refused(flight, refusal)));
     }
 
     fn registered(
