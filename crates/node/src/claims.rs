@@ -197,6 +197,7 @@ impl Claims {
         let rooms = tasks.map(|task| TaskRoom {
             task: Arc::clone(&task.name),
             room: self.room_of(task, config, if task.is_abandon { 0 } else { prefetch }),
+            version: task.version,
         });
         rooms.collect()
     }

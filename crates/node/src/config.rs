@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::ScheduleSpec;
+use scheduler_store::{ScheduleSpec, SessionTask};
 
 /// The configuration of a node. The defaults suit a store on the same machine and one far away.
 #[derive(Clone, Debug)]
@@ -64,12 +64,20 @@ pub struct TaskConfig {
     pub name: Arc<str>,
     /// Its name, also with a former one: all share the limit.
     pub task: Arc<str>,
+    /// The greatest version of payloads that this build knows. Jobs with newer ones are left to other builds.
+    pub version: u32,
     /// The greatest number of its jobs that this process runs at once; none for no limit.
     pub limit: Option<u32>,
     /// Whose threads its runs hold, by the index among [`Config::pools`]; none if they hold none, or any.
     pub pool: Option<usize>,
     /// True if its jobs run at most once: then none is claimed before it can begin (R14).
     pub is_abandon: bool,
+}
+
+impl From<&TaskConfig> for SessionTask {
+    fn from(task: &TaskConfig) -> Self {
+        Self { name: task.name.to_string(), version: task.version }
+    }
 }
 
 impl Default for Config {

@@ -31,7 +31,7 @@
 //!
 //! # The rules
 //!
-//! `R1` to `R23` in comments are the rules of `docs/durable-rules.md`. `ci/twins/node.twins` takes one away after the other
+//! `R1` to `R24` in comments are the rules of `docs/durable-rules.md`. `ci/twins/node.twins` takes one away after the other
 //! from a copy, and the tests in `tests/simulation` see the fault.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -49,7 +49,7 @@ pub(crate) fn fire(
         (&long(request.skips.overlap), Type::INT8),
         (&long(request.skips.missed), Type::INT8),
         (&long(request.skips.paused), Type::INT8),
-        (&request.claim, Type::BOOL),
+        (&request.claim.map(i64::from), Type::INT8),
         (&At(request.not_after), Type::TIMESTAMPTZ),
     ];
     let rows = connection.rows(sql, params)?;

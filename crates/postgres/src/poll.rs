@@ -33,7 +33,7 @@ pub(crate) struct Poller {
 
 impl Poller {
     pub(crate) fn new(schema: &Schema, is_relaxed: bool) -> Self {
-        let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         let due = format!(
             "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
                and j.state in ('ready', 'running')) as busy_since
@@ -83,24 +83,26 @@ impl Poller {
         request: &Poll,
         limit: u32,
     ) -> Result<PollRows, StoreError> {
-        let (mut tasks, mut rooms): (Vec<String>, Vec<i64>) = (Vec::new(), Vec::new());
+        let (mut tasks, mut rooms, mut versions) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         for each in request.tasks.iter().rev().filter(|each| seen.insert(&each.task)) {
             tasks.push(each.task.to_string());
             rooms.push(i64::from(each.room));
+            versions.push(i64::from(each.version));
         }
         let queues: Option<Vec<String>> = request.queues.as_ref().map(|queues| {
             let each_once: BTreeSet<&Arc<str>> = queues.iter().collect();
             each_once.into_iter().map(ToString::to_string).collect()
         });
         let Poll { session, abandon_limit, lost_limit, with_leases, not_after, .. } = *request;
-        let (lines, may_walk) = self.walk().next(&tasks, queues.as_deref());
+        let (lines, may_walk) = self.walk().next(&tasks, &versions, queues.as_deref());
         let (sql, is_relaxed) = (Arc::clone(&self.sql), self.is_relaxed);
         claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
                 (&tasks, Type::TEXT_ARRAY),
                 (&rooms, Type::INT8_ARRAY),
+                (&versions, Type::INT8_ARRAY),
                 (&queues, Type::TEXT_ARRAY),
                 (&i64::from(limit), Type::INT8),
                 (&i64::from(abandon_limit), Type::INT8),
@@ -152,10 +154,11 @@ impl Poller {
     }
 }
 
-/// The lines of jobs that the last poll has left for the next one of the same tasks and queues.
+/// The lines of jobs that the last poll has left for the next one of the same tasks, versions and queues.
 #[derive(Debug, Default)]
 struct Walk {
     tasks: Vec<String>,
+    versions: Vec<i64>,
     queues: Option<Vec<String>>,
     /// A text that only the database reads.
     lines: Option<String>,
@@ -169,10 +172,15 @@ const REST: u32 = 20;
 
 impl Walk {
     /// The lines that the last poll has left, and false if they have to do.
-    fn next(&mut self, tasks: &[String], queues: Option<&[String]>) -> (Option<String>, bool) {
-        if self.tasks != tasks || self.queues.as_deref() != queues {
-            let (tasks, queues) = (tasks.to_vec(), queues.map(<[_]>::to_vec));
-            *self = Self { tasks, queues, ..Self::default() };
+    fn next(
+        &mut self,
+        tasks: &[String],
+        versions: &[i64],
+        queues: Option<&[String]>,
+    ) -> (Option<String>, bool) {
+        if self.tasks != tasks || self.versions != versions || self.queues.as_deref() != queues {
+            let (tasks, versions) = (tasks.to_vec(), versions.to_vec());
+            *self = Self { tasks, versions, queues: queues.map(<[_]>::to_vec), ..Self::default() };
         }
         let may_walk = self.rest == 0;
         self.rest = self.rest.saturating_sub(1);

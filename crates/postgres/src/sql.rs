@@ -173,7 +173,7 @@ fn unpacked() -> String {
         "session" => "d.session".to_owned(),
         "finished_at" => "d.ended_at".to_owned(),
         "is_cancel_requested" => "false".to_owned(),
-        "kind" => "0::smallint".to_owned(),
+        "kind" => "0::bigint".to_owned(),
         name => value(name),
     });
     columns.collect::<Vec<_>>().join(", ")

@@ -9,8 +9,9 @@ use scheduler_store::{
     BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
     Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, OtherApplication,
     Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule,
-    Uuid, Watch, identifier, micros, reap_wait, statement_json, storable,
+    ScheduleSpec, SessionId, SessionInfo, SessionTask, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json,
+    storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
@@ -28,7 +29,7 @@ use crate::poll::Poller;
 use crate::schedule;
 use crate::schedules::change_locked;
 use crate::sql::Schema;
-use crate::value::{At, Params, count};
+use crate::value::{At, Params, count, small};
 use crate::watch::Listener;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -139,7 +140,7 @@ impl Store for Postgres {
 
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        let sql = self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        let sql = self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let application = storable(&request.application);
@@ -154,8 +155,16 @@ impl Store for Postgres {
                         (&build, Type::TEXT),
                         (&application, Type::TEXT),
                         (
-                            &&*request.tasks.iter().map(|task| &**task).collect::<Vec<_>>(),
+                            &&*request.tasks.iter().map(|task| &*task.name).collect::<Vec<_>>(),
                             Type::TEXT_ARRAY,
+                        ),
+                        (
+                            &&*request
+                                .tasks
+                                .iter()
+                                .map(|task| i64::from(task.version))
+                                .collect::<Vec<_>>(),
+                            Type::INT8_ARRAY,
                         ),
                         (&micros(request.lease), Type::INT8),
                         (&At(request.not_after), Type::TIMESTAMPTZ),
@@ -435,18 +444,24 @@ impl Store for Postgres {
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
         let template =
-            "select id, label, build, opened_at, lease_until <= t.now, application, tasks
+            "select id, label, build, opened_at, lease_until <= t.now, application, tasks, versions
              from {s}.session, (select {s}.clock() as now offset 0) t order by id";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let sessions = rows.iter().map(|row| {
+                let names: Vec<&str> = row.try_get(6)?;
+                let versions: Vec<i64> = row.try_get(7)?;
+                let task = |(name, version): (&str, i64)| SessionTask {
+                    name: name.into(),
+                    version: small(version),
+                };
                 let id = SessionId::from_uuid(row.try_get(0)?);
                 let mut session = SessionInfo::new(id, row.try_get::<_, At>(3)?.0);
                 session.label = row.try_get(1)?;
                 session.build = row.try_get(2)?;
                 session.has_run_out = row.try_get(4)?;
                 session.application = row.try_get(5)?;
-                session.tasks = row.try_get(6)?;
+                session.tasks = names.into_iter().zip(versions).map(task).collect();
                 Ok(session)
             });
             sessions.collect()
@@ -460,6 +475,15 @@ impl Store for Postgres {
             let depths = rows.iter().map(|row| {
                 let oldest: Option<At> = row.try_get(6)?;
                 let now: At = row.try_get(7)?;
+                let versions: Option<Vec<i64>> = row.try_get(8)?;
+                let due: Option<Vec<i64>> = row.try_get(9)?;
+                let since: Option<Vec<At>> = row.try_get(10)?;
+                let counts = due.into_iter().flatten().zip(since.into_iter().flatten());
+                let version = |(version, (due, oldest)): (i64, (i64, At))| VersionDepth {
+                    version: small(version),
+                    due: count(due),
+                    oldest: now.0.since(oldest.0),
+                };
                 Ok(QueueDepth {
                     queue: row.try_get(0)?,
                     task: row.try_get(1)?,
@@ -468,6 +492,7 @@ impl Store for Postgres {
                     running: count(row.try_get(4)?),
                     parked: count(row.try_get(5)?),
                     oldest: oldest.map(|oldest| now.0.since(oldest.0)),
+                    versions: versions.into_iter().flatten().zip(counts).map(version).collect(),
                 })
             });
             depths.collect()

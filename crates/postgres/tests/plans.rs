@@ -15,7 +15,7 @@ use crate::support::{
 /// A poll for the task `a` by the session 1.
 fn poll(schema: &str, queues: &str) -> String {
     format!(
-        "select * from {schema}.poll({}, array['a'], array[100::bigint], {queues}, 100, 1, 1, 'infinity', false, false)",
+        "select * from {schema}.poll({}, array['a'], array[100::bigint], array[9::bigint], {queues}, 100, 1, 1, 'infinity', false, false)",
         uuid(1)
     )
 }
@@ -73,6 +73,38 @@ fn jobs_of_queues_that_are_not_served_are_not_walked() {
     }
 }
 
+/// A deploy that begins with the processes that enqueue leaves a backlog of newer jobs at the head.
+#[test]
+fn r24_jobs_with_newer_payloads_are_not_walked() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let (schema, me) = (store.schema(), open(&store, 1));
+    let poll = poll(schema, "null");
+    pages(&mut client, &poll);
+    enqueue(&store, (1..=3).map(|number| NewJob::new(id(number), "a")).collect());
+    let before = pages(&mut client, &poll);
+    let newer = format!(
+        "insert into {schema}.job (id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload)
+         select gen_random_uuid(), now() - interval '1 day', now(), 3, n % 2 = 0, 1, 10 + n % 3, 'a', 'default', '{{}}'
+         from generate_series(1, 100000) n; vacuum analyze {schema}.job"
+    );
+    for statement in newer.split(';') {
+        client.batch_execute(statement).expect("newer jobs");
+    }
+    let beside = pages(&mut client, &poll);
+    println!("a poll reads {before} pages, and {beside} beside 100,000 newer jobs");
+    assert!(beside <= before + 60, "{beside} pages, {before} without newer jobs");
+    let task = TaskRoom { task: "a".into(), room: 100, version: 9 };
+    let mut known = Poll { tasks: [task].into(), ..poll_of(me, "a", 100) };
+    let polled = store.poll(&known).expect("a poll");
+    assert_eq!((polled.jobs.len(), polled.next_job), (3, None));
+    // A process of the newer build.
+    known.tasks = [TaskRoom { task: "a".into(), room: 100, version: 11 }].into();
+    let polled = store.poll(&known).expect("a poll");
+    assert_eq!(polled.jobs.len(), 100);
+    assert!(polled.jobs.iter().all(|job| [10, 11].contains(&job.payload.version)));
+}
+
 /// A task has one room, so that all its lines end at once; another has most of what is due first.
 #[test]
 fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
@@ -102,7 +134,7 @@ fn jobs_of_many_tasks_and_queues_are_claimed_in_one_order() {
         let mut jobs: Vec<NewJob> = (1..=400).map(job).collect();
         enqueue(&store, jobs.clone());
         let mut poll = poll_of(me, "a", 60);
-        let room = |task: &str, room| TaskRoom { task: task.into(), room };
+        let room = |task: &str, room| TaskRoom { task: task.into(), room, version: u32::MAX };
         poll.tasks =
             [room("a", 50), room("b", 1), room("c", 9), room("d", 60), room("e", 3)].into();
         poll.abandon_limit = 2;
@@ -282,7 +314,7 @@ fn jobs_of_the_future_and_of_others_are_not_walked() {
     for (tasks, most) in [("array['a']", 2.5), ("array['a', 'b', 'c', 'd']", 10.0)] {
         let mut transaction = client.transaction().expect("a transaction");
         let poll = format!(
-            "select * from {schema}.poll({}, {tasks}, array_fill(100::bigint, array[cardinality({tasks})]), null, 100, 1, 1, 'infinity', false, false)",
+            "select * from {schema}.poll({}, {tasks}, array_fill(100::bigint, array[cardinality({tasks})]), array_fill(9::bigint, array[cardinality({tasks})]), null, 100, 1, 1, 'infinity', false, false)",
             uuid(1)
         );
         let claimed = transaction.query(&poll, &[]).expect("a poll").len() as i64 - 1;
@@ -310,7 +342,7 @@ fn a_claim_may_be_undone_by_a_crash_unless_the_job_must_not_run_twice() {
     let mut poll = |task: &str, is_relaxed: bool| {
         let mut transaction = client.transaction().expect("a transaction");
         let poll = format!(
-            "select * from {}.poll({}, array['{task}'], array[1::bigint], null, 1, 1, 1, 'infinity', {is_relaxed}, false)",
+            "select * from {}.poll({}, array['{task}'], array[1::bigint], array[9::bigint], null, 1, 1, 1, 'infinity', {is_relaxed}, false)",
             store.schema(),
             uuid(1)
         );

@@ -119,7 +119,7 @@ fn claim_into_a_dead_session(server: &Server, reap_now: impl FnOnce(&mut Race, L
     let (me, other) = (open(&race.store, 1), open(&race.store, 2));
     enqueue(&race.store, vec![NewJob::new(id(1), "a")]);
     race.begin(&format!(
-        "select * from {{s}}.poll({}, array['a'], array[1::bigint], null, 1, 1, 1, 'infinity', false, false)",
+        "select * from {{s}}.poll({}, array['a'], array[1::bigint], array[9::bigint], null, 1, 1, 1, 'infinity', false, false)",
         uuid(1)
     ));
     let end =
@@ -227,7 +227,8 @@ fn ending(race: &mut Race) -> (scheduler_store::SessionId, scheduler_store::Stor
     let me = open(&race.store, 1);
     let cursor = put(&race.store, "s", Overlap::QueueOne);
     let fire = fire_of(me, "s", cursor, 1, OnBusy::Queue);
-    let fired = race.store.fire(&scheduler_store::Fire { claim: true, ..fire }).expect("a tick");
+    let fired =
+        race.store.fire(&scheduler_store::Fire { claim: Some(u32::MAX), ..fire }).expect("a tick");
     let Fired::Moved(Some(job)) = fired else { panic!("{fired:?}") };
     race.begin(&format!(
         "select * from {{s}}.finish(array[{}], array[{}], array[{}::bigint], array['done'], array[0::bigint], array[null::text],
@@ -434,7 +435,7 @@ fn r21_a_pause_waits_for_the_claims_under_way() {
     enqueue(&race.store, vec![NewJob::new(id(1), "a"), NewJob::new(id(2), "a")]);
     let session = uuid(1);
     race.begin(&format!(
-        "select * from {{s}}.poll({session}, '{{a}}', '{{1}}', null, 1, 1, 1, now() + interval '1 hour', false, false)"
+        "select * from {{s}}.poll({session}, '{{a}}', '{{1}}', '{{9}}', null, 1, 1, 1, now() + interval '1 hour', false, false)"
     ));
     let scope = PauseScope::Task("a".to_owned());
     let (by, reason) = (String::new(), String::new());

@@ -380,13 +380,13 @@ fn schedules(stage: &Stage) {
     let seen = polled.due[0].schedule.cursor;
     let job = stage.id();
     let fire = fire_of(me, &name, seen, job.as_uuid().as_u128(), OnBusy::Queue);
-    let fire = Fire { claim: true, ..fire };
+    let fire = Fire { claim: Some(u32::MAX), ..fire };
     let fired = stage.ask("fire", 1, |store| store.fire(&fire).expect("it fires"));
     let Fired::Moved(Some(claimed)) = fired else { panic!("{fired:?}") };
     let fired = stage.ask("fire again", 1, |store| store.fire(&fire).expect("it fires"));
     assert!(matches!(fired, Fired::Refused(Some(_))), "{fired:?}");
     let next = Fire {
-        claim: false,
+        claim: None,
         ..fire_of(me, &name, fire.cursor, stage.id().as_uuid().as_u128(), OnBusy::Queue)
     };
     assert_eq!(

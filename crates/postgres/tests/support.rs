@@ -139,7 +139,7 @@ pub(crate) fn session(number: u128) -> SessionId {
 pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
     Poll {
         session,
-        tasks: [TaskRoom { task: task.into(), room: limit }].into(),
+        tasks: [TaskRoom { task: task.into(), room: limit, version: u32::MAX }].into(),
         queues: None,
         limit,
         abandon_limit: limit,
@@ -215,7 +215,7 @@ pub(crate) fn fire_of(
         job: Some(TickJob { id: id(job), tick, missed: 0, run_at: tick }),
         on_busy,
         skips: Skips::default(),
-        claim: false,
+        claim: None,
         not_after: END,
     }
 }

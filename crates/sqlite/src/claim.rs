@@ -1,8 +1,8 @@
 //! Claims jobs.
 //!
 //! A *line* is the ready jobs of one task, queue, priority and kind: a range of one index, in the order in which they are claimed.
-//! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, and jobs that are due later are
-//! behind the end of their line.
+//! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, of a line with payloads of an unknown
+//! version no more than the first (R24), and jobs that are due later are behind the end of their line.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use crate::tx::Tx;
 const AT_MOST_ONCE: i64 = 1;
 const QUARANTINED: i64 = 2;
 const LONG: i64 = 4;
+/// The number of those bits. The version of the payload stands above them.
+const VERSION_SHIFT: u32 = 3;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
@@ -31,6 +33,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Returns true if the process of a poll knows the payloads of its jobs (R24).
+    fn is_known(&self, request: &Poll) -> bool {
+        let version = u32::try_from(self.kind >> VERSION_SHIFT);
+        version.is_ok_and(|version| request.knows(&self.task, version))
+    }
+
     /// Returns true if its jobs are paused together with others.
     pub(crate) fn is_in(&self, scope: &PauseScope) -> bool {
         scope.has(&self.task, &self.queue)
@@ -60,7 +68,7 @@ const DUE: &str = concat!(
 );
 
 impl Tx<'_> {
-    /// The lines that have jobs, of the tasks and queues of a poll: a step from line to line in the index.
+    /// The lines that have jobs, of the tasks, versions and queues of a poll: a step from line to line in the index.
     pub(crate) fn lines(&self, request: &Poll) -> rusqlite::Result<Vec<Line>> {
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         let mut lines = Vec::new();
@@ -74,6 +82,7 @@ impl Tx<'_> {
                 }
             }
         }
+        lines.retain(|line| line.is_known(request));
         Ok(lines)
     }
 

@@ -27,8 +27,8 @@ impl Tx<'_> {
                 let is_paused = || -> rusqlite::Result<bool> {
                     Ok(self.pauses()?.iter().any(|pause| pause.scope.has(&of.task, &of.queue)))
                 };
-                let is_claimed =
-                    is_new && request.claim && tick.run_at <= self.now && !is_paused()?;
+                let is_known = request.claim.is_some_and(|known| of.payload.version <= known);
+                let is_claimed = is_new && is_known && tick.run_at <= self.now && !is_paused()?;
                 let row = if is_claimed { self.find(tick.id)? } else { None };
                 let job = row.map(|row| self.claim(row, request.session)).transpose()?;
                 Fired::Moved(job.map(Box::new))

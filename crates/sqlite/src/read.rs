@@ -62,18 +62,30 @@ impl Tx<'_> {
         let mut add = |row: &Row<'_>, count: &dyn Fn(&mut QueueDepth) -> rusqlite::Result<()>| {
             let (queue, task): (String, String) = (row.get(0)?, row.get(1)?);
             let depth = depths.entry((queue.clone(), task.clone()));
-            let none =
-                QueueDepth { queue, task, due: 0, later: 0, running: 0, parked: 0, oldest: None };
+            let none = QueueDepth {
+                queue,
+                task,
+                due: 0,
+                later: 0,
+                running: 0,
+                parked: 0,
+                oldest: None,
+                versions: Vec::new(),
+            };
             count(depth.or_insert(none))
         };
-        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at) \
-                     FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' GROUP BY task, queue";
+        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 3 \
+                     FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+                     GROUP BY task, queue, band, kind";
         self.all(ready, params![self.now.as_micros()], |row| {
             add(row, &|depth| {
-                depth.due = number(row, 3)?;
-                depth.later = number(row, 2)? - depth.due;
-                let oldest = scheduler_store::StoreTime::from_micros(row.get(4)?);
-                depth.oldest = (depth.due > 0).then(|| self.now.since(oldest));
+                let due = number(row, 3)?;
+                depth.later += number(row, 2)? - due;
+                if due > 0 {
+                    let oldest = scheduler_store::StoreTime::from_micros(row.get(4)?);
+                    let version = u32::try_from(number(row, 5)?).unwrap_or(u32::MAX);
+                    depth.add_due(version, due, self.now.since(oldest));
+                }
                 Ok(())
             })
         })?;

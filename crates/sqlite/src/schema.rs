@@ -47,8 +47,8 @@ INSERT OR IGNORE INTO scheduler_meta (id, version, min_reader, fence) VALUES (1,
 
 const TABLES: &str = concat!(
     "\
--- One row is the life of one process. Its lease is in microseconds since the start of the machine. Each name of `tasks` ends with
--- a zero byte.
+-- One row is the life of one process. Its lease is in microseconds since the start of the machine. `tasks` has name and
+-- version of each task, with a zero byte after each.
 CREATE TABLE scheduler_session (
   id BLOB PRIMARY KEY NOT NULL,
   label TEXT NOT NULL,
@@ -123,7 +123,7 @@ CREATE TABLE scheduler_pause (
 ) STRICT, WITHOUT ROWID;
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
--- process dies, plus 2 if one has died, plus 4 if its payload is longer than CLAIM_BYTES_MAX.
+-- process dies, plus 2 if one has died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE,
@@ -157,7 +157,7 @@ CREATE TABLE scheduler_job (
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304) + 8 * payload_version) VIRTUAL
 ) STRICT;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';

@@ -4,7 +4,7 @@ use rusqlite::{Row, params};
 use scheduler_store::{
     ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, OtherApplication, Reap,
     Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
-    StoredSchedule, micros, reap_count, storable,
+    SessionTask, StoredSchedule, micros, reap_count, storable,
 };
 
 use crate::fields::Fields;
@@ -24,7 +24,7 @@ impl Tx<'_> {
                 storable(&request.label),
                 storable(&request.build),
                 storable(&request.application),
-                request.tasks.iter().map(|task| format!("{task}\0")).collect::<String>().into_bytes(),
+                tasks_to_bytes(&request.tasks),
                 self.now.as_micros(),
                 self.boot_id,
                 self.since_boot.saturating_add(micros(request.lease)),
@@ -43,12 +43,12 @@ impl Tx<'_> {
                 let mut fields = Fields::new(row);
                 let other =
                     OtherApplication { application: fields.text(0)?, label: fields.text(1)? };
-                Ok((other, String::from_utf8_lossy(&fields.bytes(2)?).into_owned()))
+                Ok((other, tasks_of(&fields.bytes(2)?)))
             },
         )?;
         let others = others
             .iter()
-            .map(|(other, tasks)| (other.clone(), tasks.split_terminator('\0').collect()));
+            .map(|(other, tasks)| (other.clone(), tasks.iter().map(|task| &*task.name).collect()));
         Ok(request.other_application(others))
     }
 
@@ -200,9 +200,20 @@ impl Tx<'_> {
     }
 }
 
-/// The names that [`Tx::open`] has written.
-fn tasks_of(bytes: &[u8]) -> Vec<String> {
-    String::from_utf8_lossy(bytes).split_terminator('\0').map(str::to_owned).collect()
+/// Name and version of each task, with a zero byte after each.
+fn tasks_to_bytes(tasks: &[SessionTask]) -> Vec<u8> {
+    let text = |task: &SessionTask| format!("{}\0{}\0", task.name, task.version);
+    tasks.iter().map(text).collect::<String>().into_bytes()
+}
+
+/// The tasks that [`Tx::open`] has written.
+fn tasks_of(bytes: &[u8]) -> Vec<SessionTask> {
+    let text = String::from_utf8_lossy(bytes);
+    let words: Vec<_> = text.split_terminator('\0').collect();
+    let task = |pair: &[&str]| {
+        Some(SessionTask { name: pair[0].into(), version: pair.get(1)?.parse().ok()? })
+    };
+    words.chunks(2).filter_map(task).collect()
 }
 
 /// A job and its fence, from the first two columns.

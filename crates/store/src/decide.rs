@@ -8,7 +8,10 @@ use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
 use crate::command::CommandOutcome;
 use crate::id::{Fence, SessionId};
 use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
-use crate::request::{CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, Reap, reap_wait};
+use crate::request::{
+    CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
+    reap_wait,
+};
 use crate::text::storable;
 use crate::time::StoreTime;
 
@@ -22,7 +25,7 @@ impl Open {
     ) -> Option<OtherApplication> {
         let mut first = None;
         for (other, tasks) in others {
-            let is_shared = self.tasks.iter().any(|task| tasks.contains(&&**task));
+            let is_shared = self.tasks.iter().any(|task| tasks.contains(&&*task.name));
             if is_shared || other.application == storable(&self.application) {
                 return None;
             }
@@ -42,8 +45,15 @@ impl Poll {
         rooms.map_or(0, |room| room.room)
     }
 
+    /// Returns true if the process runs the task, and knows payloads of this version.
+    #[must_use]
+    pub fn knows(&self, task: &str, version: u32) -> bool {
+        let known = self.tasks.iter().rev().find(|room| &*room.task == task);
+        known.is_some_and(|room| version <= room.version)
+    }
+
     /// The number of jobs of one task and one kind that may be claimed, whatever else is claimed. A store reads no more
-    /// of the jobs of one task, queue, priority and kind.
+    /// of the jobs of one task, queue, priority, kind and version of the payload.
     #[must_use]
     pub fn line_limit(&self, task: &str, kind: LineKind) -> u32 {
         let abandon = if kind.is_abandon { self.abandon_limit } else { u32::MAX };
@@ -87,6 +97,21 @@ impl Poll {
             is_long || bytes <= CLAIM_BYTES_MAX
         });
         due
+    }
+}
+
+impl QueueDepth {
+    /// Counts due jobs whose payloads have one version, the oldest of which has waited for so long.
+    pub fn add_due(&mut self, version: u32, due: u64, oldest: Duration) {
+        self.due += due;
+        self.oldest = self.oldest.max(Some(oldest));
+        match self.versions.binary_search_by_key(&version, |each| each.version) {
+            Ok(at) => {
+                let same = &mut self.versions[at];
+                (same.due, same.oldest) = (same.due + due, same.oldest.max(oldest));
+            }
+            Err(at) => self.versions.insert(at, VersionDepth { version, due, oldest }),
+        }
     }
 }
 

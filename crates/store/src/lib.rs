@@ -24,7 +24,7 @@
 //!
 //! # The rules
 //!
-//! `R1` to `R23` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
+//! `R1` to `R24` in comments are the rules of `docs/durable-rules.md`: each was found by a model or a race, and taking one
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -65,8 +65,8 @@ pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo, TaskRoom,
-    UnreadableRow, reap_count, reap_wait,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo,
+    SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,

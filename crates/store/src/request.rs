@@ -27,12 +27,21 @@ pub struct Open {
     pub build: String,
     /// The name of the application. Its processes share a store.
     pub application: String,
-    /// The names of the tasks that the process runs.
-    pub tasks: Arc<[Arc<str>]>,
+    /// The tasks that the process runs.
+    pub tasks: Arc<[SessionTask]>,
     /// The life of the session after each renewal.
     pub lease: Duration,
     /// When the request expires.
     pub not_after: StoreTime,
+}
+
+/// A task that the process of a session runs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SessionTask {
+    /// The name.
+    pub name: String,
+    /// The greatest version of payloads that the build of the process knows.
+    pub version: u32,
 }
 
 /// A session was opened.
@@ -150,6 +159,8 @@ pub struct TaskRoom {
     pub task: Arc<str>,
     /// The number of its jobs that may be claimed now.
     pub room: u32,
+    /// The greatest version of payloads that the process knows. Jobs with newer ones are left alone.
+    pub version: u32,
 }
 
 /// Repairs what a lost statement may have left, claims jobs, and returns what is due.
@@ -193,7 +204,8 @@ pub struct Polled {
     /// Schedules of known tasks that have something to decide, by name: their next tick is due, or unknown. Those that are
     /// paused are left out.
     pub due: Vec<DueSchedule>,
-    /// When the next job of a known task becomes due that is not now and is not paused; or when a pause of jobs ends.
+    /// When the next job becomes due that is not now, is not paused, and has a known task and version of its payload; or when a
+    /// pause of jobs ends.
     pub next_job: Option<StoreTime>,
     /// When the next schedule of a known task has something to decide.
     pub next_tick: Option<StoreTime>,
@@ -262,8 +274,8 @@ pub struct Fire {
     pub on_busy: OnBusy,
     /// Ticks that are skipped with it.
     pub skips: Skips,
-    /// True to claim the job in the same transaction, if it is due and not paused.
-    pub claim: bool,
+    /// Claims the job in the same transaction, if it is due and not paused, and its payload has no greater version than this.
+    pub claim: Option<u32>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -483,6 +495,19 @@ pub struct QueueDepth {
     pub parked: u64,
     /// The time for which the oldest due job has waited.
     pub oldest: Option<Duration>,
+    /// Jobs that are due by the version of their payload, the least first.
+    pub versions: Vec<VersionDepth>,
+}
+
+/// The number of due jobs of a task in a queue whose payloads have one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct VersionDepth {
+    /// The version.
+    pub version: u32,
+    /// Jobs that are due.
+    pub due: u64,
+    /// The time for which the oldest of them has waited.
+    pub oldest: Duration,
 }
 
 /// A session, for people.
@@ -497,8 +522,8 @@ pub struct SessionInfo {
     pub build: String,
     /// The name of the application.
     pub application: String,
-    /// The names of the tasks that the process runs.
-    pub tasks: Vec<String>,
+    /// The tasks that the process runs.
+    pub tasks: Vec<SessionTask>,
     /// When it was opened.
     pub opened_at: StoreTime,
     /// True if its lease has run out.

@@ -142,7 +142,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
     let poll = |session, limit| {
         let poll = Poll {
             session,
-            tasks: [TaskRoom { task: "send".into(), room: 1 }].into(),
+            tasks: [TaskRoom { task: "send".into(), room: 1, version: u32::MAX }].into(),
             queues: None,
             limit,
             abandon_limit: 1,

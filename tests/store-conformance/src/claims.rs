@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::given::{Given, LEASE, SECOND, job};
 use crate::test_store::TestStore;
+use scheduler_store::{Command, CommandOutcome, JobState, NewJob, OnLost, Payload, Priority, When};
 use scheduler_store::{End, Enqueue, Poll, TaskRoom};
-use scheduler_store::{JobState, NewJob, OnLost, Priority, When};
 
 /// Over tasks and queues: priority, then due time, then identity.
 pub fn jobs_are_claimed_by_priority_and_due_time_and_identity<T: TestStore>() {
@@ -48,6 +48,73 @@ pub fn an_unknown_task_is_never_claimed<T: TestStore>() {
     assert_eq!((given.state(unknown), given.job(unknown).attempt), (JobState::Ready, 0));
 }
 
+/// A job with a payload that is newer than the process knows is left alone, and is no reason to wake. A process that knows it
+/// claims it, and all older ones.
+pub fn r24_a_payload_of_an_unknown_version_is_never_claimed<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.enqueue(NewJob { priority: Priority::Urgent, ..given.of_version(1, "a", 3) });
+    for (number, version) in [(2, 2), (3, 1), (4, 0), (5, 3), (6, u32::MAX)] {
+        given.versioned(number, "a", version);
+    }
+    let later = |number, version, seconds| {
+        let when = When::After(SECOND * seconds);
+        given.enqueue(NewJob { when, ..given.of_version(number, "a", version) });
+    };
+    later(7, 3, 1);
+    later(8, 2, 2);
+    let claim = |version| {
+        let polled = given.ask().poll(&given.poll_up_to(id, "a", version)).unwrap();
+        let ids = polled.jobs.iter().map(|job| job.id.as_uuid().as_u128());
+        (ids.collect::<Vec<_>>(), polled.next_job)
+    };
+    assert_eq!(claim(2), (vec![2, 3, 4], Some(given.now.after(SECOND * 2))));
+    assert_eq!((given.state(job(1)), given.job(job(1)).attempt), (JobState::Ready, 0));
+    assert_eq!(claim(2), (vec![], Some(given.now.after(SECOND * 2))));
+    assert_eq!(claim(3), (vec![1, 5], Some(given.now.after(SECOND))));
+    assert_eq!(claim(u32::MAX).0, [6]);
+}
+
+/// Each task has its own version, and of one that a poll names twice the last one counts, as its room does.
+pub fn r24_the_known_versions_are_those_of_each_task<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for (number, task) in [(1, "a"), (2, "b"), (3, "c")] {
+        given.versioned(number, task, 2);
+    }
+    let of = |task: &str, version| TaskRoom { task: task.into(), room: 9, version };
+    let tasks = Arc::from([of("a", 1), of("b", 2), of("c", 3), of("c", 1)]);
+    let poll = Poll { tasks, ..given.poll_of(id, &[]) };
+    let claimed = given.ask().poll(&poll).unwrap().jobs;
+    assert_eq!(claimed.iter().map(|job| &*job.task).collect::<Vec<_>>(), ["b"]);
+}
+
+/// Jobs of several versions are claimed in the order of priority, due time and identity, within the room of their task.
+pub fn r24_versions_do_not_change_the_order_of_claims<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    for (number, version, seconds) in [(1, 2, 1), (2, 0, 2), (3, 1, 3), (4, 2, 4), (5, 9, 9)] {
+        let when = When::At(given.now.before(SECOND * seconds));
+        given.enqueue(NewJob { when, ..given.of_version(number, "a", version) });
+    }
+    let numbers = |limit| {
+        let poll = Poll { limit, ..given.poll_up_to(id, "a", 2) };
+        let claimed = given.ask().poll(&poll).unwrap().jobs;
+        claimed.iter().map(|job| job.id.as_uuid().as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(3), [4, 3, 2]);
+    assert_eq!(numbers(3), [1]);
+}
+
+/// An edit by hand changes what is known.
+pub fn an_edited_payload_has_the_version_of_the_edit<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let newer = given.versioned(1, "a", 3);
+    let poll = given.poll_up_to(id, "a", 2);
+    assert_eq!(given.ask().poll(&poll).unwrap().jobs, []);
+    let payload = Payload { version: 2, bytes: b"{}".to_vec() };
+    let edit = Command::Edit { job: newer, fence: None, payload };
+    assert_eq!(given.command(&edit), CommandOutcome::Done);
+    assert_eq!(given.ask().poll(&poll).unwrap().jobs.len(), 1);
+}
+
 /// Only the queues that the process serves.
 pub fn only_the_queues_of_the_process_are_served<T: TestStore>() {
     let (given, id) = Given::<T>::session();
@@ -70,7 +137,7 @@ pub fn no_more_of_a_task_is_claimed_than_it_has_room<T: TestStore>() {
         given.enqueue(NewJob { priority: Priority::High, ..NewJob::new(job(number), "a") });
         given.job_of(number + 10, "b");
     }
-    let room = |task: &str, room| TaskRoom { task: task.into(), room };
+    let room = |task: &str, room| TaskRoom { task: task.into(), room, version: 0 };
     let tasks = Arc::from([room("a", 2), room("b", 9)]);
     let poll = Poll { tasks, limit: 4, ..given.poll_of(id, &[]) };
     let claimed = given.ask().poll(&poll).unwrap().jobs;

@@ -7,8 +7,8 @@ use crate::given::{Given, LEASE, SECOND, cron, held, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
     CLAIM_BYTES_MAX, ClaimRef, Command, CommandOutcome, End, Enqueued, Fence, Finish, Finished,
-    Fire, JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Prune, QueueDepth, Rule,
-    StoredJob, Timing,
+    Fire, JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Priority, Prune,
+    QueueDepth, Rule, StoredJob, Timing, VersionDepth, When,
 };
 
 /// The same end twice is stored once, and answered so.
@@ -381,7 +381,7 @@ pub fn dynamic_schedules_that_are_over_are_deleted<T: TestStore>() {
     assert_eq!(given.poll(id, &["tick"]).jobs.len(), 4);
 }
 
-/// Depths are by queue and task, and finished jobs do not count.
+/// Depths are by queue, task and version of the payload, and finished jobs do not count.
 pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     for number in 1..=4 {
@@ -401,8 +401,15 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
         running: 0,
         parked: 0,
         oldest: None,
+        versions: Vec::new(),
     };
-    let a = QueueDepth { due: 4, oldest: Some(SECOND * 2), ..none.clone() };
+    given.versioned(5, "a", 3);
+    given.enqueue(NewJob { priority: Priority::High, ..given.of_version(6, "a", 3) });
+    given.enqueue(NewJob { when: When::After(SECOND), ..given.of_version(7, "a", 2) });
+    given.wait(SECOND / 2);
+    let of = |version, due, oldest| VersionDepth { version, due, oldest };
+    let versions = vec![of(0, 4, SECOND * 5 / 2), of(3, 2, SECOND / 2)];
+    let a = QueueDepth { due: 6, later: 1, oldest: Some(SECOND * 5 / 2), versions, ..none.clone() };
     let b = QueueDepth { task: "b".to_owned(), later: 1, running: 1, parked: 1, ..none };
     assert_eq!(given.ask().depths().unwrap(), [a, b]);
 }

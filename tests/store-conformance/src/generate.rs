@@ -18,7 +18,7 @@ use scheduler_store::{
 };
 use scheduler_store::{
     Close, Command, CommandAll, End, Enqueue, Finish, Fire, JobAction, JobFilter, Lease, OnBusy,
-    Open, Poll, Prune, Reap, Register, Renew, TaskRoom,
+    Open, Poll, Prune, Reap, Register, Renew, SessionTask, TaskRoom,
 };
 use scheduler_store::{Fence, JobId, SessionId};
 use scheduler_store::{
@@ -186,7 +186,7 @@ impl Generator {
             label: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
             build: "1".to_owned(),
             application: self.random.pick(&["shop", "bank", "a\0b"]).to_owned(),
-            tasks: (0..self.random.below(3)).map(|_| self.random.pick(&TASKS).into()).collect(),
+            tasks: (0..self.random.below(3)).map(|_| self.session_task()).collect(),
             lease: self.lease(),
             not_after: self.not_after(now),
         }
@@ -214,7 +214,15 @@ impl Generator {
     fn payload(&mut self) -> Payload {
         let length = self.random.pick(&[0, 1, 9, 300]);
         let bytes = (0..length).map(|_| self.random.next().to_le_bytes()[0]).collect();
-        Payload { version: self.random.pick(&[0, 1, u32::MAX]), bytes }
+        Payload { version: self.version(), bytes }
+    }
+
+    fn version(&mut self) -> u32 {
+        self.random.pick(&[0, 1, 2, u32::MAX])
+    }
+
+    fn session_task(&mut self) -> SessionTask {
+        SessionTask { name: self.random.pick(&TASKS).into(), version: self.version() }
     }
 
     fn on_lost(&mut self) -> OnLost {
@@ -257,6 +265,7 @@ impl Generator {
         let room = |this: &mut Self| TaskRoom {
             task: this.random.pick(&TASKS).into(),
             room: this.small(),
+            version: this.version(),
         };
         let tasks: Vec<_> = (0..count).map(|_| room(self)).collect();
         let queues = self.random.once_in(3).then(|| {
@@ -327,7 +336,7 @@ impl Generator {
             job,
             on_busy: self.random.pick(&[OnBusy::Skip, OnBusy::Queue, OnBusy::Queue, OnBusy::Wait]),
             skips,
-            claim: self.random.once_in(2),
+            claim: self.random.once_in(2).then(|| self.version()),
             not_after: self.not_after(now),
         }
     }

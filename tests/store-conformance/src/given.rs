@@ -115,9 +115,26 @@ impl<T: TestStore> Given<T> {
         job(number)
     }
 
+    /// A job with a payload of this version.
+    pub(crate) fn of_version(&self, number: u128, task: &str, version: u32) -> NewJob {
+        let payload = Payload { version, bytes: b"{}".to_vec() };
+        NewJob { payload, ..NewJob::new(job(number), task) }
+    }
+
+    pub(crate) fn versioned(&self, number: u128, task: &str, version: u32) -> JobId {
+        self.enqueue(self.of_version(number, task, version));
+        job(number)
+    }
+
+    /// A poll that knows payloads of a task up to a version.
+    pub(crate) fn poll_up_to(&self, session: SessionId, task: &str, version: u32) -> Poll {
+        let tasks = [TaskRoom { task: task.into(), room: 100, version }].into();
+        Poll { tasks, ..self.poll_of(session, &[]) }
+    }
+
     /// A poll without limits.
     pub(crate) fn poll_of(&self, session: SessionId, tasks: &[&str]) -> Poll {
-        let room = |task: &&str| TaskRoom { task: (*task).into(), room: 100 };
+        let room = |task: &&str| TaskRoom { task: (*task).into(), room: 100, version: u32::MAX };
         Poll {
             session,
             tasks: tasks.iter().map(room).collect(),
@@ -198,7 +215,7 @@ impl<T: TestStore> Given<T> {
             job: Some(TickJob { id, tick, missed: 0, run_at: tick }),
             on_busy: OnBusy::Skip,
             skips: Skips::default(),
-            claim: false,
+            claim: None,
             not_after: self.in_time(),
         }
     }

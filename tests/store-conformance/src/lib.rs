@@ -1,7 +1,7 @@
 //! Tests that every store of durable jobs has to pass.
 //!
 //! [`store_conformance!`] makes a test of each behaviour in the contract, for a store that a [`TestStore`] makes. A test about
-//! one of the rules R1 to R23 has its number in the name. [`Differential`] sends random requests to a store and to the
+//! one of the rules R1 to R24 has its number in the name. [`Differential`] sends random requests to a store and to the
 //! [`Model`](scheduler_store::Model), and compares all answers and rows.
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
@@ -75,6 +75,10 @@ macro_rules! store_conformance {
             jobs_that_ended_are_listed_among_the_others
             jobs_are_claimed_by_priority_and_due_time_and_identity
             an_unknown_task_is_never_claimed
+            r24_a_payload_of_an_unknown_version_is_never_claimed
+            r24_the_known_versions_are_those_of_each_task
+            r24_versions_do_not_change_the_order_of_claims
+            an_edited_payload_has_the_version_of_the_edit
             only_the_queues_of_the_process_are_served
             no_more_of_a_task_is_claimed_than_it_has_room
             a_job_is_not_claimed_before_it_is_due
@@ -105,6 +109,7 @@ macro_rules! store_conformance {
             r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen
             a_tick_does_not_fire_before_its_time
             a_tick_is_claimed_as_it_fires
+            r24_a_tick_of_an_unknown_version_is_not_claimed_as_it_fires
             r3_a_tick_never_takes_the_place_of_another_job
             r11_jobs_of_a_schedule_do_not_overlap
             r12_a_tick_that_waits_becomes_a_job_when_the_other_ends

@@ -126,7 +126,7 @@ pub fn r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires<T: TestStore>() {
         pause(&given, scope.clone(), None);
         given.wait(SECOND);
         let mut fire = given.fire_of(id, "s", 1);
-        fire.claim = true;
+        fire.claim = Some(u32::MAX);
         assert_eq!(given.fire(&fire), Fired::Moved(None));
         assert_eq!(given.state(job(1)), JobState::Ready);
         resume(&given, scope);

@@ -6,7 +6,7 @@ use crate::given::{Given, SECOND, cron, delay, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
 use scheduler_store::{Command, CommandOutcome, End, Fire, Fired, OnBusy, Register, Registration};
-use scheduler_store::{JobState, Origin};
+use scheduler_store::{JobState, Origin, Payload};
 use scheduler_store::{Next, Overlap, Rule, ScheduleSpec, Skips, Timing};
 use scheduler_store::{Refusal, StoreError};
 
@@ -52,15 +52,31 @@ pub fn a_tick_is_claimed_as_it_fires<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     given.register(id, &cron("s", Overlap::Allow));
     given.wait(SECOND);
-    let fire = Fire { claim: true, ..given.fire_of(id, "s", 1) };
+    let fire = Fire { claim: Some(1), ..given.fire_of(id, "s", 1) };
     let Fired::Moved(Some(claimed)) = given.fire(&fire) else { panic!("not claimed") };
     assert_eq!((*claimed).clone(), given.job(job(1)));
     assert_eq!((claimed.state, claimed.attempt), (JobState::Running, 1));
     given.wait(SECOND);
-    let mut later = Fire { claim: true, ..given.fire_of(id, "s", 2) };
+    let mut later = Fire { claim: Some(1), ..given.fire_of(id, "s", 2) };
     later.job.as_mut().expect("it has a job").run_at = given.now.after(SECOND);
     assert_eq!(given.fire(&later), Fired::Moved(None));
     assert_eq!(given.state(job(2)), JobState::Ready);
+}
+
+/// The job of a tick whose payload is newer than the process knows waits for another process.
+pub fn r24_a_tick_of_an_unknown_version_is_not_claimed_as_it_fires<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let payload = Payload { version: 2, bytes: b"{}".to_vec() };
+    given.register(id, &ScheduleSpec { payload, ..cron("s", Overlap::Allow) });
+    for (number, known, state) in [(1, 1, JobState::Ready), (2, 2, JobState::Running)] {
+        given.wait(SECOND);
+        let fire = Fire { claim: Some(known), ..given.fire_of(id, "s", number) };
+        assert!(matches!(given.fire(&fire), Fired::Moved(_)));
+        assert_eq!(given.state(job(number)), state);
+    }
+    let task = given.schedule("s").definition.task;
+    let known = |version| given.ask().poll(&given.poll_up_to(id, &task, version)).unwrap().jobs;
+    assert_eq!((known(1).len(), known(2).len()), (0, 1));
 }
 
 /// The identity of a job that is there already: the tick moves on, and that job stays as it is.
@@ -72,7 +88,7 @@ pub fn r3_a_tick_never_takes_the_place_of_another_job<T: TestStore>() {
     let before = given.job(job(1));
     given.register(id, &cron("s", Overlap::Allow));
     given.wait(SECOND);
-    let fire = Fire { claim: true, ..given.fire_of(id, "s", 1) };
+    let fire = Fire { claim: Some(1), ..given.fire_of(id, "s", 1) };
     assert_eq!(given.fire(&fire), Fired::Moved(None));
     assert_eq!(given.job(job(1)), before);
     assert_eq!((given.schedule("s").fired, given.schedule("s").cursor), (0, given.now));

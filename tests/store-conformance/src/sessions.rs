@@ -6,7 +6,7 @@ use crate::given::{Given, LEASE, SECOND, session};
 use crate::test_store::TestStore;
 use scheduler_store::{CLAIM_BYTES_MAX, TEXT_MAX};
 use scheduler_store::{
-    ClaimRef, Close, Command, End, Fence, Finished, Lease, Open, Poll, Reap, Renew,
+    ClaimRef, Close, Command, End, Fence, Finished, Lease, Open, Poll, Reap, Renew, SessionTask,
 };
 use scheduler_store::{JobState, NewJob, OnLost, StoredJob};
 use scheduler_store::{Refusal, StoreError};
@@ -285,7 +285,10 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
             label: format!("process-{number}"),
             build: String::new(),
             application: application.to_owned(),
-            tasks: tasks.iter().map(|task| (*task).into()).collect(),
+            tasks: tasks
+                .iter()
+                .map(|task| SessionTask { name: (*task).into(), version: 0 })
+                .collect(),
             lease: LEASE,
             not_after: given.in_time(),
         };
@@ -314,7 +317,9 @@ pub fn a_session_says_its_application_and_its_tasks<T: TestStore>() {
         label: "web-1".to_owned(),
         build: "7".to_owned(),
         application: "shop".to_owned(),
-        tasks: ["send mail", "é", "A"].map(Into::into).into(),
+        tasks: [("send mail", 0), ("é", 1), ("A", u32::MAX)]
+            .map(|(name, version)| SessionTask { name: name.into(), version })
+            .into(),
         lease: LEASE,
         not_after: given.in_time(),
     };
@@ -322,7 +327,7 @@ pub fn a_session_says_its_application_and_its_tasks<T: TestStore>() {
     given.open(2);
     let sessions = given.ask().sessions().unwrap();
     let [first, second] = &sessions[..] else { panic!("two sessions: {sessions:?}") };
-    assert_eq!((&*first.application, &*first.tasks.join("|")), ("shop", "send mail|é|A"));
+    assert_eq!((&*first.application, &*first.tasks), ("shop", &*open.tasks));
     assert!(second.application.is_empty() && second.tasks.is_empty(), "{second:?}");
 }
 

@@ -91,11 +91,9 @@ impl Node {
             }
             for plan in plans {
                 let definition = &due.schedule.definition;
-                let claim = free > 0
-                    && plan.tick.is_some()
-                    && !is_outlived
-                    && self.reserve_slot(definition, &mut taken);
-                free -= u32::from(claim);
+                let is_tick = free > 0 && plan.tick.is_some() && !is_outlived;
+                let claim = is_tick.then(|| self.reserve_slot(definition, &mut taken)).flatten();
+                free -= u32::from(claim.is_some());
                 fires.push(self.fire(session, &due, rule.clone(), plan, claim, not_after));
             }
         }
@@ -114,17 +112,23 @@ impl Node {
         since.is_some()
     }
 
-    /// Returns true if a tick of this schedule can be claimed, and takes a thread of its pool for it.
-    fn reserve_slot(&self, definition: &ScheduleSpec, taken: &mut BTreeMap<usize, u32>) -> bool {
-        let Some(task) = self.config.task(&definition.task) else { return false };
+    /// The greatest version of payloads with which a tick of this schedule can be claimed; takes a thread of its pool for it. None if
+    /// it cannot be claimed.
+    fn reserve_slot(
+        &self,
+        definition: &ScheduleSpec,
+        taken: &mut BTreeMap<usize, u32>,
+    ) -> Option<u32> {
+        let task = self.config.task(&definition.task)?;
         let serves =
             |queues: &Arc<[Arc<str>]>| queues.iter().any(|each| **each == definition.queue);
         let mut none = 0;
         let taken = task.pool.map_or(&mut none, |pool| taken.entry(pool).or_default());
         let is_free = self.claims.room_of(task, &self.config, 0) > *taken
+            && definition.payload.version <= task.version
             && self.config.queues.as_ref().is_none_or(serves);
         *taken += u32::from(is_free);
-        is_free
+        is_free.then_some(task.version)
     }
 
     fn fire(
@@ -133,7 +137,7 @@ impl Node {
         due: &DueSchedule,
         rule: String,
         plan: Plan,
-        claim: bool,
+        claim: Option<u32>,
         not_after: StoreTime,
     ) -> Fire {
         let job = plan.tick.map(|tick| TickJob {

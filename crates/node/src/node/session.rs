@@ -1,9 +1,7 @@
 //! The session of a node: opened, renewed, lost, closed.
 
-use std::sync::Arc;
-
 use scheduler_expr::Tick;
-use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, StoreTime};
+use scheduler_store::{Close, Open, Opened, Renew, Renewed, SessionId, SessionTask, StoreTime};
 
 use super::state::{InFlight, Node, Phase, Session};
 use crate::effect::{Effect, LostReason, NodeEvent};
@@ -63,7 +61,7 @@ impl Node {
             label: self.config.label.clone(),
             build: self.config.build.clone(),
             application: self.config.application.clone(),
-            tasks: self.config.tasks.iter().map(|task| Arc::clone(&task.name)).collect(),
+            tasks: self.config.tasks.iter().map(SessionTask::from).collect(),
             lease: self.config.lease,
             // A session that is opened too late would not be renewed.
             not_after: self.not_after(now).unwrap_or(StoreTime::MAX),

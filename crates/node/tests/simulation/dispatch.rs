@@ -262,7 +262,8 @@ impl World {
         match happening {
             Happening::Start if !is_up => {
                 let (now, setup) = (self.now, self.setup.clone());
-                self.processes[process].start(process, &setup, now, &mut self.rng);
+                let is_deployed = self.is_calm;
+                self.processes[process].start(process, &setup, is_deployed, now, &mut self.rng);
                 let life = self.processes[process].life;
                 self.checker.started(process, life);
                 self.step(process, Input::Nudge);
@@ -289,6 +290,11 @@ impl World {
         self.is_away = false;
         self.checker.store_is_away(false, self.now);
         self.resume_jobs();
+        let first = &self.processes[0];
+        if self.setup.builds && !first.is_other_build {
+            // Jobs with newer payloads wait for it.
+            self.at(first.frozen_until + MILLI, Event::Process(0, Happening::Stop));
+        }
     }
 
     /// No job is paused any more: each one shall have its outcome.

@@ -1,14 +1,14 @@
 //! One life, from its seed to its judgement.
 
 use scheduler_store::{
-    Command, DEFAULT_QUEUE, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope, Priority,
-    StoreTime, When,
+    Command, DEFAULT_QUEUE, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope, Payload,
+    Priority, StoreTime, When,
 };
 use std::time::Duration;
 
 use crate::body::{POISON, WORK};
 use crate::rules;
-use crate::setup::{Setup, plain};
+use crate::setup::{NEWER, Setup, plain};
 use crate::wire::{Event, Happening};
 use crate::world::{MILLI, SECOND, Wanted, Wish, World};
 use scheduler_node::Rng;
@@ -182,7 +182,12 @@ impl World {
             _ => When::Now,
         };
         let priority = Priority::HIGHEST_FIRST[self.rng.below(4) as usize];
-        let new = NewJob { key, when, priority, on_lost, max_attempts, ..NewJob::new(id, task) };
+        let mut payload = Payload::default();
+        if self.setup.builds {
+            payload.version = self.rng.below(u64::from(NEWER) + 1) as u32;
+        }
+        let new =
+            NewJob { key, when, priority, payload, on_lost, max_attempts, ..NewJob::new(id, task) };
         self.prepare_wish(Wanted::Enqueue(Box::new(new)));
     }
 

@@ -48,10 +48,18 @@ impl Process {
         }
     }
 
-    pub(crate) fn start(&mut self, index: usize, setup: &Setup, now: u64, rng: &mut Rng) {
+    /// It starts with one of two builds, or with the newer one because the deploy is complete.
+    pub(crate) fn start(
+        &mut self,
+        index: usize,
+        setup: &Setup,
+        is_deployed: bool,
+        now: u64,
+        rng: &mut Rng,
+    ) {
         self.life += 1;
         // A deploy, or a rollback.
-        self.is_other_build = setup.builds && rng.below(2) == 0;
+        self.is_other_build = setup.builds && (is_deployed || rng.below(2) == 0);
         self.config = Arc::new(setup.config(index, self.is_other_build, rng));
         let seed = (u128::from(rng.number()) << 64) | u128::from(rng.number());
         let rules = Arc::clone(&setup.rules);

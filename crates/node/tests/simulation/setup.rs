@@ -28,11 +28,14 @@ pub(crate) struct Setup {
     pub(crate) commands: bool,
     pub(crate) lease: Duration,
     pub(crate) schedules: Vec<ScheduleSpec>,
-    /// The rule of the first schedule in the second build; its second schedule has another calculator.
+    /// The rule of the first schedule in the second build; its second schedule has another calculator, and all have newer payloads.
     pub(crate) other_rule: Rule,
     pub(crate) rules: Arc<SimRules>,
     pub(crate) keep_done: Duration,
 }
+
+/// The version of payloads that the second build knows, and the first one does not.
+pub(crate) const NEWER: u32 = 2;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -85,11 +88,15 @@ impl Setup {
         if let Some(second) = definitions.get_mut(1).filter(|_| other_build) {
             second.calculator = "2".to_owned();
         }
+        let version = if other_build { NEWER } else { NEWER - 1 };
+        for definition in definitions.iter_mut().filter(|_| other_build) {
+            definition.payload.version = version;
+        }
         let threads = (rng.below(3) == 0).then(|| 1 + rng.below(2) as u32);
         let pool = threads.map(|_| 0);
         let task = |name: &str, limit| {
             let name: Arc<str> = Arc::from(name);
-            TaskConfig { task: Arc::clone(&name), name, limit, pool, is_abandon: false }
+            TaskConfig { task: Arc::clone(&name), name, version, limit, pool, is_abandon: false }
         };
         Config {
             label: format!("process {process}"),

@@ -101,6 +101,7 @@ impl Small {
             tasks: vec![TaskConfig {
                 name: WORK.into(),
                 task: WORK.into(),
+                version: 0,
                 limit: None,
                 pool: None,
                 is_abandon: false,

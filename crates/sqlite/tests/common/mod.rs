@@ -130,7 +130,7 @@ pub(crate) fn jobs(numbers: std::ops::Range<u128>, task: &str) -> Enqueue {
 pub(crate) fn poll_of(session: SessionId, task: &str, limit: u32) -> Poll {
     Poll {
         session,
-        tasks: [TaskRoom { task: task.into(), room: limit }].into(),
+        tasks: [TaskRoom { task: task.into(), room: limit, version: u32::MAX }].into(),
         queues: None,
         limit,
         abandon_limit: limit,

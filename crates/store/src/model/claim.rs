@@ -45,7 +45,7 @@ impl State {
         let later = self.jobs.values().map(|row| &row.job).filter(|job| {
             job.state == JobState::Ready
                 && now < job.run_at
-                && is_known(&job.task)
+                && request.knows(&job.task, job.payload.version)
                 && serves(request, &job.queue)
                 && !self.is_paused(job, now)
         });
@@ -88,6 +88,7 @@ impl State {
         let ready = self.jobs.values().map(|row| &row.job).filter(|job| {
             job.state == JobState::Ready
                 && job.run_at <= now
+                && request.knows(&job.task, job.payload.version)
                 && serves(request, &job.queue)
                 && !self.is_paused(job, now)
         });

@@ -26,7 +26,8 @@ impl State {
             schedule.has_fired(tick.tick);
         }
         let is_paused = self.jobs.get(&tick.id).is_some_and(|row| self.is_paused(&row.job, now));
-        let is_claimed = request.claim && tick.run_at <= now && !is_paused;
+        let is_known = request.claim.is_some_and(|known| definition.payload.version <= known);
+        let is_claimed = is_known && tick.run_at <= now && !is_paused;
         let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
         Fired::Moved(job.map(Box::new))
     }

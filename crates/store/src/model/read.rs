@@ -28,11 +28,11 @@ impl State {
                 running: 0,
                 parked: 0,
                 oldest: None,
+                versions: Vec::new(),
             });
             match job.state {
                 JobState::Ready if job.run_at <= now => {
-                    depth.due += 1;
-                    depth.oldest = depth.oldest.max(Some(now.since(job.run_at)));
+                    depth.add_due(job.payload.version, 1, now.since(job.run_at))
                 }
                 JobState::Ready => depth.later += 1,
                 JobState::Running => depth.running += 1,

@@ -32,7 +32,7 @@ impl State {
         let others = others.filter(|(_, row)| now < row.lease_until).map(|(_, row)| {
             let (application, label) = (row.application.clone(), row.label.clone());
             let other = OtherApplication { application, label };
-            (other, row.tasks.iter().map(|task| &**task).collect())
+            (other, row.tasks.iter().map(|task| &*task.name).collect())
         });
         Opened { now, other_application: request.other_application(others) }
     }
@@ -127,7 +127,7 @@ impl State {
             label: row.label.clone(),
             build: row.build.clone(),
             application: row.application.clone(),
-            tasks: row.tasks.iter().map(ToString::to_string).collect(),
+            tasks: row.tasks.to_vec(),
             opened_at: row.opened_at,
             has_run_out: row.lease_until <= now,
         });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::id::{Fence, JobId, SessionId};
 use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
 use crate::pause::{Pause, PauseScope};
+use crate::request::SessionTask;
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::time::StoreTime;
 
@@ -28,7 +29,7 @@ pub(super) struct SessionRow {
     pub(super) label: String,
     pub(super) build: String,
     pub(super) application: String,
-    pub(super) tasks: Arc<[Arc<str>]>,
+    pub(super) tasks: Arc<[SessionTask]>,
     pub(super) opened_at: StoreTime,
     pub(super) lease_until: StoreTime,
     /// The number of renewals: the mark of its lease.

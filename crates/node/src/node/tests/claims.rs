@@ -21,6 +21,7 @@ fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
     let other = TaskConfig {
         name: Arc::clone(&other),
         task: other,
+        version: 1,
         limit: None,
         pool: Some(1),
         is_abandon: false,
@@ -35,6 +36,48 @@ fn no_more_jobs_are_claimed_than_the_threads_of_their_pool_can_begin() {
     assert_eq!(driver.jobs(JobState::Running).len(), 2);
     driver.until(after(10.3));
     assert_eq!(driver.jobs(JobState::Done).len(), 20, "the next ones do not wait");
+}
+
+#[test]
+fn due_jobs_of_a_newer_build_wait_for_it_and_wake_no_other() {
+    let mut old = Driver::new(config(), Policy::default());
+    old.enqueue_as(3, |job| job.payload.version = 2);
+    old.enqueue_as(1, |job| {
+        (job.payload.version, job.when) = (2, When::After(Duration::from_secs(5)))
+    });
+    old.enqueue(2);
+    old.until(after(60.0));
+    assert_eq!((old.jobs(JobState::Done).len(), old.jobs(JobState::Ready).len()), (2, 4));
+    assert!(old.jobs(JobState::Ready).iter().all(|job| (job.attempt, job.undecoded) == (0, 0)));
+    let polls = old.polls(0);
+    assert!(polls < 80, "{polls} polls in a minute");
+    let mut config = config();
+    config.tasks[0].version = 2;
+    let mut new = old.other(config, Policy::default(), after(60.0));
+    new.until(after(61.0));
+    assert_eq!(new.jobs(JobState::Done).len(), 6);
+}
+
+#[test]
+fn a_tick_with_a_newer_payload_is_fired_by_any_build_and_run_by_the_newer_one() {
+    let newer = Payload { version: 2, ..Payload::default() };
+    let schedule =
+        ScheduleSpec { payload: newer, overlap: Overlap::Allow, ..definition(Timing::Computed) };
+    let mut old_config = config();
+    old_config.definitions = vec![schedule];
+    let mut new_config = old_config.clone();
+    new_config.tasks[0].version = 2;
+    let mut old = Driver::new(old_config, Policy::default());
+    old.until(after(5.5));
+    let ready = old.jobs(JobState::Ready);
+    assert!((4..=6).contains(&ready.len()), "{} ticks", ready.len());
+    assert!(ready.iter().all(|job| job.attempt == 0));
+    let polls = old.polls(0);
+    assert!(polls < 30, "{polls} polls for {} ticks", ready.len());
+    let mut new = old.other(new_config, Policy::default(), after(5.5));
+    new.until(after(6.9));
+    assert!(new.jobs(JobState::Done).len() >= ready.len());
+    assert_eq!(new.jobs(JobState::Ready), []);
 }
 
 #[test]

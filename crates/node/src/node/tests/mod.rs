@@ -10,8 +10,8 @@ use std::time::Duration;
 use scheduler_expr::Tick;
 use scheduler_store::{
     ClaimRef, Command, End, Enqueue, Finished, JobFilter, JobId, JobState, Model, NewJob, Next,
-    Open, Overlap, PauseScope, Priority, Refusal, Rule, ScheduleSpec, Store, StoreError, StoreTime,
-    StoredJob, StoredSchedule, Timing, Uuid,
+    Open, Overlap, PauseScope, Payload, Priority, Refusal, Rule, ScheduleSpec, SessionTask, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Timing, Uuid, When,
 };
 
 use super::Node;
@@ -75,6 +75,7 @@ fn config() -> Config {
     let task = TaskConfig {
         name: "work".into(),
         task: "work".into(),
+        version: 1,
         limit: None,
         pool: None,
         is_abandon: false,

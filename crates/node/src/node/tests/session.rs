@@ -62,7 +62,7 @@ fn another_application_in_the_store_is_told_once() {
         label: "bank-1".into(),
         build: String::new(),
         application: "bank".into(),
-        tasks: ["book".into()].into(),
+        tasks: [SessionTask { name: "book".into(), version: 1 }].into(),
         lease: Duration::MAX,
         not_after: StoreTime::MAX,
     };

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, PauseScope, SessionId, StoreTime};
+use scheduler_store::{Fence, JobId, PauseScope, SessionId, SessionTask, StoreTime};
 
 use super::keys::KeyFacts;
 use crate::setup::Setup;
@@ -54,6 +55,8 @@ pub(super) struct SessionFacts {
     pub(super) process: usize,
     pub(super) life: u64,
     pub(super) request: RequestId,
+    /// The tasks of its process, and the payloads that it knows.
+    pub(super) tasks: Arc<[SessionTask]>,
     pub(super) lease: Duration,
     /// When its last renewal was executed, by true time.
     pub(super) renewed: u64,

@@ -1,6 +1,7 @@
 //! The allowed effects of each statement.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scheduler_store::{
     Command, CommandOutcome, End, Finish, Finished, JobId, JobState, Model, OnLost, Open, Reaped,
@@ -168,6 +169,7 @@ impl Checker {
             process,
             life,
             request,
+            tasks: Arc::clone(&open.tasks),
             lease: open.lease,
             renewed: now,
             valid_until: Tick::ZERO,
@@ -204,6 +206,7 @@ impl Checker {
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
         self.must(job.run_at <= store_now, || format!("{name} was claimed early"));
         self.is_not_paused(job, store_now);
+        self.is_known(job, session);
         self.last_fence = self.last_fence.max(job.fence);
         let schedule = job.origin.as_ref().map(|origin| origin.schedule.clone());
         let row = schedule.as_ref().and_then(|schedule| self.row(model, schedule));
@@ -230,6 +233,16 @@ impl Checker {
             let grows = std::mem::replace(former, job.fence) < job.fence;
             self.must(grows, || format!("the fence of the schedule of {name} does not grow"));
         }
+    }
+
+    /// A claimed job has a task and a payload that its process knows.
+    fn is_known(&mut self, job: &StoredJob, session: SessionId) {
+        let tasks = self.sessions.get(&session).map(|session| &session.tasks);
+        let task = tasks.and_then(|tasks| tasks.iter().find(|task| *task.name == *job.task));
+        let (known, version) = (task.map(|task| task.version), job.payload.version);
+        self.must(known.is_some_and(|known| version <= known), || {
+            format!("{} was claimed with a payload of version {version}, and its process knows {known:?}", short(job.id))
+        });
     }
 
     fn finished(

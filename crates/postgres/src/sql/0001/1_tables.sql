@@ -8,7 +8,9 @@ create table {s}.session (
   lease_until timestamptz not null,
   renewals bigint not null default 0,
   application text collate "C" not null default '',
-  tasks text[] collate "C" not null default '{}'
+  tasks text[] collate "C" not null default '{}',
+  -- The greatest version of payloads that the process knows of each of these tasks.
+  versions bigint[] not null default '{}'
 ) with (fillfactor = 50);
 
 create table {s}.schedule (
@@ -82,9 +84,11 @@ create table {s}.job (
   lost integer not null default 0 check (lost >= 0),
   undecoded integer not null default 0 check (undecoded >= 0),
   priority smallint not null check (priority between 0 and 3),
-  -- 0 plain, +1 if the job must not run twice, +2 if it was lost twice in a row, +4 if its payload is too long for a poll with others.
-  kind smallint not null generated always as (
-    (is_abandoned::integer + 2 * (lost > 1)::integer + 4 * (octet_length(payload) > {claim_bytes_max})::integer)::smallint) stored,
+  -- 0 plain, +1 if the job must not run twice, +2 if it was lost twice in a row, +4 if its payload is too long for a poll with others,
+  -- and +8 for each version of the payload (R24).
+  kind bigint not null generated always as (
+    is_abandoned::integer + 2 * (lost > 1)::integer + 4 * (octet_length(payload) > {claim_bytes_max})::integer
+    + 8 * least(greatest(payload_version, 0), 4294967295)) stored,
   is_abandoned boolean not null,
   is_exclusive boolean not null default false,
   is_cancel_requested boolean not null default false,
@@ -106,7 +110,7 @@ create table {s}.job (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- A *line* is the ready jobs of one queue, task, priority and kind, by due time: a range of this index. A poll goes from line to
--- line, and never walks jobs of other tasks, of other queues, or of the future.
+-- line, and never walks jobs of other tasks, of other queues, with newer payloads than it knows, or of the future.
 create index job_ready on {s}.job (queue, task, priority, kind, run_at, id) where state = 'ready';
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
@@ -143,7 +147,7 @@ create table {s}.pause (
 );
 
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
-create type {s}.line as (queue text, task text, priority smallint, kind smallint, from_at timestamptz, from_id uuid);
+create type {s}.line as (queue text, task text, priority smallint, kind bigint, from_at timestamptz, from_id uuid);
 
 -- The lines that a poll leaves for the next one, and for how long and until when they stand for a walk over the index.
 create type {s}.walk as (lines {s}.line[], rest interval, until timestamptz);

@@ -155,7 +155,7 @@ begin
 end $$;
 
 create function {s}.poll(
-  p_session uuid, p_tasks text[], p_rooms bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
+  p_session uuid, p_tasks text[], p_rooms bigint[], p_versions bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
   p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean, p_walk text default null, p_may_walk boolean default true)
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
@@ -194,8 +194,10 @@ begin
         v_read := {s}.ready_reads();
         v_lines := array(select l from {s}.lines() l);
         v_read := {s}.ready_reads() - v_read - {line_reads} * cardinality(v_lines);
+        -- R24
         v_lines := array(
-          select l from unnest(v_lines) l where l.task = any(p_tasks) and (p_queues is null or l.queue = any(p_queues)));
+          select l from unnest(v_lines) l where l.kind >> 3 <= p_versions[array_position(p_tasks, l.task)]
+            and (p_queues is null or l.queue = any(p_queues)));
         -- Walks over many entries of jobs that are gone take a small part of the time. The first one marks those as dead that no
         -- transaction sees, and may take longer than the next.
         v_walk.rest := case when v_read > {walk_cheap} then

@@ -329,7 +329,7 @@ end $$;
 -- Opens a session, unless a newer library has changed the tables (R20); ends the one that it replaces. Returns a process of
 -- another application, if all others are of other applications and have no task in common with this one.
 create function {s}.open(
-  p_id uuid, p_replaces uuid, p_label text, p_build text, p_application text, p_tasks text[], p_lease bigint,
+  p_id uuid, p_replaces uuid, p_label text, p_build text, p_application text, p_tasks text[], p_versions bigint[], p_lease bigint,
   p_not_after timestamptz, p_reader integer)
 returns table (now timestamptz, version integer, min_reader integer, other_application text, other_label text)
 language plpgsql volatile {plans} as $$
@@ -339,8 +339,8 @@ begin
   select meta.version, meta.min_reader into open.version, open.min_reader from {s}.meta;
   if open.min_reader <= p_reader then
     delete from {s}.session where id = p_replaces;
-    insert into {s}.session (id, label, build, application, tasks, opened_at, lease_until)
-    values (p_id, p_label, p_build, p_application, p_tasks, open.now, {s}.after(open.now, p_lease)) on conflict (id) do nothing;
+    insert into {s}.session (id, label, build, application, tasks, versions, opened_at, lease_until)
+    values (p_id, p_label, p_build, p_application, p_tasks, p_versions, open.now, {s}.after(open.now, p_lease)) on conflict (id) do nothing;
     if cardinality(p_tasks) > 0 and not exists (
       select from {s}.session s where s.id <> p_id and s.lease_until > open.now
         and (s.application = p_application or s.tasks && p_tasks))

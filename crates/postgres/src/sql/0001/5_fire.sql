@@ -3,7 +3,7 @@
 create type {s}.firing as (
   session uuid, schedule text, rule text, seen timestamptz, pause_since timestamptz, pause_until timestamptz,
   cursor_at timestamptz, next_kind text, next_at timestamptz, job uuid, tick timestamptz, missed bigint, run_at timestamptz,
-  on_busy text, skipped_overlap bigint, skipped_missed bigint, skipped_paused bigint, claim boolean, not_after timestamptz);
+  on_busy text, skipped_overlap bigint, skipped_missed bigint, skipped_paused bigint, claim_version bigint, not_after timestamptz);
 
 create function {s}.fire(p {s}.firing) returns table (outcome text, {job_types}) language plpgsql volatile
 {plans} as $$
@@ -54,7 +54,7 @@ begin
   if v_is_blocked then
     outcome := case when p.on_busy = 'queue' then 'queued' else 'skipped' end;
     return next;
-  elsif v_is_made and p.claim and p.run_at <= v_now and not exists (
+  elsif v_is_made and v.payload_version <= p.claim_version and p.run_at <= v_now and not exists (
     select from {s}.pauses(v_now) h where v.task = any(h.tasks) or v.queue = any(h.queues))
   then
     return query
