@@ -159,8 +159,8 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
     let poll = Poll {
         session,
         tasks: vec![
-            TaskRoom { task: "noop".into(), room: batch },
-            TaskRoom { task: "other".into(), room: batch },
+            TaskRoom { task: "noop".into(), room: batch, version: u32::MAX },
+            TaskRoom { task: "other".into(), room: batch, version: u32::MAX },
         ]
         .into(),
         queues: None,
