@@ -37,6 +37,7 @@ mod outbox;
 mod own_process;
 mod panics;
 mod payloads_in_errors;
+mod rolling_upgrades;
 mod simulated_cluster;
 mod simulated_jobs;
 mod simulated_outages;

@@ -152,6 +152,7 @@ fn configs<'a>(
     task.names.iter().map(move |name| TaskConfig {
         name: Arc::clone(name),
         task: Arc::clone(&task.names[0]),
+        version: task.version,
         limit,
         pool,
         is_abandon: task.is_abandon,

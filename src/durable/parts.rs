@@ -31,6 +31,8 @@ pub(crate) struct NodeInput {
 pub(crate) struct JobTask {
     /// Its name, and those that it had before.
     pub(crate) names: Vec<Arc<str>>,
+    /// The greatest version of payloads that it can read.
+    pub(crate) version: u32,
     pub(crate) control: Control,
     /// The greatest number of its jobs that run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
@@ -59,6 +61,7 @@ impl JobTask {
         let holds_threads = matches!(spec.call, Call::Sync(_));
         Some(Self {
             names: std::iter::once(Arc::clone(spec.name())).chain(former).collect(),
+            version: known_version(spec),
             control: control.clone(),
             max_concurrent: spec.policy.max_concurrent,
             blocking_pool: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
@@ -67,6 +70,12 @@ impl JobTask {
             is_run_here: spec.missing.is_empty(),
         })
     }
+}
+
+/// A function without a payload reads none, and so runs jobs of every version.
+fn known_version(spec: &TaskSpec) -> u32 {
+    let version = spec.job.as_ref().map_or(0, |job| job.version);
+    if version == 0 { u32::MAX } else { version }
 }
 
 impl JobTask {

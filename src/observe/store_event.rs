@@ -137,12 +137,13 @@ pub enum StoreEvent {
         /// The last tick that was fired.
         last_fired: DateTime<Utc>,
     },
-    /// No living process has a task whose jobs are due, or whose schedule fires. One process says so, once a minute.
+    /// No living process has a task whose jobs are due, or whose schedule fires; or none knows the payloads of due jobs, which a newer
+    /// build has enqueued. One process says so, once a minute.
     #[non_exhaustive]
     TaskUnknown {
         /// The task.
         task: Arc<str>,
-        /// The number of its jobs that are due.
+        /// The number of its jobs that are due and that no process can run.
         due: u64,
         /// Its durable schedules.
         schedules: Vec<Arc<str>>,
@@ -150,6 +151,10 @@ pub enum StoreEvent {
         nearest: Option<Arc<str>>,
         /// The tasks that living processes have.
         known: Vec<Arc<str>>,
+        /// The greatest version of the payloads of those jobs; none if no process has the task.
+        version: Option<u32>,
+        /// The greatest version that a living process knows; none if no process has the task.
+        known_version: Option<u32>,
     },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
@@ -281,6 +286,13 @@ impl fmt::Display for StoreEvent {
                 "schedule `{schedule}` was fired by a clock that was ahead, and does not fire before {}",
                 last_fired.format("%F %T UTC")
             ),
+            Self::TaskUnknown {
+                task,
+                due,
+                version: Some(version),
+                known_version: Some(known),
+                ..
+            } => write_unknown_version(f, task, *due, *version, *known),
             Self::TaskUnknown { task, due, schedules, nearest, .. } => {
                 write_unknown(f, task, *due, schedules, nearest.as_deref())
             }
@@ -297,6 +309,22 @@ impl fmt::Display for StoreEvent {
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
     }
+}
+
+/// Says which jobs wait for a newer build.
+fn write_unknown_version(
+    f: &mut fmt::Formatter<'_>,
+    task: &str,
+    due: u64,
+    version: u32,
+    known: u32,
+) -> fmt::Result {
+    let jobs = plural(due, "due job");
+    let have = if due == 1 { "has a payload of version" } else { "have payloads up to version" };
+    write!(
+        f,
+        "{jobs} of `{task}` {have} {version}, and no living process knows more than version {known}"
+    )
 }
 
 /// Says what a task is missing for.

@@ -152,11 +152,11 @@ json! {
     struct Queues {
         now: String,
         queues: Vec<Queue>,
-        /// The tasks that no living process has, though their jobs are due or their schedules fire.
+        /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
     }
 
-    /// A task that no living process has: it was renamed or removed, or its name is mistyped.
+    /// A task that no living process can run: it was renamed or removed, its name is mistyped, or no process knows its newer payloads.
     struct UnknownTask {
         task: String,
         /// The number of its jobs that are due.
@@ -166,6 +166,10 @@ json! {
     } optional {
         /// The name of a known task that may have been meant.
         nearest: String,
+        /// The greatest version of the payloads of those jobs, if a process knows older ones.
+        version: u32,
+        /// The greatest version that a process knows.
+        known_version: u32,
     }
 
     /// A queue, in sum and for each of its tasks.

@@ -77,7 +77,7 @@
     bad(waiting.length, toJobs({ state: "ready", ...(waiting.length === 1 && { queue: worst.queue }) }), plural(sum(waiting.map((it) => it.due))) + " due", `for ${span(worst.oldestMs)} in queue ${worst.queue}`);
     for (const it of unknown.slice(0, 3)) {
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest];
-      bad(true, toJobs({ state: "ready", task: it.task }), "no process has " + it.task, texts.filter(Boolean).join("; "));
+      bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : "no process has " + it.task, texts.filter(Boolean).join("; "));
     }
     const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => now() - Date.parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");

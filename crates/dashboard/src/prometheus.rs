@@ -315,7 +315,7 @@ fn jobs(page: &mut Page, found: Option<InStore>) {
     );
     page.gauge(
         "scheduler_task_unknown",
-        "1 for a task that no living process has, though its jobs are due or its schedule fires.",
+        "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
         unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
     );
 }

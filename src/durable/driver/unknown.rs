@@ -1,4 +1,4 @@
-//! Warns of tasks that no living process has.
+//! Warns of tasks that no living process can run.
 
 use std::sync::Arc;
 
@@ -45,7 +45,9 @@ fn unknown_tasks(jobs: &Jobs, own: SessionId) -> Result<Vec<StoreEvent>, JobsErr
         due: unknown.due,
         schedules: unknown.schedules.into_iter().map(Arc::from).collect(),
         nearest: unknown.nearest.map(Arc::from),
-        known: known.iter().map(|&task| task.into()).collect(),
+        known: known.keys().map(|&task| task.into()).collect(),
+        version: unknown.version,
+        known_version: unknown.known_version,
     };
     Ok(unknown.into_iter().map(event).collect())
 }

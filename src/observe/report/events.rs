@@ -120,6 +120,7 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
 /// More about an event of the store; empty if there is nothing.
 fn more_of(what: &StoreEvent) -> String {
     match what {
+        StoreEvent::TaskUnknown { version: Some(_), .. } => String::new(),
         StoreEvent::TaskUnknown { known, .. } if known.is_empty() => "no task is known".to_owned(),
         StoreEvent::TaskUnknown { known, .. } => format!("known tasks: {}", known.join(", ")),
         _ => String::new(),
@@ -139,6 +140,10 @@ fn help_of(what: &StoreEvent) -> String {
         StoreEvent::ScheduleAhead { .. } => {
             "help: Schedules::reschedule with another rule, then Schedules::reset: each counts from now".to_owned()
         }
+        StoreEvent::TaskUnknown { version: Some(version), .. } => format!(
+            "help: start a process of the build that knows version {version}: they wait for it; if that build is gone for good, \
+             give each of them an older payload or cancel it: scheduler jobs edit, scheduler jobs cancel"
+        ),
         StoreEvent::TaskUnknown { task, due, .. } => {
             let gone = match due {
                 0 => "Schedules::remove".to_owned(),

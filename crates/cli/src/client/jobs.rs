@@ -288,8 +288,16 @@ fn queues(answer: &Queues, look: Look) -> String {
     table + &lines.collect::<String>()
 }
 
-/// A line for a task that no living process has.
+/// A line for a task that no living process can run.
 fn unknown(unknown: &UnknownTask) -> String {
+    if let (Some(version), Some(known)) = (unknown.version, unknown.known_version) {
+        let (task, due) = (plain(&unknown.task), unknown.due);
+        let have = match due {
+            1 => format!("1 due job of {task} has a payload of version {version}"),
+            _ => format!("{due} due jobs of {task} have payloads up to version {version}"),
+        };
+        return format!("{have}, and no living process knows more than version {known}");
+    }
     let due = match unknown.due {
         0 => String::new(),
         1 => ", and 1 job of it is due".to_owned(),

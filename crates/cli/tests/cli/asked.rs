@@ -344,6 +344,7 @@ fn tasks_that_no_living_process_has_follow_the_queues() {
     let unknown = json!([
         { "task": "cuont", "due": 2, "schedules": [], "nearest": "count" },
         { "task": "gone\u{1b}", "due": 0, "schedules": ["tenant-1"] },
+        { "task": "mail", "due": 3, "schedules": [], "version": 4, "knownVersion": 2 },
     ]);
     let answer = json!({ "queues": [], "unknownTasks": unknown });
     let stub = Stub::of(vec![("GET /api/v1/queues", 200, answer.to_string())]);
@@ -351,6 +352,7 @@ fn tasks_that_no_living_process_has_follow_the_queues() {
 no job waits, runs or is parked
 no living process has the task cuont, and 2 jobs of it are due; nearest name: count
 no living process has the task gone\u{fffd}; its schedule tenant-1 does not fire
+3 due jobs of mail have payloads up to version 4, and no living process knows more than version 2
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
 }

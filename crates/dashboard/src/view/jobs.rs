@@ -180,13 +180,15 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
     queues.into_values().collect()
 }
 
-/// The tasks that no living process has.
+/// The tasks that no living process can run.
 pub(crate) fn unknown(tasks: Vec<store::UnknownTask>) -> Vec<UnknownTask> {
     let row = |it: store::UnknownTask| UnknownTask {
         task: it.task,
         due: it.due,
         schedules: it.schedules,
         nearest: it.nearest,
+        version: it.version,
+        known_version: it.known_version,
     };
     tasks.into_iter().map(row).collect()
 }
