@@ -318,6 +318,34 @@ fn runs_and_waits_of_the_last_hour_are_counted_for_each_queue() {
 #[job(name = "maill")]
 pub(crate) fn maill() {}
 
+/// The newer build of `mail`, which is not deployed.
+mod newer {
+    use serde_json::Value;
+
+    #[scheduler::job(name = "mail", version = 3)]
+    pub(super) fn mail(#[payload] _letter: Value) {}
+}
+
+#[test]
+fn r24_jobs_that_wait_for_a_newer_build_are_shown_until_they_are_gone() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
+    let jobs = jobs(&served);
+    let shown = || {
+        let details = served.get("/readyz").json()["components"]["store"]["details"].clone();
+        (served.get("/api/v1/queues").json()["unknownTasks"].clone(), details)
+    };
+    let job =
+        newer::mail::job(json!({})).at(SystemClock::new().wall() - Duration::from_secs(3_600));
+    let id = job.id();
+    jobs.enqueue(job).unwrap();
+    let row =
+        json!([{ "task": "mail", "due": 1, "schedules": [], "version": 3, "knownVersion": 1 }]);
+    eventually(|| (shown() == (row.clone(), json!({ "unknownTasks": row }))).then_some(()));
+    jobs.cancel(id).unwrap();
+    eventually(|| (shown() == (json!([]), Value::Null)).then_some(()));
+    served.stop();
+}
+
 #[test]
 fn a_task_that_no_living_process_has_is_shown_until_nothing_waits_for_it() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
