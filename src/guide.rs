@@ -173,6 +173,7 @@ pub mod questions {}
 /// [stability]: crate::guide::stability
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html#3-is-everything-there
+/// [unknown]: crate::guide::durable_details#jobs
 #[doc = in_repository!("changelog", "CHANGELOG.md")]
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/upgrades.md"))]
 pub mod upgrades {}
@@ -231,6 +232,7 @@ pub mod outbox {}
 pub mod web_and_worker {}
 
 /// [durable]: crate::guide::durable
+/// [upgrades]: crate::guide::upgrades#jobs-and-payloads
 #[doc = in_repository!("performance", "docs/performance.md")]
 #[doc = in_repository!("sql", "docs/reference/sql.md")]
 #[doc = include_str!("../docs/cluster.md")]

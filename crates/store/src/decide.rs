@@ -101,7 +101,7 @@ impl Poll {
 }
 
 impl QueueDepth {
-    /// Counts due jobs whose payloads have one version, the oldest of which has waited for so long.
+    /// Counts due jobs with payloads of one version. Their oldest has waited for so long.
     pub fn add_due(&mut self, version: u32, due: u64, oldest: Duration) {
         self.due += due;
         self.oldest = self.oldest.max(Some(oldest));
