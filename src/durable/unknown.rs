@@ -118,8 +118,10 @@ impl Waiting<'_> {
     /// The row of a task that no process has, or not with payloads of some version.
     fn of(&mut self, task: &str) -> &mut UnknownTask {
         let known_version = self.known.get(task).copied();
-        let is_other = |name: &&str| known_version.is_none() && *name != task;
-        let nearest = || scheduler_expr::nearest(task, self.known.keys().copied().filter(is_other));
+        let nearest = || match known_version {
+            None => scheduler_expr::nearest(task, self.known.keys().copied()),
+            Some(_) => None,
+        };
         let new = || UnknownTask {
             task: task.to_owned(),
             due: 0,
