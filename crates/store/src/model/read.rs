@@ -32,7 +32,7 @@ impl State {
             });
             match job.state {
                 JobState::Ready if job.run_at <= now => {
-                    depth.add_due(job.payload.version, 1, now.since(job.run_at))
+                    depth.add_due(job.payload.version, 1, now.since(job.run_at));
                 }
                 JobState::Ready => depth.later += 1,
                 JobState::Running => depth.running += 1,
