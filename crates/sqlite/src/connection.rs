@@ -65,7 +65,11 @@ impl Shared {
     /// Opens the file, and makes or changes the tables.
     pub(crate) fn open(settings: Settings) -> Result<Self, OpenError> {
         // A dry run makes no file.
-        let connection = if is_dry_run() { None } else { Some(connect(&settings)?) };
+        let connection = if is_dry_run() {
+            None
+        } else {
+            Some(connect(&settings, Deadline::after(settings.busy_timeout))?)
+        };
         if let Some(db) = &connection {
             check_writable(db, &settings)?;
         }
@@ -94,7 +98,7 @@ impl Shared {
         self.check_file()?;
         let deadline = self.deadline(not_after);
         let mut turn = self.take(deadline).ok_or_else(locked)?;
-        let db = turn.connection(&self.settings)?;
+        let db = turn.connection(&self.settings, deadline).map_err(unopened)?;
         let step = self.transaction(db, deadline, not_after, step);
         let (error, is_certain) = match step.map(|answer| (answer, commit(db))) {
             Ok((answer, Ok(()))) => return answer,
@@ -207,8 +211,12 @@ impl Shared {
 
     /// The number that changes when another connection has written; none if the connection is busy.
     pub(crate) fn data_version(&self) -> Result<Option<i64>, StoreError> {
-        let Some(mut turn) = self.take(Deadline::after(Duration::ZERO)) else { return Ok(None) };
-        let db = turn.connection(&self.settings)?;
+        let at_once = Deadline::after(Duration::ZERO);
+        let Some(mut turn) = self.take(at_once) else { return Ok(None) };
+        let db = match turn.connection(&self.settings, at_once) {
+            Err(OpenError::Sqlite(_, error)) if is_busy(&error) => return Ok(None),
+            opened => opened.map_err(unopened)?,
+        };
         let version = db
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
@@ -261,15 +269,14 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn connection(&mut self, settings: &Settings) -> Result<&Connection, StoreError> {
+    fn connection(
+        &mut self,
+        settings: &Settings,
+        deadline: Deadline,
+    ) -> Result<&Connection, OpenError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => connect(settings).map_err(|error| match error {
-                OpenError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
-                OpenError::Sqlite(_, error) if is_busy(&error) => locked(),
-                OpenError::Sqlite(_, error) => failed(&error),
-                error => StoreError::NotExecuted(error.to_string()),
-            })?,
+            None => connect(settings, deadline)?,
         };
         Ok(self.connection.insert(connection))
     }
@@ -287,9 +294,8 @@ impl Drop for Turn<'_> {
 }
 
 /// Opens a connection that writes, to tables that exist when this returns.
-fn connect(settings: &Settings) -> Result<Connection, OpenError> {
+fn connect(settings: &Settings, deadline: Deadline) -> Result<Connection, OpenError> {
     let failed = |error| OpenError::Sqlite(settings.path.clone(), error);
-    let deadline = Deadline::after(settings.busy_timeout);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -377,6 +383,16 @@ fn retry<R>(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request has no connection.
+fn unopened(error: OpenError) -> StoreError {
+    match error {
+        OpenError::NewerSchema(reason) => Refusal::NewerSchema(reason).into(),
+        OpenError::Sqlite(_, error) if is_busy(&error) => locked(),
+        OpenError::Sqlite(_, error) => failed(&error),
+        error => StoreError::NotExecuted(error.to_string()),
+    }
 }
 
 /// The lock of the file was not had in time, as a server that does not answer in time.

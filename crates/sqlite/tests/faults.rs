@@ -254,6 +254,32 @@ fn a_file_that_is_locked_is_waited_for_until_the_request_expires() {
     });
 }
 
+/// A connection that an error has cost is opened anew by the next request, within the time of that request.
+#[test]
+fn a_file_that_is_locked_is_opened_again_until_the_request_expires() {
+    let folder = Folder::new();
+    // Longer than a test may take.
+    let builder = Sqlite::builder(folder.file()).busy_timeout(Duration::from_secs(3_600));
+    let store = builder.max_pages(200).open().unwrap();
+    let long = |number| {
+        let mut job = NewJob::new(id(number), "a");
+        job.payload.bytes = vec![7; 100_000];
+        Enqueue { jobs: vec![job], not_after: END }
+    };
+    assert!((0..100).any(|number| store.enqueue(&long(number)).is_err()), "the file is full");
+    let db = raw(&folder);
+    db.execute_batch(
+        "PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; UPDATE scheduler_meta SET fence = fence;",
+    )
+    .unwrap();
+    let soon = store.enqueue(&Enqueue { not_after: now_and(20), ..jobs(200..201, "a") });
+    assert!(matches!(soon, Err(StoreError::NotExecuted(_))), "{soon:?}");
+    assert!(store.watch().unwrap().wait(Duration::ZERO).is_ok(), "a look waits for nothing");
+    drop(db);
+    let free = store.command(&Order::Delete { job: id(0) }, END);
+    assert_eq!(free, Ok(CommandOutcome::Done));
+}
+
 fn now_and(millis: i64) -> scheduler_store::StoreTime {
     #[expect(clippy::disallowed_methods, reason = "the store under test has the real clock")]
     let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
