@@ -18,8 +18,8 @@
 //! # Requests
 //!
 //! Each is one transaction; most are one call of a function of the schema, that is one round trip. The statements in those
-//! functions see what was committed before each of them began (`READ COMMITTED`), and lock what they then look at; a function
-//! says why that suffices. A unique index forbids the actions that two processes must not both do.
+//! functions see what was committed before each of them began (`READ COMMITTED`, for which each transaction asks), and lock what
+//! they then look at; a function says why that suffices. A unique index forbids the actions that two processes must not both do.
 //!
 //! There are separate connections for claims and outcomes, for leases (a slow claim never delays a renewal), for what callers
 //! enqueue, and for notifications. Each has a thread of its own, which reconnects.
