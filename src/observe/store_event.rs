@@ -250,10 +250,8 @@ impl fmt::Display for StoreEvent {
             }
             Self::JobLost { job, task, attempt, is_parked, .. } => {
                 let then = if *is_parked { "it is parked" } else { "it runs again" };
-                write!(
-                    f,
-                    "job {job} of task `{task}` lost its process in attempt {attempt}; {then}"
-                )
+                let lost = format!("job {job} of task `{task}` lost its process");
+                write!(f, "{lost} in attempt {attempt}; {then}")
             }
             Self::JobParked { job } => write!(f, "{job}"),
             Self::FinishRefused { job } => {
@@ -286,13 +284,9 @@ impl fmt::Display for StoreEvent {
                 "schedule `{schedule}` was fired by a clock that was ahead, and does not fire before {}",
                 last_fired.format("%F %T UTC")
             ),
-            Self::TaskUnknown {
-                task,
-                due,
-                version: Some(version),
-                known_version: Some(known),
-                ..
-            } => write_unknown_version(f, task, *due, *version, *known),
+            Self::TaskUnknown { task, due, version: Some(version), known_version, .. } => {
+                write_unknown_version(f, task, *due, *version, known_version.unwrap_or_default())
+            }
             Self::TaskUnknown { task, due, schedules, nearest, .. } => {
                 write_unknown(f, task, *due, schedules, nearest.as_deref())
             }
