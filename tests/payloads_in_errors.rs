@@ -25,7 +25,7 @@ struct Letter {
     iban: String,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Channel {
     Mail(u8),
 }
@@ -51,7 +51,7 @@ fn letter(#[payload] letter: Letter) {
 
 #[job(name = "channel")]
 fn channel(#[payload] channel: Channel) {
-    drop(channel);
+    let Channel::Mail(_) = channel;
 }
 
 #[job(name = "address")]
