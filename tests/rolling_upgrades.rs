@@ -13,6 +13,7 @@ mod v1 {
     #[job(name = "deliver")]
     pub(super) fn deliver(#[payload] to: String) {
         assert!(!to.is_empty());
+        drop(to);
     }
 
     #[job(name = "count")]
@@ -28,6 +29,7 @@ mod v2 {
         assert!(!to.is_empty() && copies > 0);
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "an upgrade owns what it reads")]
     fn from_v1(to: Value) -> Result<(String, u32), String> {
         Ok((to.as_str().ok_or("no receiver")?.to_owned(), 1))
     }

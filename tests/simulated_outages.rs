@@ -194,7 +194,7 @@ fn no_command_begins_a_body_beside_one_that_its_process_has_lost() {
         let parked = jobs(&cluster).remove(0);
         assert_eq!(parked.state, JobState::Parked);
         match is_retry {
-            true => drop(cluster.jobs().retry(parked.id).expect("it is stored")),
+            true => cluster.jobs().retry(parked.id).expect("it is stored"),
             false => drop(cluster.schedules().run_now("ledger").expect("it is stored")),
         }
         cluster.advance(minutes(10));

@@ -43,7 +43,7 @@ fn due_jobs_of_a_newer_build_wait_for_it_and_wake_no_other() {
     let mut old = Driver::new(config(), Policy::default());
     old.enqueue_as(3, |job| job.payload.version = 2);
     old.enqueue_as(1, |job| {
-        (job.payload.version, job.when) = (2, When::After(Duration::from_secs(5)))
+        (job.payload.version, job.when) = (2, When::After(Duration::from_secs(5)));
     });
     old.enqueue(2);
     old.until(after(60.0));
