@@ -600,7 +600,7 @@ fn a_store_that_answers_with_an_error_is_not_away_and_says_why() {
     for (path, body) in [
         (format!("/jobs/{id}/retry"), ""),
         ("/tasks/report/pause".to_owned(), ""),
-        ("/tasks:pause".to_owned(), ""),
+        ("/tasks:pause".to_owned(), r#"{"all": true}"#),
         ("/jobs:retry".to_owned(), &*chosen),
     ] {
         let answer = served.post(&format!("/api/v1{path}"), body);
