@@ -128,8 +128,7 @@ fn misfits() -> Vec<(Job, u32, Value)> {
         (pair(), 1, json!([1, "a", MARKER])),
         (upgraded_as_it_is::job(Letter::default()), 1, iban.clone()),
         (upgraded_boxed::job(Letter::default()), 1, iban.clone()),
-        (upgraded_boxed_to_send::job(Letter::default()), 1, iban.clone()),
-        (upgraded_as_it_is::job(Letter::default()), 7, iban),
+        (upgraded_boxed_to_send::job(Letter::default()), 1, iban),
     ]
 }
 
