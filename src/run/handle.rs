@@ -114,7 +114,8 @@ impl Run {
     /// scheduler has stopped and waited long enough.
     ///
     /// It is a request that the task may follow. (The future of an async task need not ask: it is dropped where it
-    /// awaits; but not that of a job with `on_lost = "abandon"` whose session has ended.) What [`Shutdown`](crate::Shutdown) shows comes earlier: no new runs start, and this one may finish.
+    /// awaits. That of a job with `on_lost = "abandon"` goes on when its session has ended.) Earlier,
+    /// [`Shutdown`](crate::Shutdown) shows that no new runs start, and this one may finish.
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};

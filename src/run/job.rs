@@ -168,7 +168,7 @@ impl ClaimedJob {
         self.ask_to_stop(StopCause::Lost);
     }
 
-    /// The session has ended of a run that goes on, because its job runs at most once. It is told, and its outcome counts.
+    /// The session has ended of a run that goes on, because its job runs at most once. It learns that, and its outcome counts.
     pub(crate) fn set_outlived(&self) {
         // ORDERING: as in `set_lost`.
         self.has_outlived.store(true, Ordering::Release);

@@ -16,7 +16,7 @@ impl Node {
     }
 
     /// The session has ended for ever. Jobs that have not begun are given back, and runs are asked to stop that others may begin
-    /// again. Those that run at most once are told and go on, and their ends are stored later (R4).
+    /// again. Those that run at most once learn it and go on, and their ends are stored later (R4).
     pub(super) fn lose(&mut self, reason: LostReason, now: Tick, effects: &mut Vec<Effect>) {
         let Some(session) = self.session.take() else { return };
         self.former = Some(session.id);
