@@ -1,5 +1,7 @@
 //! Why a payload does not fit its type.
 
+use std::fmt;
+
 use serde_json::error::Category;
 
 /// Why a payload cannot be decoded: the kind of fault, the type, and the place. It has no part of the payload, which may be
@@ -12,7 +14,7 @@ use serde_json::error::Category;
 /// let error = payload.decode::<u32>().unwrap_err();
 /// assert_eq!(error.to_string(), "it does not fit `u32` at line 1 column 8");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DecodeError(String);
 
@@ -31,5 +33,11 @@ impl DecodeError {
             (0, _) => what,
             (line, column) => format!("{what} at line {line} column {column}"),
         })
+    }
+}
+
+impl fmt::Debug for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
