@@ -81,6 +81,7 @@ pub mod kubernetes {}
 /// [cli]: https://docs.rs/scheduler-cli
 /// [fences]: crate::guide::durable#fences
 /// [pausing]: crate::guide::durable#pausing
+/// [role]: crate::guide::cluster#the-roles-and-their-rights
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 #[doc = in_repository!("alerts", "docs/prometheus-alerts.yml")]
 // Its program needs a store.
@@ -152,7 +153,7 @@ pub mod simulations {}
 /// [outbox]: crate::guide::outbox
 /// [pausing]: crate::guide::durable#pausing
 /// [policies]: crate::guide::policies
-/// [role]: crate::guide::cluster#the-role-of-the-program
+/// [role]: crate::guide::cluster#the-roles-and-their-rights
 /// [scheduled]: macro@crate::scheduled
 /// [server]: crate::guide::production#beside-a-server
 /// [settings]: crate::guide::settings
@@ -169,7 +170,7 @@ pub mod questions {}
 
 /// [cli]: https://docs.rs/scheduler-cli
 /// [payloads]: macro@crate::job#payloads
-/// [role]: crate::guide::cluster#the-role-of-the-program
+/// [role]: crate::guide::cluster#the-roles-and-their-rights
 /// [stability]: crate::guide::stability
 /// [stop]: crate::guide::production#the-limit-of-the-stop
 /// [testing]: ../../testing/index.html#3-is-everything-there
@@ -215,7 +216,7 @@ pub mod durable {}
 pub mod durable_details {}
 
 /// [key]: crate::guide::durable#jobs
-/// [role]: crate::guide::cluster#the-role-of-the-program
+/// [role]: crate::guide::cluster#the-roles-and-their-rights
 /// [settings]: crate::guide::settings
 #[doc = in_repository!("example", "examples/outbox_axum.rs")]
 #[doc = in_repository!("sql", "docs/reference/sql.md")]

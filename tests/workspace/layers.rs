@@ -89,6 +89,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
         &[
             "error",
             "value",
+            "inline",
             "sql",
             "fault",
             "calls",

@@ -13,7 +13,7 @@ use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectError;
 use crate::fault::{connect_error, store_error};
 use crate::pace::Pace;
-use crate::sql::Schema;
+use crate::sql::{PATH, Schema};
 
 /// The options of all connections of a store.
 pub(crate) struct Connect {
@@ -190,12 +190,14 @@ impl fmt::Debug for Connect {
     }
 }
 
-/// Settings of a connection. Each statement sees what was committed before it began, whatever the database has set. The server is
-/// not to hold locks for a process that has gone silent within a transaction, nor to keep its backend for hours.
+/// Settings of a connection. Each statement sees what was committed before it began, whatever the database has set. No name is
+/// looked up where others may put something. The server is not to hold locks for a process that has gone silent within a
+/// transaction, nor to keep its backend for hours.
 fn own_options(given: &str, deadline: Duration) -> String {
     let millis = deadline.as_millis().max(1);
+    let path = PATH.replace(' ', "");
     let own = format!(
-        "-c default_transaction_isolation=read\\ committed -c statement_timeout={millis} \
+        "-c search_path={path} -c default_transaction_isolation=read\\ committed -c statement_timeout={millis} \
          -c idle_in_transaction_session_timeout={millis} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 \
          -c tcp_keepalives_count=3"
     );

@@ -14,7 +14,7 @@ use crate::value::{Params, long};
 
 /// The statement of a batch of ends.
 pub(crate) const FINISH: &str =
-    "select f from (select case when $8 then set_config('synchronous_commit', 'off', true) end) c,
+    "select f from (select case when $8 then pg_catalog.set_config('synchronous_commit', 'off', true) end) c,
        {s}.finish($1, $2, $3, $4, $5, $6, $7, $9, $10, $11) f";
 
 /// After a lock was met, so many requests leave locked rows alone at once.

@@ -14,7 +14,7 @@ pub(crate) const FIRE: &str = "select * from {s}.fire(row($1, $2, $3, $4, $5, $6
 
 /// The statement that reads a schedule by name.
 pub(crate) fn schedule_sql() -> String {
-    format!("select {} from {{s}}.schedule where name = $1", schedule::COLUMNS)
+    format!("select {} from {{s}}.schedules(array[$1])", schedule::COLUMNS)
 }
 
 /// Fires a tick. A refusal is answered with the schedule as it is.

@@ -40,6 +40,7 @@ mod fault;
 mod filter;
 mod finish;
 mod fire;
+mod inline;
 mod job;
 mod migrate;
 mod options;

@@ -21,6 +21,8 @@ const MIGRATIONS: [&str; 1] = [concat!(
     include_str!("sql/0001/6_enqueue.sql"),
     include_str!("sql/0001/7_commands.sql"),
     include_str!("sql/0001/8_views.sql"),
+    include_str!("sql/0001/9_requests.sql"),
+    include_str!("sql/0001/10_rights.sql"),
 )];
 
 /// The version of the tables that this library knows, and the oldest that still reads what it writes.
@@ -28,8 +30,7 @@ pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 const MIN_READER: i32 = 1;
 
 /// Also if eight processes begin at once, one of them makes the schema, and the others wait for it.
-const LOCK: &str =
-    "select pg_advisory_xact_lock(hashtextextended('scheduler migrations of {s}', 0))";
+const LOCK: &str = "set local {path}; select pg_advisory_xact_lock(hashtextextended('scheduler migrations of {s}', 0))";
 
 /// The longest time for a migration, and those of other processes before it.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -114,8 +115,9 @@ pub(crate) fn run(
 
 /// A server on which jobs cannot be stored is an error of the start. In another encoding it cannot store each text.
 fn check_server(connection: &mut BlockingConnection) -> Result<(), ConnectError> {
-    let sql = "select current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
-      quote_ident(current_user), quote_ident(current_database())";
+    let sql = "select pg_catalog.current_setting('server_encoding'), pg_catalog.pg_is_in_recovery(),
+      pg_catalog.current_setting('transaction_read_only')::boolean, pg_catalog.quote_ident(current_user),
+      pg_catalog.quote_ident(pg_catalog.current_database())";
     let refused = |error: Error| connect_error(&error);
     let row = connection.query_typed_one(sql, &[]).map_err(refused)?;
     let text = |column| row.try_get::<_, String>(column).map_err(refused);
@@ -191,9 +193,12 @@ fn check_access(connection: &mut BlockingConnection, schema: &Schema) -> Result<
     let refused = |error: Error| connect_error(&error);
     for (look, fault) in looks {
         let look = schema.sql(&look.replace("{tables}", TABLES));
-        let row = connection.query_typed_one(&look, &[]).map_err(refused)?;
-        let text = |column| row.try_get::<_, Option<String>>(column).map_err(refused);
-        if let (Some(tables), Some(lines)) = (text(0)?, text(1)?) {
+        let found = connection.transact(|tx| {
+            tx.batch_execute(&schema.sql("set local {path}"))?;
+            let row = tx.query_typed_one(&look, &[])?;
+            Ok((row.try_get::<_, Option<String>>(0)?, row.try_get::<_, Option<String>>(1)?))
+        });
+        if let (Some(tables), Some(lines)) = found.map_err(refused)? {
             return Err(ConnectError::Refused(format!("{fault}: {tables}\nhelp: {lines}")));
         }
     }
@@ -241,7 +246,7 @@ fn stored(
     connection: &mut BlockingConnection,
     schema: &Schema,
 ) -> Result<Option<(i32, i32)>, Error> {
-    let exists = schema.sql("select to_regclass('{s}.meta') is not null");
+    let exists = schema.sql("select pg_catalog.to_regclass('{s}.meta') is not null");
     if !connection.query_typed_one(&exists, &[])?.try_get::<_, bool>(0)? {
         return Ok(None);
     }
@@ -277,8 +282,18 @@ fn migrate(
 mod tests {
     use postgres_server::Server;
 
-    use super::script_of;
+    use super::{MIGRATIONS, script_of};
     use crate::sql::Schema;
+
+    #[test]
+    fn each_place_in_a_migration_is_filled() {
+        let schema = Schema::new("filled").expect("a name");
+        let script = script_of(&schema, &MIGRATIONS);
+        let is_name = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_lowercase());
+        let left = script.split('{').skip(1).find(|rest| is_name(rest) && !rest.starts_with("f}"));
+        assert_eq!(left, None);
+        assert!(!script.contains("define "), "a definition is no statement");
+    }
 
     #[test]
     fn a_printed_script_executes_what_is_missing_and_nothing_twice() {

@@ -11,8 +11,8 @@ use crate::sql::Schema;
 use crate::value::{At, Params};
 
 /// The pauses that hold, those of queues after those of tasks.
-pub(crate) const PAUSES: &str = "select scope, name, since, until, paused_by, reason from {s}.pause
-     where until is null or until > {s}.clock() order by scope desc, name";
+pub(crate) const PAUSES: &str =
+    "select scope, name, since, until, paused_by, reason from {s}.list_pauses()";
 
 /// Reads a pause; none if its scope is of a later version.
 pub(crate) fn read(row: &Row) -> Result<Option<JobPause>, Error> {

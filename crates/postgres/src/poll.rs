@@ -34,12 +34,9 @@ pub(crate) struct Poller {
 impl Poller {
     pub(crate) fn new(schema: &Schema, is_relaxed: bool) -> Self {
         let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-        let due = format!(
-            "select {}, (select j.created_at from {{s}}.job j where j.schedule = s.name and j.is_exclusive
-               and j.state in ('ready', 'running')) as busy_since
-             from {{s}}.schedule s where s.name = any($1) order by s.name",
-            schedule::COLUMNS
-        );
+        let columns = schedule::COLUMNS.split(", ").map(|name| format!("(d.schedule).{name}"));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let due = format!("select {columns}, d.busy_since from {{s}}.due($1) d");
         Self {
             sql: schema.sql(sql).into(),
             due_sql: schema.sql(&due).into(),

@@ -25,28 +25,20 @@ pub(crate) fn change_locked<R: Send + 'static>(
 ) -> Result<R, StoreError> {
     // A process that starts has jobs to run, so that it does not wait for a locked schedule. A command waits.
     let wait = if session.is_some() { "set local lock_timeout = '100ms'" } else { "" };
-    let lock = schema.sql("select pg_advisory_xact_lock(hashtextextended('schedules of {s}', 0))");
-    let rows = schema.sql(&format!(
-        "select {COLUMNS} from {{s}}.schedule where name = any($1) order by name for update"
-    ));
-    let look = schema.sql(
-            "select {s}.in_time($1), exists (select from {s}.session where id = $2 and lease_until > {s}.clock()),
-               array(select n from unnest($3) n where {s}.is_busy(n))",
-        );
-    let (write, remove) =
-        (schema.sql(&upsert()), schema.sql("delete from {s}.schedule where name = any($1)"));
+    let rows = schema.sql(&format!("select {COLUMNS} from {{s}}.schedules_to_change($1)"));
+    let look = schema.sql("select now, is_alive, busy from {s}.before_change($1, $2, $3)");
+    let (write, remove) = (schema.sql(&upsert()), schema.sql("select {s}.delete_schedules($1)"));
     let answer = thread.call(RetryOnDisconnect::Never, move |connection| {
         let changed = connection.transact(|tx| {
             if !wait.is_empty() {
                 tx.batch_execute(wait)?;
             }
-            tx.query_typed(&lock, &[])?;
             let found = tx.query_typed(&rows, &[(&names, Type::TEXT_ARRAY)])?;
             let session = session.map(SessionId::as_uuid);
             let params: Params<'_> = &[
-                (&At(not_after), Type::TIMESTAMPTZ),
-                (&session, Type::UUID),
                 (&names, Type::TEXT_ARRAY),
+                (&session, Type::UUID),
+                (&At(not_after), Type::TIMESTAMPTZ),
             ];
             let row = tx.query_typed_one(&look, params)?;
             let found = found.iter().filter_map(|row| read(row).ok());

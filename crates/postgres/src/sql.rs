@@ -4,6 +4,8 @@
 
 use scheduler_store::{ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
 
+use crate::inline::expand;
+
 /// The greatest length of the name of a schema: PostgreSQL cuts names at 63 bytes, and a channel adds some.
 const SCHEMA_MAX: usize = 50;
 
@@ -122,9 +124,16 @@ const TABLE: [&str; 29] = [
     "attempts",
 ];
 
+/// The schemas in which a name without one is looked up: nobody but a superuser can put anything there, and temporary objects come
+/// last. Each function sets it, so that none finds what its caller would.
+pub(crate) const PATH: &str = "pg_catalog, pg_temp";
+
+/// The clock of the store. Tests replace it in the functions.
+const CLOCK: &str = "pg_catalog.clock_timestamp()";
+
 /// The settings of the functions that a program calls: each connection plans their statements once, and never with a
 /// walk over a whole table, however empty it was when they were planned.
-const PLANS: &str = "set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off \
+const PLANS: &str = "set {path} set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off \
      set enable_hashjoin = off set enable_mergejoin = off";
 
 /// Joins a text for each column of `done`.
@@ -168,13 +177,16 @@ fn gone() -> String {
 fn unpacked() -> String {
     let value =
         |name: &str| format!("case when c.is_one_{name} then c.one_{name} else u.{name} end");
-    let columns = TABLE.iter().map(|name| match *name {
-        "id" => "u.id".to_owned(),
-        "session" => "d.session".to_owned(),
-        "finished_at" => "d.ended_at".to_owned(),
-        "is_cancel_requested" => "false".to_owned(),
-        "kind" => "0::bigint".to_owned(),
-        name => value(name),
+    let columns = TABLE.iter().map(|name| {
+        let value = match *name {
+            "id" => "u.id".to_owned(),
+            "session" => "d.session".to_owned(),
+            "finished_at" => "d.ended_at".to_owned(),
+            "is_cancel_requested" => "false".to_owned(),
+            "kind" => "0::bigint".to_owned(),
+            name => value(name),
+        };
+        format!("{value} as {name}")
     });
     columns.collect::<Vec<_>>().join(", ")
 }
@@ -208,7 +220,7 @@ impl Schema {
         let columns: Vec<_> = JOB.iter().map(|(name, _)| format!("job.{name}")).collect();
         let types: Vec<_> = JOB.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
         let names: Vec<_> = JOB.iter().map(|(name, _)| *name).collect();
-        let mut text = template.to_owned();
+        let mut text = expand(template);
         if text.contains("{done") || text.contains("{packed}") || text.contains("{ended") {
             let is_as_it_was = |name: &str| {
                 !["state", "attempt", "undecoded", "lost", "max_attempts", "error", "attempts"]
@@ -240,9 +252,12 @@ impl Schema {
                 .replace("{gone}", &gone())
                 .replace("{ended_columns}", &ended.join(", "));
         }
-        text.replace("{s}", &format!("\"{}\"", self.0))
+        text.replace("{plans}", PLANS)
+            .replace("{path}", &format!("search_path = {PATH}"))
+            .replace("{clock}", CLOCK)
+            .replace("{nudge}", "pg_notify('{channel}', '')")
+            .replace("{s}", &format!("\"{}\"", self.0))
             .replace("{channel}", &self.channel())
-            .replace("{plans}", PLANS)
             .replace("{job_columns}", &columns.join(", "))
             .replace("{job_types}", &types.join(", "))
             .replace("{job_names}", &names.join(", "))

@@ -183,14 +183,8 @@ impl Store for Postgres {
         Ok(opened)
     }
 
-    /// READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        let sql = self.sql(
-            "with t as materialized (select {s}.in_time($3) as now),
-             mine as (update {s}.session set lease_until = {s}.after({s}.clock(), $2), renewals = renewals + 1
-               from t where id = $1 and lease_until > {s}.clock() and {s}.clock() <= $3 returning id)
-             select t.now, exists (select from mine) from t",
-        );
+        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3)");
         let request = request.clone();
         self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
             let row = connection.query_typed_one(
@@ -266,10 +260,7 @@ impl Store for Postgres {
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
-        let sql = self.sql(
-            "select array_agg(id order by id), array_agg(fence order by id) from {s}.job
-             where state = 'running' and session = $1",
-        );
+        let sql = self.sql("select jobs, fences from {s}.held($1)");
         self.shared.claims.call(RetryOnDisconnect::Once, move |connection| {
             held(&connection.query_typed_one(&sql, &[(&session.as_uuid(), Type::UUID)])?, 0, 1)
         })
@@ -415,9 +406,7 @@ impl Store for Postgres {
     }
 
     fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        let template = "select {job_names} from {s}.job where id = $1
-             union all select {job_names} from {s}.done_job($1, {s}.clock())
-               where not exists (select from {s}.job where id = $1) limit 1";
+        let template = "select {job_names} from {s}.job($1)";
         self.ask(template, move |client, sql| {
             let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
             row.map(|row| job::read(&row, 0)).transpose()
@@ -443,9 +432,7 @@ impl Store for Postgres {
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        let template =
-            "select id, label, build, opened_at, lease_until <= t.now, application, tasks, versions
-             from {s}.session, (select {s}.clock() as now offset 0) t order by id";
+        let template = "select id, label, build, opened_at, has_run_out, application, tasks, versions from {s}.list_sessions()";
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let sessions = rows.iter().map(|row| {

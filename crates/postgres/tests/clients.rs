@@ -166,37 +166,6 @@ fn a_key_for_ever_is_kept_to_the_end_of_time() {
     assert_eq!(until.lines().count(), 2, "one for both: {until}");
 }
 
-/// The rights that docs/cluster.md lists for it, and no others.
-#[test]
-fn a_client_that_only_enqueues_needs_few_rights() {
-    let Some(server) = server() else { return };
-    let store = builder(server).connect().expect("a store");
-    let schema = store.schema();
-    let role = format!("producer_{schema}");
-    let _ = server.psql(&format!(
-        "create role {role} login; grant usage on schema {schema} to {role};
-         grant select, insert, update, delete on {schema}.job, {schema}.key to {role};
-         grant select on {schema}.done to {role};"
-    ));
-    let mut producer = client(server);
-    producer.batch_execute(&format!("set role {role}")).expect("another role");
-    let sent = |producer: &mut Client, arguments: &str| {
-        let sql = format!("select {schema}.enqueue('a', {arguments})");
-        producer.query_one(&sql, &[]).map(|row| row.get::<_, Uuid>(0))
-    };
-    let first = sent(&mut producer, "'1', key => 'k'").expect("a job");
-    let replaced = sent(&mut producer, "'2', key => 'k', on_conflict => 'replace'");
-    assert_eq!(replaced.expect("the same job"), first);
-    let me = open(&store, 1);
-    let job = store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.remove(0);
-    store.finish(&[Finish { session: me, held: job.held(), end: End::Done }]).expect("it is done");
-    // It was sent before, and has ended.
-    let again = sent(&mut producer, &format!("'2', id => '{first}'"));
-    assert_eq!(again.expect("the same job"), first);
-    assert_eq!(store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs, []);
-    assert!(producer.batch_execute(&format!("delete from {schema}.session")).is_err());
-}
-
 #[test]
 fn an_asynchronous_client_enqueues_and_the_store_is_called_inside_its_runtime() {
     let Some(server) = server() else { return };

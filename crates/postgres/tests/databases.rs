@@ -12,7 +12,8 @@ use scheduler_store::{
 };
 
 use crate::support::{
-    END, builder, client, enqueue, id, open, poll_of, put, schema, server, until_one_waits,
+    END, builder, client, enqueue, id, open, poll_of, put, replace_clock, schema, server,
+    until_one_waits,
 };
 
 /// A table without a key, in a publication of all tables, keeps its rows for ever.
@@ -157,13 +158,14 @@ fn keyed(number: u128) -> NewJob {
 fn requests_beside_each_other_read_what_is_committed_at_each_isolation() {
     each_isolated(|url, builder| {
         let store = builder().connect().expect("a store");
-        let clock = "create or replace function isolated.clock() returns timestamptz language plpgsql volatile as $$ begin
+        let clock = "language plpgsql volatile as $$ begin
               if current_setting('transaction_isolation') <> 'read committed' then
                 raise exception 'the transaction is %', current_setting('transaction_isolation');
               end if;
               return pg_catalog.clock_timestamp();
             end $$";
-        Client::connect(url, NoTls).expect("a connection").batch_execute(clock).expect("a clock");
+        let mut client = Client::connect(url, NoTls).expect("a connection");
+        replace_clock(&mut client, "isolated", clock);
         let workers = [1, 2].map(|number| (store.clone(), open(&store, number)));
         thread::scope(|scope| {
             for thread in 0..4_u128 {

@@ -13,10 +13,13 @@ mod encryption;
 mod lists;
 mod locked;
 mod migrations;
+
 mod plans;
+mod planted;
 mod races;
 mod real_clock_outage;
 mod real_clock_reads;
 mod refused;
+mod rights;
 mod snapshots;
 mod support;

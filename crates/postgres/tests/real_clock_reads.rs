@@ -16,7 +16,8 @@ use scheduler_store::{
 };
 
 use crate::support::{
-    END, OF_VERSION_7, builder, client, definition, ended_lately, fire_of, open, poll_of, session,
+    END, OF_VERSION_7, builder, client, definition, ended_lately, fire_of, open, poll_of,
+    replace_clock, session,
 };
 
 const TABLES: [&str; 6] = ["session", "schedule", "job", "key", "pause", "done"];
@@ -46,12 +47,9 @@ impl Stage {
         let quiet = TABLES
             .map(|table| format!("alter table {schema}.{table} set (autovacuum_enabled = off);"));
         client.batch_execute(&quiet.concat()).expect("no vacuum");
-        client
-            .batch_execute(&format!(
-                "create or replace function {schema}.clock() returns timestamptz language sql volatile as
-                   'select pg_catalog.pg_stat_force_next_flush(); select pg_catalog.clock_timestamp()'"
-            ))
-            .expect("a clock");
+        let clock = "language sql volatile as
+            'select pg_catalog.pg_stat_force_next_flush(); select pg_catalog.clock_timestamp()'";
+        replace_clock(&mut client, schema, clock);
         let me = open(&store, 1);
         let (client, program) = (RefCell::new(client), RefCell::new(program));
         let (counting, last, many) = (Cell::new(None), Cell::new(0), RefCell::default());

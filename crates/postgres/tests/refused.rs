@@ -6,7 +6,7 @@ use scheduler_store::{
     Command, Enqueue, JobId, NewJob, Payload, Store, StoreError, StoreTime, Uuid,
 };
 
-use crate::support::{END, builder, client, id, open, poll_of, server};
+use crate::support::{END, builder, client, id, open, poll_of, replace_clock, server};
 
 fn refused(address: &str) -> ConnectError {
     Postgres::connect(address).expect_err("it is refused")
@@ -301,10 +301,9 @@ fn an_answer_with_an_error_is_told_from_an_outage() {
         let store = builder(server).connect().expect("a store");
         let (schema, me) = (store.schema(), open(&store, 1));
         let clock = format!(
-            "create or replace function {schema}.clock() returns timestamptz language plpgsql volatile as
-               $$ begin raise exception 'as planned' using errcode = '{state}'; end $$"
+            "language plpgsql volatile as $$ begin raise exception 'as planned' using errcode = '{state}'; end $$"
         );
-        let _ = server.psql(&clock);
+        replace_clock(&mut client(server), schema, &clock);
         let request = Enqueue { jobs: vec![NewJob::new(id(1), "a")], not_after: END };
         let ask = |number: usize| match number % 2 {
             0 => store.poll(&poll_of(me, "a", 1)).map(drop).expect_err(state),

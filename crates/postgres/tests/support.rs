@@ -52,21 +52,38 @@ pub(crate) enum TestPostgres {
 
 impl TestPostgres {
     pub(crate) fn new(server: &Server) -> Self {
-        let (store, mut clock) = (timed(server), client(server));
-        clock
-            .batch_execute(&format!(
-                "create unlogged table {0}.test_clock (now timestamptz not null);
-                 insert into {0}.test_clock values ('2000-01-01 00:00:00+00');
-                 create or replace function {0}.clock() returns timestamptz language sql volatile
-                   as 'select now from {0}.test_clock';
-                 -- The model, whose fences are compared with these, has no connections.
-                 create or replace function {0}.skip_fences() returns void language sql as '';
-                 set synchronous_commit = off;",
-                store.schema()
-            ))
-            .expect("a clock");
-        Self::Real { store, url: server.url(), clock: Box::new(Mutex::new(clock)) }
+        Self::of(timed(server), server.url(), client(server))
     }
+
+    /// A store that is at an address, whose clock is moved by a client that may do everything.
+    pub(crate) fn of(store: Postgres, url: String, mut clock: Client) -> Self {
+        let schema = store.schema();
+        let tables = format!(
+            "create unlogged table {schema}.test_clock (now timestamptz not null);
+             insert into {schema}.test_clock values ('2000-01-01 00:00:00+00');
+             grant select on {schema}.test_clock to public;
+             -- The model, whose fences are compared with these, has no connections.
+             create or replace function {schema}.skip_fences() returns void language sql as '';
+             set synchronous_commit = off;"
+        );
+        clock.batch_execute(&tables).expect("a clock");
+        let now = format!("language sql volatile as 'select now from {schema}.test_clock'");
+        replace_clock(&mut clock, schema, &now);
+        Self::Real { store, url, clock: Box::new(Mutex::new(clock)) }
+    }
+}
+
+/// Lets all functions of a schema ask a function in place of the clock.
+pub(crate) fn replace_clock(client: &mut Client, schema: &str, definition: &str) {
+    let replaced = format!(
+        "do $$ declare v_function text; begin
+           for v_function in select pg_get_functiondef(f.oid) from pg_proc f
+             where f.pronamespace = '{schema}'::regnamespace and f.prosrc like '%pg_catalog.clock_timestamp()%' loop
+             execute replace(v_function, 'pg_catalog.clock_timestamp()', '{schema}.clock()');
+           end loop; end $$;
+         create function {schema}.clock() returns timestamptz {definition};"
+    );
+    client.batch_execute(&replaced).expect("a clock");
 }
 
 fn timed(server: &Server) -> Postgres {

@@ -141,7 +141,9 @@ create table {s}.pause (
   name text collate "C" not null,
   since timestamptz not null,
   until timestamptz,
+  -- A name that people give, and the role with which they have connected.
   paused_by text not null,
+  session_role text not null,
   reason text not null,
   primary key (scope, name)
 );

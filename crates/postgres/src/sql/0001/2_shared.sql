@@ -7,35 +7,60 @@
 -- other (R12). Each statement of a function sees what was committed before it began, so that a look after a lock sees what the lock
 -- has waited for.
 
--- The clock of the store. Tests replace this function.
-create function {s}.clock() returns timestamptz language sql volatile as 'select pg_catalog.clock_timestamp()';
+-- Texts that stand in place of calls: see `inline.rs`.
 
 -- An instant that many microseconds later, at most the end of the year 9999.
-create function {s}.after(p_at timestamptz, p_micros bigint) returns timestamptz language sql stable parallel safe as $$
-  select least('9999-12-31 23:59:59.999999+00'::timestamptz,
-    p_at + (least(p_micros, 300000000000000000) / 3600000000) * '1 hour'::interval
-         + (least(p_micros, 300000000000000000) % 3600000000) * '1 microsecond'::interval)
+define after(at, micros) as $$
+least('9999-12-31 23:59:59.999999+00'::timestamptz,
+  {at} + (least({micros}, 300000000000000000) / 3600000000) * '1 hour'::interval
+    + (least({micros}, 300000000000000000) % 3600000000) * '1 microsecond'::interval)
 $$;
 
 -- An instant that many microseconds earlier.
-create function {s}.before(p_at timestamptz, p_micros bigint) returns timestamptz language sql stable parallel safe as $$
-  select p_at - (least(p_micros, 200000000000000000) / 3600000000) * '1 hour'::interval
-              - (least(p_micros, 200000000000000000) % 3600000000) * '1 microsecond'::interval
+define before(at, micros) as $$
+({at} - (least({micros}, 200000000000000000) / 3600000000) * '1 hour'::interval
+  - (least({micros}, 200000000000000000) % 3600000000) * '1 microsecond'::interval)
 $$;
 
 -- Microseconds since 1970.
-create function {s}.micros(p_at timestamptz) returns bigint language sql stable parallel safe as $$
-  select extract(epoch from date_trunc('second', p_at))::bigint * 1000000 + extract(microseconds from p_at)::bigint % 1000000
+define micros(at) as $$
+(extract(epoch from date_trunc('second', {at}))::bigint * 1000000 + extract(microseconds from {at})::bigint % 1000000)
 $$;
 
--- The clock, unless it is too late (R2).
-create function {s}.in_time(p_not_after timestamptz) returns timestamptz language plpgsql volatile as $$
-declare
-  v_now timestamptz := {s}.clock();
-begin
-  if v_now > p_not_after then
+-- A job has not ended before this: the time in an identity of version 7, less a minute for clocks that differ.
+define not_before(id, now) as $$
+(select case when get_byte(uuid_send(m.id), 6) >> 4 = 7 and m.made <= {now} + '1 hour'::interval
+    then m.made - '1 minute'::interval else '-infinity' end
+  from (select i.id, to_timestamp((('x' || encode(substring(uuid_send(i.id) from 1 for 6), 'hex'))::bit(48)::bigint) / 1000.0) as made
+    from (select {id} as id) i) m)
+$$;
+
+-- No job of these identities has ended before this, though the clock of its sender may be an hour fast.
+define sent_since(ids, now) as $$
+case when exists (select from unnest({ids}) i(id) where get_byte(uuid_send(i.id), 6) >> 4 <> 7) then '-infinity'
+  else least({not_before((select i.id from unnest({ids}) i(id) order by i.id limit 1), {now})},
+    {not_before((select i.id from unnest({ids}) i(id) order by i.id desc limit 1), {now})}, {now} - '1 hour'::interval) end
+$$;
+
+-- The jobs of a row `d` of `done`.
+define done_jobs() as $$
+(select {done_unpacked} from (select {done_firsts} offset 0) c
+  cross join unnest(d.id, {done_names}) u(id, {done_names_plain}) where cardinality(d.task) > 0)
+$$;
+
+-- Reads the clock, unless it is too late (R2).
+define read_clock(now, not_after) as $$
+{now} := {clock};
+  if {now} > {not_after} then
     raise exception 'the request reached the store too late' using errcode = 'SCH01';
   end if;
+$$;
+
+create function {s}.in_time(p_not_after timestamptz) returns timestamptz language plpgsql volatile set {path} as $$
+declare
+  v_now timestamptz;
+begin
+  {read_clock(v_now, p_not_after)}
   return v_now;
 end $$;
 
@@ -45,32 +70,20 @@ begin
 end $$;
 
 -- An identity of version 7, so that jobs which are made together are stored together.
-create function {s}.new_id() returns uuid language sql volatile as $$
-  select encode(set_byte(b.bytes, 6, get_byte(b.bytes, 6) | 48), 'hex')::uuid
-  from (select overlay(uuid_send(gen_random_uuid()) placing
-    substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6) as bytes) b
-$$;
-
--- A job has not ended before this: the time in an identity of version 7, less a minute for clocks that differ.
-create function {s}.not_before(p_id uuid, p_now timestamptz) returns timestamptz language sql stable as $$
-  select case when get_byte(uuid_send(p_id), 6) >> 4 = 7 and m.made <= p_now + '1 hour'::interval
-    then m.made - '1 minute'::interval else '-infinity' end
-  from (select to_timestamp((('x' || encode(substring(uuid_send(p_id) from 1 for 6), 'hex'))::bit(48)::bigint) / 1000.0) as made) m
-$$;
-
--- The jobs of a row of `done`.
-create function {s}.done_jobs(d {s}.done) returns setof {s}.job language sql stable as $$
-  select {done_unpacked}
-  from (select {done_firsts} offset 0) c cross join unnest(d.id, {done_names}) u(id, {done_names_plain})
-  where cardinality(d.task) > 0
-$$;
+create function {s}.new_id() returns uuid language plpgsql volatile set {path} as $$
+declare
+  v_bytes bytea := overlay(uuid_send(gen_random_uuid()) placing
+    substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6);
+begin
+  return encode(set_byte(v_bytes, 6, get_byte(v_bytes, 6) | 48), 'hex')::uuid;
+end $$;
 
 -- A job that is done or cancelled. Few rows lie between its identity and the one that has it; if there are many, because some
 -- identities are not of version 7, jobs that ended after the identity was made are looked at first.
 create function {s}.done_job(p_id uuid, p_now timestamptz) returns setof {s}.job language plpgsql stable
 {plans} set enable_sort = off as $$
 declare
-  v_since timestamptz := {s}.not_before(p_id, p_now);
+  v_since timestamptz := {not_before(p_id, p_now)};
   v_rows integer := 0;
   v_at tid;
   r record;
@@ -93,19 +106,12 @@ begin
       order by d.greatest_id limit 1;
     end if;
   end if;
-  return query select j.* from {s}.done d cross join lateral {s}.done_jobs(d) j where d.ctid = v_at and j.id = p_id;
+  return query select j.* from {s}.done d cross join lateral {done_jobs()} j where d.ctid = v_at and j.id = p_id;
 end $$;
-
--- No job of these identities has ended before this, though the clock of its sender may be an hour fast.
-create function {s}.sent_since(p_ids uuid[], p_now timestamptz) returns timestamptz language sql stable as $$
-  select case when exists (select from unnest(p_ids) i(id) where get_byte(uuid_send(i.id), 6) >> 4 <> 7) then '-infinity'
-    else least({s}.not_before((select i.id from unnest(p_ids) i(id) order by i.id limit 1), p_now),
-      {s}.not_before((select i.id from unnest(p_ids) i(id) order by i.id desc limit 1), p_now), p_now - '1 hour'::interval) end
-$$;
 
 -- Those of the jobs that have ended since then. Few jobs have greater identities than those that were just made; if there are more,
 -- because some are not of version 7, the rows of that time are read.
-create function {s}.ended(p_ids uuid[], p_since timestamptz) returns uuid[] language plpgsql volatile as $$
+create function {s}.ended(p_ids uuid[], p_since timestamptz) returns uuid[] language plpgsql volatile set {path} as $$
 declare
   v_least uuid := (select i.id from unnest(p_ids) i(id) order by i.id limit 1);
   v_greatest uuid := (select i.id from unnest(p_ids) i(id) order by i.id desc limit 1);
@@ -132,7 +138,7 @@ begin
 end $$;
 
 -- Takes a job out of `done`, and returns it.
-create function {s}.take_done(p_id uuid) returns {s}.job language plpgsql volatile as $$
+create function {s}.take_done(p_id uuid) returns {s}.job language plpgsql volatile set {path} as $$
 declare
   v_job {s}.job;
   v_at tid;
@@ -145,18 +151,18 @@ begin
     exit when found or {s}.ended(array[p_id], '-infinity') = '{}';
   end loop;
   select * into d from {s}.done where ctid = v_at;
-  select j.* into v_job from {s}.done_jobs(d) j where j.id = p_id;
+  select j.* into v_job from {done_jobs()} j where j.id = p_id;
   if v_job.id is not null then
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
     select d.ended_at, d.session, d.least_id, d.greatest_id, {packed}
-    from {s}.done_jobs(d) j where j.id <> p_id having count(*) > 0;
+    from {done_jobs()} j where j.id <> p_id having count(*) > 0;
     delete from {s}.done where ctid = v_at;
   end if;
   return v_job;
 end $$;
 
 -- A job with a key has ended: the key is free, unless it is kept for a time.
-create function {s}.end_key(p_task text, p_key text, p_job uuid) returns void language plpgsql volatile as $$
+create function {s}.end_key(p_task text, p_key text, p_job uuid) returns void language plpgsql volatile set {path} as $$
 begin
   delete from {s}.key k where k.task = p_task and k.key = p_key and k.job = p_job and k.until is null;
   if not found then
@@ -165,7 +171,7 @@ begin
 end $$;
 
 -- A job that has ended leaves for `done`. Its columns are as they shall be.
-create function {s}.keep(p_job {s}.job, p_is_gone boolean default false) returns void language plpgsql volatile as $$
+create function {s}.keep(p_job {s}.job, p_is_gone boolean default false) returns void language plpgsql volatile set {path} as $$
 begin
   delete from {s}.job where id = p_job.id;
   if p_job.key is not null then
@@ -183,7 +189,7 @@ end $$;
 -- Makes a job of a schedule, unless there is one of this identity (R3), or another is in the way (R11).
 create function {s}.insert_of(
   p_of {s}.schedule, p_id uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_now timestamptz)
-returns boolean language plpgsql volatile as $$
+returns boolean language plpgsql volatile set {path} as $$
 begin
   insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
     is_exclusive, schedule, tick, missed, created_at)
@@ -194,21 +200,16 @@ begin
     return false;
   end if;
   -- RACE: the insertion may have waited for the end of the same job.
-  if {s}.ended(array[p_id], {s}.not_before(p_id, p_now)) <> '{}' then
+  if {s}.ended(array[p_id], {not_before(p_id, p_now)}) <> '{}' then
     delete from {s}.job where id = p_id;
     return false;
   end if;
   return true;
 end $$;
 
-create function {s}.nudge() returns void language plpgsql volatile as $$
-begin
-  perform pg_catalog.pg_notify('{channel}', '');
-end $$;
-
 -- A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins. If another transaction
 -- has locked the schedule, a later poll does it.
-create function {s}.after_job(p_schedule text, p_now timestamptz) returns void language plpgsql volatile as $$
+create function {s}.after_job(p_schedule text, p_now timestamptz) returns void language plpgsql volatile set {path} as $$
 declare
   v {s}.schedule;
 begin
@@ -222,23 +223,23 @@ begin
     if {s}.insert_of(v, v.waiting_id, v.waiting_tick, v.waiting_missed, v.waiting_run_at, p_now) then
       update {s}.schedule set fired = fired + 1, last_fired = v.waiting_tick where name = p_schedule;
       if v.waiting_run_at <= p_now then
-        perform {s}.nudge();
+        perform {nudge};
       end if;
     end if;
   elsif v.delay is not null and v.next_kind = 'job' then
     -- A delay counts from the end of the tick that waits, if there is one.
-    update {s}.schedule set cursor_at = p_now, next_kind = 'at', next_at = {s}.after(p_now, v.delay)
+    update {s}.schedule set cursor_at = p_now, next_kind = 'at', next_at = {after(p_now, v.delay)}
     where name = p_schedule;
   end if;
 end $$;
 
-create function {s}.lock_schedules(p_names text[]) returns void language plpgsql volatile as $$
+create function {s}.lock_schedules(p_names text[]) returns void language plpgsql volatile set {path} as $$
 begin
   perform from {s}.schedule where name = any(p_names) order by name for update;
 end $$;
 
 -- Locks those of the schedules that no other transaction has locked. Returns the others.
-create function {s}.lock_free_schedules(p_names text[]) returns text[] language plpgsql volatile as $$
+create function {s}.lock_free_schedules(p_names text[]) returns text[] language plpgsql volatile set {path} as $$
 declare
   v_free text[] := array(
     select f.name from (select name from {s}.schedule where name = any(p_names) order by name for update skip locked) f);
@@ -248,7 +249,7 @@ end $$;
 
 -- After a crash of the server, commits that were not flushed are gone, and with them fences that were given out, by this process
 -- or by another. Each process skips more fences than can be lost, before its first claim on a connection.
-create function {s}.skip_fences() returns void language plpgsql volatile as $$
+create function {s}.skip_fences() returns void language plpgsql volatile set {path} as $$
 begin
   perform from {s}.meta for update;
   perform setval('{s}.fence', nextval('{s}.fence') + 1000000);

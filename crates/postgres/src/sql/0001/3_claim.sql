@@ -2,27 +2,28 @@
 -- order of their fences.
 
 -- All lines that have jobs. Each step of the loop finds the first job after a line.
-create function {s}.lines() returns setof {s}.line language sql stable as $$
-  with recursive l as (
-    (select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j where j.state = 'ready'
-     order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1)
-    union all
-    select n.* from l cross join lateral (
-      select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j
-      where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
-      order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1) n)
-  select l.queue, l.task, l.priority, l.kind, l.run_at, l.id from l
+define lines() as $$
+array(
+          with recursive l as (
+            (select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j where j.state = 'ready'
+             order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1)
+            union all
+            select n.* from l cross join lateral (
+              select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j
+              where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
+              order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1) n)
+          select row(l.queue, l.task, l.priority, l.kind, l.run_at, l.id)::{s}.line from l)
 $$;
 
 -- The entries of the index of ready jobs that this transaction has read. A page, which may hold dead entries alone, counts as five.
-create function {s}.ready_reads() returns bigint language sql volatile as $$
-  select pg_catalog.pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass)
-    + 5 * pg_catalog.pg_stat_get_xact_blocks_fetched('{s}.job_ready'::regclass)
+define ready_reads() as $$
+(pg_stat_get_xact_tuples_returned('{s}.job_ready'::regclass) + 5 * pg_stat_get_xact_blocks_fetched('{s}.job_ready'::regclass))
 $$;
 
 -- Those of known lines that have jobs. An older snapshot makes each walk over the index meet the entries of all jobs that have
 -- left it since; these begin where the last poll found the first job.
-create function {s}.lines_since(p_now timestamptz, p_lines {s}.line[]) returns setof {s}.line language plpgsql volatile as $$
+create function {s}.lines_since(p_now timestamptz, p_lines {s}.line[]) returns setof {s}.line
+language plpgsql volatile set {path} as $$
 begin
   return query
   select l.queue, l.task, l.priority, l.kind, x.run_at, x.id
@@ -35,21 +36,19 @@ end $$;
 
 -- The lines for the next poll: those that were found, and those that were known, from a second ago on at the latest. One that was
 -- found later may have got a job by a transaction that began a moment ago.
-create function {s}.lines_left(p_now timestamptz, p_known {s}.line[], p_found {s}.line[]) returns {s}.line[]
-language plpgsql volatile as $$
-begin
-  return array(
-    select distinct on (k.queue, k.task, k.priority, k.kind)
-      row(k.queue, k.task, k.priority, k.kind, b.at,
-        case when b.at = k.from_at then k.from_id else '00000000-0000-0000-0000-000000000000' end)::{s}.line
-    from (select f.* from unnest(p_found) f
-      union all select k.queue, k.task, k.priority, k.kind, p_now, k.from_id from unnest(p_known) k) k
-    cross join lateral (select least(k.from_at, p_now - '1 second'::interval) as at) b
-    order by k.queue, k.task, k.priority, k.kind, b.at, b.at = k.from_at);
-end $$;
+define lines_left(now, known, found) as $$
+array(
+        select distinct on (k.queue, k.task, k.priority, k.kind)
+          row(k.queue, k.task, k.priority, k.kind, b.at,
+            case when b.at = k.from_at then k.from_id else '00000000-0000-0000-0000-000000000000' end)::{s}.line
+        from (select f.* from unnest({found}) f
+          union all select k.queue, k.task, k.priority, k.kind, {now}, k.from_id from unnest({known}) k) k
+        cross join lateral (select least(k.from_at, {now} - '1 second'::interval) as at) b
+        order by k.queue, k.task, k.priority, k.kind, b.at, b.at = k.from_at)
+$$;
 
 -- Waits for a pause that is being made, but for no transaction that is left open after one.
-create function {s}.await_pause() returns void language plpgsql volatile set lock_timeout = '100ms' as $$
+create function {s}.await_pause() returns void language plpgsql volatile set {path} set lock_timeout = '100ms' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0));
 exception when lock_not_available then
@@ -57,23 +56,27 @@ exception when lock_not_available then
 end $$;
 
 -- The pauses of jobs that hold. A pause that is not among them is committed after what the same transaction claims (R21).
-create function {s}.pauses(
-  p_now timestamptz, out tasks text[], out queues text[], out until timestamptz)
-language plpgsql volatile as $$
-begin
-  if not pg_catalog.pg_try_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0)) then
+define read_pauses(now, tasks, queues, until) as $$
+if not pg_try_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0)) then
     perform {s}.await_pause();
   end if;
   select coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'task'), '{}'),
     coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'queue'), '{}'), min(p.until)
-  into tasks, queues, until from {s}.pause p where p.until is null or p.until > p_now;
+  into {tasks}, {queues}, {until} from {s}.pause p where p.until is null or p.until > {now};
+$$;
+
+create function {s}.pauses(
+  p_now timestamptz, out tasks text[], out queues text[], out until timestamptz)
+language plpgsql volatile set {path} as $$
+begin
+  {read_pauses(p_now, tasks, queues, until)}
 end $$;
 
 -- The number of jobs that a poll may take of each of several lines, as `Poll::choose` of the library counts them. It
 -- locks nothing.
 create function {s}.shares(
   p_now timestamptz, p_lines {s}.line[], p_sizes bigint[], p_rooms bigint[], p_limit bigint, p_abandon bigint, p_lost bigint)
-returns bigint[] language plpgsql volatile as $$
+returns bigint[] language plpgsql volatile set {path} as $$
 begin
   return (
     with due as (
@@ -107,7 +110,7 @@ end $$;
 create function {s}.claim(
   p_session uuid, p_now timestamptz, p_lines {s}.line[], p_tasks text[], p_rooms bigint[], p_limit bigint, p_abandon bigint,
   p_lost bigint)
-returns setof {s}.job language plpgsql volatile as $$
+returns setof {s}.job language plpgsql volatile set {path} as $$
 declare
   v_rooms bigint[] := array(
     select p_rooms[array_position(p_tasks, l.task)]
@@ -143,16 +146,15 @@ begin
   from fenced f where j.id = any(array[f.id]) returning j.*;
 end $$;
 
-create function {s}.next_job(p_now timestamptz, p_lines {s}.line[]) returns timestamptz language plpgsql volatile as $$
-begin
-  return (
-    select min((
-      select j.run_at from {s}.job j
-      where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-        and j.run_at > p_now
-      order by j.run_at limit 1))
-    from unnest(p_lines) l);
-end $$;
+define next_job(now, lines) as $$
+(
+        select min((
+          select j.run_at from {s}.job j
+          where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
+            and j.run_at > {now}
+          order by j.run_at limit 1))
+        from unnest({lines}) l)
+$$;
 
 create function {s}.poll(
   p_session uuid, p_tasks text[], p_rooms bigint[], p_versions bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
@@ -171,7 +173,7 @@ declare
   v_read bigint;
   v_resumed timestamptz;
 begin
-  now := {s}.in_time(p_not_after);
+  {read_clock(now, p_not_after)}
   is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
   is_answer := false;
   if p_with_leases then
@@ -186,14 +188,14 @@ begin
         perform {s}.after_job(v_schedule, poll.now);
       end if;
     end loop;
-    select p.tasks, p.queues, p.until into paused_tasks, paused_queues, v_resumed from {s}.pauses(poll.now) p;
+    {read_pauses(poll.now, paused_tasks, paused_queues, v_resumed)}
     if p_queues is distinct from '{}' then
       if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
         v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
       else
-        v_read := {s}.ready_reads();
-        v_lines := array(select l from {s}.lines() l);
-        v_read := {s}.ready_reads() - v_read - {line_reads} * cardinality(v_lines);
+        v_read := {ready_reads()};
+        v_lines := {lines()};
+        v_read := {ready_reads()} - v_read - {line_reads} * cardinality(v_lines);
         -- R24
         v_lines := array(
           select l from unnest(v_lines) l where l.kind >> 3 <= p_versions[array_position(p_tasks, l.task)]
@@ -204,7 +206,7 @@ begin
           least(v_read * '10 microseconds'::interval, 4 * coalesce(v_walk.rest, '5 milliseconds'), '1 minute') end;
         v_walk.until := poll.now + v_walk.rest;
       end if;
-      v_walk.lines := {s}.lines_left(poll.now, v_walk.lines, v_lines);
+      v_walk.lines := {lines_left(poll.now, v_walk.lines, v_lines)};
       walk := case when v_walk.until is not null or cardinality(v_walk.lines) <= 100 then v_walk::text end;
     end if;
     if paused_tasks <> '{}' or paused_queues <> '{}' then
@@ -227,7 +229,7 @@ begin
     from {s}.schedule where schedule.task = any(p_tasks) and decide_at is not null;
     next_job := v_resumed;
     if cardinality(v_lines) > 0 then
-      next_job := least(next_job, {s}.next_job(poll.now, v_lines));
+      next_job := least(next_job, {next_job(poll.now, v_lines)});
     end if;
     select array_agg(j.id order by j.id), array_agg(j.fence order by j.id) into cancel_jobs, cancel_fences
     from {s}.job j where j.session = p_session and j.state = 'running' and j.is_cancel_requested;

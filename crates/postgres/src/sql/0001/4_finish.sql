@@ -1,50 +1,47 @@
 -- Ends of claims.
 
--- The error of a job whose session ended during its run.
-create function {s}.lost_error(p_attempt integer) returns text language sql immutable parallel safe as $$
-  select 'lost: the session of attempt ' || p_attempt || ' ended before its outcome was stored'
+-- The attempts of a job, and one more that did not succeed: the last {attempts_max}, as `JobAttempt` of the library has them.
+define with_attempt(attempts, number, started, ended, end, node, error) as $$
+(select array_to_string(a.texts[greatest(cardinality(a.texts) - {attempts_max} + 1, 1):], chr(30)) from (
+    select string_to_array({attempts}, chr(30)) || concat_ws(chr(31), {number}, {micros(coalesce({started}, {ended}))},
+      {micros({ended})}, case {end} when 'park' then 'gave_up' else {end} end,
+      left(translate(coalesce({node}, ''), chr(30) || chr(31), '  '), {attempt_text_max}),
+      left(translate(coalesce({error}, ''), chr(30) || chr(31), '  '), {attempt_text_max})) as texts offset 0) a)
 $$;
 
--- The attempts of a job, and one more that did not succeed: the last {attempts_max}, as `JobAttempt` of the library has them.
-create function {s}.with_attempt(
-  p_attempts text, p_number integer, p_started timestamptz, p_ended timestamptz, p_end text, p_node text, p_error text)
-returns text language plpgsql stable as $$
-declare
-  v_all text[] := string_to_array(p_attempts, chr(30)) || concat_ws(chr(31), p_number, {s}.micros(coalesce(p_started, p_ended)),
-    {s}.micros(p_ended), case p_end when 'park' then 'gave_up' else p_end end,
-    left(translate(coalesce(p_node, ''), chr(30) || chr(31), '  '), {attempt_text_max}),
-    left(translate(coalesce(p_error, ''), chr(30) || chr(31), '  '), {attempt_text_max}));
-begin
-  return array_to_string(v_all[greatest(cardinality(v_all) - {attempts_max} + 1, 1):], chr(30));
-end $$;
+-- The error of a job whose session ended during its run.
+define lost_error(attempt) as $$
+('lost: the session of attempt ' || {attempt} || ' ended before its outcome was stored')
+$$;
 
 -- The same for an end: all others are no failures, and add none.
+define attempts_after(job, session, ended, end, error) as $$
+case when {end} not in ('failed', 'park', 'lost', 'undecodable') then {job}.attempts
+  else {with_attempt({job}.attempts, {job}.attempt, {job}.started_at, {ended}, {end},
+    (select s.label from {s}.session s where s.id = {session}),
+    case {end} when 'lost' then {lost_error({job}.attempt)} else {error} end)} end
+$$;
+
+-- For a statement that seldom needs it: each execution would set up the parts of the text.
 create function {s}.attempts_after(p {s}.job, p_session uuid, p_ended timestamptz, p_end text, p_error text)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile set {path} as $$
 begin
-  if p_end not in ('failed', 'park', 'lost', 'undecodable') then
-    return p.attempts;
-  end if;
-  return {s}.with_attempt(p.attempts, p.attempt, p.started_at, p_ended, p_end,
-    (select s.label from {s}.session s where s.id = p_session),
-    case p_end when 'lost' then {s}.lost_error(p.attempt) else p_error end);
+  return {attempts_after(p, p_session, p_ended, p_end, p_error)};
 end $$;
 
 -- The state in which an end leaves a job that has no request to be cancelled.
-create function {s}.end_state(
-  p_end text, p_attempt integer, p_max_attempts bigint, p_undecoded integer, p_lost integer, p_is_abandoned boolean, p_limit bigint)
-returns text language sql immutable parallel safe as $$
-  select case
-    when p_end in ('snooze', 'give_back') then 'ready'
-    when p_end = 'failed' and p_attempt < p_max_attempts then 'ready'
-    when p_end = 'undecodable' and p_undecoded + 1 < p_limit then 'ready'
-    when p_end = 'lost' and p_lost + 1 < p_limit and not p_is_abandoned then 'ready'
-    else 'parked' end
+define end_state(end, attempt, max_attempts, undecoded, lost, is_abandoned, limit) as $$
+case
+          when {end} in ('snooze', 'give_back') then 'ready'
+          when {end} = 'failed' and {attempt} < {max_attempts} then 'ready'
+          when {end} = 'undecodable' and {undecoded} + 1 < {limit} then 'ready'
+          when {end} = 'lost' and {lost} + 1 < {limit} and not {is_abandoned} then 'ready'
+          else 'parked' end
 $$;
 
 -- The state in which this session has left the job before; none if the job is not the session's. A job that runs at most once
 -- stays the session's when that is gone (R4).
-create function {s}.end_before(p_session uuid, p_job uuid, p_fence bigint) returns text language plpgsql volatile as $$
+create function {s}.end_before(p_session uuid, p_job uuid, p_fence bigint) returns text language plpgsql volatile set {path} as $$
 declare
   v_is_open boolean := exists (select from {s}.session s where s.id = p_session);
   v_state text;
@@ -53,7 +50,7 @@ begin
   where j.id = p_job and j.session = p_session and j.fence = p_fence and j.state <> 'running' and (v_is_open or j.is_abandoned);
   if not found then
     select j.state into v_state
-    from {s}.done d cross join lateral {s}.done_jobs(d) j
+    from {s}.done d cross join lateral {done_jobs()} j
     where d.session = p_session and d.least_id <= p_job and d.greatest_id >= p_job and j.id = p_job and j.fence = p_fence
       and (v_is_open or j.is_abandoned) limit 1;
   end if;
@@ -69,7 +66,7 @@ end $$;
 -- Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other process
 -- has run it. Returns its state; none if it was not parked so, or the run says nothing about it.
 create function {s}.end_late(p_session uuid, p_job uuid, p_fence bigint, p_end text, p_error text, p_now timestamptz)
-returns text language plpgsql volatile as $$
+returns text language plpgsql volatile set {path} as $$
 declare
   v {s}.job;
 begin
@@ -138,7 +135,7 @@ begin
     -- RACE: a job may be asked to stop between the two statements below.
     perform from {s}.job j where j.id = any(p_jobs) and j.id <> all(v_locked) order by j.id for update;
   end if;
-  v_now := {s}.clock();
+  v_now := {clock};
   with f as materialized (
     select *, f.session = any(v_open) as is_open
     from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
@@ -155,7 +152,7 @@ begin
       case when f.word = 'lost' then j.lost + 1 when f.word in ('give_back', 'undecodable') then j.lost else 0 end as lost,
       case f.word when 'lost' then least(j.max_attempts + 1, 4294967295) else j.max_attempts end as max_attempts,
       case when f.word in ('done', 'gone') then null when f.word in ('failed', 'undecodable') then f.end_error
-        when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end as error,
+        when f.word = 'lost' then {lost_error(j.attempt)} else j.error end as error,
       case when f.word in ('done', 'gone') then j.attempts
         else {s}.attempts_after(j, f.session, v_now, f.word, f.end_error) end as attempts),
   freed as (
@@ -186,13 +183,14 @@ begin
         lost = case when f.word = 'lost' then j.lost + 1 when f.word in ('give_back', 'undecodable') then j.lost else 0 end,
         max_attempts = case f.word when 'lost' then least(j.max_attempts + 1, 4294967295) else j.max_attempts end,
         error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error
-          when f.word = 'lost' then {s}.lost_error(j.attempt) else j.error end,
-        run_at = case when x.state = 'ready' and f.word <> 'give_back' then {s}.after(v_now, f.wait) else j.run_at end,
+          when f.word = 'lost' then {lost_error(j.attempt)} else j.error end,
+        run_at = case when x.state = 'ready' and f.word <> 'give_back' then {after(v_now, f.wait)} else j.run_at end,
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
-        attempts = {s}.attempts_after(j, f.session, v_now, f.word, f.end_error),
+        attempts = {attempts_after(j, f.session, v_now, f.word, f.end_error)},
         is_cancel_requested = false
       from f join {s}.job y on y.id = any(array[f.job])
-      cross join lateral {s}.end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max) x(state)
+      cross join lateral (
+        select {end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max)} as state) x
       where j.id = any(array[f.job]) and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
         and (f.session = any(v_open) or j.is_abandoned)
       returning f.n, j.id, j.state, j.task, j.key, j.schedule),
@@ -248,7 +246,7 @@ begin
       array_fill(p_session, array[v_count]), v_jobs, v_fences, array_fill('give_back'::text, array[v_count]),
       array_fill(0::bigint, array[v_count]), array_fill(null::text, array[v_count]), array_fill(0::bigint, array[v_count]),
       '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', false);
-    perform {s}.nudge();
+    perform {nudge};
   end if;
   delete from {s}.session where id = p_session;
 end $$;
@@ -281,7 +279,7 @@ returns setof {s}.job language plpgsql volatile {plans} as $$
 declare
   v_held text[] := {s}.lock_free_schedules(array(
     select distinct j.schedule from {s}.job j where j.id = any(p_jobs) and j.schedule is not null));
-  v_now timestamptz := {s}.clock();
+  v_now timestamptz := {clock};
   v_bytes bigint;
   v {s}.job;
   r record;
@@ -295,8 +293,8 @@ begin
     v_bytes := coalesce(v_bytes, 0) + octet_length(v.payload);
     v.state := case when v.is_cancel_requested then 'cancelled' when v.is_abandoned or v.lost + 1 >= p_max_lost then 'parked'
       else 'ready' end;
-    v.error := {s}.lost_error(v.attempt);
-    v.attempts := {s}.with_attempt(v.attempts, v.attempt, v.started_at, v_now, 'lost', r.label, v.error);
+    v.error := {lost_error(v.attempt)};
+    v.attempts := {with_attempt(v.attempts, v.attempt, v.started_at, v_now, 'lost', r.label, v.error)};
     v.lost := v.lost + 1;
     v.max_attempts := least(v.max_attempts + 1, 4294967295);
     if not v.is_abandoned then
@@ -305,7 +303,7 @@ begin
     end if;
     v.is_cancel_requested := false;
     if v.state = 'ready' then
-      v.run_at := {s}.after(v_now, r.wait);
+      v.run_at := {after(v_now, r.wait)};
     else
       v.finished_at := v_now;
     end if;
@@ -340,7 +338,7 @@ begin
   if open.min_reader <= p_reader then
     delete from {s}.session where id = p_replaces;
     insert into {s}.session (id, label, build, application, tasks, versions, opened_at, lease_until)
-    values (p_id, p_label, p_build, p_application, p_tasks, p_versions, open.now, {s}.after(open.now, p_lease)) on conflict (id) do nothing;
+    values (p_id, p_label, p_build, p_application, p_tasks, p_versions, open.now, {after(open.now, p_lease)}) on conflict (id) do nothing;
     if cardinality(p_tasks) > 0 and not exists (
       select from {s}.session s where s.id <> p_id and s.lease_until > open.now
         and (s.application = p_application or s.tasks && p_tasks))

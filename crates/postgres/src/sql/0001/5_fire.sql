@@ -15,7 +15,7 @@ declare
   v_is_made boolean := false;
 begin
   select * into v from {s}.schedule where name = p.schedule for update skip locked;
-  v_now := {s}.in_time(p.not_after);
+  {read_clock(v_now, p.not_after)}
   outcome := case
     when not exists (select from {s}.session s where s.id = p.session and s.lease_until > v_now) then 'ended'
     when v.name is null then case when exists (select from {s}.schedule where name = p.schedule) then 'locked' else 'refused' end
@@ -63,7 +63,7 @@ begin
     where job.id = p.job returning 'moved', {job_columns};
   else
     if v_is_made and p.run_at <= v_now then
-      perform {s}.nudge();
+      perform {nudge};
     end if;
     outcome := 'moved';
     return next;

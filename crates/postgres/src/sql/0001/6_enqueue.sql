@@ -9,7 +9,7 @@ create function {s}.enqueue_jobs(
   p_nudge boolean)
 returns table (outcome text, other uuid) language plpgsql volatile {plans} as $$
 declare
-  v_now timestamptz := {s}.in_time(p_not_after);
+  v_now timestamptz;
   v_is_due boolean;
   v_new uuid[];
   v_ended uuid[];
@@ -19,10 +19,11 @@ declare
   v_is_replaced boolean;
   r record;
 begin
+  {read_clock(v_now, p_not_after)}
   with new as (
     insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, traceparent,
       created_at)
-    select u.id, u.task, u.payload, u.version, u.queue, u.priority, coalesce(u.at, {s}.after(v_now, u.wait)),
+    select u.id, u.task, u.payload, u.version, u.queue, u.priority, coalesce(u.at, {after(v_now, u.wait)}),
       greatest(u.max_attempts, 1), u.is_abandoned, u.traceparent, v_now
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_max_attempts,
       p_abandoned, p_traceparents)
@@ -33,8 +34,8 @@ begin
   select coalesce(bool_or(n.run_at <= v_now), false), array_agg(n.id) into v_is_due, v_new from new n;
   -- Of two batches with the same keys none waits for the other while the other waits for it.
   for r in
-    select u.*, coalesce(u.at, {s}.after(v_now, u.wait)) as run_at,
-      case when u.key_for is not null then {s}.after(v_now, u.key_for) end as until
+    select u.*, coalesce(u.at, {after(v_now, u.wait)}) as run_at,
+      case when u.key_for is not null then {after(v_now, u.key_for)} end as until
     from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
       p_replaces, p_max_attempts, p_abandoned, p_traceparents, p_key_for) with ordinality
       u(id, task, payload, version, queue, priority, wait, at, key, until_start, is_replacing, max_attempts, is_abandoned,
@@ -42,7 +43,7 @@ begin
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
-    continue when exists (select from {s}.job j where j.id = r.id) or {s}.ended(array[r.id], {s}.sent_since(array[r.id], v_now)) <> '{}';
+    continue when exists (select from {s}.job j where j.id = r.id) or {s}.ended(array[r.id], {sent_since(array[r.id], v_now)}) <> '{}';
     loop
       insert into {s}.key (task, key, job, until) values (r.task, r.key, r.id, r.until) on conflict do nothing;
       if not found then
@@ -78,13 +79,13 @@ begin
     end loop;
   end loop;
   -- RACE: an insertion may have waited for the end of the same job.
-  v_ended := {s}.ended(v_new, {s}.sent_since(v_new, v_now));
+  v_ended := {s}.ended(v_new, {sent_since(v_new, v_now)});
   if v_ended <> '{}' then
     delete from {s}.key k where k.job = any(v_ended) and k.task = any(p_tasks) and k.key = any(p_keys) and not k.has_ended;
     delete from {s}.job j where j.id = any(v_ended);
   end if;
   if v_is_due and p_nudge then
-    perform {s}.nudge();
+    perform {nudge};
   end if;
   return query select coalesce(v_outcomes[u.n], 'accepted'), v_others[u.n] from generate_subscripts(p_ids, 1) u(n) order by u.n;
 end $$;
@@ -98,7 +99,7 @@ create function {s}.enqueue(
   priority text default 'normal', queue text default 'default', max_attempts bigint default 1, on_lost text default 'rerun',
   version bigint default 1, on_conflict text default 'keep', key_until text default 'end', id uuid default null,
   nudge boolean default true, key_for interval default null, traceparent text default null)
-returns uuid language plpgsql volatile as $$
+returns uuid language plpgsql volatile security definer set {path} as $$
 declare
   v_priority smallint := array_position(array['low', 'normal', 'high', 'urgent'], enqueue.priority) - 1;
   v_job uuid := coalesce(enqueue.id, {s}.new_id());
@@ -133,7 +134,7 @@ end $$;
 -- The jobs of `Store::statement`, for a transaction of any client: an array of JSON. Returns a row for each job, in their order: the
 -- identity of the job, or of the one that has its key.
 create function {s}.enqueue_json(jobs text, nudge boolean default true)
-returns table (id text, outcome text) language plpgsql volatile as $$
+returns table (id text, outcome text) language plpgsql volatile security definer set {path} as $$
 #variable_conflict use_column
 declare
   v record;
@@ -141,7 +142,7 @@ begin
   select array_agg(j.id order by n) as ids, array_agg(task order by n) as tasks,
     array_agg(coalesce(convert_to(payload, 'UTF8'), ''::bytea) order by n) as payloads, array_agg(version order by n) as versions,
     array_agg(queue order by n) as queues, array_agg(priority order by n) as priorities, array_agg(wait order by n) as waits,
-    array_agg(case when at is not null then {s}.after('1970-01-01 00:00:00+00', at) end order by n) as ats, array_agg(key order by n) as keys,
+    array_agg(case when at is not null then {after('1970-01-01 00:00:00+00'::timestamptz, at)} end order by n) as ats, array_agg(key order by n) as keys,
     array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
     array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
     array_agg(traceparent order by n) as traceparents, array_agg(key_for order by n) as key_for
@@ -151,6 +152,18 @@ begin
       abandon boolean, traceparent text, key_for bigint))
     with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
       traceparent, key_for, n);
+  -- It acts with the rights of its owner: for a client that may write no table.
+  if exists (
+    select from unnest(v.tasks, v.queues, v.keys, v.traceparents, v.payloads, v.versions, v.priorities, v.waits, v.max_attempts)
+      u(task, queue, key, traceparent, payload, version, priority, wait, max_attempts)
+    where coalesce(octet_length(u.task), 0) not between 1 and {name_max}
+      or coalesce(octet_length(u.queue), 0) not between 1 and {name_max} or octet_length(u.key) not between 1 and {name_max}
+      or octet_length(u.traceparent) not between 1 and {name_max} or octet_length(u.payload) > {payload_max}
+      or coalesce(u.version, -1) not between 0 and 4294967295 or coalesce(u.priority, -1) not between 0 and 3
+      or coalesce(u.wait, -1) < 0 or coalesce(u.max_attempts, 0) not between 1 and 4294967295)
+  then
+    raise exception 'a job has a value that no job can have' using errcode = '22023';
+  end if;
   return query
   select coalesce(e.other, v.ids[e.n])::text, e.outcome
   from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,

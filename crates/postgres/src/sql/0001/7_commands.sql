@@ -1,7 +1,7 @@
 -- Commands about jobs, for any client too. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the
 -- job that is in the way.
 create function {s}.run_now(p_schedule text, p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile {plans} as $$
+returns text language plpgsql volatile security definer {plans} as $$
 declare
   v {s}.schedule;
   v_now timestamptz;
@@ -23,7 +23,7 @@ begin
       end if;
     end if;
     if {s}.insert_of(v, p_job, null, 0, v_now, v_now) then
-      perform {s}.nudge();
+      perform {nudge};
       return 'ok';
     end if;
   end loop;
@@ -31,7 +31,7 @@ begin
 end $$;
 
 -- Locks the row of an unfinished or parked job, after the row of its schedule, and returns it.
-create function {s}.lock_job(p_job uuid) returns {s}.job language plpgsql volatile as $$
+create function {s}.lock_job(p_job uuid) returns {s}.job language plpgsql volatile set {path} as $$
 declare
   v {s}.job;
 begin
@@ -44,7 +44,7 @@ begin
 end $$;
 
 create function {s}.cancel(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile {plans} as $$
+returns text language plpgsql volatile security definer {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -68,7 +68,7 @@ end $$;
 
 -- Row by row: what is in the way is named (R13).
 create function {s}.retry(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile {plans} as $$
+returns text language plpgsql volatile security definer {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -86,7 +86,7 @@ begin
     return v.state;
   elsif v.state = 'ready' then
     update {s}.job set run_at = v_now, finished_at = null where id = p_job;
-    perform {s}.nudge();
+    perform {nudge};
     return 'ok';
   end if;
   for v_attempt in 1..3 loop
@@ -124,7 +124,7 @@ begin
           greatest(v.max_attempts, v.attempt + 1), v.is_abandoned, v.fence, v.session, v.schedule, v.tick, v.missed, v.created_at,
           v.started_at, v.error, v.traceparent, v.is_exclusive, v.is_key_until_start, v.attempts;
       end if;
-      perform {s}.nudge();
+      perform {nudge};
       return 'ok';
     exception when unique_violation then
       -- RACE: another job of the schedule came since the look.
@@ -135,7 +135,7 @@ begin
 end $$;
 
 create function {s}.remove(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile {plans} as $$
+returns text language plpgsql volatile security definer {plans} as $$
 declare
   v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
@@ -178,7 +178,7 @@ end $$;
 
 -- Gives a job that waits or is parked another payload, for any client; without a version, of the same one.
 create function {s}.edit(p_job uuid, p_payload jsonb, p_version bigint default null)
-returns text language plpgsql volatile {plans} as $$
+returns text language plpgsql volatile security definer {plans} as $$
 begin
   if octet_length(p_payload::text) > {payload_max} or p_version not between 0 and 4294967295 then
     raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
@@ -191,7 +191,7 @@ end $$;
 -- until no later one can have one of the newest. Identities are sorted now and then, so that the work grows with the number of jobs.
 create function {s}.list_done(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns setof {s}.job language plpgsql stable
+returns setof {s}.job language plpgsql stable set {path}
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_sort = off as $$
 declare
   v_ids uuid[] := '{}';
@@ -201,7 +201,7 @@ declare
   r record;
 begin
   for r in
-    select d.greatest_id, j.id, j as job from {s}.done d cross join lateral {s}.done_jobs(d) j
+    select d.greatest_id, j.id, row(j.*)::{s}.job as job from {s}.done d cross join lateral {done_jobs()} j
     where (p_after is null or d.least_id < p_after) and (p_task is null or p_task = any(d.task))
       and (p_queue is null or p_queue = any(d.queue)) and (p_state is null or p_state = any(d.state))
       and (p_key is null or p_key = any(d.key)) and (p_schedule is null or p_schedule = any(d.schedule))
@@ -224,7 +224,8 @@ begin
 end $$;
 
 -- The queues and tasks that have jobs in a state, by a walk over an index from one to the next.
-create function {s}.lines_in(p_state text, p_task text, p_queue text) returns table (queue text, task text) language plpgsql stable
+create function {s}.lines_in(p_state text, p_task text, p_queue text) returns table (queue text, task text)
+language plpgsql stable set {path}
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
@@ -242,7 +243,7 @@ end $$;
 -- nothing does not read all jobs. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
 create function {s}.list_unfinished(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns uuid[] language plpgsql stable set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
+returns uuid[] language plpgsql stable set {path} set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_ready uuid[] := '{}';
@@ -282,7 +283,7 @@ end $$;
 -- The newest jobs that meet all conditions, all as of one instant.
 create function {s}.list(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
-returns setof {s}.job language plpgsql stable {plans} as $$
+returns setof {s}.job language plpgsql stable security definer {plans} as $$
 declare
   v_unfinished uuid[] := '{}';
 begin
@@ -305,7 +306,7 @@ create function {s}.command_all(
   p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
   p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
   p_not_after timestamptz default 'infinity', out done bigint, out last uuid)
-language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
+language plpgsql volatile security definer set {path} set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
   v_schedules text[];
@@ -343,7 +344,7 @@ end $$;
 
 -- Waits for the claims under way: those that come later see what this transaction writes (R21). One that takes longer than
 -- that is not waited for, because all others wait meanwhile.
-create function {s}.await_claims() returns void language plpgsql volatile set lock_timeout = '1s' as $$
+create function {s}.await_claims() returns void language plpgsql volatile set {path} set lock_timeout = '1s' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock(hashtextextended('pauses of {s}', 0));
 exception when lock_not_available then
@@ -359,11 +360,13 @@ begin
   perform {s}.await_claims();
   v_now := {s}.in_time(p_not_after);
   delete from {s}.pause where until <= v_now;
-  insert into {s}.pause (scope, name, since, until, paused_by, reason)
-  values (p_scope, p_name, v_now, p_until, p_by, p_reason)
-  on conflict (scope, name) do update set until = excluded.until, paused_by = excluded.paused_by, reason = excluded.reason;
+  -- In a function that has the rights of its owner, `current_user` is the owner.
+  insert into {s}.pause (scope, name, since, until, paused_by, session_role, reason)
+  values (p_scope, p_name, v_now, p_until, p_by, session_user, p_reason)
+  on conflict (scope, name) do update set until = excluded.until, paused_by = excluded.paused_by,
+    session_role = excluded.session_role, reason = excluded.reason;
   -- Processes give back what they have claimed and not begun.
-  perform {s}.nudge();
+  perform {nudge};
   return 'ok';
 end $$;
 
@@ -372,25 +375,25 @@ returns text language plpgsql volatile {plans} as $$
 begin
   perform {s}.in_time(p_not_after);
   delete from {s}.pause where scope = p_scope and name = p_name;
-  perform {s}.nudge();
+  perform {nudge};
   return 'ok';
 end $$;
 
 -- Pauses and resumes a kind of job or a queue, for any client: no job of it is claimed until it is resumed, or until an instant.
 create function {s}.pause_task(
   p_task text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
-returns text language sql volatile as $$
+returns text language sql volatile security definer set {path} as $$
   select {s}.pause_jobs('task', p_task, p_by, p_reason, p_until, 'infinity')
 $$;
-create function {s}.resume_task(p_task text) returns text language sql volatile as $$
+create function {s}.resume_task(p_task text) returns text language sql volatile security definer set {path} as $$
   select {s}.resume_jobs('task', p_task, 'infinity')
 $$;
 create function {s}.pause_queue(
   p_queue text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
-returns text language sql volatile as $$
+returns text language sql volatile security definer set {path} as $$
   select {s}.pause_jobs('queue', p_queue, p_by, p_reason, p_until, 'infinity')
 $$;
-create function {s}.resume_queue(p_queue text) returns text language sql volatile as $$
+create function {s}.resume_queue(p_queue text) returns text language sql volatile security definer set {path} as $$
   select {s}.resume_jobs('queue', p_queue, 'infinity')
 $$;
 
@@ -399,10 +402,10 @@ create function {s}.depths()
 returns table (
   queue text, task text, due bigint, later bigint, running bigint, parked bigint, oldest timestamptz, now timestamptz,
   versions bigint[], version_due bigint[], version_oldest timestamptz[])
-language plpgsql volatile set enable_seqscan = off as $$
+language plpgsql volatile security definer set {path} set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  v_now timestamptz := {s}.clock();
+  v_now timestamptz := {clock};
 begin
   return query
   select d.queue, d.task, sum(d.due)::bigint, sum(d.later)::bigint, sum(d.running)::bigint, sum(d.parked)::bigint, min(d.oldest),
@@ -436,24 +439,24 @@ begin
   with over as materialized (
     select name from {s}.schedule
     where is_dynamic and override_rule is null and next_kind = 'never' and waiting_id is null
-      and cursor_at <= {s}.before(v_now, p_keep_over)
+      and cursor_at <= {before(v_now, p_keep_over)}
     order by cursor_at, name limit p_limit for update skip locked),
   gone as (delete from {s}.schedule s using over where s.name = any(array[over.name]) returning 1)
   select count(*) into v_over from gone;
   with old as materialized (
     select id from {s}.job
-    where state = 'parked' and finished_at <= {s}.before(v_now, p_keep_parked)
+    where state = 'parked' and finished_at <= {before(v_now, p_keep_parked)}
     order by finished_at, id limit p_limit for update skip locked),
   gone as (delete from {s}.job j using old where j.id = any(array[old.id]) returning 1)
   select count(*) into v_count from gone;
   -- Whole rows go. Those of one instant go together.
   select min(d.ended_at) into v_until from (
     select ended_at, sum(cardinality(id)) over (order by ended_at) as total from {s}.done
-    where ended_at <= {s}.before(v_now, p_keep_done) order by ended_at limit p_limit) d
+    where ended_at <= {before(v_now, p_keep_done)} order by ended_at limit p_limit) d
   where d.total >= p_limit;
   with old as materialized (
     select ctid, cardinality(id) as jobs from {s}.done
-    where p_limit > 0 and ended_at <= coalesce(v_until, {s}.before(v_now, p_keep_done)) for update skip locked),
+    where p_limit > 0 and ended_at <= coalesce(v_until, {before(v_now, p_keep_done)}) for update skip locked),
   gone as (delete from {s}.done d using old where d.ctid = old.ctid returning old.jobs)
   select v_count + coalesce(sum(jobs), 0) into v_count from gone;
   with over as materialized (
@@ -464,7 +467,7 @@ end $$;
 
 -- Builds that do not understand the tables any more must not write to them: their sessions end with the migration, and they
 -- open no other (R20).
-create function {s}.end_old_sessions() returns trigger language plpgsql as $$
+create function {s}.end_old_sessions() returns trigger language plpgsql set {path} as $$
 begin
   delete from {s}.session;
   return null;

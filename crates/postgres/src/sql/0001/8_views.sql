@@ -1,7 +1,7 @@
 -- For people.
 
 -- A payload as JSON; null if the job has none, or one that PostgreSQL cannot read as JSON: no JSON, too long, or too deep.
-create function {s}.as_json(p_payload bytea) returns jsonb language plpgsql stable parallel safe as $$
+create function {s}.as_json(p_payload bytea) returns jsonb language plpgsql stable parallel safe set {path} as $$
 begin
   return nullif(convert_from(p_payload, 'UTF8'), '')::jsonb;
 exception when data_exception or program_limit_exceeded then
@@ -17,4 +17,4 @@ create view {s}.jobs as
   from (
     select * from {s}.job
     union all
-    select ended.* from {s}.done cross join lateral {s}.done_jobs(done) ended) j;
+    select ended.* from {s}.done d cross join lateral {done_jobs()} ended) j;
