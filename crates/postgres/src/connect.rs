@@ -125,6 +125,11 @@ impl Connect {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns true if each transaction may be on another connection, so that none has settings.
+    pub(crate) fn is_pooled(&self) -> bool {
+        self.is_pooled
+    }
+
     pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }

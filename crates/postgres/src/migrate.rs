@@ -93,7 +93,7 @@ pub(crate) fn run(
     is_allowed: bool,
 ) -> Result<(), ConnectError> {
     let mut connection = connect.open("migrations")?;
-    check_server(&mut connection)?;
+    check_server(connect, &mut connection)?;
     check_access(&mut connection, schema)?;
     let found = stored(&mut connection, schema).map_err(|error| connect_error(&error))?;
     if is_current(schema, found).map_err(|refusal| newer(&refusal))? {
@@ -114,10 +114,13 @@ pub(crate) fn run(
 }
 
 /// A server on which jobs cannot be stored is an error of the start. In another encoding it cannot store each text.
-fn check_server(connection: &mut BlockingConnection) -> Result<(), ConnectError> {
+fn check_server(
+    connect: &Connect,
+    connection: &mut BlockingConnection,
+) -> Result<(), ConnectError> {
     let sql = "select pg_catalog.current_setting('server_encoding'), pg_catalog.pg_is_in_recovery(),
       pg_catalog.current_setting('transaction_read_only')::boolean, pg_catalog.quote_ident(current_user),
-      pg_catalog.quote_ident(pg_catalog.current_database())";
+      pg_catalog.quote_ident(pg_catalog.current_database()), pg_catalog.current_setting('default_transaction_isolation')";
     let refused = |error: Error| connect_error(&error);
     let row = connection.query_typed_one(sql, &[]).map_err(refused)?;
     let text = |column| row.try_get::<_, String>(column).map_err(refused);
@@ -135,6 +138,14 @@ fn check_server(connection: &mut BlockingConnection) -> Result<(), ConnectError>
         format!(
             "the transactions of the role are read only, as where a disk is full\n\
              help: alter role {} in database {} set default_transaction_read_only = off",
+            text(3)?,
+            text(4)?
+        )
+    } else if !connect.is_pooled() && text(5)? != "read committed" {
+        format!(
+            "transactions are isolated as {}, and a pool of connections drops the settings that ask for another level\n\
+             help: alter role {} in database {} set default_transaction_isolation = 'read committed'",
+            text(5)?,
             text(3)?,
             text(4)?
         )

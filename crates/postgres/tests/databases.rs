@@ -111,6 +111,25 @@ fn first_starts_at_once_make_one_schema_at_each_isolation() {
 }
 
 #[test]
+fn a_pool_that_drops_settings_is_an_error_of_the_start_at_each_isolation() {
+    let Some(server) = server() else { return };
+    for level in ["repeatable read", "serializable"] {
+        let name = isolated(server, level);
+        let connect = || {
+            let bouncer = server.session_bouncer()?;
+            Some(Postgres::connect(&format!("postgres://test@127.0.0.1:{}/{name}", bouncer.port())))
+        };
+        let Some(refused) = connect() else { return };
+        let text = refused.expect_err("it is isolated otherwise").to_string();
+        let (fault, line) = text.split_once("\nhelp: ").expect("a line to write");
+        assert!(fault.contains(&format!("transactions are isolated as {level}")), "{text}");
+        let _ = server.psql(line);
+        connect().expect("a pool").expect("a store");
+        let _ = server.psql(&format!("alter role test in database {name} reset all"));
+    }
+}
+
+#[test]
 fn printed_migrations_executed_at_once_make_one_schema_at_each_isolation() {
     each_isolated(|url, _| {
         let script = Postgres::migrations("printed").expect("a script");

@@ -1,4 +1,4 @@
-//! PgBouncer: a pool of connections that gives each transaction another one.
+//! PgBouncer: a pool of connections to a server.
 
 use std::fs;
 use std::net::TcpStream;
@@ -18,13 +18,13 @@ pub struct Bouncer {
 }
 
 impl Bouncer {
-    pub(crate) fn start(program: &Path, server: &Server) -> Self {
+    pub(crate) fn start(program: &Path, server: &Server, mode: &str) -> Self {
         let port = free_port();
         let file = server.folder.join(format!("bouncer-{port}.ini"));
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={} user=test\n[pgbouncer]\n\
              listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
-             pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 200\n",
+             {mode}\ndefault_pool_size = 3\nmax_client_conn = 200\n",
             server.port
         );
         fs::write(&file, settings).expect("the settings can be written");

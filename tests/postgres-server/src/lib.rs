@@ -207,6 +207,20 @@ impl Server {
     /// It does not start.
     #[must_use]
     pub fn bouncer(&self) -> Option<Bouncer> {
+        self.pool("pool_mode = transaction")
+    }
+
+    /// A pool that gives each client a connection of its own, and drops the settings that the client sends.
+    ///
+    /// # Panics
+    ///
+    /// It does not start.
+    #[must_use]
+    pub fn session_bouncer(&self) -> Option<Bouncer> {
+        self.pool("pool_mode = session\nignore_startup_parameters = options")
+    }
+
+    fn pool(&self, mode: &str) -> Option<Bouncer> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let mut folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
         folders.push(PathBuf::from("/usr/sbin"));
@@ -216,7 +230,7 @@ impl Server {
             let _ = writeln!(std::io::stderr(), "SKIPPED: no `pgbouncer` in PATH or /usr/sbin");
             return None;
         };
-        Some(Bouncer::start(&program, self))
+        Some(Bouncer::start(&program, self, mode))
     }
 
     /// Where the programs of PostgreSQL are.
