@@ -65,7 +65,7 @@ impl Client {
         self.call_async_at(self.0.clock.now(), ask).await
     }
 
-    /// Calls the store at an instant on the thread for async code, so that a thread of a runtime does not wait. `None` if that
+    /// Calls the store at an instant on a thread for async code, so that a thread of a runtime does not wait. `None` if that
     /// thread cannot be started, or the store panics.
     pub(super) async fn call_async_at<R: Send + 'static>(
         &self,

@@ -1,4 +1,4 @@
-//! The thread that asks the store for async code.
+//! The threads that ask the store for async code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,13 @@ use scheduler_core::{Clock, Tick};
 use crate::observe::catch;
 use crate::sync::Mutex;
 
+/// The most threads: so many calls may hang before the next one waits for another's end.
+const THREADS_MAX: usize = 8;
+
 type Work = Box<dyn FnOnce() + Send>;
 
-/// One thread that executes what it is given, in the order of due time. It starts with the first call, and ends when this is
-/// dropped.
+/// Threads that execute what they are given, in the order of due time. The first starts with the first call, another one when all
+/// are in a call. While nothing is due one of them waits, and the others end; all end when this is dropped.
 pub(super) struct Helper {
     shared: Arc<Shared>,
 }
@@ -29,7 +32,9 @@ struct Queue {
     /// By due time, and then in the order in which it was given.
     work: BTreeMap<(Tick, u64), Work>,
     given: u64,
-    has_thread: bool,
+    threads: usize,
+    /// The threads that wait until something is due.
+    waiting: usize,
     is_closed: bool,
 }
 
@@ -39,35 +44,45 @@ impl Helper {
         Self { shared: Arc::new(Shared { clock, gate, queue }) }
     }
 
-    /// Has the thread execute this at an instant. If no thread can be started, it is dropped.
+    /// Has a thread execute this at an instant. If there is no thread, and none can be started, it is dropped.
     pub(super) fn execute(&self, at: Tick, work: impl FnOnce() + Send + 'static) {
         let mut queue = self.shared.queue.lock();
         queue.given += 1;
         let number = queue.given;
         queue.work.insert((at, number), Box::new(work));
-        let is_first = !std::mem::replace(&mut queue.has_thread, true);
+        let is_wanted = queue.wants_thread();
         drop(queue);
         self.shared.gate.open();
-        if is_first {
-            self.start();
-        }
-    }
-
-    fn start(&self) {
-        let shared = Arc::clone(&self.shared);
-        let thread = thread::Builder::new().name("scheduler-jobs".to_owned());
-        if thread.spawn(move || shared.work()).is_err() {
-            let mut queue = self.shared.queue.lock();
-            queue.has_thread = false;
-            let unasked = std::mem::take(&mut queue.work);
-            drop(queue);
-            drop(unasked);
+        if is_wanted {
+            self.shared.start_thread();
         }
     }
 }
 
+impl Queue {
+    /// Returns true if no thread would look at the work, and counts the one that is to be started.
+    fn wants_thread(&mut self) -> bool {
+        let is_wanted = self.waiting == 0 && self.threads < THREADS_MAX && !self.work.is_empty();
+        self.threads += usize::from(is_wanted);
+        is_wanted
+    }
+}
+
 impl Shared {
-    fn work(&self) {
+    fn start_thread(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name("scheduler-jobs".to_owned());
+        if thread.spawn(move || shared.work()).is_err() {
+            let mut queue = self.queue.lock();
+            queue.threads -= 1;
+            let is_last = queue.threads == 0;
+            let unasked = if is_last { std::mem::take(&mut queue.work) } else { BTreeMap::new() };
+            drop(queue);
+            drop(unasked);
+        }
+    }
+
+    fn work(self: &Arc<Self>) {
         loop {
             let seen = self.gate.epoch();
             let now = self.clock.now();
@@ -78,14 +93,23 @@ impl Shared {
             let next = queue.work.first_key_value().map(|((at, _), _)| *at);
             if next.is_some_and(|at| at <= now) {
                 let work = queue.work.pop_first();
+                let is_wanted = queue.wants_thread();
                 drop(queue);
+                if is_wanted {
+                    self.start_thread();
+                }
                 if let Some((_, work)) = work {
                     // A panic of a store or of a waker ends nothing but its call.
                     drop(catch(work));
                 }
+            } else if queue.waiting > 0 {
+                queue.threads -= 1;
+                return;
             } else {
+                queue.waiting += 1;
                 drop(queue);
                 self.clock.wait(&self.gate, seen, next);
+                self.queue.lock().waiting -= 1;
             }
         }
     }
@@ -114,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_thread_executes_all_in_the_order_of_due_time_and_ends_with_its_owner() {
+    fn all_is_executed_when_it_is_due_and_the_threads_end_with_their_owner() {
         let clock = ManualClock::new();
         let helper = Helper::new(Arc::new(clock.clone()));
         let (sender, received) = channel();
@@ -122,23 +146,44 @@ mod tests {
             let sender = sender.clone();
             helper.execute(at, move || {
                 // The test may have failed.
-                let _ = sender.send((number, thread::current().id()));
+                let _ = sender.send(number);
                 assert!(number != 1, "a panic ends no thread");
             });
         };
         let second = Tick::ZERO + Duration::from_secs(1);
         send(second, 3);
         send(Tick::ZERO, 1);
+        assert_eq!(received.recv(), Ok(1));
         send(Tick::ZERO, 2);
-        let first = received.recv().expect("it is executed");
-        let next = received.recv().expect("it is executed");
-        assert_eq!((first.0, next.0), (1, 2));
+        assert_eq!(received.recv(), Ok(2));
         clock.advance(Duration::from_secs(1));
-        let last = received.recv().expect("it is executed");
-        assert_eq!((last.0, last.1), (3, first.1), "it is one thread");
+        assert_eq!(received.recv(), Ok(3));
         let later = second + Duration::from_secs(1);
         send(later, 4);
         drop((helper, sender));
-        assert!(received.recv().is_err(), "what is not due is dropped with the thread");
+        assert!(received.recv().is_err(), "what is not due is dropped with the threads");
+    }
+
+    #[test]
+    fn calls_that_hang_hold_up_no_other_until_there_are_too_many() {
+        let helper = Helper::new(Arc::new(ManualClock::new()));
+        let (sender, received) = channel();
+        let mut hanging = Vec::new();
+        for number in 0..THREADS_MAX {
+            let (end, ended) = channel::<()>();
+            hanging.push(end);
+            let sender = sender.clone();
+            helper.execute(Tick::ZERO, move || {
+                let _ = sender.send(number);
+                let _ = ended.recv();
+            });
+            assert_eq!(received.recv(), Ok(number), "beside those that hang");
+        }
+        helper.execute(Tick::ZERO, move || {
+            let _ = sender.send(THREADS_MAX);
+        });
+        assert!(received.try_recv().is_err(), "each thread hangs");
+        hanging.pop();
+        assert_eq!(received.recv(), Ok(THREADS_MAX));
     }
 }

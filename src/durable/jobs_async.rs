@@ -13,7 +13,7 @@ use super::twins::twins;
 use super::unknown::UnknownTask;
 use crate::run::Pause;
 
-/// The same for async code: each asks the store on one thread that all of them share, and needs no runtime.
+/// The same for async code: each asks the store on up to eight threads that all of them share, and needs no runtime.
 ///
 /// A request is sent when its future is first polled, and is not taken back when that is dropped.
 impl Jobs {
