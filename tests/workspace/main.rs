@@ -2,6 +2,7 @@
 //!
 //! Rules that are not checked drift.
 
+mod budget;
 mod contract;
 mod errors;
 mod examples;
