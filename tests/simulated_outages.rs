@@ -163,6 +163,25 @@ fn no_tick_begins_beside_a_body_that_its_process_has_lost() {
     }
 }
 
+/// The rule that counts keeps jobs apart, not the one of the code.
+#[test]
+fn no_tick_of_a_delay_that_was_set_by_hand_begins_beside_a_lost_body() {
+    let schedule = Schedule::cron("0 * * * * *").zone("UTC").overlap(Overlap::Allow);
+    let mut cluster = ledgers(1, schedule.on_lost(OnLost::Abandon), &Runs::default());
+    cluster.advance(secs(1));
+    cluster.schedules().reschedule("ledger", Schedule::fixed_delay("20s")).expect("it is stored");
+    cluster.advance(secs(70));
+    let first = cluster.starts("ledger").last().expect("it has begun").0;
+    cluster.partition(0);
+    cluster.advance(secs(30));
+    cluster.heal(0);
+    cluster.advance(minutes(20));
+    let starts: Vec<_> =
+        cluster.starts("ledger").into_iter().map(|(at, _)| at).filter(|at| *at >= first).collect();
+    assert!(starts.len() > 3, "it goes on: {starts:?}");
+    assert!(!starts.windows(2).any(|pair| pair[1] - pair[0] < BODY), "{starts:?}");
+}
+
 #[test]
 fn a_tick_beside_a_body_that_its_process_has_lost_is_skipped_by_overlap() {
     let schedule = Schedule::cron("0 * * * * *").zone("UTC").on_lost(OnLost::Abandon);

@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::handle::Run;
 use super::stop::Stopped;
 
+/// A wait in a durable job looks so often whether the run has lost a session that it may outlive: nothing wakes it then.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 impl Run {
     /// Blocks the calling thread for this long on the scheduler's clock, or until the run is asked to
     /// stop. In a simulation virtual time goes on for this run alone, which lasts longer by that.
@@ -25,16 +28,26 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`Stopped`] when the run was asked to stop, before or during the wait.
+    /// [`Stopped`] when the run was asked to stop, before or during the wait. The run of a job with `on_lost = "abandon"` that has lost
+    /// its session may go on all the same.
     pub fn sleep(&self, duration: Duration) -> Result<(), Stopped> {
         if self.stop_requested() {
             return Err(Stopped);
         }
         match &self.attempt.execution {
             Some(execution) => {
-                let left = execution.left();
-                execution.engine().sleep(duration.min(left)).map_err(|_| Stopped)?;
-                if duration < left { Ok(()) } else { Err(Stopped) }
+                let (limit, end) = (execution.left(), duration.min(execution.left()));
+                let look = self.claimed().map_or(Duration::MAX, |_| LOOK_EVERY);
+                let mut slept = Duration::ZERO;
+                while slept < end {
+                    let step = look.min(end - slept);
+                    execution.engine().sleep(step).map_err(|_| Stopped)?;
+                    slept += step;
+                    if slept < end && self.stop_requested() {
+                        return Err(Stopped);
+                    }
+                }
+                if duration < limit { Ok(()) } else { Err(Stopped) }
             }
             // Outside of any scheduler there is no clock to wait on.
             None => Ok(()),
@@ -44,7 +57,7 @@ impl Run {
     /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
     ///
     /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
-    /// where it awaits, and this one with it.)
+    /// where it awaits, and this one with it; not that of a job with `on_lost = "abandon"` that has lost its session.)
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};

@@ -9,7 +9,7 @@ use crate::blocking_connection::BlockingConnection;
 use crate::connect::Connect;
 use crate::error::ConnectError;
 use crate::fault::connect_error;
-use crate::sql::Schema;
+use crate::sql::{Schema, functions_of};
 
 /// The migrations, from 1. One that was released never changes.
 const MIGRATIONS: [&str; 1] = [concat!(
@@ -176,7 +176,8 @@ from (
   where c.relnamespace = to_regnamespace('{s}') and c.relname = 'fence' and not has_sequence_privilege(c.oid, 'UPDATE')
   union all
   select 'functions', 'all functions in schema {s}', array['EXECUTE'] where exists (
-    select from pg_proc f where f.pronamespace = to_regnamespace('{s}') and not has_function_privilege(f.oid, 'EXECUTE'))) m
+    select from pg_proc f where f.pronamespace = to_regnamespace('{s}') and f.proname in ({functions})
+      and not has_function_privilege(f.oid, 'EXECUTE'))) m
 where m.rights <> array[]::text[]";
 
 /// The tables whose rows are hidden by row-level security, and the lines that show all of them to the role. A policy for all
@@ -194,16 +195,26 @@ where c.relnamespace = to_regnamespace('{s}') and c.relname in ({tables}) and ro
   and (exists (select from policy where polrelid = c.oid and is_restrictive)
     or not exists (select from policy where polrelid = c.oid and is_open))";
 
-/// A table is an error of the start if the role cannot read and write all its rows.
+/// The schema, if every role may create something in it, and the line that ends that: a function that another role puts there could
+/// be called in place of one of the store.
+const WRITABLE: &str = "
+select n.nspname::text, 'revoke create on schema ' || quote_ident(n.nspname) || ' from public;'
+from (select to_regnamespace('{s}')::oid as oid) s left join pg_namespace n on n.oid = s.oid and has_schema_privilege('public', n.oid, 'CREATE')";
+
+/// A schema that is open to all is an error of the start, and so is a table of which the role cannot read and write all rows.
 fn check_access(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
     let name = schema.name();
     let looks = [
+        (WRITABLE, "every role may create functions in the schema".to_owned()),
         (RIGHTS, format!("the role lacks rights in schema `{name}`")),
         (HIDDEN, format!("row-level security hides rows from the role in schema `{name}`")),
     ];
     let refused = |error: Error| connect_error(&error);
     for (look, fault) in looks {
-        let look = schema.sql(&look.replace("{tables}", TABLES));
+        let functions: Vec<_> = MIGRATIONS.into_iter().flat_map(functions_of).collect();
+        let functions = format!("'{}'", functions.join("', '"));
+        let look = look.replace("{tables}", TABLES).replace("{functions}", &functions);
+        let look = schema.sql(&look);
         let found = connection.transact(|tx| {
             tx.batch_execute(&schema.sql("set local {path}"))?;
             let row = tx.query_typed_one(&look, &[])?;

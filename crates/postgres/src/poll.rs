@@ -69,7 +69,12 @@ impl Poller {
         self.walk().answered(lines);
         // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
-            (polled.due, polled.damaged) = self.due(claims, due)?;
+            match self.due(claims, due) {
+                Ok(read) => (polled.due, polled.damaged) = read,
+                // The claims are committed: this process has to learn them. The next poll names the schedules again.
+                Err(_) if !polled.jobs.is_empty() => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(polled)
     }

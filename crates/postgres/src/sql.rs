@@ -124,7 +124,7 @@ const TABLE: [&str; 29] = [
     "attempts",
 ];
 
-/// The schemas in which a name without one is looked up: nobody but a superuser can put anything there, and temporary objects come
+/// The schemas in which a name without one is looked up: only a superuser can put anything there, and temporary objects come
 /// last. Each function sets it, so that none finds what its caller would.
 pub(crate) const PATH: &str = "pg_catalog, pg_temp";
 
@@ -191,6 +191,12 @@ fn unpacked() -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
+/// The names of the functions that a migration makes.
+pub(crate) fn functions_of(migration: &str) -> impl Iterator<Item = &str> {
+    let made = migration.split("create function {s}.").skip(1);
+    made.filter_map(|rest| rest.split_once('(').map(|(name, _)| name))
+}
+
 /// A schema: a checked identifier.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(String);
@@ -251,6 +257,11 @@ impl Schema {
                 .replace("{packed}", &packed())
                 .replace("{gone}", &gone())
                 .replace("{ended_columns}", &ended.join(", "));
+        }
+        if text.contains("{functions}") {
+            let functions: Vec<_> =
+                functions_of(template).map(|name| format!("{{s}}.{name}")).collect();
+            text = text.replace("{functions}", &functions.join(", "));
         }
         text.replace("{plans}", PLANS)
             .replace("{path}", &format!("search_path = {PATH}"))

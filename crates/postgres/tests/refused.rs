@@ -145,6 +145,21 @@ fn a_database_that_is_read_only_is_an_error_of_the_start() {
     }
 }
 
+/// A function that another role puts there could be called in place of one of the store.
+#[test]
+fn a_schema_that_every_role_may_write_is_an_error_of_the_start() {
+    let Some(server) = server() else { return };
+    let url = server.url();
+    let _ = server.psql("create schema ajar; grant create on schema ajar to public");
+    let connect = || Postgres::builder(&url).schema("ajar").connect();
+    let error = connect().expect_err("it is open");
+    let expected = "PostgreSQL refuses the connection: every role may create functions in the schema: ajar\n\
+                    help: revoke create on schema ajar from public;";
+    assert_eq!(error.to_string(), expected);
+    obey(server, &error);
+    connect().expect("a store");
+}
+
 #[test]
 fn rows_that_are_hidden_from_the_role_are_an_error_of_the_start() {
     let Some(server) = server() else { return };

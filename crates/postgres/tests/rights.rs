@@ -298,3 +298,31 @@ fn every_function_has_a_path_of_its_own_and_is_not_for_everybody() {
     );
     assert!(count.expect("a count").get::<_, i64>(0) > 50);
 }
+
+/// A column of such a type would keep a later migration from changing the table.
+#[test]
+fn no_type_of_the_schema_is_for_everybody() {
+    let Some(shop) = Shop::new() else { return };
+    let of = "from pg_type t where t.typnamespace = '{s}'::regnamespace and t.typtype = 'c'";
+    let open =
+        "(t.typacl is null or exists (select from aclexplode(t.typacl) a where a.grantee = 0))";
+    let found = format!("select string_agg(t.typname, ', ') filter (where {open}), count(*) {of}");
+    let row = client(shop.server).query_one(&shop.sql(&found), &[]).expect("an answer");
+    assert_eq!(row.get::<_, Option<String>>(0), None);
+    assert!(row.get::<_, i64>(1) >= 10);
+    shop.cannot("shop_client", &["create temp table own (job {s}.job)"]);
+}
+
+#[test]
+fn functions_of_others_in_the_schema_stay_as_they_are() {
+    let Some(server) = server() else { return };
+    let schema = schema();
+    let _ = server.psql(&format!(
+        "create schema {schema}; create role stranger_{schema}; create function {schema}.theirs() returns int language sql as 'select 1';
+         create function {schema}.secret() returns int language sql as 'select 2';
+         revoke execute on function {schema}.secret from public; grant usage on schema {schema} to stranger_{schema};"
+    ));
+    Postgres::builder(&server.url()).schema(&schema).connect().expect("a store");
+    let answer = server.psql(&format!("set role stranger_{schema}; select {schema}.theirs()"));
+    assert_eq!(answer.lines().last(), Some("1"));
+}

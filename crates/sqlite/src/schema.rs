@@ -123,7 +123,7 @@ CREATE TABLE scheduler_pause (
 ) STRICT, WITHOUT ROWID;
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
--- process dies, plus 2 if one has died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.
+-- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE,

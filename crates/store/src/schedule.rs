@@ -69,11 +69,24 @@ impl Timing {
 }
 
 impl Rule {
+    /// Its ticks count from the end of a job.
+    fn is_delay(&self) -> bool {
+        matches!(self.timing, Timing::Delay { .. })
+    }
+
     /// As a store keeps it.
     #[must_use]
     pub fn stored(mut self) -> Self {
         self.timing = self.timing.stored();
         self
+    }
+}
+
+impl ScheduleSpec {
+    /// Its jobs keep each other out, unless another rule is set by hand.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.overlap != Overlap::Allow || self.rule.is_delay()
     }
 }
 
@@ -289,8 +302,7 @@ impl StoredSchedule {
     /// The jobs of the schedule keep each other out.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
-        self.definition.overlap != Overlap::Allow
-            || matches!(self.rule().timing, Timing::Delay { .. })
+        self.definition.overlap != Overlap::Allow || self.rule().is_delay()
     }
 
     /// A job of it has ended, and none is unfinished: the next tick of a delay counts from now.

@@ -22,7 +22,6 @@ mod channel;
 mod events;
 #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only a simulated node rests"))]
 mod node_driver;
-#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only a simulated node rests"))]
 mod rest;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,12 @@
 //! Outages of the store: its file is locked, or its server stops.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use cluster::{Lab, Process, by_tick, eventually, is_full, length, pass, runs};
 use postgres_server::Server;
 use scheduler::store::{JobFilter, JobState, Postgres};
-use scheduler::{Scheduler, job};
+use scheduler::{NodeOptions, Run, Scheduler, Stopped, job, tasks};
 use scheduler_sqlite::rusqlite::TransactionBehavior;
 
 use crate::NODE;
@@ -165,5 +166,35 @@ fn each_caller_of_jobs_asks_again_after_an_outage() {
             assert_eq!(job.state, JobState::Cancelled);
         }
     });
+    scheduler.shutdown().expect("it stops");
+}
+
+static BEGUN: AtomicBool = AtomicBool::new(false);
+static WAS_LOST: AtomicBool = AtomicBool::new(false);
+
+#[job(name = "waits", on_lost = "abandon")]
+fn waits(run: Run) -> Result<(), Stopped> {
+    BEGUN.store(true, SeqCst);
+    let waited = run.sleep(Duration::from_secs(3_600));
+    WAS_LOST.store(run.is_lost(), SeqCst);
+    waited
+}
+
+/// Nothing asks such a run to stop, so that its wait has to look.
+#[test]
+fn a_wait_ends_when_the_session_of_a_run_is_lost_that_may_outlive_it() {
+    let Some(lab) = Lab::on_postgres(NODE) else { return };
+    let (proxy, (_, schema)) = (lab.proxy(), lab.client());
+    let url = format!("postgres://test@127.0.0.1:{}/postgres", proxy.port());
+    let store = Postgres::builder(&url).schema(schema).deadline(Duration::from_secs(1));
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let node = NodeOptions::default().lease(Duration::from_secs(3));
+    let builder = builder.tasks(tasks![waits]).node(node);
+    let scheduler = builder.store(store.connect().expect("a store")).spawn().expect("it starts");
+    scheduler.jobs().expect("a store").enqueue(waits::job()).expect("accepted");
+    eventually(LIMIT, "it has begun", || BEGUN.load(SeqCst).then_some(()));
+    proxy.isolate();
+    eventually(LIMIT, "it is told", || WAS_LOST.load(SeqCst).then_some(()));
+    proxy.heal();
     scheduler.shutdown().expect("it stops");
 }

@@ -314,16 +314,14 @@ impl Node {
         if self.has_follow_up.len() > FOLLOWED {
             // Schedules come and go. The follow-ups of an unknown one are asked for.
             self.has_follow_up.clear();
-            self.overlapping.clear();
+            self.exclusive.clear();
         }
         for each in due {
             let schedule = &each.schedule;
             let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
             let is_queued = schedule.definition.overlap == Overlap::QueueOne;
             self.has_follow_up.insert(schedule.definition.name.clone(), is_delay || is_queued);
-            if schedule.definition.is_dynamic && schedule.definition.overlap == Overlap::Allow {
-                self.overlapping.insert(schedule.definition.name.clone());
-            }
+            self.exclusive.insert(schedule.definition.name.clone(), schedule.is_exclusive());
             if self.may_fire(schedule, effects) {
                 self.due.push(each);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, End, Finish, Finished, JobState, Origin, Overlap, SessionId, StoredJob,
+    ClaimRef, End, Finish, Finished, JobState, Origin, ScheduleSpec, SessionId, StoredJob,
 };
 
 use super::state::{FINISHES_MAX, Node};
@@ -48,10 +48,11 @@ impl Node {
     /// Returns true if another run in this process keeps a job from beginning, whatever the store says (R11).
     fn is_blocked(&self, job: &StoredJob) -> bool {
         let is_exclusive = job.origin.as_ref().is_some_and(|origin| {
-            let definition = self.definition(&origin.schedule);
-            definition.map_or(!self.overlapping.contains(&origin.schedule), |definition| {
-                definition.overlap != Overlap::Allow
-            })
+            // A rule that was set by hand may be exclusive where the definition is not.
+            let seen = self.exclusive.get(&origin.schedule).copied();
+            let defined =
+                || self.definition(&origin.schedule).is_none_or(ScheduleSpec::is_exclusive);
+            seen.unwrap_or_else(defined)
         });
         self.claims.is_blocked(job, is_exclusive)
     }

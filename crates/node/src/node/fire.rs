@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    DueSchedule, Fire, Fired, Next, Overlap, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
+    DueSchedule, Fire, Fired, Next, Pause, ScheduleSpec, SessionId, Skips, StoreTime,
     StoredSchedule, TickJob, Timing,
 };
 
@@ -105,9 +105,8 @@ impl Node {
     /// Returns true if a run of this schedule goes on here that has outlived its claim, and keeps others out. The schedule is busy
     /// then, whatever the store says (R11).
     fn is_outlived(&self, due: &mut DueSchedule) -> bool {
-        let definition = &due.schedule.definition;
-        let since = self.claims.outlived_since(&definition.name);
-        let since = since.filter(|_| definition.overlap != Overlap::Allow);
+        let since = self.claims.outlived_since(&due.schedule.definition.name);
+        let since = since.filter(|_| due.schedule.is_exclusive());
         due.busy_since = due.busy_since.or(since);
         since.is_some()
     }

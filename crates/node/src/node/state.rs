@@ -1,6 +1,6 @@
 //! The state of a node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler_expr::Tick;
@@ -58,8 +58,8 @@ pub struct Node {
     pub(super) due: Vec<DueSchedule>,
     /// By schedule: whether the end of a job makes something due.
     pub(super) has_follow_up: BTreeMap<String, bool>,
-    /// The schedules that are data and allow overlap, as far as they are known.
-    pub(super) overlapping: BTreeSet<String>,
+    /// By schedule: whether its jobs keep each other out, as it was last read.
+    pub(super) exclusive: BTreeMap<String, bool>,
     /// By schedule: the rule that was reported as another build's, or as one that cannot be read.
     pub(super) muted_schedules: BTreeMap<String, String>,
 
@@ -183,7 +183,7 @@ impl Node {
             uncertain_until: None,
             due: Vec::new(),
             has_follow_up: BTreeMap::new(),
-            overlapping: BTreeSet::new(),
+            exclusive: BTreeMap::new(),
             muted_schedules: BTreeMap::new(),
             refused: BTreeMap::new(),
             store: None,

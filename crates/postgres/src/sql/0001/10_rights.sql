@@ -1,3 +1,6 @@
 -- PostgreSQL gives a function that is made to everybody. Here each role gets what it needs: see docs/cluster.md.
-revoke execute on all functions in schema {s} from public;
-revoke usage on type {s}.line, {s}.walk, {s}.firing from public;
+-- The schema may have functions of others. A table of another role that has a column of one of the types would keep a later migration
+-- from changing it.
+revoke execute on function {functions} from public;
+revoke usage on type {s}.session, {s}.schedule, {s}.job, {s}.key, {s}.pause, {s}.done, {s}.meta, {s}.jobs, {s}.line, {s}.walk, {s}.firing
+  from public;
