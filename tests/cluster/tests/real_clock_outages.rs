@@ -173,6 +173,7 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 static WAS_LOST: AtomicBool = AtomicBool::new(false);
 
 #[job(name = "waits", on_lost = "abandon")]
+#[expect(clippy::needless_pass_by_value, reason = "a run is given by value")]
 fn waits(run: Run) -> Result<(), Stopped> {
     BEGUN.store(true, SeqCst);
     let waited = run.sleep(Duration::from_secs(3_600));
