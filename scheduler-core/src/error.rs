@@ -331,7 +331,7 @@ mod tests {
             }
             assert_eq!(error.failure().is_some(), error.is_failed(), "{error}");
         }
-        assert_eq!(format!("{:?}", errors[0]), "Error(the task was cancelled)");
+        assert_eq!(format!("{:?}", errors[0]), "the task was cancelled");
     }
 
     #[test]
