@@ -57,7 +57,7 @@ impl Run {
     /// Waits for this long on the scheduler's clock, and holds no thread meanwhile.
     ///
     /// The future needs no runtime. (When the run is asked to stop, the future of its task is dropped
-    /// where it awaits, and this one with it; not that of a job with `on_lost = "abandon"` that has lost its session.)
+    /// where it awaits, and this one with it. A job with `on_lost = "abandon"` that has lost its session keeps both.)
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};

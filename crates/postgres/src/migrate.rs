@@ -201,7 +201,7 @@ const WRITABLE: &str = "
 select n.nspname::text, 'revoke create on schema ' || quote_ident(n.nspname) || ' from public;'
 from (select to_regnamespace('{s}')::oid as oid) s left join pg_namespace n on n.oid = s.oid and has_schema_privilege('public', n.oid, 'CREATE')";
 
-/// A schema that is open to all is an error of the start, and so is a table of which the role cannot read and write all rows.
+/// A schema that is open to all is an error of the start, and so is a table whose rows the role cannot all read and write.
 fn check_access(connection: &mut BlockingConnection, schema: &Schema) -> Result<(), ConnectError> {
     let name = schema.name();
     let looks = [

@@ -240,7 +240,7 @@ fn tasks_that_one_shutdown_cancels_do_not_wait_for_each_other() {
     handle.on_done(move |_| heard.note(format!("{:?}", awaited.get().unwrap().wait())));
     other.set(stage.pool.schedule(HOUR, || ()).unwrap()).unwrap();
     stage.pool.shutdown();
-    assert_eq!(journal.entries(), ["true", "Err(Error(the task was cancelled))"]);
+    assert_eq!(journal.entries(), ["true", "Err(the task was cancelled)"]);
 }
 
 #[test]
