@@ -18,8 +18,9 @@ use crate::effect::{Effect, NodeEvent};
 pub(super) const LOCKED: Duration = Duration::from_millis(250);
 
 impl Node {
-    /// A job was claimed. It is given back if its session has ended by now, if it may not wait for the end of a run here, or if it
-    /// is beyond the limit of its task: a store knows nothing of former names, and may find as many jobs for each name.
+    /// A job was claimed. It is given back if its session has ended by now, or if it is beyond the limit of its task: a store
+    /// knows nothing of former names, and may find as many jobs for each name. If it may not wait here for the end of a run, it is
+    /// put off until the next poll.
     pub(super) fn claimed(
         &mut self,
         session: SessionId,
@@ -31,13 +32,17 @@ impl Node {
             self.session() == Some(session) && self.phase == super::state::Phase::Working;
         let config = Arc::clone(&self.config);
         let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
-        let is_held = self.is_blocked(&job);
-        // One that runs at most once is claimed only when it begins (R14): its process may die while it waits.
-        let may_take = is_working && !(is_held && job.on_lost == OnLost::Abandon);
-        let Some(task) = task.filter(|_| may_take) else {
+        let Some(task) = task.filter(|_| is_working) else {
             self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
             return;
         };
+        let is_held = self.is_blocked(&job);
+        if is_held && job.on_lost == OnLost::Abandon {
+            // It is claimed only when it begins (R14): its process may die while it waits. Given back it would come again at once.
+            let end = End::Snooze { after: self.config.poll_every };
+            self.finishes.push(Finish { session, held: job.held(), end });
+            return;
+        }
         let job = Arc::new(job);
         self.claims.take(&job, task, session, now);
         self.deadlines.stale = self.deadlines.stale.min(now + self.config.lease / 2);
