@@ -409,7 +409,7 @@ fn a_store_behind_a_pool_of_connections_keeps_no_state_in_one() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
     assert_eq!(store.job(id(1)).expect("an answer").expect("a job").state, JobState::Running);
     // A pool gives each transaction another connection: nothing may be prepared, set or locked beyond its end.
-    let seen = "select count(*) filter (where query = 'commit'), count(*) from pg_stat_activity where application_name = $1";
+    let seen = "select count(*) filter (where lower(query) = 'commit'), count(*) from pg_stat_activity where application_name = $1";
     let row = client(server).query_one(seen, &[&schema]).expect("what connections did last");
     assert!(row.get::<_, i64>(0) > 0);
     assert_eq!(row.get::<_, i64>(0), row.get::<_, i64>(1), "each request is a transaction");
