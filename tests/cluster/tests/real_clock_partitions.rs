@@ -7,7 +7,7 @@ use cluster::{
     Lab, Outcome, Process, boot_micros, by_tick, eventually, is_full, length, pass, runs,
 };
 use postgres_server::{Proxy, Way};
-use scheduler_store::JobState;
+use scheduler_store::{AttemptOutcome, JobState};
 
 use crate::NODE;
 use crate::support::{
@@ -48,7 +48,9 @@ fn a_node_behind_a_black_hole_loses_its_job_by_its_lease_and_goes_on_after_heali
     let late = lonely.notes("written").into_iter().filter(|(at, _)| *at > taken_at);
     assert_eq!(late.count(), 0, "the register takes no old fence");
     let job = lab.await_state(id, JobState::Done, LIMIT);
-    assert_eq!((job.fence.0, job.max_attempts), (taken.fence, 2), "a loss is no failure: {job:?}");
+    let outcomes: Vec<_> = job.attempts.iter().map(|attempt| attempt.outcome).collect();
+    assert_eq!((job.fence.0, job.lost), (taken.fence, 0), "its end counts losses anew: {job:?}");
+    assert_eq!(outcomes, [AttemptOutcome::Lost], "{job:?}");
     assert!(other.stop(LIMIT).success());
     let next = lab.enqueue("work", "{}", 1)[0];
     lab.await_state(next, JobState::Done, LIMIT);
