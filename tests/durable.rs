@@ -422,7 +422,7 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         assert_eq!(jobs.get_async(id).await?.expect("it is kept").state, JobState::Cancelled);
         assert_eq!(jobs.wait_async(id, Duration::ZERO).await?.state, JobState::Cancelled);
         let ended = jobs.cancel_async(id).await.expect_err("it has ended");
-        assert!(matches!(ended, JobsError::NotDone(store::CommandOutcome::State(_))));
+        assert!(matches!(ended, JobsError::NotDone(store::CommandOutcome::NotInState(_))));
         jobs.retry_async(id).await?;
         let waiting = jobs.get_async(id).await?.expect("it is kept");
         jobs.edit_async(&waiting, &waiting.payload.with(&Value::Null)?).await?;

@@ -312,7 +312,7 @@ fn a_parked_job_is_edited_and_retried() {
     sim.drain_jobs(minutes(1));
     assert_eq!(stored().state, JobState::Done);
     let late = jobs.edit(&edited, &payload).expect_err("it is done");
-    assert_eq!(late, JobsError::NotDone(CommandOutcome::State(JobState::Done)));
+    assert_eq!(late, JobsError::NotDone(CommandOutcome::NotInState(JobState::Done)));
 }
 
 #[test]

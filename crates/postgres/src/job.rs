@@ -245,7 +245,7 @@ pub(crate) fn commanded(word: &str) -> CommandOutcome {
         ("not_found", _) => CommandOutcome::NotFound,
         ("changed", _) => CommandOutcome::Changed,
         (_, Ok(other)) => CommandOutcome::Conflict(other),
-        (word, Err(_)) => CommandOutcome::State(state(word)),
+        (word, Err(_)) => CommandOutcome::NotInState(state(word)),
     }
 }
 

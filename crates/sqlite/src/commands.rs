@@ -68,16 +68,16 @@ impl Tx<'_> {
     fn cancel(&self, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let Some(mut row) = self.find(id)? else {
             let done = self.find_done(id)?;
-            return Ok(
-                done.map_or(CommandOutcome::NotFound, |row| CommandOutcome::State(row.job.state))
-            );
+            return Ok(done.map_or(CommandOutcome::NotFound, |row| {
+                CommandOutcome::NotInState(row.job.state)
+            }));
         };
         match row.job.state {
             JobState::Running => row.job.is_cancel_requested = true,
             JobState::Ready => {
                 (row.job.state, row.job.finished_at) = (JobState::Cancelled, Some(self.now));
             }
-            state => return Ok(CommandOutcome::State(state)),
+            state => return Ok(CommandOutcome::NotInState(state)),
         }
         let origin = row.job.origin.clone().filter(|_| row.job.state == JobState::Cancelled);
         self.store(row)?;
@@ -93,7 +93,7 @@ impl Tx<'_> {
         let Some(mut row) = row else { return Ok(CommandOutcome::NotFound) };
         let state = row.job.state;
         if state == JobState::Running {
-            return Ok(CommandOutcome::State(state));
+            return Ok(CommandOutcome::NotInState(state));
         }
         if !state.is_unfinished()
             && let Some(other) = self.rival(&row)?
@@ -132,7 +132,7 @@ impl Tx<'_> {
     fn delete(&self, id: JobId) -> rusqlite::Result<CommandOutcome> {
         let row = match self.find(id)? {
             Some(row) if row.job.state == JobState::Running => {
-                return Ok(CommandOutcome::State(JobState::Running));
+                return Ok(CommandOutcome::NotInState(JobState::Running));
             }
             Some(row) => {
                 self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;

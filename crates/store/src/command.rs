@@ -108,7 +108,7 @@ pub enum CommandOutcome {
     Conflict(JobId),
     /// Not possible for a job in this state.
     #[error("not possible for a job that is {}", .0.word())]
-    State(JobState),
+    NotInState(JobState),
     /// The job was claimed since it was read: its fence is another one.
     #[error("the job was claimed since it was read; read it again")]
     Changed,

@@ -367,7 +367,7 @@ impl StoredJob {
     /// Gives a job that waits or is parked another payload, by hand.
     pub fn edit(&mut self, fence: Option<Fence>, payload: &Payload) -> CommandOutcome {
         if !matches!(self.state, JobState::Ready | JobState::Parked) {
-            return CommandOutcome::State(self.state);
+            return CommandOutcome::NotInState(self.state);
         }
         if fence.is_some_and(|seen| seen != self.fence) {
             return CommandOutcome::Changed;

@@ -46,7 +46,7 @@ pub fn a_job_is_cancelled_at_once_or_asked_to_stop<T: TestStore>() {
     assert_eq!(given.command(&Command::Cancel { job: waiting }), CommandOutcome::Done);
     assert_eq!(given.state(waiting), JobState::Cancelled);
     let again = given.command(&Command::Cancel { job: waiting });
-    assert_eq!(again, CommandOutcome::State(JobState::Cancelled));
+    assert_eq!(again, CommandOutcome::NotInState(JobState::Cancelled));
     let running = given.job_of(2, "a");
     let claimed = given.claim(id, "a");
     assert_eq!(given.poll(id, &[]).cancels, []);
@@ -65,7 +65,7 @@ pub fn a_running_job_is_not_deleted<T: TestStore>() {
     let (given, id) = Given::<T>::session();
     let running = given.job_of(1, "a");
     given.claim(id, "a");
-    let wanted = CommandOutcome::State(JobState::Running);
+    let wanted = CommandOutcome::NotInState(JobState::Running);
     assert_eq!(given.command(&Command::Delete { job: running }), wanted);
     assert_eq!(given.command(&Command::Retry { job: running }), wanted);
     assert_eq!(given.command(&Command::Delete { job: job(2) }), CommandOutcome::NotFound);
@@ -87,7 +87,7 @@ pub fn a_job_that_waits_or_is_parked_is_edited<T: TestStore>() {
     assert_eq!(given.job(edited), expected);
     let claimed = given.claim(id, "a");
     assert_eq!(claimed.payload, payload);
-    assert_eq!(edit(Some(claimed.fence), b"2"), CommandOutcome::State(JobState::Running));
+    assert_eq!(edit(Some(claimed.fence), b"2"), CommandOutcome::NotInState(JobState::Running));
     let (error, after, limit) = ("no".to_owned(), SECOND, 3);
     given.finish(id, claimed.held(), End::Undecodable { error: error.clone(), after, limit });
     assert_eq!(given.job(edited).undecoded, 1);
@@ -102,7 +102,7 @@ pub fn a_job_that_waits_or_is_parked_is_edited<T: TestStore>() {
     assert_eq!(given.command(&Command::Retry { job: edited }), CommandOutcome::Done);
     let claimed = given.claim(id, "a");
     given.finish(id, claimed.held(), End::Done);
-    assert_eq!(edit(None, b"5"), CommandOutcome::State(JobState::Done));
+    assert_eq!(edit(None, b"5"), CommandOutcome::NotInState(JobState::Done));
     assert_eq!(&*given.job(edited).payload.bytes, b"4");
     let none = Command::Edit { job: job(9), fence: None, payload };
     assert_eq!(given.command(&none), CommandOutcome::NotFound);

@@ -86,7 +86,7 @@ impl State {
                     self.after_job(&origin.schedule, now);
                 }
             }
-            state => return CommandOutcome::State(state),
+            state => return CommandOutcome::NotInState(state),
         }
         CommandOutcome::Done
     }
@@ -95,7 +95,7 @@ impl State {
         let Some(row) = self.row(id) else { return CommandOutcome::NotFound };
         let job = &row.job;
         if job.state == JobState::Running {
-            return CommandOutcome::State(job.state);
+            return CommandOutcome::NotInState(job.state);
         }
         if !job.state.is_unfinished()
             && let Some(other) = self.rival(job, row.is_exclusive, now)
@@ -123,7 +123,7 @@ impl State {
     fn delete(&mut self, id: JobId, now: StoreTime) -> CommandOutcome {
         let Some(row) = self.row(id) else { return CommandOutcome::NotFound };
         if row.job.state == JobState::Running {
-            return CommandOutcome::State(JobState::Running);
+            return CommandOutcome::NotInState(JobState::Running);
         }
         let origin = row.job.origin.clone();
         self.jobs.remove(&id);
