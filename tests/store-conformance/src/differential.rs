@@ -127,10 +127,18 @@ mod tests {
 
     use super::*;
 
-    /// The words that answers consist of: a new one is a new way in which a request can end.
+    /// The words and texts that answers consist of: a new one is a new way in which a request can end.
     #[test]
     fn random_requests_meet_all_answers_that_there_are() {
         let mut words = BTreeSet::new();
+        let mut errors = vec![
+            "reached the store too late",
+            "which no store keeps",
+            "there is no such job or schedule",
+            "is unfinished, and in the way",
+            "not possible for a job that is running",
+            "the schedule stands in the code",
+        ];
         for seed in 0..60 {
             let model = Model::new();
             model.set_now(START);
@@ -143,12 +151,14 @@ mod tests {
                 let answer = format!("{:?}", operation.ask(&model));
                 let of_word = |letter: char| !letter.is_alphanumeric() && letter != '_';
                 words.extend(answer.split(of_word).map(str::to_owned));
+                errors.retain(|text| !answer.contains(text));
             }
         }
+        assert!(errors.is_empty(), "no answer has {errors:?}");
         for wanted in [
-            "TooLate Unstorable Opened Closed New Same Changed Older Moved Skipped Queued Busy TooEarly Refused Ended",
-            "Stored AlreadyMine Lost Ready Running Done Parked Cancelled Accepted Kept Replaced NotFound Conflict State",
-            "InCode Pruned ClaimRef Abandon Urgent Low Unknown AfterJob Never Computed Rate Delay Once OnceAfter",
+            "Opened Closed New Same Changed Older Moved Skipped Queued Busy TooEarly Refused Ended",
+            "Stored AlreadyMine Lost Ready Running Done Parked Cancelled Accepted Kept Replaced",
+            "Pruned ClaimRef Abandon Urgent Low Unknown AfterJob Never Computed Rate Delay Once OnceAfter",
             "QueueOne Allow busy_since Task Queue",
         ] {
             for word in wanted.split(' ') {
