@@ -75,8 +75,11 @@ fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, 
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = format_args!("{} bytes", self.bytes.len());
-        f.debug_struct("Payload").field("version", &self.version).field("bytes", &bytes).finish()
+        let length = self.bytes.len();
+        f.debug_struct("Payload")
+            .field("version", &self.version)
+            .field("bytes", &format_args!("{length} bytes"))
+            .finish()
     }
 }
 
