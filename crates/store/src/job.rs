@@ -75,11 +75,8 @@ fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, 
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let length = self.bytes.len();
-        f.debug_struct("Payload")
-            .field("version", &self.version)
-            .field("bytes", &format_args!("{length} bytes"))
-            .finish()
+        let (version, length) = (self.version, self.bytes.len());
+        write!(f, "Payload {{ version: {version}, length: {length} }}")
     }
 }
 
