@@ -136,8 +136,9 @@ pub(super) struct LifeFacts {
     /// The number of looks that threads took by themselves, and since when they are counted.
     pub(super) wakes: usize,
     pub(super) woken_since: u64,
-    /// The polls that were executed: which jobs were paused, and the last fence before it.
-    pub(super) polls: BTreeMap<RequestId, (Vec<PauseScope>, Fence)>,
+    /// The polls that were executed, by their instant too, since a message may arrive twice: which jobs were paused, and the last
+    /// fence before it.
+    pub(super) polls: BTreeMap<(RequestId, StoreTime), (Vec<PauseScope>, Fence)>,
     /// The same of the last poll whose answer has arrived.
     pub(super) told: (Vec<PauseScope>, Fence),
 }

@@ -126,7 +126,8 @@ impl Checker {
             }
             (Request::Poll(poll), Answer::Poll(polled)) => {
                 if let Some(life) = self.lives.get_mut(&by.0).filter(|life| life.life == by.1) {
-                    life.polls.insert(by.2, (polled.paused.clone(), self.last_fence));
+                    let told = (polled.paused.clone(), self.last_fence);
+                    life.polls.insert((by.2, polled.now), told);
                 }
                 for job in &polled.jobs {
                     self.claimed(job, poll.session, model, store_now);

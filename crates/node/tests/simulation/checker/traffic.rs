@@ -90,7 +90,9 @@ impl Checker {
     ) {
         let Some(life) = self.lives.get_mut(&process) else { return };
         let Some(asked) = life.asked.remove(&request) else { return };
-        if let (Some(told), Ok(_)) = (life.polls.remove(&request), result) {
+        if let Ok(Answer::Poll(polled)) = result
+            && let Some(told) = life.polls.remove(&(request, polled.now))
+        {
             life.told = told;
         }
         let is_yes = match result {
