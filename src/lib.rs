@@ -53,20 +53,20 @@
 
 #[cfg(test)]
 mod api;
+mod base;
 mod define;
 #[cfg(feature = "durable")]
 mod durable;
 pub mod engine;
-mod error;
 #[cfg(doc)]
 pub mod guide;
 mod observe;
-mod opaque;
 mod run;
+mod start;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub mod store;
-mod sync;
+mod task;
 #[cfg(feature = "testing")]
 /// [schedule_of]: crate::testing::schedule_of
 /// [Sim]: crate::testing::Sim
@@ -76,23 +76,20 @@ mod sync;
 /// [simulations]: crate::guide::simulations
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing;
-mod unwind;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
+pub use base::metadata::{Location, TaskFacts};
 /// The crate `chrono`, whose dates and times the API uses.
 pub use chrono;
 pub use define::calendar::Calendar;
 pub use define::entry::TaskList;
-pub use define::metadata::{Location, TaskFacts};
-pub use define::registrar::Registrar;
 pub use define::schedule::{IntoDuration, IntoInstant, Schedule};
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Schedules, Unsent};
-pub use error::{AddError, StartError, StopError};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, ParkedJob,
     PoolSnapshot, RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,
@@ -101,13 +98,6 @@ pub use observe::{
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use run::JobError;
 pub use run::inject::{Extract, Managed, Resolver, State, TaskReturn};
-pub use run::runner::{
-    Builder, DryRun, Pool, Preview, Scheduler, Tagged, TaskControl, Tasks, start, start_async,
-};
-pub use run::task::{
-    Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
-    Permit, Until,
-};
 pub use run::{Cause, JobInfo, Pause, Run, RunInfo, Shutdown, Stopped};
 pub use scheduler_core::trigger::Zone;
 pub use scheduler_core::{Clock, ManualClock, NextFireTime, SystemClock, Trigger, TriggerContext};
@@ -119,3 +109,12 @@ pub use scheduler_macros::scheduled;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use scheduler_store::{OnLost, Priority};
+pub use start::registrar::Registrar;
+pub use start::{
+    AddError, Builder, DryRun, Pool, Preview, Scheduler, StartError, StopError, Tagged,
+    TaskControl, Tasks, start, start_async,
+};
+pub use task::{
+    Admission, AsyncGate, ControlError, Gate, GateContext, GateError, GateFuture, ManualRun,
+    Permit, Until,
+};

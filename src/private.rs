@@ -18,14 +18,14 @@ use scheduler_core::{Clock, ManualClock};
 pub use scheduler_expr::Attribute;
 pub use scheduler_macros::cron_schedule;
 
+pub use crate::base::metadata::Location;
 pub use crate::define::entry::{Entry, JobFacts, entries};
-pub use crate::define::metadata::Location;
 use crate::run::Shutdown;
 pub use crate::run::inject::Call;
 use crate::run::inject::{self, Extract, Managed, Resolver, States, TaskReturn};
-#[cfg(feature = "__bench")]
-pub use crate::run::task::BenchTask;
 pub use crate::run::{BoxFuture, Run, TaskError, TaskResult};
+#[cfg(feature = "__bench")]
+pub use crate::task::BenchTask;
 
 /// The managed value behind a parameter `&T`.
 pub fn state<T: ?Sized + Managed>(resolver: &mut Resolver<'_>) -> Option<Arc<T>> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use scheduler_core::Trigger;
 use scheduler_expr::{Attribute, RuleKind};
 
+use crate::base::metadata::Location;
 use crate::define::entry::{Entry, JobFacts};
-use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::run::inject::Call;
 
@@ -69,4 +69,4 @@ impl Definition {
     }
 }
 
-crate::opaque::opaque! { Definition { name, location, attributes } }
+crate::base::opaque::opaque! { Definition { name, location, attributes } }

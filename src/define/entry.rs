@@ -11,7 +11,7 @@ use std::any::TypeId;
 
 use scheduler_expr::Attribute;
 
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 use crate::run::inject::{Call, Resolver};
 
 /// Static facts of one `#[scheduled]` annotation.

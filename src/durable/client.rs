@@ -11,8 +11,8 @@ use scheduler_store::{
 
 use super::helper::Helper;
 use super::store_cell::StoreCell;
-use crate::run::set_once::SetOnce;
-use crate::sync::Mutex;
+use crate::base::set_once::SetOnce;
+use crate::base::sync::Mutex;
 
 /// The time after its sending in which a request is still executed (R2).
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);

@@ -7,8 +7,8 @@ use std::thread;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 
+use crate::base::sync::Mutex;
 use crate::observe::catch;
-use crate::sync::Mutex;
 
 /// The most threads: so many calls may hang before the next one waits for another's end.
 const THREADS_MAX: usize = 8;
@@ -126,7 +126,7 @@ impl Drop for Helper {
     }
 }
 
-crate::opaque::opaque! { Helper }
+crate::base::opaque::opaque! { Helper }
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ use super::known_pauses::KnownPauses;
 use super::options::JobOptions;
 use crate::define::calendar::Calendar;
 use crate::define::schedule::Schedule;
-use crate::run::task::TaskSpec;
+use crate::task::TaskSpec;
 
 /// The durable jobs of a scheduler's store; its schedules are [`Schedules`](crate::Schedules).
 ///

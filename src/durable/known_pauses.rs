@@ -7,7 +7,7 @@ use std::time::Duration;
 use scheduler_core::Tick;
 use scheduler_store::{Pause as StoredPause, StoreTime};
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The least time between two questions for pauses that hold: their reasons and ends change.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -2,24 +2,24 @@
 //!
 //! Code makes [`Job`]s and hands them to [`Jobs`], which enqueues them, and asks and controls the store. The node gets
 //! [`NodeInput`]: the store behind the [`Client`], the tasks that run jobs, and the durable schedules with what computes
-//! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::run::task::Control::start_job), and is run by
+//! their ticks. A claimed job is given to its task by [`Control::start_job`](crate::task::Control::start_job), and is run by
 //! the same code as every other run.
 //!
 //! | files | what |
 //! |---|---|
-//! | `options`, `identities`, `job`, `payload` | a job as code makes it; its argument as JSON |
-//! | `stored` | a job and a schedule as the store has them, with times that people read |
-//! | `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
-//! | `jobs`, `jobs_async`, `outbox`, `schedules`, `pauses`, `known_pauses`, `unknown`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `options`, `identities`, `job`, `payload`, `finite` | a job as code makes it; its argument as JSON |
+//! | `store_cell`, `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
+//! | `jobs`, `outbox`, `schedules`, `pauses`, `known_pauses`, `unknown`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `twins`, `jobs_async`, `schedules_async` | the same for async code |
 //! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
-//! | `parts` | the parts of a node |
+//! | `parts`, `rules`, `node_options`, `node`, `driver` | the node of this process: its parts, its options, its threads |
 //!
 //! The store decides when a job runs. The only clock is the scheduler's, and the only way to enqueue is [`Jobs`].
 //!
 //! A job is made, and is then accepted, kept out by its key, not accepted, or of unknown fate: then it is the same job, with
 //! the same identity, that is sent again (R3). No job is reported as not accepted when its fate is unknown.
 //!
-//! The runner makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
+//! The start makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 
 mod client;
 mod driver;

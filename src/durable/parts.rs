@@ -11,7 +11,7 @@ use super::jobs::Jobs;
 use super::rule::{definition_of, policy_of};
 use crate::define::calendar::Calendar;
 use crate::run::inject::Call;
-use crate::run::task::{Control, Retry, TaskSpec};
+use crate::task::{Control, Retry, TaskSpec};
 
 /// All that a node needs of the facade.
 #[derive(Debug)]
@@ -93,4 +93,4 @@ impl DurableSchedule {
     }
 }
 
-crate::opaque::opaque! { DurableSchedule { definition, policy } }
+crate::base::opaque::opaque! { DurableSchedule { definition, policy } }

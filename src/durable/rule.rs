@@ -8,9 +8,9 @@ use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, Timing};
 
 use super::options::JobOptions;
 use super::ticks::DAY;
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 use crate::define::settings::word;
-use crate::run::task::{self, DurableOptions, Rule, TaskSpec};
+use crate::task::{self, DurableOptions, Rule, TaskSpec};
 
 /// The options of the jobs of a task; `None` if no store keeps them.
 pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
@@ -160,5 +160,5 @@ fn texts_of(policy: Policy) -> impl Iterator<Item = (Attribute, String)> {
 }
 
 fn length(length: std::time::Duration) -> String {
-    crate::define::registrar::length_text(length)
+    crate::define::settings::length_text(length)
 }

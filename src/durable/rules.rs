@@ -8,8 +8,8 @@ use scheduler_store::{Next, StoreTime, StoredSchedule};
 
 use super::parts::DurableSchedule;
 use super::ticks::TextRule;
+use crate::base::sync::Mutex;
 use crate::define::calendar::Calendar;
-use crate::sync::Mutex;
 
 /// Reads the rules of schedules, each text once.
 pub(super) struct TextRules {
@@ -71,4 +71,4 @@ impl Rules for TextRules {
     }
 }
 
-crate::opaque::opaque! { TextRules }
+crate::base::opaque::opaque! { TextRules }

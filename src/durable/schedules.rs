@@ -19,7 +19,7 @@ use super::rule::{definition_of, rule_of};
 use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
 use crate::run::Pause;
-use crate::run::task::TaskSpec;
+use crate::task::TaskSpec;
 
 /// The durable schedules in a scheduler's store: those of the code, and those that are data. Each command holds in all processes,
 /// and after restarts.

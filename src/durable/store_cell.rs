@@ -9,8 +9,8 @@ use scheduler_core::Clock;
 use scheduler_core::time::EventCount;
 use scheduler_store::{Store, StoreError};
 
+use crate::base::sync::Mutex;
 use crate::observe::catch;
-use crate::sync::Mutex;
 
 /// Opens a store, or says why that is not possible.
 pub(crate) type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;

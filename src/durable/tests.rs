@@ -18,15 +18,15 @@ use super::payload::{decoded, encoded};
 use super::rule::{definition_of, rule_of};
 use super::rules::TextRules;
 use super::ticks::{DAY, TextRule};
+use crate::base::metadata::{Location, TaskFacts};
 use crate::define::calendar::Calendar;
 use crate::define::definition::Definition;
-use crate::define::metadata::{Location, TaskFacts};
-use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings::ResolvedAttributes;
 use crate::run::inject::Call;
-use crate::run::task::TaskSpec;
 use crate::run::{ClaimedJob, JobErrorKind, Run, TaskError};
+use crate::start::registrar::{Crons, ResolveContext, resolve};
+use crate::task::TaskSpec;
 
 fn utc(text: &str) -> DateTime<Utc> {
     text.parse().expect("an instant")

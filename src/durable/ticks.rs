@@ -110,4 +110,4 @@ impl TextRule {
     }
 }
 
-crate::opaque::opaque! { TextRule { policy } }
+crate::base::opaque::opaque! { TextRule { policy } }

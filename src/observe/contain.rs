@@ -11,9 +11,9 @@ use std::sync::Once;
 use std::{io, thread};
 
 use super::{Failure, PanicPlace};
+use crate::base::unwind::drop_payload;
 use crate::define::settings::word;
 use crate::run::Run;
-use crate::unwind::drop_payload;
 
 thread_local! {
     /// The number of calls of user code on this thread, to distinguish their panics from earlier ones.

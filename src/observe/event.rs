@@ -9,7 +9,7 @@ use super::queue::Priority;
 #[cfg(feature = "serde")]
 use super::serial::{seconds, seconds_if_any};
 use super::{Failure, Outcome, SkipReason, StoreEvent, TaskFacts, TaskState};
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 use crate::run::RunInfo;
 
 /// Something that happened in a scheduler.

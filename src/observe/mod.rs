@@ -1,6 +1,6 @@
 //! Events, histories and snapshots, and the bridges to `tracing`, `log` and `metrics`.
 //!
-//! Tasks and the runner emit [`Event`]s to the [`Bus`], which delivers them to the reporter, to the bridges and to the
+//! Tasks, nodes and pools emit [`Event`]s to the [`Bus`], which delivers them to the reporter, to the bridges and to the
 //! program's listeners. A task keeps its [`History`], and gives it out as a [`TaskSnapshot`].
 //!
 //! No listener delays or fails a run, or is called under a lock. No event keeps a run, a pool or a task alive. An ordinary
@@ -38,7 +38,6 @@ mod parked;
 mod pool_events;
 mod queue;
 mod record;
-pub(crate) mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(feature = "serde")]
@@ -64,7 +63,7 @@ pub use parked::ParkedJob;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
 pub use store_event::StoreEvent;
 
-pub(crate) use crate::define::metadata::TaskFacts;
+pub(crate) use crate::base::metadata::TaskFacts;
 pub(crate) use bus::{Bus, BusBuilder};
 pub(crate) use contain::{catch, watch_panics};
 pub(crate) use delivery::Delivery;

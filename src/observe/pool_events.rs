@@ -130,13 +130,13 @@ impl scheduler_core::Listener for PoolEvents {
     }
 }
 
-crate::opaque::opaque! { PoolEvents { pool } }
+crate::base::opaque::opaque! { PoolEvents { pool } }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::sync::Mutex;
     use crate::observe::BusBuilder;
-    use crate::sync::Mutex;
     use scheduler_core::{Listener, ManualClock};
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 #[cfg(not(loom))]
-use crate::sync::platform;
+use crate::base::sync::platform;
 use platform::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 #[cfg(feature = "serde")]
 use super::serial::{seconds, seconds_if_any};
 use super::{Failure, Outcome};
-use crate::define::metadata::TaskFacts;
+use crate::base::metadata::TaskFacts;
 use crate::run::Cause;
 
 /// Why a fire time got no run.

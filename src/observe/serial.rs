@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use super::{Outcome, PanicPlace, TaskFacts};
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 
 /// A duration as seconds, such as `0.012`.
 pub(crate) fn seconds<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,7 +7,7 @@ use scheduler_core::ManualClock;
 
 use super::queue::{CAPACITY, Priority};
 use super::{Bus, BusBuilder, Event, EventKind, Outcome, sample};
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const LONG: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Counters;
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The counts of the stop report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -197,7 +197,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Metadata, Subscriber};
 
-    use crate::sync::Mutex;
+    use crate::base::sync::Mutex;
 
     /// Writes a line for each call.
     #[derive(Clone, Default)]

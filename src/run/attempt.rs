@@ -11,7 +11,7 @@ use super::job::ClaimedJob;
 use super::notes::Notes;
 use super::poll::Polls;
 use super::stop::Stop;
-use crate::define::metadata::TaskFacts;
+use crate::base::metadata::TaskFacts;
 
 /// One attempt of a run.
 pub(crate) struct Attempt {
@@ -26,10 +26,10 @@ pub(crate) struct Attempt {
     pub(crate) started_at: WallTime,
     /// `None` outside of any scheduler.
     pub(crate) execution: Option<Execution>,
-    pub(super) stop: Stop,
-    pub(super) notes: Notes,
+    pub(crate) stop: Stop,
+    pub(crate) notes: Notes,
     /// Of a future.
-    pub(super) polls: Polls,
+    pub(crate) polls: Polls,
     /// The job that runs.
     pub(crate) claimed: Option<Arc<ClaimedJob>>,
 }

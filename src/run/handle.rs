@@ -13,7 +13,7 @@ use super::info::RunInfo;
 use super::job::ClaimedJob;
 use super::poll::Poll;
 use super::stop::StopCause;
-use crate::define::metadata::TaskFacts;
+use crate::base::metadata::TaskFacts;
 
 /// One run of a scheduled task, as the task sees it.
 ///

@@ -16,7 +16,7 @@ use scheduler_store::{End, OnLost, StoredJob};
 use super::info::JobInfo;
 use super::stop::StopCause;
 use super::task_error::JobErrorKind;
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// Called once with the end of the claim. No lock is held.
 pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, End) + Send>;

@@ -1,10 +1,10 @@
-//! One run of a scheduled task, as the task sees it.
+//! One run of a scheduled task, as the task sees it, and its arguments.
 //!
 //! A task takes a [`Run`]: its number, its fire time, its cause, and the request to stop. It lets the task wait on the
 //! scheduler's clock and leave notes. [`Shutdown`] shows that the scheduler stops. [`TaskError`] is the error of a failed
 //! run.
 //!
-//! Nothing here decides anything. `run/task` [begins](Run::begin) a run for each attempt, and calls the task inside
+//! Nothing here decides anything. The folder `task` [begins](Run::begin) a run for each attempt, and calls the task inside
 //! [`Run::enter`], so that [`Run::current`] answers. A run that is tried again is a new attempt with the same number. An
 //! attempt is asked to stop at most once, for one cause.
 
@@ -23,11 +23,8 @@ mod notes;
 mod of_job;
 mod pause;
 mod poll;
-pub(crate) mod runner;
-pub(crate) mod set_once;
 mod shutdown;
 mod stop;
-pub(crate) mod task;
 mod task_error;
 mod wait;
 

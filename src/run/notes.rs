@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::OnceLock;
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The number of notes of a run that are kept; later ones are dropped.
 const NOTES_MAX: usize = 16;
@@ -22,7 +22,7 @@ pub(crate) fn truncated(text: &str) -> &str {
 
 /// The notes of a run; nearly all runs have none.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     /// Absent before the first note.
     notes: OnceLock<Mutex<Vec<Box<str>>>>,
 }

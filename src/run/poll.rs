@@ -18,7 +18,7 @@ pub(crate) struct Poll {
 /// The polls of one attempt, in nanoseconds.
 // ORDERING: all relaxed; another thread looks only for a message.
 #[derive(Debug, Default)]
-pub(super) struct Polls {
+pub(crate) struct Polls {
     /// When the present one began, plus one; zero if there is none.
     since: AtomicU64,
     longest_from: AtomicU64,

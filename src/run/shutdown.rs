@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run::set_once::SetOnce;
+use crate::base::set_once::SetOnce;
 
 /// Shows a task that the scheduler is stopping: no new runs begin, and it waits for this one.
 ///

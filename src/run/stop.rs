@@ -17,7 +17,7 @@ pub(crate) enum StopCause {
 
 /// The request to stop: made once, never taken back.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     cause: AtomicU8,
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::or_panic;
 use super::sim::Sim;
-use crate::error::StopError;
-use crate::run::runner::{TaskControl, Tasks};
+use crate::start::StopError;
+use crate::start::{TaskControl, Tasks};
 
 /// Controls tasks, as a program does with [`Tasks`].
 impl Sim {
@@ -69,7 +69,7 @@ impl Sim {
         let Some(started) = self.started.get_mut() else { return Ok(()) };
         started.controls = started.controls();
         let scheduler = started.scheduler.take();
-        let stopped = scheduler.map_or(Ok(()), crate::run::runner::Scheduler::shutdown);
+        let stopped = scheduler.map_or(Ok(()), crate::start::Scheduler::shutdown);
         self.world().panics().rethrow();
         stopped
     }

@@ -10,15 +10,15 @@ use scheduler_expr::Attribute;
 
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
+use crate::base::metadata::Location;
 use crate::define::definition::Definition;
 use crate::define::entry::entries;
-use crate::define::metadata::Location;
-use crate::define::registrar::{Crons, ResolveContext, resolve};
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;
 use crate::define::settings::{Environment, Settings, SettingsError, SettingsInput};
 use crate::run::inject::Call;
-use crate::run::task::{TaskSpec, upcoming};
+use crate::start::registrar::{Crons, ResolveContext, resolve};
+use crate::task::{TaskSpec, upcoming};
 
 /// The schedule of an annotated function, given by its name, or a [`Schedule`] that is written in code.
 ///

@@ -2,7 +2,7 @@
 
 use scheduler_core::Tick;
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The end of each life's freeze; [`Tick::MAX`] if it has none. A life that has ended is frozen for ever.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 // A simulation runs the real scheduler, with the same registrar, tasks and pools, on workers without threads and a clock of
 // its own. It moves time from one event to the next and lets the workers of the engine take their steps; it decides nothing
-// about schedules, reads no clock and starts no thread. It may panic, because tests call it. The runner calls it through its
-// trait `Simulation`.
+// about schedules, reads no clock and starts no thread. It may panic, because tests call it. The folder `start` calls it
+// through its trait `Simulation`, because it knows no folder after it.
 
 mod calls;
 #[cfg(feature = "durable")]

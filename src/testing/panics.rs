@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// Keeps the first unexpected panic until it is rethrown.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 
 use super::moment::{IntoMoment, Moment, moment};
-use crate::error::StartError;
-use crate::run::runner::Builder;
-use crate::run::task::{Policy, TaskSpec, upcoming};
+use crate::start::Builder;
+use crate::start::StartError;
+use crate::task::{Policy, TaskSpec, upcoming};
 use scheduler_expr::{Misfire, OnError, Overlap};
 
 /// The number of fire times of each task in a plan.

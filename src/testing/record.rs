@@ -7,9 +7,9 @@ use std::time::Duration;
 use scheduler_core::{Clock, Tick};
 
 use super::world::World;
+use crate::base::sync::Mutex;
 use crate::define::settings::word;
 use crate::observe::{Event, EventKind, Listener, Outcome};
-use crate::sync::Mutex;
 
 /// The most events that are kept; earlier ones are dropped.
 pub(super) const EVENTS_MAX: usize = 100_000;

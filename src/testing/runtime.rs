@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 
-use crate::run::runner::Builder;
+use crate::base::sync::{Mutex, MutexGuard};
 use crate::run::{BoxFuture, TaskResult};
-use crate::sync::{Mutex, MutexGuard};
+use crate::start::Builder;
 
 /// The least number of times that spawned futures are polled at one time.
 const ROUNDS: usize = 8;
@@ -199,4 +199,4 @@ impl Wake for Ears {
     }
 }
 
-crate::opaque::opaque! { Driver }
+crate::base::opaque::opaque! { Driver }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 use crate::observe::{
     Event, EventKind, Failure, Longest, Outcome, RuleKind, SkipReason, StopReason, StoreEvent,
     TaskFacts, TaskState,

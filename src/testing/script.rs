@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
+use crate::base::sync::Mutex;
 use crate::run::{TaskError, TaskResult};
-use crate::sync::Mutex;
 
 /// The script of one task.
 #[derive(Debug, Default)]

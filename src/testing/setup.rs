@@ -12,7 +12,7 @@ use crate::define::entry::TaskList;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
 use crate::run::inject::{Managed, TaskReturn};
-use crate::run::runner::{Builder, Pool};
+use crate::start::{Builder, Pool};
 
 /// Configuration, before the first step.
 impl Sim {
@@ -240,4 +240,4 @@ impl Sim {
     }
 }
 
-crate::opaque::opaque! { Sim { started } }
+crate::base::opaque::opaque! { Sim { started } }

@@ -15,7 +15,7 @@ use super::started::{Setup, Started};
 use super::world::{Step, World};
 use crate::observe::{Event, Outcome, TaskSnapshot};
 use crate::run::inject::Managed;
-use crate::run::runner::TaskControl;
+use crate::start::TaskControl;
 
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;

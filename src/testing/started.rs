@@ -10,10 +10,10 @@ use super::world::World;
 use super::{calls, or_panic};
 use crate::define::entry::TaskList;
 use crate::define::settings::names::Names;
-use crate::error::StartError;
 use crate::observe::{Event, Listener};
 use crate::run::inject::{Call, States};
-use crate::run::runner::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
+use crate::start::StartError;
+use crate::start::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
 
 /// The number of workers of a pool without a size.
 const POOL_SIZE: usize = 4;

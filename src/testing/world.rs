@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 use super::lives::Lives;
 use super::panics::Panics;
@@ -431,7 +431,7 @@ impl Clock for World {
     }
 }
 
-crate::opaque::opaque! { World { clock } }
+crate::base::opaque::opaque! { World { clock } }
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)

@@ -53,34 +53,6 @@ impl Imports {
         }
         found.imports()
     }
-
-    /// The groups of files that use each other in a circle.
-    pub(crate) fn circles(&self) -> Vec<BTreeSet<String>> {
-        let reached: BTreeMap<&String, BTreeSet<&String>> =
-            self.uses.keys().map(|file| (file, self.reached_from(file))).collect();
-        let mut circles: Vec<BTreeSet<String>> = Vec::new();
-        for (file, others) in reached.iter().filter(|(file, others)| others.contains(*file)) {
-            let circle = others.iter().filter(|other| reached[**other].contains(*file));
-            let circle: BTreeSet<String> = circle.map(|other| (*other).clone()).collect();
-            if !circles.contains(&circle) {
-                debug_assert!(circle.contains(*file));
-                circles.push(circle);
-            }
-        }
-        circles
-    }
-
-    /// All files that a file uses, directly or through others.
-    fn reached_from(&self, file: &str) -> BTreeSet<&String> {
-        let mut reached = BTreeSet::new();
-        let mut left: Vec<&String> = self.uses[file].iter().collect();
-        while let Some(next) = left.pop() {
-            if reached.insert(next) {
-                left.extend(&self.uses[next]);
-            }
-        }
-        reached
-    }
 }
 
 /// The module of a file below the sources of a crate.

@@ -12,8 +12,8 @@ use super::{
     ROOT, Raw, Reading, Remark, ResolvedValue, SettingsError, Source, Subject, schema, visible,
     word,
 };
+use crate::base::metadata::Location;
 use crate::define::definition::Definition;
-use crate::define::metadata::Location;
 
 /// The text of `enabled` that disables a task.
 const OFF: &str = "false";

@@ -5,7 +5,7 @@ use std::fmt;
 use scheduler_expr::assignment;
 
 use super::{key, visible, word};
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]

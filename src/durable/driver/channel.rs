@@ -6,7 +6,7 @@ use scheduler_core::Clock;
 use scheduler_core::time::EventCount;
 use scheduler_node::{Request, RequestId, Tick};
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The greatest number of threads of a channel that hang in a call at once. The call of one more is waited for; then
 /// the node makes no progress, and its lease ends (R20).

@@ -17,10 +17,10 @@ use super::super::parts::JobTask;
 use super::channel::RequestSlot;
 use super::events::Reports;
 use super::rest::Rest;
+use crate::base::set_once::{SetOnce, block_on};
+use crate::base::sync::{Mutex, MutexGuard};
 use crate::run::ClaimedJob;
-use crate::run::set_once::{SetOnce, block_on};
-use crate::run::task::Retry;
-use crate::sync::{Mutex, MutexGuard};
+use crate::task::Retry;
 
 /// The parts of a driver.
 pub(crate) struct DriverParts {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler_node::{Request, Tick};
 use scheduler_store::{Model, SessionId};
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::base::sync::{Mutex, MutexGuard};
 
 /// The rest of a node on the store of its simulation.
 pub(crate) struct Rest {

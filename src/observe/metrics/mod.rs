@@ -236,7 +236,7 @@ mod tests {
     use scheduler_core::ManualClock;
     use std::collections::{BTreeMap, BTreeSet};
 
-    use crate::sync::Mutex;
+    use crate::base::sync::Mutex;
 
     /// Each metric with its labels, and its values: counters and gauges as their present value.
     #[derive(Clone, Default)]

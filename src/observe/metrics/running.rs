@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
+use crate::base::sync::Mutex;
 
 /// The names of all tasks and of runs in progress. Others are not kept: a program may use ever new ones.
 #[derive(Debug, Default)]

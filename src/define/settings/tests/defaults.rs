@@ -4,8 +4,8 @@ use scheduler_core::{NextFireTime, Trigger, TriggerContext};
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::base::metadata::Location;
 use crate::define::definition::Definition;
-use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::*;
 use crate::run::inject::Call;

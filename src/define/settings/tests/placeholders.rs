@@ -3,8 +3,8 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
+use crate::base::metadata::Location;
 use crate::define::definition::Definition;
-use crate::define::metadata::Location;
 use crate::define::settings::source::ResolvedValue;
 use crate::define::settings::*;
 

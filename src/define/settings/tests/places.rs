@@ -5,8 +5,8 @@ use std::path::Path;
 
 use scheduler_expr::Attribute;
 
+use crate::base::metadata::Location;
 use crate::define::definition::Definition;
-use crate::define::metadata::Location;
 use crate::define::schedule::Schedule;
 use crate::define::settings::*;
 use crate::run::inject::Call;

@@ -1,0 +1,158 @@
+//! The default pool, and those that tasks choose by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler_core::{Clock, ScheduledThreadPool};
+use scheduler_expr::check_name;
+
+use super::report::PoolLine;
+use crate::define::settings::word;
+use crate::run::Run;
+
+/// The name of the pool of tasks that choose none.
+pub(crate) const DEFAULT: &str = "default";
+
+/// Configures a pool of threads that tasks choose by `pool = "name"`.
+///
+/// ```rust
+/// use scheduler::{Pool, Scheduler};
+///
+/// let scheduler = Scheduler::builder()
+///     .pool("io", Pool::new().size(16).thread_name_prefix("io-"))
+///     .spawn()?;
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a pool does nothing until a builder has it"]
+#[doc(alias = "ThreadPoolTaskScheduler")]
+pub struct Pool {
+    pub(super) size: Option<usize>,
+    pub(super) prefix: Option<String>,
+}
+
+impl Pool {
+    /// A pool with the default settings: one thread per processor, at least 2 and at most 8.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of threads that run its tasks.
+    #[doc(alias = "setPoolSize")]
+    pub fn size(self, threads: usize) -> Self {
+        Self { size: Some(threads), ..self }
+    }
+
+    /// The prefix of its thread names; the pool's name and `-` by default.
+    #[doc(alias = "threadNamePrefix")]
+    pub fn thread_name_prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: Some(prefix.into()), ..self }
+    }
+
+    /// The faults of a pool that the program configures.
+    pub(super) fn faults(&self, name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.size == Some(0) {
+            faults.push(format!("the pool {} has `0` threads, which can run nothing", word(name)));
+        }
+        if let Some(prefix) =
+            self.prefix.as_deref().filter(|prefix| prefix.contains(char::is_control))
+        {
+            let (prefix, name) = (word(prefix), word(name));
+            faults.push(format!(
+                "the thread-name prefix {prefix} of the pool {name} has a control character in it"
+            ));
+        }
+        faults
+    }
+}
+
+/// A pool with all its settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolPlan {
+    pub(crate) name: String,
+    pub(crate) size: usize,
+    pub(crate) prefix: String,
+}
+
+impl PoolPlan {
+    /// The fault of the name of a pool that is not the default one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let name = word(&self.name);
+        if self.name == DEFAULT {
+            return Some(format!(
+                "the pool {name} is the one of tasks that name none, and is there anyway\n\
+                 help: size it by Scheduler::builder().pool_size(4), or `scheduler.pool.size = 4` in settings"
+            ));
+        }
+        let error = check_name(&self.name).err()?;
+        let help = error.help().unwrap_or("write for example `io`");
+        Some(format!("the name {name} of a pool {error}\nhelp: {help}"))
+    }
+
+    /// The pool in the start message.
+    pub(crate) fn line(&self) -> PoolLine {
+        let (name, threads, prefix) = (self.name.clone(), self.size, self.prefix.clone());
+        PoolLine { name, threads, prefix }
+    }
+}
+
+/// The number of threads of a pool by default.
+pub(crate) fn default_size() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+}
+
+/// The running pools, by name.
+#[derive(Clone)]
+pub(crate) struct Pools {
+    by_name: BTreeMap<String, Arc<ScheduledThreadPool>>,
+}
+
+impl Pools {
+    pub(crate) fn new(by_name: BTreeMap<String, Arc<ScheduledThreadPool>>) -> Self {
+        Self { by_name }
+    }
+
+    /// Returns true if a run takes place in one of the pools.
+    pub(crate) fn execute(&self, run: &Run) -> bool {
+        self.by_name.values().any(|pool| run.is_in(pool))
+    }
+
+    /// Returns true if no run is in progress. After a shutdown none will be.
+    pub(crate) fn are_idle(&self) -> bool {
+        let stats = self.by_name.values().map(|pool| pool.stats());
+        stats.into_iter().all(|stats| stats.active == 0 && stats.suspended == 0)
+    }
+
+    /// Starts no new runs.
+    pub(crate) fn shutdown(&self) {
+        self.by_name.values().for_each(|pool| pool.shutdown());
+    }
+
+    /// Also asks the runs in progress to stop.
+    pub(crate) fn shutdown_now(&self) {
+        for pool in self.by_name.values() {
+            drop(pool.shutdown_now());
+        }
+    }
+
+    /// Waits until all runs have ended, for at most `limit` altogether.
+    pub(crate) fn await_termination(&self, clock: &dyn Clock, limit: Duration) -> bool {
+        let until = clock.now() + limit;
+        // Also without time left: a pool may have ended.
+        let ended = self.by_name.values().map(|pool| {
+            let left = until.since(clock.now());
+            pool.await_termination(left)
+        });
+        ended.fold(true, |all, ended| all & ended)
+    }
+}
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(&self.by_name).finish()
+    }
+}

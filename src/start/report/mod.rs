@@ -1,0 +1,35 @@
+//! The messages of the scheduler: start, failures and warnings, stop.
+//!
+//! Without a log the scheduler prints to stderr, or to a function of the program; with `tracing` or `log` installed it logs
+//! there, with fields. The [`Reporter`] is a listener that turns events into [`Message`]s. [`Messages`] prints them in
+//! order, on a thread of its own.
+//!
+//! A report decides nothing, and never fails: if stderr is closed or the sink panics, the text is lost. No task waits for a
+//! [`Sink`], which may block. No text of a task forges a line: a [`Message`] escapes control characters. Repeated messages
+//! are summed up once a minute by task and kind, and all tasks together have a bound (`limit`).
+//!
+//! The start passes the [`Banner`] and the messages of the stop to [`Messages`], and gives the bus a reporter.
+
+mod banner;
+mod events;
+mod failures;
+mod limit;
+mod message;
+mod messages;
+mod reporter;
+mod sink;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod warnings;
+
+pub(crate) use banner::{Banner, FiredBy, PoolLine, ROWS_MAX, TaskLine};
+pub(crate) use message::Message;
+pub(crate) use messages::Messages;
+pub(crate) use reporter::Reporter;
+pub(crate) use sink::Sink;
+pub(crate) use stop::{
+    StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped, stopping,
+    undelivered,
+};
+pub(crate) use warnings::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};

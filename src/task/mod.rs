@@ -1,0 +1,74 @@
+//! One scheduled task: its schedule, its runs and its commands.
+//!
+//! A [`ScheduledTask`] is a timer of the engine that re-arms itself before it starts a run, so that a run that hangs
+//! does not hold back its schedule. A *run* has one or more *attempts*. An attempt is one call of the function, by the
+//! same code for every kind of task.
+//!
+//! To *settle* is to sort the fire times that came since the last look; to *decide* is to choose the one that starts. A
+//! *rule* says when fire times come, a *policy* which of them start, and the *planner* applies both. *Gates* are checks of the
+//! program that may refuse a run.
+//!
+//! ```text
+//! timer fires -> settle -> decide -> arm the timer -> unlock -> gates -> attempt
+//! attempt over -> settle -> next attempt, or end of the run -> arm the timer -> unlock -> events
+//! ```
+//!
+//! | layer | files | knows | never |
+//! |---|---|---|---|
+//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request`, `lazy_box`, `upcoming` | fire times, policies | a clock, a lock, user code |
+//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs`, `job_numbers` | the lock, the timer, runs, events | decides about fire times |
+//! | commands | `control`, `manual`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
+//!
+//! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
+//! start of a run and its body. Each skipped fire time has an event and a count.
+//!
+//! The start makes a [`Control`] of each [`TaskSpec`], and has it [begin](Control::begin).
+
+mod attempt;
+#[cfg(feature = "__bench")]
+mod bench;
+mod control;
+mod effects;
+mod error;
+mod fire;
+mod fire_times;
+mod fired_intervals;
+mod gate;
+mod inner;
+mod jitter;
+mod job_numbers;
+mod jobs;
+mod lazy_box;
+mod locked_task;
+mod manual;
+mod pause;
+mod planner;
+mod policy;
+mod request;
+mod rule;
+mod runs;
+mod scheduled_task;
+mod snapshot;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod trigger_query;
+#[cfg(feature = "testing")]
+mod upcoming;
+mod wait;
+
+#[cfg(feature = "__bench")]
+pub use bench::BenchTask;
+pub(crate) use control::{Control, NotBegun};
+pub use error::ControlError;
+pub(crate) use error::ControlErrorKind;
+pub(crate) use gate::Gates;
+pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
+pub use manual::ManualRun;
+pub(crate) use policy::{Policy, Retry};
+pub(crate) use rule::Rule;
+pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
+pub(crate) use spec::{DurableOptions, TaskSpec};
+#[cfg(feature = "testing")]
+pub(crate) use upcoming::upcoming;
+pub use wait::Until;
