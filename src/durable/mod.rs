@@ -53,7 +53,7 @@ pub(crate) use client::Client;
 pub(crate) use driver::SimulatedNodes;
 pub use error::{EnqueueError, JobsError, Unsent};
 #[cfg(feature = "testing")]
-pub(crate) use identities::{Identities, identities_from};
+pub(crate) use identities::identities_from;
 pub use job::Job;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;

@@ -1,13 +1,13 @@
 //! The clock of a simulated store, and the identities of jobs.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use scheduler_core::Clock;
 use scheduler_node::Rng;
 use scheduler_store::{Model, StoreTime, Uuid};
 
 use super::world::World;
-use crate::durable::{Identities, SimulatedNodes, identities_from};
+use crate::durable::{SimulatedNodes, identities_from};
 
 impl World {
     /// A store in memory that goes by this clock.
@@ -27,12 +27,10 @@ impl World {
     /// Makes the identities of all jobs that this thread creates, until another simulation is used on it. So each use of
     /// a simulation calls this again.
     pub(super) fn provide_identities(self: &Arc<Self>) {
-        let world: Weak<dyn Identities> = Arc::<Self>::downgrade(self);
-        identities_from(world);
+        let world = Arc::downgrade(self);
+        identities_from(move || Some(world.upgrade()?.next_identity()));
     }
-}
 
-impl Identities for World {
     /// A UUID of version 7: the time, how many there were before, and bits that follow from the seed.
     fn next_identity(&self) -> Uuid {
         let (seed, count) = self.count_identity();
