@@ -10,19 +10,19 @@ use super::sources::{self, Source};
 #[test]
 fn every_file_belongs_to_a_target() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    for folder in ["tests", "examples", "benches"] {
+    for folder in ["tests", "tests/facade", "tests/annotations", "examples", "benches"] {
         // The root has the example `hello`, and most tests share a process with others.
-        let own = format!("{folder}/Cargo.toml");
-        let places =
-            ["Cargo.toml", "tests/main.rs", "tests/annotations.rs", "tests/annotated.rs", &own];
+        let (manifest, modules) = (format!("{folder}/Cargo.toml"), format!("{folder}/main.rs"));
+        let places = ["Cargo.toml", "tests/Cargo.toml", "tests/annotated.rs", &manifest, &modules];
         let named =
-            places.map(|place| fs::read_to_string(root.join(place)).expect("a text")).concat();
+            places.map(|place| fs::read_to_string(root.join(place)).unwrap_or_default()).concat();
         for entry in fs::read_dir(root.join(folder)).expect("a folder") {
             let path = entry.expect("an entry").path();
             let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
             let lines = [
                 format!("name = \"{name}\"\n"),
                 format!("path = \"{name}.rs\"\n"),
+                format!("path = \"{}/{name}.rs\"\n", folder.trim_start_matches("tests/")),
                 format!("mod {name};\n"),
             ];
             let is_named = lines.iter().any(|line| named.contains(line));

@@ -96,7 +96,10 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     let error = tasks.add("new", wrong, |_| {}).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot add the task: 2 faults were found\n"), "{text}");
-    assert!(text.contains(&format!("tests/controlled.rs:{line}: `new`: invalid `fix")), "{text}");
+    assert!(
+        text.contains(&format!("tests/annotations/controlled.rs:{line}: `new`: invalid `fix")),
+        "{text}"
+    );
     assert_eq!((error.faults().len(), error.is_name_taken()), (2, false));
     let taken = tasks.add("idle", Schedule::once("1h"), |_| {}).unwrap_err();
     assert!(taken.is_name_taken());
@@ -107,7 +110,10 @@ fn a_task_that_cannot_be_added_or_rescheduled_is_told_where_and_why() {
     let line = line!() + 1;
     let error = tasks.get("idle").unwrap().reschedule(Schedule::fixed_rate("0s")).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains(&format!("tests/controlled.rs:{line}: `idle`: invalid `fix")), "{text}");
+    assert!(
+        text.contains(&format!("tests/annotations/controlled.rs:{line}: `idle`: invalid `fix")),
+        "{text}"
+    );
     let error = tasks.get("idle").unwrap().reschedule(Schedule::once("5s").timeout("3s"));
     assert!(error.unwrap_err().to_string().contains("`timeout` is no part of a rule"));
     scheduler.shutdown().unwrap();

@@ -115,7 +115,7 @@ fn play() -> String {
 
 #[test]
 fn a_day_reads_as_it_was_reviewed() {
-    let (log, file) = (play(), concat!(env!("CARGO_MANIFEST_DIR"), "/a_day.txt"));
+    let (log, file) = (play(), concat!(env!("CARGO_MANIFEST_DIR"), "/annotations/a_day.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some_and(|value| value == "1") {
         std::fs::write(file, &log).expect("a writable file");
     }

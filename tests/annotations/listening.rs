@@ -69,8 +69,7 @@ fn a_listener_hears_everything_in_order_though_another_one_panics() {
     let said = said.lock().unwrap();
     let of_listener: Vec<_> = said.iter().filter(|text| text.contains("listener")).collect();
     assert_eq!(of_listener.len(), 1, "{said:?}");
-    let expected =
-        "ERROR scheduler: a listener panicked: cannot listen\n      at tests/listening.rs:";
+    let expected = "ERROR scheduler: a listener panicked: cannot listen\n      at tests/annotations/listening.rs:";
     assert!(of_listener[0].starts_with(expected), "{of_listener:?}");
 }
 

@@ -170,7 +170,7 @@ fn everything_that_is_missing_is_said_at_once_and_nothing_runs() {
         "note: `Arc<annotations::injected::Database>` is: give the `annotations::injected::Database` itself",
         "`annotations::injected::future` wants `&dyn annotations::injected::Mail`, which is not managed",
         "`annotations::injected::Reports::sweep` wants `&annotations::injected::Reports`, which is not managed",
-        "tests/injected.rs:",
+        "tests/annotations/injected.rs:",
         "help: before the start, .manage_shared::<dyn annotations::injected::Mail>(Arc::new(…))",
         "help: before the start, .manage::<annotations::injected::Reports>(…)",
     ] {

@@ -40,7 +40,7 @@ fn a_function_with_two_annotations_has_two_schedules() {
     let rate = schedule_of(twice).annotation(1).from("2026-01-01T00:00:00Z");
     assert_eq!(rate.next_after("2026-01-01T00:00:05Z").local(), "Thu 2026-01-01 00:00:10+00:00");
     assert_eq!(rate.next_after("2026-01-01T00:00:10Z").local(), "Thu 2026-01-01 00:00:20+00:00");
-    panics("`annotations::testing::twice` (tests/testing.rs:", || {
+    panics("`annotations::testing::twice` (tests/annotations/testing.rs:", || {
         drop(schedule_of(twice).from(from).take(1));
     });
     panics("there are 2 annotations", || drop(schedule_of(twice).annotation(3)));

@@ -67,7 +67,7 @@ fn a_late_start_names_the_task_that_held_the_only_thread() {
     });
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` is busy, \
-                    longest: `import` (tests/starved.rs:";
+                    longest: `import` (tests/facade/starved.rs:";
     assert!(warnings[0].starts_with(expected), "{warnings:?}");
     assert!(
         warnings[0].ends_with(") for 12s; raise `scheduler.pool.size` (now 1)"),
@@ -81,7 +81,7 @@ fn a_late_start_names_the_future_that_blocked_its_thread() {
         warnings(1, |builder, block| fetch(builder, once(0), block).task("tick", once(2), |_| ()));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let expected = "WARN  task `tick` started 10s late: the only thread of pool `default` is busy, \
-                    longest: `fetch` (tests/starved.rs:";
+                    longest: `fetch` (tests/facade/starved.rs:";
     assert!(warnings[0].starts_with(expected), "{warnings:?}");
     assert!(warnings[0].ends_with(BLOCKS), "{warnings:?}");
 }
@@ -96,7 +96,7 @@ fn skipped_runs_name_the_future_that_blocked_the_thread_they_waited_for() {
     assert!(late.contains("`tick` started 10s late") && late.ends_with(BLOCKS), "{warnings:?}");
     let expected = "WARN  task `tick` skipped 10 runs, from Fri 2026-03-27 08:00:02 +00:00 to \
                     Fri 2026-03-27 08:00:11 +00:00: its time had passed before it could run: all threads were busy, \
-                    longest: `fetch` (tests/starved.rs:";
+                    longest: `fetch` (tests/facade/starved.rs:";
     assert!(skipped.starts_with(expected) && skipped.ends_with(BLOCKS), "{warnings:?}");
 }
 
@@ -161,7 +161,7 @@ fn a_task_that_waits_for_a_thread_is_named_while_it_waits_and_skips_are_counted(
     };
     let text = warned("`starved` has waited");
     let expected = "WARN  task `starved` has waited 59m 40s for a thread: the only thread of pool `default` is busy, \
-                    longest: `hung` (tests/starved.rs:";
+                    longest: `hung` (tests/facade/starved.rs:";
     assert!(
         text.starts_with(expected) && text.contains(") for 1h; raise `scheduler.pool.size`"),
         "{text}"

@@ -122,6 +122,6 @@ fn the_guide_shows_the_log_of_a_job_that_is_parked_edited_and_retried() {
     let text = log.text();
     let lines: Vec<String> = text.lines().filter_map(|line| shown(line, &id.to_string())).collect();
     let excerpt = lines.join("\n");
-    let guide = include_str!("../docs/observe.md");
+    let guide = include_str!("../../docs/observe.md");
     assert!(guide.contains(&format!("```json\n{excerpt}\n```\n")), "write:\n{excerpt}\n{text}");
 }

@@ -38,7 +38,7 @@ fn messages_of_the_scheduler_come_as_records() {
         "INFO scheduler 0.1.0  1 task · 1 thread (scheduling-1) · zone UTC (UTC+00:00)".to_owned(),
         "INFO task `tick`: added: every 10s; pool default; next Fri 2026-03-27 08:00:00 +00:00".to_owned(),
         "INFO task `tick` finished its first run in 0s; further successes are logged at debug level".to_owned(),
-        format!(r"ERROR task `tick` failed after 0s: no\nluck; at tests/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
+        format!(r"ERROR task `tick` failed after 0s: no\nluck; at tests/annotations/into_log.rs:{line}   next run Fri 2026-03-27 08:00:20 +00:00"),
         "INFO task `tick` succeeded again, in 0s, after 1 failure".to_owned(),
         "DEBUG task `tick`: run 4 succeeded; next Fri 2026-03-27 08:00:40 +00:00".to_owned(),
         "INFO stopping: no new runs".to_owned(),

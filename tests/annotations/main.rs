@@ -18,7 +18,7 @@ mod disabled;
 mod dry_run;
 mod durable;
 mod faults_real_clock;
-#[path = "../src/define/settings/hostile_names.rs"]
+#[path = "../../src/define/settings/hostile_names.rs"]
 mod hostile_names;
 mod hostile_names_told;
 mod injected;
@@ -30,11 +30,12 @@ mod job_aliases;
 mod job_identity;
 mod job_log_real_clock;
 mod listening;
-#[path = "fixtures/logger.rs"]
+#[path = "../fixtures/logger.rs"]
 mod logger;
 #[cfg(feature = "sqlite")]
 mod outbox;
 mod own_process;
+#[path = "../fixtures/panics.rs"]
 mod panics;
 mod payloads_in_errors;
 mod rolling_upgrades;

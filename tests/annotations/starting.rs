@@ -73,7 +73,7 @@ fn f_rg1_with_bad_tasks_among_good_ones_nothing_runs_and_all_are_told() {
     let error = hundred(&three, &runs).spawn().unwrap_err();
     assert_eq!(error.faults().len(), 3, "{error}");
     for (fault, (name, _)) in error.faults().iter().zip(&three) {
-        assert!(fault.starts_with("tests/starting.rs:"), "{fault}");
+        assert!(fault.starts_with("tests/annotations/starting.rs:"), "{fault}");
         assert!(fault.contains(&format!("`{name}`")), "{fault}");
     }
     assert_eq!(runs.load(Ordering::SeqCst), 0);

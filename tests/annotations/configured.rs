@@ -89,7 +89,7 @@ fn a_pool_that_no_setting_configures_is_refused() {
     fault_of(
         builder,
         &[
-            "tests/configured.rs:",
+            "tests/annotations/configured.rs:",
             "there is no pool `io`; the pools are `default`, `IO`",
             "help: did you mean `IO`?\n",
             "or configure it: Scheduler::builder().pool(\"io\", Pool::new())\n",
@@ -373,8 +373,8 @@ fn the_higher_setting_wins() {
         let line = report.lines().find(|line| line.contains("fixed_rate")).unwrap().to_owned();
         assert!(line.contains(value) && line.contains(source), "{line}");
     };
-    check(builder().0, "tests/configured.rs:", "10s");
-    check(builder().0.set("report.every", "15s"), "tests/configured.rs:", "15s");
+    check(builder().0, "tests/annotations/configured.rs:", "10s");
+    check(builder().0.set("report.every", "15s"), "tests/annotations/configured.rs:", "15s");
     let placeholder = builder().0.environment([("REPORT_EVERY", "16s")]);
     check(placeholder, "written `${report.every:10s}`; report.every: env REPORT_EVERY", "16s");
     check(builder().0.settings("app.toml", toml), "app.toml:2", "20s");
