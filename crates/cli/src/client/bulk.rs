@@ -4,7 +4,7 @@ use scheduler_api::{ChangedJobs, Job, JobFilter, JobsRequest};
 use serde_json::{Value, json};
 
 use super::api::{Api, escaped, plain};
-use super::common::ClientArgs;
+use super::args::ClientArgs;
 use super::filter::FilterArgs;
 use crate::context::Context;
 use crate::error::CliError;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::Zone;
 use scheduler::store::{
-    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoreTime, StoredJob,
+    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob,
 };
 use scheduler_api::{
     GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask, UnknownTask,
@@ -15,7 +14,7 @@ use super::durable::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
 use crate::gone::Gone;
-use crate::times::{instant, local, millis};
+use crate::times::{instant, millis};
 
 /// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -41,10 +40,7 @@ fn attempt(app: &App, attempt: &store::JobAttempt) -> JobAttempt {
         number: attempt.number,
         outcome: attempt.outcome.word().to_owned(),
         started_at: instant(started),
-        started_at_local: local(started, app.zone),
         ended_at: instant(ended),
-        ended_at_local: local(ended, app.zone),
-        took_ms: millis(ended.since(started)),
         error: app.options.redacted(&attempt.error),
         node: Some(attempt.node.clone()).filter(|node| !node.is_empty()),
     }
@@ -52,11 +48,6 @@ fn attempt(app: &App, attempt: &store::JobAttempt) -> JobAttempt {
 
 fn row(app: &App, job: &StoredJob) -> Job {
     let origin = job.origin.as_ref();
-    let (tick, tick_local) = time(app.zone, origin.and_then(|origin| origin.tick));
-    let (run_at, run_at_local) = time(app.zone, Some(job.run_at));
-    let (created_at, created_at_local) = time(app.zone, Some(job.created_at));
-    let (started_at, started_at_local) = time(app.zone, job.started_at);
-    let (finished_at, finished_at_local) = time(app.zone, job.finished_at);
     Job {
         id: job.id.to_string(),
         task: job.task.to_string(),
@@ -75,23 +66,13 @@ fn row(app: &App, job: &StoredJob) -> Job {
         schedule: origin.map(|origin| origin.schedule.to_string()),
         missed: origin.map(|origin| origin.missed),
         error: job.error.as_deref().map(|error| app.options.redacted(error)),
-        tick,
-        tick_local,
-        run_at,
-        run_at_local,
-        created_at,
-        created_at_local,
-        started_at,
-        started_at_local,
-        finished_at,
-        finished_at_local,
+        tick: origin.and_then(|origin| origin.tick).map(instant),
+        run_at: Some(instant(job.run_at)),
+        created_at: Some(instant(job.created_at)),
+        started_at: job.started_at.map(instant),
+        finished_at: job.finished_at.map(instant),
         ..Job::default()
     }
-}
-
-/// An instant, and its text in the zone.
-fn time(zone: Zone, at: Option<StoreTime>) -> (Option<String>, Option<String>) {
-    (at.map(instant), at.map(|at| local(at, zone)))
 }
 
 /// The argument as far as the visitor may see it, as JSON if it is that; `None` if the job has none.
@@ -153,7 +134,7 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
     let mut queues = BTreeMap::<&str, Queue>::new();
     let mut tasks = BTreeMap::new();
     for paused in pauses {
-        let pause = Some(pause_in(app, app.zone, &paused.pause));
+        let pause = Some(pause_in(app, &paused.pause));
         match &paused.scope {
             PauseScope::Task(task) => drop(tasks.insert(&**task, pause)),
             PauseScope::Queue(queue) => {
@@ -203,20 +184,14 @@ fn add(sum: &mut scheduler_api::Depth, depth: &scheduler_api::Depth) {
 }
 
 /// The processes, each with the jobs that it runs; and the jobs whose process is gone.
-pub(crate) fn nodes(
-    zone: Zone,
-    sessions: &[SessionInfo],
-    running: &[StoredJob],
-) -> (Vec<Node>, Vec<NodeJob>) {
+pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Node>, Vec<NodeJob>) {
     let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
     for job in running {
-        let (started_at, started_at_local) = time(zone, job.started_at);
         held.entry(job.session).or_default().push(NodeJob {
             id: job.id.to_string(),
             task: job.task.to_string(),
             attempt: job.attempt,
-            started_at,
-            started_at_local,
+            started_at: job.started_at.map(instant),
         });
     }
     let node = |session: &SessionInfo| Node {
@@ -225,7 +200,6 @@ pub(crate) fn nodes(
         build: session.build.to_string(),
         has_run_out: session.has_run_out,
         opened_at: instant(session.opened_at),
-        opened_at_local: local(session.opened_at, zone),
         jobs: held.remove(&Some(session.id)).unwrap_or_default(),
     };
     let nodes = sessions.iter().map(node).collect();
@@ -233,9 +207,8 @@ pub(crate) fn nodes(
 }
 
 /// A process that has died.
-pub(crate) fn gone(zone: Zone, gone: &Gone) -> GoneNode {
-    let (at, at_local) = (instant(gone.at), local(gone.at, zone));
-    GoneNode { session: gone.session.clone(), label: gone.label.clone(), at, at_local }
+pub(crate) fn gone(gone: &Gone) -> GoneNode {
+    GoneNode { session: gone.session.clone(), label: gone.label.clone(), at: instant(gone.at) }
 }
 
 /// The word of a state, as stores have it.

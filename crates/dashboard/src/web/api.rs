@@ -20,7 +20,7 @@ use crate::health;
 use crate::hub::WATCHERS_MAX;
 use crate::live;
 use crate::problem::Problem;
-use crate::times::{instant, local, marked, now};
+use crate::times::{instant, marked, now};
 use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
@@ -39,7 +39,7 @@ pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Info> {
-    let (zone, now, visitor) = (app.zone, now(), caller.visitor.as_ref());
+    let visitor = caller.visitor.as_ref();
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
@@ -49,11 +49,9 @@ pub(crate) async fn info(
         application: app.options.title.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections: sections.iter().copied().map(str::to_owned).collect(),
-        now: instant(now),
-        now_local: local(now, zone),
-        zone: zone.name().to_owned(),
+        now: instant(now()),
+        zone: app.tasks.zone().name().to_owned(),
         started_at: instant(app.started_at),
-        started_at_local: local(app.started_at, zone),
         visitor: scheduler_api::Visitor {
             name: visitor.map_or("", Visitor::name).to_owned(),
             role: role.name().to_owned(),

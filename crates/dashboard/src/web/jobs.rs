@@ -78,9 +78,9 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(app.zone, &sessions, &running);
+    let (nodes, orphans) = view::nodes(&sessions, &running);
     let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    let gone = gone.iter().map(|gone| view::gone(app.zone, gone)).collect();
+    let gone = gone.iter().map(view::gone).collect();
     Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
 

@@ -30,14 +30,14 @@ pub(crate) struct TaskArgs {
 pub(super) fn ask<T: DeserializeOwned>(
     path: &str,
     client: &ClientArgs,
-    shown: fn(&T, Look) -> String,
+    shown: impl FnOnce(&T, Look, &Api) -> String,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let api = Api::new(&client.server, ctx)?;
     if client.json {
         return ctx.say(api.get::<Value>(path)?);
     }
-    let text = shown(&api.get(path)?, ctx.look());
+    let text = shown(&api.get(path)?, ctx.look(), &api);
     ctx.write(&text)
 }
 
