@@ -155,6 +155,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "crates/dashboard/src",
         &[
+            "by_name",
             "times",
             "problem",
             "pattern",

@@ -124,8 +124,7 @@ json! {
         ended_at: String,
         /// The first 500 characters.
         error: String,
-    } optional {
-        /// The name of the process, if the store knew it.
+        /// The name of the process; empty if the store did not know it.
         node: String,
     }
 

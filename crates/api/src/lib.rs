@@ -78,7 +78,7 @@ mod jobs;
 mod runs;
 mod tasks;
 
-pub use described::{Described, Description, Field, Type};
+pub use described::{Described, Description, Field, Type, json_name};
 pub use info::{
     Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
 };

@@ -130,6 +130,7 @@ mod access;
 mod actuator;
 mod app;
 mod audit;
+mod by_name;
 mod dashboard;
 mod gone;
 mod health;

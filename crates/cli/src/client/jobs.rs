@@ -267,7 +267,8 @@ fn one(job: &Job, zone: Zone) -> String {
 fn attempt(attempt: &JobAttempt, zone: Zone) -> String {
     let at = local(&attempt.started_at, zone);
     let outcome = plain(&attempt.outcome).replace('_', " ");
-    let node = attempt.node.as_deref().map(|node| format!(" on {}", plain(node)));
+    let node = Some(plain(&attempt.node)).filter(|node| !node.is_empty());
+    let node = node.map(|node| format!(" on {node}"));
     let error = plain(attempt.error.lines().next().unwrap_or_default());
     let times = instant(&attempt.started_at).zip(instant(&attempt.ended_at));
     let took = times

@@ -18,9 +18,7 @@ mod task;
 mod throughput;
 mod timeline;
 
-pub(crate) use self::jobs::{
-    gone, job, job_detail, nodes, queues, sees_payload, state_of, unknown,
-};
+pub(crate) use self::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
 pub(crate) use self::runs::{Page, runs};
 pub(crate) use self::task::{detail, next, preview, row};
 pub(crate) use self::throughput::throughput;
