@@ -27,6 +27,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     (
         "crates/store/src",
         &[
+            "known",
             "text",
             "dry_run",
             "time",
