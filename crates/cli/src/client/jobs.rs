@@ -13,9 +13,8 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::api::{Api, escaped, instant, local, plain};
-use super::args::{ClientArgs, ask, query};
+use super::args::{ClientArgs, FilterArgs, ask, query};
 use super::bulk::{self, ChangeArgs};
-use super::filter::FilterArgs;
 use super::table::{self, Cell, Tone};
 use super::tasks::{text, time, took};
 use crate::context::{Context, Look};

@@ -11,7 +11,6 @@ mod api;
 mod args;
 mod bulk;
 mod changes;
-mod filter;
 mod jobs;
 mod table;
 mod tasks;
