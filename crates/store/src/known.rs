@@ -1,6 +1,6 @@
 //! The newest answer to a question that is asked again and again.
 
-/// What is known by the newest answer: of two answers the one counts that was asked for later, and none counts that was asked for
+/// The value of the newest answer: of two answers the one counts that was asked for later, and none counts that was asked for
 /// before a change of one's own.
 #[derive(Debug, Default)]
 pub struct Known<T> {
