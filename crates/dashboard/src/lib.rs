@@ -35,8 +35,8 @@
 //! # The API
 //!
 //! Below `/api/v1`, in JSON; `GET /openapi.json` describes it for programs. Answers are compressed for clients that accept
-//! gzip. Names are in camel case, instants are RFC 3339 in UTC for the `zone` of the task or of
-//! `info`, durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
+//! gzip. Names are in camel case, instants are RFC 3339 in UTC, to be shown in the `zone` of the task or
+//! of `info`, durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
 //! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
 //!
 //! | request | answer |
