@@ -7,8 +7,8 @@
 pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
 pub use scheduler_store::{
     AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
-    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
-    Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
+    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Known, Model, NewJob, Next, OnConflict,
+    OnLost, Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
     QueueDepth, Refusal, SessionId, SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime,
     StoredJob, StoredSchedule, Uuid, VersionDepth, When,
 };

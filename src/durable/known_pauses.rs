@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use scheduler_core::Tick;
-use scheduler_store::{Pause as StoredPause, StoreTime};
+use scheduler_store::{Known, Pause as StoredPause, StoreTime};
 
 use crate::base::sync::Mutex;
 
@@ -30,16 +30,10 @@ pub(super) enum Paused {
     Schedules,
 }
 
-/// A question that was sent to the store.
-#[derive(Clone, Copy)]
-pub(super) struct Question(u64);
-
 #[derive(Default)]
 struct State {
-    /// The number of the last question or change.
-    last: u64,
-    kinds: Known,
-    schedules: Known,
+    kinds: Known<ByName>,
+    schedules: Known<ByName>,
     /// When the node has asked last.
     asked_at: Option<Tick>,
     /// The tasks of this process that are paused, as listeners know them.
@@ -49,12 +43,7 @@ struct State {
     is_telling: bool,
 }
 
-/// The pauses by name, and the number of the question or change that they are as new as.
-#[derive(Default)]
-struct Known {
-    by_name: BTreeMap<String, StoredPause>,
-    newest: u64,
-}
+type ByName = BTreeMap<String, StoredPause>;
 
 impl KnownPauses {
     /// Has this called with changes. Only the first call counts.
@@ -62,40 +51,33 @@ impl KnownPauses {
         drop(self.on_change.set(call));
     }
 
-    /// To be called before the store is asked.
-    pub(super) fn ask(&self) -> Question {
-        let mut state = self.state.lock();
-        state.last += 1;
-        Question(state.last)
+    /// To be called before the store is asked: the number of the question.
+    pub(super) fn ask(&self, of: Paused) -> u64 {
+        self.state.lock().known(of).ask()
     }
 
     /// Takes an answer, unless a later one has come, or this process has changed a pause meanwhile.
     pub(super) fn answer(
         &self,
-        Question(number): Question,
         of: Paused,
+        question: u64,
         by_name: impl IntoIterator<Item = (String, StoredPause)>,
     ) {
         let by_name = by_name.into_iter().collect();
-        let mut state = self.state.lock();
-        let known = state.known(of);
-        if number > known.newest {
-            *known = Known { by_name, newest: number };
+        if let Some(known) = self.state.lock().known(of).answer(question) {
+            *known = by_name;
         }
     }
 
     /// Takes note of a change that the store has made for this process. One that is paused keeps its beginning.
     pub(super) fn change(&self, of: Paused, name: &str, pause: Option<StoredPause>) {
         let mut state = self.state.lock();
-        state.last += 1;
-        let last = state.last;
-        let known = state.known(of);
-        known.newest = last;
-        let former = known.by_name.remove(name);
+        let known = state.known(of).change();
+        let former = known.remove(name);
         if let Some(mut pause) = pause {
             let held = former.filter(|former| former.holds(pause.since));
             pause.since = held.map_or(pause.since, |former| former.since);
-            known.by_name.insert(name.to_owned(), pause);
+            known.insert(name.to_owned(), pause);
         }
     }
 
@@ -107,7 +89,7 @@ impl KnownPauses {
         now: StoreTime,
     ) -> Option<StoredPause> {
         let mut state = self.state.lock();
-        let known = &state.known(of).by_name;
+        let known = state.known(of).get();
         names.find_map(|name| known.get(name).filter(|pause| pause.holds(now)).cloned())
     }
 
@@ -115,7 +97,7 @@ impl KnownPauses {
     pub(super) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         let known = [&state.kinds, &state.schedules];
-        known.iter().all(|known| known.by_name.is_empty()) && state.tasks.is_empty()
+        known.iter().all(|known| known.get().is_empty()) && state.tasks.is_empty()
     }
 
     /// Returns true if the store has to be asked for the pauses of kinds. A poll has named these: they are others than before,
@@ -124,7 +106,7 @@ impl KnownPauses {
         let mut state = self.state.lock();
         let is_due = state.asked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY);
         let is_named = |own: &str| named.iter().any(|name| name == own);
-        let is_as_named = |own: &&str| is_named(own) == state.kinds.by_name.contains_key(*own);
+        let is_as_named = |own: &&str| is_named(own) == state.kinds.get().contains_key(*own);
         let is_question =
             !own.iter().all(is_as_named) || is_due && own.iter().any(|own| is_named(own));
         if is_question {
@@ -172,7 +154,7 @@ impl KnownPauses {
 }
 
 impl State {
-    fn known(&mut self, of: Paused) -> &mut Known {
+    fn known(&mut self, of: Paused) -> &mut Known<ByName> {
         match of {
             Paused::Kinds => &mut self.kinds,
             Paused::Schedules => &mut self.schedules,
@@ -206,19 +188,19 @@ mod tests {
     #[test]
     fn an_answer_counts_unless_something_newer_is_known() {
         let pauses = KnownPauses::default();
-        let early = pauses.ask();
+        let early = pauses.ask(Paused::Kinds);
         pauses.change(Paused::Kinds, "mail", Some(by("ada")));
-        pauses.answer(early, Paused::Kinds, []);
+        pauses.answer(Paused::Kinds, early, []);
         assert_eq!(found(&pauses).as_deref(), Some("ada"), "it was asked before the pause");
-        let of_schedules = pauses.ask();
-        pauses.answer(of_schedules, Paused::Schedules, []);
+        let of_schedules = pauses.ask(Paused::Schedules);
+        pauses.answer(Paused::Schedules, of_schedules, []);
         assert_eq!(found(&pauses).as_deref(), Some("ada"), "it is about schedules");
-        let (first, second) = (pauses.ask(), pauses.ask());
-        pauses.answer(second, Paused::Kinds, answer("bob"));
-        pauses.answer(first, Paused::Kinds, []);
+        let (first, second) = (pauses.ask(Paused::Kinds), pauses.ask(Paused::Kinds));
+        pauses.answer(Paused::Kinds, second, answer("bob"));
+        pauses.answer(Paused::Kinds, first, []);
         assert_eq!(found(&pauses).as_deref(), Some("bob"), "it was asked before the other");
-        let last = pauses.ask();
-        pauses.answer(last, Paused::Kinds, []);
+        let last = pauses.ask(Paused::Kinds);
+        pauses.answer(Paused::Kinds, last, []);
         assert_eq!(found(&pauses), None);
     }
 
@@ -278,8 +260,8 @@ mod tests {
         assert!(!pauses.is_question(&[], &own, now(5_000)));
         assert!(!pauses.is_question(&["other".to_owned()], &own, now(5_000)));
         assert!(pauses.is_question(&mail, &own, now(5_100)));
-        let question = pauses.ask();
-        pauses.answer(question, Paused::Kinds, answer("ada"));
+        let question = pauses.ask(Paused::Kinds);
+        pauses.answer(Paused::Kinds, question, answer("ada"));
         assert!(!pauses.is_question(&mail, &own, now(6_000)));
         assert!(pauses.is_question(&mail, &own, now(6_100)), "the reason may be another");
         assert!(pauses.is_question(&[], &own, now(6_200)), "it is resumed");

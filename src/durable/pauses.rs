@@ -87,13 +87,13 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn pauses(&self) -> Result<Vec<JobPause>, JobsError> {
-        let question = self.inner.pauses.ask();
+        let question = self.inner.pauses.ask(Paused::Kinds);
         let pauses = self.inner.client.call(|store| store.pauses())?;
         let kinds = pauses.iter().filter_map(|paused| match &paused.scope {
             PauseScope::Task(name) => Some((name.clone(), paused.pause.clone())),
             PauseScope::Queue(_) => None,
         });
-        self.inner.pauses.answer(question, Paused::Kinds, kinds);
+        self.inner.pauses.answer(Paused::Kinds, question, kinds);
         self.report_pauses();
         Ok(pauses)
     }

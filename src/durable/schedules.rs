@@ -59,11 +59,11 @@ impl Schedules {
     ///
     /// The store did not answer.
     pub fn list(&self) -> Result<Vec<StoredSchedule>, JobsError> {
-        let question = self.jobs.inner.pauses.ask();
+        let question = self.jobs.inner.pauses.ask(Paused::Schedules);
         let schedules = self.jobs.inner.client.call(|store| store.schedules())?;
         let own = schedules.iter().filter(|own| self.jobs.has_schedule(&own.definition.name));
         let paused = own.filter_map(|own| Some((own.definition.name.clone(), own.pause.clone()?)));
-        self.jobs.inner.pauses.answer(question, Paused::Schedules, paused);
+        self.jobs.inner.pauses.answer(Paused::Schedules, question, paused);
         self.jobs.report_pauses();
         Ok(schedules)
     }

@@ -215,13 +215,14 @@ impl TaskTable {
             let why = format!("`{policy}` is no part of a rule; only the rule can be changed");
             return Err(ControlError::refused(name, &why));
         }
-        let definition = Definition::in_code(name, schedule, Call::noop(), Location::caller());
+        let location = Location::caller();
+        let definition = Definition::in_code(name, schedule, Call::noop(), location);
         match factory.resolve(&definition, factory.settings.resolve(&definition)) {
             Ok(spec) if spec.is_disabled() => {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }
             Ok(spec) => Ok(spec.rule),
-            Err(faults) => Err(ControlError::refused(name, &faults.join("; "))),
+            Err(faults) => Err(ControlError::refused_at(name, faults.join("; "), location)),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::ExactDuration;
+use crate::define::metadata::Location;
 use crate::observe::{TaskState, duration};
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
@@ -36,6 +37,8 @@ pub(crate) enum ControlErrorKind {
     },
     Refused {
         why: String,
+        /// The place of a schedule in the code, as `why` has it.
+        place: String,
     },
     Ended(TaskState),
     Disabled,
@@ -70,7 +73,16 @@ impl ControlError {
 
     /// The task refuses the command.
     pub(crate) fn refused(name: &str, why: &str) -> Self {
-        Self { task: name.into(), kind: ControlErrorKind::Refused { why: why.to_owned() } }
+        Self {
+            task: name.into(),
+            kind: ControlErrorKind::Refused { why: why.to_owned(), place: String::new() },
+        }
+    }
+
+    /// The task refuses a schedule that was given there.
+    pub(crate) fn refused_at(name: &str, why: String, location: Location) -> Self {
+        let place = format!("{location}: `{name}`: ");
+        Self { task: name.into(), kind: ControlErrorKind::Refused { why, place } }
     }
 
     pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
@@ -103,6 +115,29 @@ impl ControlError {
     #[must_use]
     pub fn task(&self) -> &str {
         &self.task
+    }
+
+    /// The text for people who have not written the code: without the place of the schedule in it.
+    ///
+    /// ```rust
+    /// use scheduler::{Schedule, Scheduler};
+    ///
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder().task("report", hourly, |_| {}).spawn()?;
+    /// let error = scheduler.tasks().get("report")?.reschedule(Schedule::fixed_rate("1x")).unwrap_err();
+    /// assert!(error.to_string().contains(".rs:"));
+    /// assert!(error.without_place().starts_with("task `report`: invalid"), "{error}");
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn without_place(&self) -> String {
+        match &self.kind {
+            ControlErrorKind::Refused { place, .. } if !place.is_empty() => {
+                self.to_string().replace(place, "")
+            }
+            _ => self.to_string(),
+        }
     }
 
     /// Returns true if no task has that name, or several may be meant.
@@ -184,7 +219,7 @@ impl fmt::Display for ControlError {
         let task = &self.task;
         match &self.kind {
             ControlErrorKind::NotFound { why } => f.write_str(why),
-            ControlErrorKind::Refused { why } => write!(f, "task `{task}`: {why}"),
+            ControlErrorKind::Refused { why, .. } => write!(f, "task `{task}`: {why}"),
             #[cfg(feature = "durable")]
             ControlErrorKind::Unavailable { why } => {
                 write!(f, "task `{task}` is durable, and its store did not answer: {why}")

@@ -846,7 +846,7 @@ test("a task in memory is rescheduled, with another kind of rule", "basic", asyn
   equal(await page.inputValue("#rule-text"), "3600s", "the rule that it has");
   await page.fill("#rule-text", "1000");
   await page.locator("#rule-preview").getByText("`1000` has no unit").waitFor();
-  const times = ["00", "30"].map((second) => ({ at: `2026-03-30T07:00:${second}Z`, local: `Mon 2026-03-30 09:00:${second} +02:00` }));
+  const times = ["00", "30"].map((second) => ({ at: `2026-03-30T07:00:${second}Z` }));
   await page.route("**/preview?**", (route) => route.fulfill({ json: { words: "every 30s", rule: "every 30s", zone: "Europe/Berlin", times } }));
   await page.fill("#rule-text", "30s");
   await page.locator("#rule-preview").getByText("09:00:30 +02:00").waitFor();

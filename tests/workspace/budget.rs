@@ -7,18 +7,18 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 22_760, 356),
+    ("src", 22_760, 355),
     ("scheduler-core/src", 8_300, 166),
     ("scheduler-macros/src", 2_650, 24),
-    ("crates/api/src", 640, 65),
-    ("crates/cli/src", 4_110, 60),
-    ("crates/dashboard/src", 5_430, 90),
+    ("crates/api/src", 620, 65),
+    ("crates/cli/src", 4_145, 60),
+    ("crates/dashboard/src", 5_320, 89),
     ("crates/expr/src", 4_100, 48),
     ("crates/monitors/src", 1_030, 22),
     ("crates/node/src", 2_440, 30),
     ("crates/postgres/src", 3_420, 39),
     ("crates/sqlite/src", 3_300, 26),
-    ("crates/store/src", 2_900, 77),
+    ("crates/store/src", 2_940, 78),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

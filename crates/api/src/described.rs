@@ -68,13 +68,20 @@ impl Field {
         if let Some(name) = self.serde.strip_prefix("rename = ") {
             return name.trim_matches('"').to_owned();
         }
-        let mut words = self.name.split('_');
-        let first = words.next().unwrap_or_default().to_owned();
-        words.fold(first, |name, word| {
-            let (first, rest) = word.split_at(word.len().min(1));
-            name + &first.to_ascii_uppercase() + rest
-        })
+        json_name(self.name)
     }
+}
+
+/// The name in JSON of a field in Rust: in camel case.
+#[must_use]
+pub fn json_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        name + &first.into_iter().chain(letters).collect::<String>()
+    })
 }
 
 impl Described for String {

@@ -103,15 +103,10 @@ json! {
         /// The number of missed ticks for which it stands.
         missed: u64,
         tick: String,
-        tick_local: String,
         run_at: String,
-        run_at_local: String,
         created_at: String,
-        created_at_local: String,
         started_at: String,
-        started_at_local: String,
         finished_at: String,
-        finished_at_local: String,
         error: String,
         /// Only of a job by itself.
         payload: Payload,
@@ -126,14 +121,10 @@ json! {
         /// `failed`, `gave_up`, `lost` or `undecodable`.
         outcome: String,
         started_at: String,
-        started_at_local: String,
         ended_at: String,
-        ended_at_local: String,
-        took_ms: f64,
         /// The first 500 characters.
         error: String,
-    } optional {
-        /// The name of the process, if the store knew it.
+        /// The name of the process; empty if the store did not know it.
         node: String,
     }
 
@@ -218,7 +209,6 @@ json! {
     struct GoneNode {
         session: String,
         at: String,
-        at_local: String,
     } optional {
         /// Its name, if this process has seen it.
         label: String,
@@ -232,7 +222,6 @@ json! {
         /// True if its lease has run out.
         has_run_out: bool,
         opened_at: String,
-        opened_at_local: String,
         jobs: Vec<NodeJob>,
     }
 
@@ -243,6 +232,5 @@ json! {
         attempt: u32,
     } optional {
         started_at: String,
-        started_at_local: String,
     }
 }

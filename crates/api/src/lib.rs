@@ -1,7 +1,7 @@
 //! The JSON of the dashboard's `/api/v1` as types. The dashboard writes them, the command line reads them.
 //!
 //! The documentation of `scheduler-dashboard` has the requests. Names are in camel case. Instants are RFC 3339 in UTC, and a
-//! field that ends with `_local` is the same instant in the zone of the task. Lengths are milliseconds and end with `_ms`.
+//! reader shows them in the zone of the task or of [`Info`]. Lengths are milliseconds and end with `_ms`.
 //!
 //! A reader takes a missing field for its default and ignores fields that it does not know, so that a command line and a
 //! dashboard of different versions understand each other.
@@ -78,7 +78,7 @@ mod jobs;
 mod runs;
 mod tasks;
 
-pub use described::{Described, Description, Field, Type};
+pub use described::{Described, Description, Field, Type, json_name};
 pub use info::{
     Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
 };

@@ -23,7 +23,6 @@ json! {
         cause: String,
         fire_time: String,
         started_at: String,
-        started_at_local: String,
         attempts: u32,
         outcome: String,
     } optional {

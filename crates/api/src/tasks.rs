@@ -38,10 +38,8 @@ json! {
         initial_delay_ms: f64,
         pause: Pause,
         next: String,
-        next_local: String,
         /// The next fire time without the pause.
         would_run_at: String,
-        would_run_at_local: String,
         running_since: String,
         /// Since when a run has waited for a thread.
         late_since: String,
@@ -68,14 +66,12 @@ json! {
         reason: String,
         since: String,
         until: String,
-        until_local: String,
     }
 
     /// The last run of a task, in short.
     struct LastRun {
         number: u64,
         started_at: String,
-        started_at_local: String,
         ended_at: String,
         took_ms: f64,
         outcome: String,
@@ -130,7 +126,6 @@ json! {
         skipped: SkippedTicks,
     } optional {
         last_tick: String,
-        last_tick_local: String,
         has_ended: bool,
     }
 
@@ -159,7 +154,6 @@ json! {
     /// A fire time to come.
     struct FireTime {
         at: String,
-        local: String,
     } optional {
         /// The change of the clocks since the fire time before.
         clock_change: ClockChange,

@@ -11,10 +11,10 @@
     done: ["✔", "done", "is-good"],
     cancelled: ["■", "cancelled", ""],
   }[job.state]);
-  const when = ({ state, startedAt, finishedAt, runAt, ...job }) =>
-    finishedAt ? ["ended " + ago(finishedAt), finishedAt, job.finishedAtLocal]
-      : state === "running" ? ["since " + ageOf(startedAt), startedAt, job.startedAtLocal]
-        : [Date.parse(runAt) > now() ? "due " + until(runAt) : "due since " + ageOf(runAt), runAt, job.runAtLocal];
+  const when = ({ state, startedAt, finishedAt, runAt }) =>
+    finishedAt ? ["ended " + ago(finishedAt), finishedAt]
+      : state === "running" ? ["since " + ageOf(startedAt), startedAt]
+        : [Date.parse(runAt) > now() ? "due " + until(runAt) : "due since " + ageOf(runAt), runAt];
   const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
@@ -118,13 +118,13 @@
     const many = page.jobs.length > 0 && el("div.many.act", el("span.bulk", { id: "picked-bar" }), el("span.bulk", el("span.dim", isNarrow ? "All that match:" : `All that are ${jobsState}:`), manyButtons("all-", jobsState, " all", () => ({ matching: matching() }))));
     const pick = (job, is) => is ? picked.add(job.id) : picked.delete(job.id);
     const rows = page.jobs.map((job) => {
-      const [text, at, local] = when(job);
+      const [text, at] = when(job);
       return el("tr", { class: job.state === "parked" && "failing" },
         cell(null, "act pick", el("input", { type: "checkbox", id: "pick-" + job.id, checked: picked.has(job.id), "aria-label": `Select job ${job.id} of ${job.task}`, on: { change: ({ target }) => { pick(job, target.checked); pickedBar(); } } })),
         cell(null, "task", jobLink(job), withIcon("status sub", jobIcon(job))),
         cell("Job", "mono", shortId(job.id), job.key && sub("key " + job.key), job.schedule && job.schedule !== job.task && sub("of " + job.schedule)),
         cell("Queue", null, job.queue, job.priority !== "normal" && sub(job.priority)),
-        cell("When", "when", time(at, text, local, "age")),
+        cell("When", "when", time(at, text, localOf(at), "age")),
         cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost && sub(`lost ${job.lost}×`)),
         cell("Error", "last", el("span.sub.error", job.error && el("bdi", job.error))),
         cell(null, "act acts", jobButtons(job)));
@@ -143,7 +143,7 @@
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
-    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${job[name + "Local"]}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
+    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
     if (painted === key) return;
     const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
@@ -165,7 +165,7 @@
   };
 
   const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr",
-    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${it.endedAtLocal}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
+    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(Date.parse(it.endedAt) - Date.parse(it.startedAt))),
     cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
@@ -200,7 +200,7 @@
       const link = (state, ...text) => el("a", { href: toJobs({ state, queue, ...(task && { task }) }) }, text);
       const number = (label, count, state, text = count) => cell(label, "number", count ? link(state, text) : "0");
       return el("tr", { class: task && "part" },
-        cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(it.pause.untilLocal) : ""))),
+        cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(localOf(it.pause.until)) : ""))),
         number("Due", it.due, "ready"), cell("Later", "number", String(it.later)), number("Running", it.running, "running"), number("Parked", it.parked, "parked", el("span.is-bad", "✖ " + it.parked)),
         cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)), cell(null, "act acts", !task && queueButton(it)));
     };
@@ -214,10 +214,10 @@
     if (route.view !== "nodes") return;
     const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt)))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
-      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), node.openedAtLocal, "age")),
+      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
       cell("Lease", null, el("span", { class: "outcome " + (node.hasRunOut ? "is-bad" : "is-good") }, node.hasRunOut ? "✖ has run out" : "✔ holds")), cell("Jobs", null, held(node.jobs))));
     put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : note("", "No process uses the store."),
-      gone.length > 0 && el("section.note.bad", { id: "gone" }, el("h2", "Lost within the last hour"), el("ul", gone.map((it) => el("li", el("strong", it.label || "a process"), el("span.mono.dim", " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), it.atLocal))))),
+      gone.length > 0 && el("section.note.bad", { id: "gone" }, el("h2", "Lost within the last hour"), el("ul", gone.map((it) => el("li", el("strong", it.label || "a process"), el("span.mono.dim", " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), localOf(it.at)))))),
       orphans.length > 0 && el("section.note.warn", el("h2", "Jobs of processes that are gone"), el("p", "Another process takes them over soon."), held(orphans)));
   };
 
@@ -284,7 +284,7 @@
       if (!$("rule-text").value.trim()) { show("dim", "The next runs are shown here."); return; }
       try {
         const found = await ask(path(ruled) + "/preview?" + new URLSearchParams(rule()));
-        if (show("", el("p", el("strong", found.words || found.rule), found.expression && ` (${found.zone})`), el("ol.upcoming", timesOf(found.times, until)))) $("rule-ok").disabled = false;
+        if (show("", el("p", el("strong", found.words || found.rule), found.expression && ` (${found.zone})`), el("ol.upcoming", timesOf(found.times, found.zone, until)))) $("rule-ok").disabled = false;
       } catch (error) { show("is-bad pre", "✖ " + error.message.replace(/^task `[^`]*`: /, "")); }
     }, 250);
   };

@@ -94,12 +94,21 @@
   const ofBrowser = memory("localStorage", "scheduler-zone");
   let zone = ofBrowser.get() || "task";
   const iso = (ms) => new Date(ms).toISOString();
-  const zoned = (at, local) => {
-    if (zone === "task" || !at) return local;
-    const utc = Date.parse(at), shift = zone === "utc" ? 0 : new Date(utc).getTimezoneOffset() * -60000, there = new Date(utc + shift);
-    return `${there.toUTCString().slice(0, 3)} ${iso(there).slice(0, 19).replace("T", " ")} ${shift < 0 ? "-" : "+"}${iso(Math.abs(shift)).slice(11, 16)}`;
+  const zoneOf = (name) => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : name || info.zone;
+  const formats = new Map();
+  const formatOf = (name) => {
+    const digits = "2-digit", parts = { weekday: "short", year: "numeric", month: digits, day: digits, hour: digits, minute: digits, second: digits, hourCycle: "h23", timeZoneName: "longOffset" };
+    const made = (timeZone) => new Intl.DateTimeFormat("en-US", { ...parts, timeZone });
+    // The browser may not know a zone that the program knows.
+    if (!formats.has(name)) try { formats.set(name, made(name)); } catch { formats.set(name, made("UTC")); }
+    return formats.get(name);
   };
-  const parse = (text) => JSON.parse(text, function (key, value) { return key === "local" ? zoned(this.at, value) : /.Local$/.test(key) ? zoned(this[key.slice(0, -5)], value) : value; });
+  // "Mon 2026-03-30 09:00:00 +02:00", in the zone of a task, or else in that of the program.
+  const localOf = (at, name) => {
+    if (!at) return "";
+    const { weekday, year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(formatOf(zoneOf(name)).formatToParts(Date.parse(at)).map(({ type, value }) => [type, value]));
+    return `${weekday} ${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName.slice(3) || "+00:00"}`;
+  };
 
   // Times: ages are computed from the server's clock.
   const now = () => Date.now() + shift;
@@ -116,9 +125,9 @@
   const ageOf = (at) => ago(at).replace(" ago", "");
   const since = (at) => span(now() - Date.parse(at));
   const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
-  // "Mon 2026-03-30 09:00:00 +02:00": without the seconds if they are zero, and without the date if it is today's.
+  // A local time without the seconds if they are zero; brief: also without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
-  const shorter = (times) => times.every((it) => /:00 [+-]/.test(it.local)) ? short : (local) => local;
+  const shorter = (locals) => locals.every((local) => /:00 [+-]/.test(local)) ? short : (local) => local;
   const offsetOf = (local) => { const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(local); return Number(sign + 1) * (Number(hours) * 60 + Number(minutes)) * 60000; };
   const brief = (local) => {
     if (!local) return "";
@@ -126,9 +135,9 @@
     return local.includes(today) ? short(local).slice(15) : short(local);
   };
   // Times to come; all without seconds, or none.
-  const timesOf = (times, inWords) => {
-    const shown = shorter(times);
-    return times.map(({ at, local, clockChange: it }) => el("li", it && el("span.change", `↷ clocks go ${it.isForward ? "forward" : "back"}: ${it.offsetBefore} → ${it.offsetAfter}`), time(at, shown(local), at), el("span.dim", inWords(at))));
+  const timesOf = (times, zoneName, inWords) => {
+    const locals = times.map(({ at }) => localOf(at, zoneName)), shown = shorter(locals);
+    return times.map(({ at, clockChange: it }, index) => el("li", it && el("span.change", `↷ clocks go ${it.isForward ? "forward" : "back"}: ${it.offsetBefore} → ${it.offsetAfter}`), time(at, shown(locals[index]), at), el("span.dim", inWords(at))));
   };
   // A name may break after its punctuation.
   const named = (name) => {
@@ -142,7 +151,7 @@
   const ask = async (path, body) => {
     const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
-    const json = (answer.headers.get("content-type") || "").includes("json") ? parse(await answer.text()) : null;
+    const json = (answer.headers.get("content-type") || "").includes("json") ? JSON.parse(await answer.text()) : null;
     if (answer.ok) return json;
     const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
     error.status = answer.status;
@@ -204,7 +213,7 @@
   const pausedText = (row) => "paused" + (row.pause?.by ? " by " + row.pause.by : "") + (row.pause?.reason ? ": “" + row.pause.reason + "”" : "");
   const nextText = (row) => {
     if (row.isEnded || row.state === "disabled") return [row.state === "disabled" ? "disabled" : "never again", ""];
-    if (row.isPaused) return [row.pause.until ? "paused until " + brief(row.pause.untilLocal) : "paused", row.wouldRunAtLocal ? "would run " + brief(row.wouldRunAtLocal) : ""];
+    if (row.isPaused) return [row.pause.until ? "paused until " + brief(localOf(row.pause.until, row.zone)) : "paused", row.wouldRunAt ? "would run " + brief(localOf(row.wouldRunAt, row.zone)) : ""];
     if (row.storeFailure) return ["unknown", "the store does not answer"];
     if (row.kind === "job") return ["when a job is due", ""];
     if (row.schedule?.hasEnded) return ["never again", ""];
@@ -214,7 +223,7 @@
     const wrong = wrongOf(row);
     if (wrong?.kind === "late") return ["overdue", "for " + span(now() - wrong.since)];
     if (wrong?.kind === "hung") return ["when this run ends", wrong.due ? `was due ${span(now() - wrong.due)} ago` : ""];
-    return [until(row.next), brief(row.nextLocal)];
+    return [until(row.next), brief(localOf(row.next, row.zone))];
   };
 
   // A row of the list. Its elements stay, so that focus does.
@@ -272,7 +281,7 @@
     parts.last.className = "outcome age " + outcomeClass;
     set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
     set(parts.took, "took " + took(row.last.tookMs));
-    parts.last.title = row.last.startedAtLocal;
+    parts.last.title = localOf(row.last.startedAt, row.zone);
   };
 
   // The list.
@@ -400,7 +409,7 @@
       may(!isOff && !isKind, "rule", "Reschedule…", false, () => reschedule(row)),
       may(!isOff && row.running, "cancel", row.isAsync ? "Cancel run" : "Ask run to stop", hungSince(row))];
     const notes = [], bad = (...texts) => notes.push(note("bad", texts));
-    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(row.pause.untilLocal) : "")
+    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
       + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
     const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
@@ -416,7 +425,7 @@
     if (isDown(row)) bad("▲ It is critical, and has not succeeded within its grace: the program reports DOWN.");
     if (row.triggerFailure) bad("Its trigger failed: " + row.triggerFailure);
     if (row.storeFailure) bad("What the store knows of it is missing: " + row.storeFailure);
-    const upcoming = timesOf(row.upcoming, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at));
+    const upcoming = timesOf(row.upcoming, row.zone, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at));
     const code = (text) => text && el("code", text), jobsOf = (state) => row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state, task: row.name }) }, state);
     refill($("task"), crumb("#/tasks", "← All tasks"),
       el("div.title", el("h1", { id: "task-title", tabindex: "-1" }, named(row.name)), withIcon("status", status(row)), el("span.tags", badges(row).map(badge)), el("div.buttons", buttons)),
@@ -432,18 +441,18 @@
           ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"],
           ["Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`], ["Skipped", skips(counts.skipped)]), spark(row.recent, 182))),
       el("h2.over", { id: "h-history" }, "History"),
-      runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open))) : note("", "No run yet."),
+      runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open, row.zone))) : note("", "No run yet."),
       el("p.more", hasMore && button("Show more", moreRuns, { id: "more-runs" })),
       row.actions.length > 0 && [el("h2.over", "Actions"), actionsOf(row.actions.slice(0, 20))]);
   };
-  const runRow = (run, open) => {
+  const runRow = (run, open, zoneName) => {
     const { error, failedAttempts: failed } = run, key = String(run.number);
     const details = [
       error && el("pre.is-bad", [error.message, ...(error.causes || []).map((cause) => "caused by: " + cause)].join("\n") + (error.place ? "\nat " + error.place : "")),
       run.notes?.map(sub),
       failed && el("details", { "data-key": key, open: open.has(key) }, el("summary", `failed before: ${failed.length}`), el("ul", failed.map((it) => el("li.small", `attempt ${it.attempt}: ${it.message || "failed"}`))))];
     return el("tr", cell("Run", "whole", "#" + run.number + (run.cause === "manual" ? " (manual)" : "")),
-      cell("Started", "whole", time(run.startedAt, run.startedAtLocal, run.startedAt)), cell("Late", "whole", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", "whole", took(run.tookMs)),
+      cell("Started", "whole", time(run.startedAt, localOf(run.startedAt, zoneName), run.startedAt)), cell("Late", "whole", run.lateMs === undefined ? "–" : took(run.lateMs)), cell("Took", "whole", took(run.tookMs)),
       cell("Outcome", "whole", withIcon("outcome", outcome(run.outcome))), cell("Attempts", "whole", run.attempts), cell("Details", "detail wide", details));
   };
   const moreRuns = async () => {
@@ -540,7 +549,7 @@
         text += value;
         const parts = text.split("\n\n");
         text = parts.pop();
-        for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], parse(found[3])); seen = found[1] || seen; } }
+        for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
       }
     } catch (error) {
       if (stream !== own) return;
@@ -563,10 +572,8 @@
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
   const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
-  // The clock in the zone of the server, whose offset does not change while the page is open.
-  const clockText = (at) => iso(at + offsetOf(info.nowLocal)).slice(11, 19);
-  const zoneName = () => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : info.zone;
-  const clock = () => set($("clock"), `${zoneName()} ${clockText(now())} ${info.nowLocal.slice(-6)}`);
+  const clockText = (at) => localOf(iso(at)).slice(15, 23);
+  const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf()} ${text.slice(15)}`); };
   $("zone").value = zone;
   on("zone", "input", () => { zone = $("zone").value; ofBrowser.set(zone === "task" ? "" : zone); begin(); });
   setInterval(() => {
@@ -592,7 +599,7 @@
     document.body.classList.toggle("may-act", info.visitor.mayAct);
     $("visitor").hidden = false;
     set($("visitor"), info.isReadOnly ? "read-only" : info.visitor.mayAct ? info.visitor.name : info.visitor.name + " · read-only");
-    set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(info.startedAtLocal)}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
+    set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(localOf(info.startedAt))}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
   };
   const begin = async () => {
     stop(); seen = "";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
-use scheduler::{TaskSnapshot, Tasks, Zone};
+use scheduler::{TaskSnapshot, Tasks};
 
 use crate::access::{Authenticator, Visitor};
 use crate::audit::{Action, Audit};
@@ -29,8 +29,6 @@ pub(crate) struct App {
     /// Processes that were seen in the store.
     pub(crate) seen: Seen,
     store: Option<Arc<Store>>,
-    /// The zone in which times are shown that belong to no task.
-    pub(crate) zone: Zone,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
     pub(crate) is_local: bool,
@@ -44,7 +42,6 @@ impl App {
         hosts: Hosts,
         is_local: bool,
     ) -> Arc<Self> {
-        let zone = tasks.zone();
         let authenticator = Authenticator::new(options.auth.clone());
         let store = tasks.jobs().ok().zip(tasks.schedules().ok());
         let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
@@ -59,7 +56,6 @@ impl App {
             authenticator,
             seen: Seen::default(),
             store,
-            zone,
             hosts,
             is_local,
             started_at,

@@ -8,21 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::SessionInfo;
+use scheduler_api::GoneNode;
+
+use crate::times::instant;
 
 /// The time for which a dead process is shown.
 const KEPT_FOR: TimeDelta = TimeDelta::hours(1);
 /// The number of processes that are remembered.
 const PROCESSES_MAX: usize = 200;
-
-/// A process that has died.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gone {
-    pub(crate) session: String,
-    /// Its name, if it was seen.
-    pub(crate) label: Option<String>,
-    /// When that was noticed.
-    pub(crate) at: DateTime<Utc>,
-}
 
 /// The processes that were seen.
 #[derive(Debug, Default)]
@@ -43,7 +36,7 @@ impl Seen {
         now: DateTime<Utc>,
         sessions: &[SessionInfo],
         taken_over: &[(impl AsRef<str>, DateTime<Utc>)],
-    ) -> Vec<Gone> {
+    ) -> Vec<GoneNode> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for session in sessions {
             let (label, has_run_out) = (session.label.clone(), session.has_run_out);
@@ -58,17 +51,20 @@ impl Seen {
         let is_there = |session: &str| sessions.iter().any(|other| other.id.to_string() == session);
         let mut gone = BTreeMap::new();
         for (session, process) in seen.iter().filter(|(_, process)| process.has_run_out) {
-            let label = Some(process.label.clone());
-            gone.insert(session.clone(), Gone { session: session.clone(), label, at: process.at });
+            gone.insert(&**session, (process.at, Some(process.label.clone())));
         }
         for (session, at) in taken_over.iter().map(|(session, at)| (session.as_ref(), *at)) {
-            let label = seen.get(session).map(|process| process.label.clone());
-            gone.insert(session.to_owned(), Gone { session: session.to_owned(), label, at });
+            gone.insert(session, (at, seen.get(session).map(|process| process.label.clone())));
         }
-        let is_recent = |gone: &Gone| now - gone.at < KEPT_FOR && !is_there(&gone.session);
-        let mut gone: Vec<Gone> = gone.into_values().filter(is_recent).collect();
-        gone.sort_by_key(|gone| std::cmp::Reverse(gone.at));
-        gone
+        gone.retain(|session, (at, _)| now - *at < KEPT_FOR && !is_there(session));
+        let mut gone: Vec<_> = gone.into_iter().collect();
+        gone.sort_by_key(|(_, (at, _))| std::cmp::Reverse(*at));
+        let node = |(session, (at, label)): (&str, (DateTime<Utc>, _))| GoneNode {
+            session: session.to_owned(),
+            at: instant(at),
+            label,
+        };
+        gone.into_iter().map(node).collect()
     }
 }
 
@@ -95,7 +91,8 @@ mod tests {
         let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));
         let dead = session(3, "web-3", true);
         assert_eq!(seen.look(at(0), &[web.clone(), left, dead.clone()], &none), []);
-        let labels = |gone: Vec<Gone>| gone.into_iter().map(|node| node.label).collect::<Vec<_>>();
+        let labels =
+            |gone: Vec<GoneNode>| gone.into_iter().map(|node| node.label).collect::<Vec<_>>();
         let web = [web];
         assert_eq!(labels(seen.look(at(1), &web, &none)), [Some("web-3".to_owned())]);
         let taken = [(id(2).to_string(), at(1)), (dead.id.to_string(), at(0))];

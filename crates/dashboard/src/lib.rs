@@ -35,8 +35,8 @@
 //! # The API
 //!
 //! Below `/api/v1`, in JSON; `GET /openapi.json` describes it for programs. Answers are compressed for clients that accept
-//! gzip. Names are in camel case, instants are RFC 3339 in UTC with a text in the zone of the task
-//! beside them (`next`, `nextLocal`), durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
+//! gzip. Names are in camel case, instants are RFC 3339 in UTC, to be shown in the `zone` of the task or
+//! of `info`, durations are milliseconds (`tookMs`). Absent values are left out. Later versions may
 //! add names and sections. In paths a `/` in the name of a task is `%2F`; an unambiguous end of the name is enough.
 //!
 //! | request | answer |
@@ -45,7 +45,7 @@
 //! | `GET /tasks` | `now`, `tasks`: a row for each |
 //! | `GET /tasks/{name}` | its row, with `upcoming` (the next ten fire times) and `durations` |
 //! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
-//! | `GET /tasks/{name}/next?n=10` | `times`: `at`, `local` and, after a change of the clocks, `clockChange` |
+//! | `GET /tasks/{name}/next?n=10` | `times`: `at` and, after a change of the clocks, `clockChange` |
 //! | `GET /timeline` | `tasks`: `name`, `past` and `next`, a letter for each minute of the last and of the next hour: `x` a run failed, `l` late or overdue, `r` in progress, `o` succeeded, `p` paused, `n` due, `?` not kept, `.` nothing |
 //! | `GET /throughput` | the last hour of this process: `all` and `queues`, each with 60 numbers of `started`, `succeeded`, `failed`, `waitMs` (mean time from due to start) and `longestWaitMs`, the present minute last; `knownSince` |
 //! | `GET /actions?task=…` | `actions`: who did what, the latest first; for operators also `from` where |
@@ -130,6 +130,7 @@ mod access;
 mod actuator;
 mod app;
 mod audit;
+mod by_name;
 mod dashboard;
 mod gone;
 mod health;

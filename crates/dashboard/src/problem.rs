@@ -27,13 +27,13 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
-    /// Rewords the refusal of a rule that a visitor has written.
-    pub(crate) fn of_rule(mut self, words: impl FnOnce(&str) -> String) -> Self {
-        if self.status == StatusCode::CONFLICT {
-            self.status = StatusCode::BAD_REQUEST;
-        }
-        self.detail = words(&self.detail);
-        self
+    /// The refusal of a rule that a visitor has written, who does not know the code.
+    pub(crate) fn of_rule(error: &ControlError) -> Self {
+        let status = match status_of(error) {
+            StatusCode::CONFLICT => StatusCode::BAD_REQUEST,
+            status => status,
+        };
+        Self::new(status, error.without_place())
     }
 
     pub(crate) fn detail(&self) -> &str {
@@ -45,18 +45,21 @@ impl Problem {
     }
 }
 
+fn status_of(error: &ControlError) -> StatusCode {
+    if error.is_unknown() {
+        StatusCode::NOT_FOUND
+    } else if error.is_stopping() || error.is_unavailable() {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else if error.is_failed() {
+        StatusCode::INTERNAL_SERVER_ERROR
+    } else {
+        StatusCode::CONFLICT
+    }
+}
+
 impl From<ControlError> for Problem {
     fn from(error: ControlError) -> Self {
-        let status = if error.is_unknown() {
-            StatusCode::NOT_FOUND
-        } else if error.is_stopping() || error.is_unavailable() {
-            StatusCode::SERVICE_UNAVAILABLE
-        } else if error.is_failed() {
-            StatusCode::INTERNAL_SERVER_ERROR
-        } else {
-            StatusCode::CONFLICT
-        };
-        Self::new(status, error.to_string())
+        Self::new(status_of(&error), error.to_string())
     }
 }
 

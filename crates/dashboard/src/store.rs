@@ -4,7 +4,7 @@
 //! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
 //! included; and a question that takes too long is answered by 503.
 //!
-//! The schedules of tasks are remembered, because each row of the list has some of them: `KnownSchedules` is what the store last
+//! The schedules of tasks are remembered, because each row of the list has some of them: `Answered` is what the store last
 //! said, and what it did not say.
 //!
 //! It must never delay an answer that needs no store by more than half a second.
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{JobPause, PauseScope, StoredSchedule};
+use scheduler::store::{JobPause, Known, PauseScope, StoredSchedule};
 use scheduler::{Jobs, JobsError, Schedules};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -37,12 +37,12 @@ pub(crate) struct Store {
     jobs: Jobs,
     schedules: Schedules,
     places: Arc<Semaphore>,
-    known: Mutex<KnownSchedules>,
+    known: Mutex<Known<Answered>>,
 }
 
-/// The known schedules.
+/// The schedules and pauses that the store has said.
 #[derive(Default)]
-struct KnownSchedules {
+struct Answered {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
     /// The kinds of jobs and the queues that are paused.
     pauses: Vec<JobPause>,
@@ -50,16 +50,13 @@ struct KnownSchedules {
     paused: BTreeSet<String>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
-    /// The numbers of the last request, and of the last one with an answer.
-    asked: u64,
-    answered: u64,
     answered_at: Option<Instant>,
     /// The error, if the store did not answer.
     failure: Option<String>,
 }
 
 /// The last answer of the store about a task.
-pub(crate) enum Known {
+pub(crate) enum OfTask {
     Schedule(Arc<StoredSchedule>),
     /// It has no schedule.
     Nothing,
@@ -140,34 +137,29 @@ impl Store {
     }
 
     /// Returns the known schedule of a durable task.
-    pub(crate) fn known(&self, task: &str) -> Known {
-        let schedules = self.lock();
+    pub(crate) fn known(&self, task: &str) -> OfTask {
+        let known = self.lock();
+        let schedules = known.get();
         match (&schedules.failure, schedules.by_name.get(task)) {
-            (Some(failure), _) => Known::Unknown(failure.clone()),
-            (None, Some(schedule)) => Known::Schedule(Arc::clone(schedule)),
-            (None, None) => Known::Nothing,
+            (Some(failure), _) => OfTask::Unknown(failure.clone()),
+            (None, Some(schedule)) => OfTask::Schedule(Arc::clone(schedule)),
+            (None, None) => OfTask::Nothing,
         }
     }
 
     /// The tasks whose rows have to be sent again.
     pub(crate) fn take_changed(&self) -> BTreeSet<String> {
-        std::mem::take(&mut self.lock().changed)
+        std::mem::take(&mut self.lock().get_mut().changed)
     }
 
     /// Asks for the schedules. Of two answers the one counts that was asked for later.
     async fn look(self: Arc<Self>) {
-        let number = {
-            let mut schedules = self.lock();
-            schedules.asked += 1;
-            schedules.asked
-        };
+        let question = self.lock().ask();
         let asked = self.schedules.clone();
         let answer = self.ask(move |jobs| Ok((asked.list()?, jobs.pauses()?))).await;
-        let mut schedules = self.lock();
-        if number < schedules.answered {
-            return;
-        }
-        (schedules.answered, schedules.answered_at) = (number, Some(Instant::now()));
+        let mut known = self.lock();
+        let Some(schedules) = known.answer(question) else { return };
+        schedules.answered_at = Some(Instant::now());
         match answer {
             Ok((list, pauses)) => {
                 schedules.take(list);
@@ -179,7 +171,7 @@ impl Store {
 
     /// Asks for the schedules, if what is known of them is old, and waits a little.
     pub(crate) async fn look_if_old(self: &Arc<Self>) {
-        let is_new = self.lock().answered_at.is_some_and(|at| at.elapsed() < AGE_MAX);
+        let is_new = self.lock().get().answered_at.is_some_and(|at| at.elapsed() < AGE_MAX);
         if !is_new && let Some(look) = self.spawn_look() {
             // It goes on when this has waited for long enough.
             drop(timeout(PATIENCE, look).await);
@@ -188,11 +180,8 @@ impl Store {
 
     /// Lets another task ask for the schedules, unless one does already.
     pub(crate) fn spawn_look(self: &Arc<Self>) -> Option<JoinHandle<()>> {
-        let is_asking = {
-            let schedules = self.lock();
-            schedules.asked > schedules.answered
-        };
-        (!is_asking).then(|| self.look_now())
+        let is_asked = self.lock().is_asked();
+        (!is_asked).then(|| self.look_now())
     }
 
     /// Lets another task ask for the schedules: what was asked before may not have a change that was made just now.
@@ -201,12 +190,12 @@ impl Store {
         tokio::spawn(Arc::clone(self).look())
     }
 
-    fn lock(&self) -> MutexGuard<'_, KnownSchedules> {
+    fn lock(&self) -> MutexGuard<'_, Known<Answered>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl KnownSchedules {
+impl Answered {
     fn take(&mut self, list: Vec<StoredSchedule>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);

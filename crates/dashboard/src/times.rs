@@ -18,22 +18,16 @@ pub(crate) fn instant(at: impl Into<DateTime<Utc>>) -> String {
     micros.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
-/// `Mon 2026-03-30 09:00:00 +02:00`
-pub(crate) fn local(at: impl Into<DateTime<Utc>>, zone: Zone) -> String {
-    zone.local(at.into()).format("%a %Y-%m-%d %H:%M:%S %:z").to_string()
-}
-
 /// A duration in milliseconds, exact to the microsecond.
 pub(crate) fn millis(length: Duration) -> f64 {
     (length.as_micros() as f64) / 1_000.0
 }
 
-/// Fire times with their local times. The first one after a change of the clocks has that change.
+/// Fire times. The first one after a change of the clocks has that change.
 pub(crate) fn marked(times: &[DateTime<Utc>], from: DateTime<Utc>, zone: Zone) -> Vec<FireTime> {
     let before = std::iter::once(&from).chain(times);
     let marked = before.zip(times).map(|(before, at)| FireTime {
         at: instant(*at),
-        local: local(*at, zone),
         clock_change: zone.change_between(*before, *at).map(|change| ClockChange {
             at: instant(change.at()),
             offset_before: change.offset_before().to_string(),
@@ -55,8 +49,6 @@ mod tests {
         let times =
             [at("2026-03-27T08:00:00Z"), at("2026-03-30T07:00:00Z"), at("2026-03-31T07:00:00Z")];
         let marked = marked(&times, at("2026-03-26T12:00:00Z"), zone);
-        assert_eq!(marked[0].local, "Fri 2026-03-27 09:00:00 +01:00");
-        assert_eq!(marked[1].local, "Mon 2026-03-30 09:00:00 +02:00");
         let change = marked[1].clock_change.as_ref().unwrap();
         assert_eq!(change.at, "2026-03-29T01:00:00Z");
         assert_eq!((&*change.offset_after, change.is_forward), ("+02:00", true));

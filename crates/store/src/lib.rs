@@ -37,6 +37,7 @@ mod decode_error;
 mod error;
 mod id;
 mod job;
+mod known;
 mod model;
 mod pause;
 mod request;
@@ -60,6 +61,7 @@ pub use job::{
     ClaimRef, DEFAULT_QUEUE, Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, StoredJob, When,
 };
+pub use known::Known;
 pub use model::{Model, State};
 pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{

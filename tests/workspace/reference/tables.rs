@@ -278,7 +278,8 @@ impl<'ast> Visit<'ast> for Metrics {
 }
 
 pub(super) fn dashboard_metrics(notes: &Notes) -> String {
-    let metrics = Metrics::of("crates/dashboard/src/prometheus.rs");
+    let mut metrics = Metrics::of("crates/dashboard/src/prometheus/mod.rs");
+    metrics.extend(Metrics::of("crates/dashboard/src/prometheus/spring.rs"));
     assert!(metrics.len() > 20, "only {metrics:?}");
     table(&["metric", "type", "meaning", "labels"], metrics, notes)
 }

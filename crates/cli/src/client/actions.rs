@@ -3,7 +3,7 @@
 use scheduler_api::{Action, Actions};
 
 use super::api::{escaped, plain};
-use super::common::{ClientArgs, ask};
+use super::args::{ClientArgs, ask};
 use super::table::{self, Cell};
 use super::tasks::text;
 use crate::context::{Context, Look};
@@ -23,7 +23,7 @@ pub(super) fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliE
         Some(task) => format!("/actions?task={}", escaped(task)),
         None => "/actions".to_owned(),
     };
-    ask(&path, &args.client, shown, ctx)
+    ask(&path, &args.client, |answer, look, _| shown(answer, look), ctx)
 }
 
 fn shown(answer: &Actions, look: Look) -> String {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use scheduler_api::ProblemDetails;
+use chrono::{DateTime, Utc};
+use scheduler_api::{Info, ProblemDetails};
+use scheduler_core::trigger::Zone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,6 +13,7 @@ use ureq::{Agent, RequestBuilder};
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::times;
 
 /// The address of a dashboard unless another is given.
 const HERE: &str = "http://127.0.0.1:9095";
@@ -91,6 +94,11 @@ impl Api {
             Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
             result => self.read(result).map(Some),
         }
+    }
+
+    /// The zone of the program, in which times are shown that belong to no task.
+    pub(super) fn zone(&self) -> Zone {
+        zone_of(&self.get("/info").map(|info: Info| info.zone).unwrap_or_default())
     }
 
     fn ask(&self, path: &str) -> Answer {
@@ -197,6 +205,21 @@ pub(crate) fn escaped(name: &str) -> String {
         }
     }
     escaped
+}
+
+/// The zone of that name; UTC if the program knows one that is not known here.
+pub(super) fn zone_of(name: &str) -> Zone {
+    name.parse().unwrap_or(Zone::UTC)
+}
+
+/// An instant of the API.
+pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
+    text.parse().ok()
+}
+
+/// An instant as people read it: `Mon 2026-03-30 09:00 +02:00`.
+pub(super) fn local(at: &str, zone: Zone) -> String {
+    instant(at).map_or_else(|| plain(at), |at| times::local(at, zone))
 }
 
 /// A text of a program on one line, without anything that a terminal would obey.

@@ -4,8 +4,7 @@ use scheduler_api::{ChangedJobs, Job, JobFilter, JobsRequest};
 use serde_json::{Value, json};
 
 use super::api::{Api, escaped, plain};
-use super::common::ClientArgs;
-use super::filter::FilterArgs;
+use super::args::{ClientArgs, FilterArgs};
 use crate::context::Context;
 use crate::error::CliError;
 

@@ -3,8 +3,8 @@
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
-use super::api::{Api, escaped, plain};
-use super::common::{ClientArgs, TaskArgs, ask, length, query};
+use super::api::{Api, escaped, local, plain, zone_of};
+use super::args::{ClientArgs, TaskArgs, ask, length, query};
 use super::tasks;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -145,7 +145,7 @@ fn on_queue(
     let name = plain(&row.queue);
     ctx.say(match &row.pause {
         Some(pause) => {
-            let until = pause.until_local.as_deref().map(plain);
+            let until = pause.until.as_deref().map(|until| local(until, api.zone()));
             let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
@@ -184,13 +184,14 @@ pub(super) fn reschedule(args: &RescheduleArgs, ctx: &mut Context<'_>) -> Result
         return post(name, client, "reschedule", &rule, ctx);
     }
     let path = format!("/tasks/{}/preview?{}", escaped(name), query(&rule));
-    ask::<Preview>(&path, client, preview, ctx)
+    ask(&path, client, |answer, _, _| preview(answer), ctx)
 }
 
-fn preview(preview: &Preview, _: context::Look) -> String {
+fn preview(preview: &Preview) -> String {
+    let zone = zone_of(&preview.zone);
     let name = plain(&preview.task);
     let mut lines = vec![format!("{name} would run: {}", plain(&preview.rule))];
-    lines.extend(preview.times.iter().map(|time| format!("  {}", tasks::upcoming(time))));
+    lines.extend(preview.times.iter().map(|time| format!("  {}", tasks::upcoming(time, zone))));
     lines.join("\n") + "\n"
 }
 

@@ -8,15 +8,15 @@ use scheduler_api::{
     Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Queues,
     UnknownTask,
 };
+use scheduler_core::trigger::Zone;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::api::{Api, escaped, plain};
+use super::api::{Api, escaped, instant, local, plain};
+use super::args::{ClientArgs, FilterArgs, ask, query};
 use super::bulk::{self, ChangeArgs};
-use super::common::{ClientArgs, ask, query};
-use super::filter::FilterArgs;
 use super::table::{self, Cell, Tone};
-use super::tasks::{text, took};
+use super::tasks::{text, time, took};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -101,18 +101,25 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
     match &args.command {
         None => list(&args.list, ctx),
         Some(Command::List(args)) => list(args, ctx),
-        Some(Command::Errors(ErrorsArgs { filter, client })) => {
-            ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
-        }
+        Some(Command::Errors(ErrorsArgs { filter, client })) => ask(
+            &format!("/jobs:errors?{}", query(&filter.filter())),
+            client,
+            |answer, look, api| errors(answer, look, api.zone()),
+            ctx,
+        ),
         Some(Command::Show(JobArgs { id, client })) => {
-            ask(&format!("/jobs/{}", escaped(id)), client, one, ctx)
+            ask(&format!("/jobs/{}", escaped(id)), client, |job, _, api| one(job, api.zone()), ctx)
         }
         Some(Command::Retry(args)) => bulk::act(args, "retry", ctx),
         Some(Command::Cancel(args)) => bulk::act(args, "cancel", ctx),
         Some(Command::Delete(args)) => bulk::act(args, "delete", ctx),
         Some(Command::Edit(args)) => edit(args, ctx),
-        Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
-        Some(Command::Nodes(client)) => ask("/nodes", client, nodes, ctx),
+        Some(Command::Queues(client)) => {
+            ask("/queues", client, |answer, look, api| queues(answer, look, api), ctx)
+        }
+        Some(Command::Nodes(client)) => {
+            ask("/nodes", client, |answer, look, api| nodes(answer, look, api.zone()), ctx)
+        }
     }
 }
 
@@ -139,7 +146,7 @@ fn edit(args: &EditArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (id, task) = (plain(&job.id), plain(&job.task));
     let next = match &*job.state {
         "parked" => format!("stays parked until `scheduler jobs retry {id}`"),
-        _ => format!("is due {}", text(&job.run_at_local)),
+        _ => format!("is due {}", time(&job.run_at, api.zone())),
     };
     ctx.say(format!("{id} of {task} has another payload, and {next}"))
 }
@@ -166,7 +173,8 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     if jobs.is_empty() {
         return ctx.say("no jobs");
     }
-    let row = |job: Value| api.typed(job).map(|job| row(&job));
+    let zone = api.zone();
+    let row = |job: Value| api.typed(job).map(|job| row(&job, zone));
     let rows = jobs.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
     let look = ctx.look();
@@ -174,11 +182,11 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
-fn errors(answer: &JobErrors, look: Look) -> String {
+fn errors(answer: &JobErrors, look: Look, zone: Zone) -> String {
     if answer.errors.is_empty() {
         return "no job has an error\n".to_owned();
     }
-    let at = |at: &Option<String>| Cell::from(text(at));
+    let at = |at: &Option<String>| Cell::from(time(at, zone));
     let row = |error: &JobError| {
         let task = Cell::from(plain(&error.task));
         let message = Cell::new(plain(&error.error), Tone::Bad);
@@ -190,7 +198,7 @@ fn errors(answer: &JobErrors, look: Look) -> String {
     format!("{table}{rest}")
 }
 
-fn row(job: &Job) -> Vec<Cell> {
+fn row(job: &Job, zone: Zone) -> Vec<Cell> {
     let tone = match &*job.state {
         "parked" => Tone::Bad,
         "running" => Tone::Busy,
@@ -201,23 +209,23 @@ fn row(job: &Job) -> Vec<Cell> {
         plain(&job.task).into(),
         Cell::new(plain(&job.state), tone),
         plain(&job.queue).into(),
-        when(job).into(),
+        when(job, zone).into(),
         format!("{} of {}", job.attempt, job.max_attempts).into(),
         text(&job.error).into(),
     ]
 }
 
 /// The instant that matters most for a job in its state.
-fn when(job: &Job) -> String {
+fn when(job: &Job, zone: Zone) -> String {
     let (at, word) = match &*job.state {
-        "ready" => (&job.run_at_local, "due"),
-        "running" => (&job.started_at_local, "since"),
-        _ => (&job.finished_at_local, "ended"),
+        "ready" => (&job.run_at, "due"),
+        "running" => (&job.started_at, "since"),
+        _ => (&job.finished_at, "ended"),
     };
-    format!("{word} {}", text(at))
+    format!("{word} {}", time(at, zone))
 }
 
-fn one(job: &Job, _: Look) -> String {
+fn one(job: &Job, zone: Zone) -> String {
     let mut lines = vec![plain(&job.id), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
@@ -229,19 +237,19 @@ fn one(job: &Job, _: Look) -> String {
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
-    row("tick", text(&job.tick_local));
+    row("tick", time(&job.tick, zone));
     let lost = if job.lost == 0 { String::new() } else { format!(", lost {}×", job.lost) };
     row("attempts", format!("{} of {}{lost}", job.attempt, job.max_attempts));
     row("fence", job.fence.to_string());
     row("session", text(&job.session));
-    row("accepted", text(&job.created_at_local));
-    row("due", text(&job.run_at_local));
-    row("started", text(&job.started_at_local));
-    row("ended", text(&job.finished_at_local));
+    row("accepted", time(&job.created_at, zone));
+    row("due", time(&job.run_at, zone));
+    row("started", time(&job.started_at, zone));
+    row("ended", time(&job.finished_at, zone));
     section(&mut lines, "error", job.error.as_deref());
     if let Some(attempts) = job.attempts.as_deref().filter(|attempts| !attempts.is_empty()) {
         lines.push("\nattempts that did not succeed:".to_owned());
-        lines.extend(attempts.iter().map(attempt));
+        lines.extend(attempts.iter().map(|past| attempt(past, zone)));
     }
     if let Some(payload) = &job.payload {
         match payload.is_hidden {
@@ -255,12 +263,16 @@ fn one(job: &Job, _: Look) -> String {
 }
 
 /// Number, when and for how long, end, process, and the first line of the error.
-fn attempt(attempt: &JobAttempt) -> String {
-    let at = plain(&attempt.started_at_local);
+fn attempt(attempt: &JobAttempt, zone: Zone) -> String {
+    let at = local(&attempt.started_at, zone);
     let outcome = plain(&attempt.outcome).replace('_', " ");
-    let node = attempt.node.as_deref().map(|node| format!(" on {}", plain(node)));
+    let node = Some(plain(&attempt.node)).filter(|node| !node.is_empty());
+    let node = node.map(|node| format!(" on {node}"));
     let error = plain(attempt.error.lines().next().unwrap_or_default());
-    let (number, took, node) = (attempt.number, took(attempt.took_ms), node.unwrap_or_default());
+    let times = instant(&attempt.started_at).zip(instant(&attempt.ended_at));
+    let took = times
+        .map(|(start, end)| took((end - start).num_microseconds().unwrap_or(0) as f64 / 1_000.0));
+    let (number, took, node) = (attempt.number, took.unwrap_or_default(), node.unwrap_or_default());
     format!("  {number}  {at}, {outcome} after {took}{node}: {error}")
 }
 
@@ -271,7 +283,7 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
     }
 }
 
-fn queues(answer: &Queues, look: Look) -> String {
+fn queues(answer: &Queues, look: Look, api: &Api) -> String {
     let mut rows = Vec::new();
     for queue in &answer.queues {
         rows.push(depth(plain(&queue.queue), &queue.depth));
@@ -284,7 +296,7 @@ fn queues(answer: &Queues, look: Look) -> String {
         false => table::of(&heads, &rows, look),
     };
     let unknown = answer.unknown_tasks.iter().map(unknown);
-    let lines = pauses(answer).chain(unknown).map(|line| line + "\n");
+    let lines = pauses(answer, api).chain(unknown).map(|line| line + "\n");
     table + &lines.collect::<String>()
 }
 
@@ -311,7 +323,7 @@ fn unknown(unknown: &UnknownTask) -> String {
 }
 
 /// A line for each pause of a queue and of a kind of job.
-fn pauses(answer: &Queues) -> impl Iterator<Item = String> {
+fn pauses(answer: &Queues, api: &Api) -> impl Iterator<Item = String> {
     let queues = answer.queues.iter();
     let queues = queues.filter_map(|queue| {
         Some((format!("queue {}", plain(&queue.queue)), queue.pause.as_ref()?))
@@ -319,9 +331,10 @@ fn pauses(answer: &Queues) -> impl Iterator<Item = String> {
     let tasks = answer.queues.iter().flat_map(|queue| &queue.tasks);
     let tasks: BTreeMap<_, _> =
         tasks.filter_map(|task| Some((plain(&task.task), task.pause.as_ref()?))).collect();
-    queues.chain(tasks).map(|(what, pause)| {
+    queues.chain(tasks).map(move |(what, pause)| {
         let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
-        let until = pause.until_local.as_deref().map(|until| format!(" until {}", plain(until)));
+        let until =
+            pause.until.as_deref().map(|until| format!(" until {}", local(until, api.zone())));
         let reason = pause.reason.as_deref().map(|reason| format!(": {}", plain(reason)));
         let texts = [by, until, reason].map(Option::unwrap_or_default);
         format!("{what} is paused{}", texts.concat())
@@ -337,7 +350,7 @@ fn depth(name: String, depth: &Depth) -> Vec<Cell> {
     [name.into()].into_iter().chain(counts).chain([oldest.into()]).collect()
 }
 
-fn nodes(answer: &Nodes, look: Look) -> String {
+fn nodes(answer: &Nodes, look: Look, zone: Zone) -> String {
     let jobs = |jobs: &[NodeJob]| match jobs {
         [] => "-".to_owned(),
         jobs => {
@@ -351,7 +364,7 @@ fn nodes(answer: &Nodes, look: Look) -> String {
             false => Cell::from("holds".to_owned()),
         };
         let [label, build] = [&node.label, &node.build].map(|text| Cell::from(plain(text)));
-        vec![label, build, plain(&node.opened_at_local).into(), lease, jobs(&node.jobs).into()]
+        vec![label, build, local(&node.opened_at, zone).into(), lease, jobs(&node.jobs).into()]
     };
     let mut rows: Vec<Vec<Cell>> = answer.nodes.iter().map(row).collect();
     let ended = |name: String, since: String, jobs: String| {
@@ -363,7 +376,7 @@ fn nodes(answer: &Nodes, look: Look) -> String {
     }
     rows.extend(answer.gone.iter().map(|node| {
         let name = plain(node.label.as_deref().unwrap_or(&node.session));
-        ended(name, format!("lost {}", plain(&node.at_local)), String::new())
+        ended(name, format!("lost {}", local(&node.at, zone)), String::new())
     }));
     if rows.is_empty() {
         return "no process uses the store\n".to_owned();

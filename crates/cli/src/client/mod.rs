@@ -8,10 +8,9 @@
 
 mod actions;
 mod api;
+mod args;
 mod bulk;
 mod changes;
-mod common;
-mod filter;
 mod jobs;
 mod table;
 mod tasks;
@@ -21,7 +20,7 @@ use clap::Subcommand;
 use scheduler_api::{Runs, Task};
 use serde_json::Value;
 
-use self::common::{ClientArgs, TaskArgs, ask};
+use self::args::{ClientArgs, TaskArgs, ask};
 use crate::context::Context;
 use crate::error::CliError;
 pub(crate) use api::{Api, ServerArgs, escaped, plain};
@@ -55,7 +54,9 @@ pub(crate) enum Command {
 /// Asks, and shows the answer.
 pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
-        Command::List(client) => ask("/tasks", client, tasks::list, ctx),
+        Command::List(client) => {
+            ask("/tasks", client, |answer, look, _| tasks::list(answer, look), ctx)
+        }
         Command::Show(task) => show(task, ctx),
         Command::Run(task) => changes::act(task, "run", ctx),
         Command::Pause(args) => changes::pause(args, ctx),

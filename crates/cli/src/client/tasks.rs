@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{FireTime, Run, Task, Tasks};
+use scheduler_core::trigger::Zone;
 
-use super::api::plain;
+use super::api::{self, local, plain, zone_of};
 use super::table::{self, Cell, Tone};
 use crate::context::Look;
 use crate::times::{ahead, length};
@@ -117,6 +118,7 @@ fn age(length_of_time: TimeDelta) -> String {
 
 /// One task with its next fire times and its last runs.
 pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> String {
+    let zone = zone_of(&task.zone);
     let mut lines = vec![plain(&task.name), String::new()];
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
@@ -131,7 +133,7 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     row("state", state(task, Some(now)).shown(look));
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
-    row("until", text(&pause.until_local));
+    row("until", time(&pause.until, zone));
     row("failing", since(&task.failing_since, now));
     row(
         "at first",
@@ -160,27 +162,27 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
             lines.extend(texts.into_iter().map(|text| format!("  {text}")));
         }
     };
-    section("next", task.upcoming.iter().flatten().map(upcoming).collect());
-    section("last runs", runs.iter().map(run).collect());
+    section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
+    section("last runs", runs.iter().map(|past| run(past, zone)).collect());
     lines.join("\n") + "\n"
 }
 
-pub(super) fn upcoming(time: &FireTime) -> String {
+pub(super) fn upcoming(time: &FireTime, zone: Zone) -> String {
     let remark = time.clock_change.as_ref().map(|change| {
         let way = if change.is_forward { "forward" } else { "back" };
         let (before, after) = (plain(&change.offset_before), plain(&change.offset_after));
         format!("   (clocks go {way}: {before} → {after})")
     });
-    format!("{}{}", plain(&time.local), remark.unwrap_or_default())
+    format!("{}{}", local(&time.at, zone), remark.unwrap_or_default())
 }
 
-fn run(run: &Run) -> String {
+fn run(run: &Run, zone: Zone) -> String {
     let took = run.took_ms.map(took).unwrap_or_default();
     let message = run.error.as_ref().map(|error| plain(&error.message)).unwrap_or_default();
     let (number, outcome) = (run.number, plain(&run.outcome));
     let line = format!(
         "#{number:<6} {}   {outcome:<9} {took:>8}   {message}",
-        plain(&run.started_at_local)
+        local(&run.started_at, zone)
     );
     line.trim_end().to_owned()
 }
@@ -197,8 +199,10 @@ pub(super) fn sentence(row: &Task, action: &str) -> String {
     match action {
         "run" => format!("{name}: a run was asked for"),
         "pause" => {
-            let until = row.pause.as_ref().and_then(|pause| pause.until_local.as_deref());
-            let until = until.map(|until| format!(" until {}", plain(until))).unwrap_or_default();
+            let until = row.pause.as_ref().and_then(|pause| pause.until.as_deref());
+            let until = until
+                .map(|until| format!(" until {}", local(until, zone_of(&row.zone))))
+                .unwrap_or_default();
             format!("{name}: paused{until}; to let it go on: scheduler resume {name}")
         }
         "cancel" => format!("{name}: its run is asked to stop"),
@@ -209,8 +213,14 @@ pub(super) fn sentence(row: &Task, action: &str) -> String {
 }
 
 fn next_run(row: &Task) -> String {
-    let next = row.next_local.as_deref().map(|next| format!("; next {}", plain(next)));
+    let next =
+        row.next.as_deref().map(|next| format!("; next {}", local(next, zone_of(&row.zone))));
     next.unwrap_or_default()
+}
+
+/// An instant that may be absent, as people read it.
+pub(super) fn time(at: &Option<String>, zone: Zone) -> String {
+    at.as_deref().map(|at| local(at, zone)).unwrap_or_default()
 }
 
 /// A text that may be absent.
@@ -219,7 +229,7 @@ pub(super) fn text(text: &Option<String>) -> String {
 }
 
 fn instant(text: &Option<String>) -> Option<DateTime<Utc>> {
-    text.as_deref()?.parse().ok()
+    api::instant(text.as_deref()?)
 }
 
 fn schedule(task: &Task) -> String {
@@ -261,18 +271,18 @@ fn state(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
 
 /// The time of the next run; never one that has passed.
 fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
-    let shown = |at: &Option<String>, local: &Option<String>| {
-        let (now, at) = (now?, instant(at)?);
+    let shown = |text: &Option<String>| {
+        let (now, at) = (now?, instant(text)?);
         Some(match at <= now {
             true => "now".to_owned(),
-            false => format!("{}, {}", ahead(now, at), text(local)),
+            false => format!("{}, {}", ahead(now, at), time(text, zone_of(&task.zone))),
         })
     };
     if !task.is_paused {
-        return shown(&task.next, &task.next_local).unwrap_or_else(|| "-".to_owned());
+        return shown(&task.next).unwrap_or_else(|| "-".to_owned());
     }
     let end = task.pause.clone().unwrap_or_default();
-    match shown(&end.until, &end.until_local) {
+    match shown(&end.until) {
         Some(end) => format!("resumes {end}"),
         None => "when resumed".to_owned(),
     }

@@ -9,7 +9,7 @@ use scheduler_core::time::EventCount;
 use serde_json::Value;
 
 use super::api::Api;
-use super::common::{ClientArgs, length};
+use super::args::{ClientArgs, length};
 use super::tasks;
 use crate::context::Context;
 use crate::error::{CliError, NO};

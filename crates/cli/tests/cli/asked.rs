@@ -16,7 +16,7 @@ fn report() -> Value {
         "expression": "0 0 9 * * MON-FRI", "words": "09:00, Monday to Friday", "zone": "Europe/Berlin",
         "pool": "default", "tags": [], "isAsync": false, "state": "waiting", "isEnded": false, "isPaused": false,
         "running": 0, "streak": 2, "function": "shop::report", "source": "src/jobs.rs:7",
-        "next": "2026-03-30T07:00:00Z", "nextLocal": "Mon 2026-03-30 09:00 +02:00",
+        "next": "2026-03-30T07:00:00Z",
         "last": { "number": 3, "endedAt": "2026-03-27T11:01:00Z", "tookMs": 1200.0, "outcome": "error",
                   "message": "disk \u{1b}[31mfull" },
         "counters": { "runs": 3, "failures": 2 },
@@ -27,7 +27,7 @@ fn tick() -> Value {
     json!({
         "name": "tick", "kind": "fixed_rate", "rule": "every 1s", "words": "every 1s", "zone": "UTC", "state": "running",
         "isPaused": false, "running": 1, "runningSince": "2026-03-27T11:03:48Z", "streak": 0,
-        "next": "2026-03-27T11:03:59Z", "nextLocal": "Fri 2026-03-27 11:03:59 +00:00", "counters": {},
+        "next": "2026-03-27T11:03:59Z", "counters": {},
     })
 }
 
@@ -35,8 +35,8 @@ fn purge() -> Value {
     json!({
         "name": "purge", "kind": "fixed_delay", "rule": "5m after each run", "zone": "UTC", "state": "waiting",
         "isPaused": true, "running": 0, "streak": 0, "counters": {},
-        "pause": { "by": "ops", "reason": "migration", "until": "2026-03-27T13:00:00Z", "untilLocal": "Fri 2026-03-27 13:00 +00:00" },
-        "wouldRunAt": "2026-03-27T12:04:00Z", "wouldRunAtLocal": "Fri 2026-03-27 12:04 +00:00",
+        "pause": { "by": "ops", "reason": "migration", "until": "2026-03-27T13:00:00Z" },
+        "wouldRunAt": "2026-03-27T12:04:00Z",
         "last": { "endedAt": "2026-03-27T11:00:00Z", "outcome": "success" },
     })
 }
@@ -106,11 +106,11 @@ fn a_list_in_json_is_what_the_program_answered() {
 #[test]
 fn a_task_is_shown_with_what_comes_and_what_was() {
     let mut task = report();
-    task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00", 
+    task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z",
         "clockChange": { "at": "2026-03-29T01:00:00Z", "offsetBefore": "+01:00", "offsetAfter": "+02:00", "isForward": true } }]);
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
-        { "number": 3, "startedAtLocal": "Fri 2026-03-27 12:00 +01:00", "outcome": "error", "tookMs": 0.5,
+        { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
     ] });
     let stub = Stub::of(vec![
@@ -206,8 +206,8 @@ fn job(id: &str, state: &str) -> Value {
     json!({
         "id": id, "task": "mail", "state": state, "queue": "default", "priority": "normal", "attempt": 1,
         "maxAttempts": 3, "lost": 1, "fence": 7, "key": "letter-17", "error": "mailbox \u{1b}[31mfull",
-        "runAtLocal": "Fri 2026-03-27 12:00:00 +00:00", "createdAtLocal": "Fri 2026-03-27 12:00:00 +00:00",
-        "finishedAtLocal": "Fri 2026-03-27 12:00:05 +00:00",
+        "runAt": "2026-03-27T12:00:00Z", "createdAt": "2026-03-27T12:00:00Z",
+        "finishedAt": "2026-03-27T12:00:05Z",
     })
 }
 
@@ -247,9 +247,9 @@ fn a_job_is_shown_retried_cancelled_and_deleted() {
     let mut shown = job("7", "parked");
     shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
     let attempt = |number: u32, outcome: &str, error: &str| {
-        json!({ "number": number, "outcome": outcome, "error": error, "tookMs": 1_500.0, "node": "web\u{1b}-1",
-            "startedAt": "2026-03-27T12:00:00Z", "startedAtLocal": "Fri 2026-03-27 12:00:00 +00:00",
-            "endedAt": "2026-03-27T12:00:01Z", "endedAtLocal": "Fri 2026-03-27 12:00:01 +00:00" })
+        json!({ "number": number, "outcome": outcome, "error": error, "node": "web\u{1b}-1",
+            "startedAt": "2026-03-27T12:00:00Z",
+            "endedAt": "2026-03-27T12:00:01.5Z" })
     };
     let gave_up = attempt(2, "gave_up", "no\u{1b}[31m mailbox\nat line 7");
     shown["attempts"] = json!([attempt(1, "failed", "timeout"), gave_up]);
@@ -277,16 +277,16 @@ fn a_job_is_shown_retried_cancelled_and_deleted() {
   key        letter-17
   attempts   1 of 3, lost 1×
   fence      7
-  accepted   Fri 2026-03-27 12:00:00 +00:00
-  due        Fri 2026-03-27 12:00:00 +00:00
+  accepted   Fri 2026-03-27 12:00 +00:00
+  due        Fri 2026-03-27 12:00 +00:00
   ended      Fri 2026-03-27 12:00:05 +00:00
 
 error:
   mailbox \u{fffd}[31mfull
 
 attempts that did not succeed:
-  1  Fri 2026-03-27 12:00:00 +00:00, failed after 1.5s on web\u{fffd}-1: timeout
-  2  Fri 2026-03-27 12:00:00 +00:00, gave up after 1.5s on web\u{fffd}-1: no\u{fffd}[31m mailbox
+  1  Fri 2026-03-27 12:00 +00:00, failed after 1.5s on web\u{fffd}-1: timeout
+  2  Fri 2026-03-27 12:00 +00:00, gave up after 1.5s on web\u{fffd}-1: no\u{fffd}[31m mailbox
 
 payload:
   {
@@ -316,7 +316,7 @@ fn queues_and_nodes_are_listed() {
     queue["tasks"] = json!([depth("task", "mail")]);
     let nodes = json!({
         "nodes": [{ "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false,
-                    "openedAtLocal": "Fri 2026-03-27 12:00:00 +00:00", "jobs": [{ "id": "7", "task": "mail" }] }],
+                    "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }] }],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let stub = Stub::of(vec![
@@ -330,9 +330,9 @@ default   2     60      1         0        1m 1s
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
     let expected = "\
-PROCESS   BUILD   SINCE                            LEASE   JOBS
-web-1     1.2.3   Fri 2026-03-27 12:00:00 +00:00   holds   mail 7
-(gone)                                             ended   mail 8
+PROCESS   BUILD   SINCE                         LEASE   JOBS
+web-1     1.2.3   Fri 2026-03-27 12:00 +00:00   holds   mail 7
+(gone)                                          ended   mail 8
 ";
     assert_eq!(ask(&stub, &["jobs", "nodes"]).output, expected);
     let json = ask(&stub, &["jobs", "nodes", "--json"]).output;

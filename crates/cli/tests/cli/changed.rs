@@ -17,7 +17,7 @@ fn asked_with(stub: &Stub, args: &[&str], input: &[u8]) -> Answered {
 }
 
 fn task(name: &str) -> Value {
-    json!({ "name": name, "rule": "every 1m", "state": "waiting", "nextLocal": "Fri 2026-03-27 12:05 +00:00" })
+    json!({ "name": name, "rule": "every 1m", "state": "waiting", "next": "2026-03-27T12:05:00Z" })
 }
 
 /// The requests of a kind, without the words before the body.
@@ -65,7 +65,7 @@ fn tasks_with_a_tag_or_all_are_paused_and_resumed() {
 fn a_task_gets_another_rule_or_shows_what_it_would_be() {
     let preview = json!({
         "task": "report", "rule": "0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin",
-        "times": [{ "at": "2026-03-30T07:00:00Z", "local": "Mon 2026-03-30 09:00 +02:00" }],
+        "zone": "Europe/Berlin", "times": [{ "at": "2026-03-30T07:00:00Z" }],
     });
     let path = "GET /api/v1/tasks/report/preview?cron=0%200%209%20%2A%20%2A%20MON-FRI&zone=Europe%2FBerlin";
     let stub = Stub::of(vec![
@@ -183,8 +183,8 @@ fn jobs_are_counted_by_error() {
     ] });
     let stub = Stub::of(vec![("GET /api/v1/jobs:errors?state=parked", 200, errors.to_string())]);
     let expected = "\
-JOBS   TASK    ERROR                   FIRST                  LAST
-100    image   cannot decode image *   2026-03-27T10:00:00Z   2026-03-27T11:00:00Z
+JOBS   TASK    ERROR                   FIRST                         LAST
+100    image   cannot decode image *   Fri 2026-03-27 10:00 +00:00   Fri 2026-03-27 11:00 +00:00
 ";
     assert_eq!(ask(&stub, &["jobs", "errors", "--state", "parked"]).output, expected);
 }
@@ -298,15 +298,16 @@ fn a_queue_is_paused_and_resumed() {
             .extend(pause.map(|pause| ("pause".to_owned(), pause)));
         row.to_string()
     };
-    let pause = json!({ "by": "ops", "untilLocal": "Fri 2026-03-27 13:00 +00:00" });
+    let pause = json!({ "by": "ops", "until": "2026-03-27T12:00:00Z" });
     let stub = Stub::of(vec![
         ("POST /api/v1/queues/mail/pause", 202, queue(Some(pause))),
         ("POST /api/v1/queues/mail/resume", 202, queue(None)),
+        ("GET /api/v1/info", 200, json!({ "zone": "Europe/Berlin" }).to_string()),
     ]);
     let typed = ["pause", "--queue", "mail", "--reason", "outage", "--for", "1h"];
     assert_eq!(
         ask(&stub, &typed).output,
-        "queue mail: paused until Fri 2026-03-27 13:00 +00:00; to let it go on: scheduler resume --queue mail\n"
+        "queue mail: paused until Fri 2026-03-27 13:00 +01:00; to let it go on: scheduler resume --queue mail\n"
     );
     let paused = json!({ "reason": "outage", "forMs": 3_600_000 });
     assert_eq!(bodies(&stub, "POST /api/v1/queues/mail/pause"), [paused]);
@@ -336,7 +337,7 @@ fn the_payload_of_a_job_is_edited() {
     let row = |state: &str| {
         json!({ "id": "7", "task": "mail", "queue": "default", "state": state,
         "priority": "normal", "onLost": "rerun", "attempt": 1, "maxAttempts": 3, "lost": 0, "undecoded": 0,
-        "fence": 7, "isCancelRequested": false, "runAtLocal": "Fri 2026-03-27 12:00:00 +00:00" }).to_string()
+        "fence": 7, "isCancelRequested": false, "runAt": "2026-03-27T12:00:00Z" }).to_string()
     };
     let stub = Stub::of(vec![
         ("POST /api/v1/jobs/7/edit", 202, row("parked")),
@@ -352,7 +353,7 @@ fn the_payload_of_a_job_is_edited() {
     let ready = asked_with(&stub, &piped, b"[17]\n");
     assert_eq!(
         ready.output,
-        "7 of mail has another payload, and is due Fri 2026-03-27 12:00:00 +00:00\n"
+        "7 of mail has another payload, and is due Fri 2026-03-27 12:00 +00:00\n"
     );
     let sent = bodies(&stub, "POST /api/v1/jobs/7/edit");
     assert_eq!(

@@ -9,8 +9,8 @@ use scheduler_api::{Pause, SkippedTicks, Task};
 use scheduler_expr::CronExpression;
 
 use crate::app::App;
-use crate::store::{Known, Store, is_paused};
-use crate::times::{instant, local, millis};
+use crate::store::{OfTask, Store, is_paused};
+use crate::times::{instant, millis};
 
 /// Adds the state in the store to the row of a durable task.
 pub(super) fn add(row: &mut Task, app: &App) {
@@ -21,14 +21,14 @@ pub(super) fn add(row: &mut Task, app: &App) {
     }
     row.is_durable = Some(true);
     match store.known(&row.name) {
-        Known::Schedule(schedule) => {
+        OfTask::Schedule(schedule) => {
             add_rule(row, &control, &schedule);
             add_schedule(row, store, &schedule);
             add_pause(row, app, &schedule);
         }
         // A kind of job: its pause is in its snapshot.
-        Known::Nothing => {}
-        Known::Unknown(why) => row.store_failure = Some(why),
+        OfTask::Nothing => {}
+        OfTask::Unknown(why) => row.store_failure = Some(why),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn upcoming(
 ) -> Option<(Vec<DateTime<Utc>>, Option<Zone>)> {
     let store = app.store().ok()?;
     match store.known(name) {
-        Known::Schedule(schedule) => {
+        OfTask::Schedule(schedule) => {
             let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
             Some((store.schedules().upcoming(&schedule, count), zone))
         }
@@ -82,20 +82,10 @@ pub(super) fn words(kind: RuleKind, expression: Option<&str>, rule: &str) -> Opt
     }
 }
 
-fn zone_of(row: &Task) -> Zone {
-    row.zone.parse().unwrap_or(Zone::UTC)
-}
-
 fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
-    let zone = zone_of(row);
-    let next = store.schedules().upcoming(schedule, 1).first().copied();
-    let (at, at_local) = (next.map(instant), next.map(|at| local(at, zone)));
-    if is_paused(schedule) {
-        (row.would_run_at, row.would_run_at_local) = (at, at_local);
-    } else {
-        (row.next, row.next_local) = (at, at_local);
-    }
-    let last_tick = schedule.last_fired;
+    let next = store.schedules().upcoming(schedule, 1).first().copied().map(instant);
+    let shown = if is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
+    *shown = next;
     row.schedule = Some(scheduler_api::Schedule {
         fired: schedule.fired,
         is_overridden: schedule.override_rule.is_some(),
@@ -105,8 +95,7 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
             missed: schedule.skips.missed,
             paused: schedule.skips.paused,
         },
-        last_tick: last_tick.map(instant),
-        last_tick_local: last_tick.map(|at| local(at, zone)),
+        last_tick: schedule.last_fired.map(instant),
         has_ended: (schedule.next == Next::Never).then_some(true),
     });
 }
@@ -122,18 +111,17 @@ fn show_pause(row: &mut Task, app: &App, pause: &StoredPause) {
     if row.state == "waiting" {
         "paused".clone_into(&mut row.state);
     }
-    row.pause = Some(pause_in(app, zone_of(row), pause));
+    row.pause = Some(pause_in(app, pause));
 }
 
 /// A pause in the store, for people.
-pub(crate) fn pause_in(app: &App, zone: Zone, pause: &StoredPause) -> Pause {
+pub(crate) fn pause_in(app: &App, pause: &StoredPause) -> Pause {
     let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
     Pause {
         by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
         reason: reason.map(|reason| app.options.redacted(reason)),
         since: Some(instant(pause.since)),
         until: pause.until.map(instant),
-        until_local: pause.until.map(|at| local(at, zone)),
     }
 }
 

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::Zone;
 use scheduler::store::{
-    self, JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoreTime, StoredJob,
+    JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob, StoredPayload,
 };
-use scheduler_api::{
-    GoneNode, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask, UnknownTask,
-};
+use scheduler_api::{Depth, Job, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::durable::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
-use crate::gone::Gone;
-use crate::times::{instant, local, millis};
+use crate::by_name::by_name;
+use crate::times::{instant, millis};
 
 /// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -23,75 +20,25 @@ const MESSAGE_CHARS_MAX: usize = 300;
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
-pub(crate) fn job(app: &App, job: &StoredJob) -> Job {
-    let mut row = row(app, job);
-    row.error = row.error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect());
-    row
+pub(crate) fn job(app: &App, job: StoredJob) -> Job {
+    let row = row(app, job);
+    let error = row.error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect());
+    Job { error, attempts: None, ..row }
 }
 
 /// A job by itself, as this visitor may see it.
-pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: &StoredJob) -> Job {
-    let attempts = job.attempts.iter().map(|past| attempt(app, past)).collect();
-    Job { payload: payload(app, visitor, job), attempts: Some(attempts), ..row(app, job) }
+pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: StoredJob) -> Job {
+    let payload = payload(app, visitor, &job);
+    Job { payload, ..row(app, job) }
 }
 
-fn attempt(app: &App, attempt: &store::JobAttempt) -> JobAttempt {
-    let (started, ended) = (attempt.started_at, attempt.ended_at);
-    JobAttempt {
-        number: attempt.number,
-        outcome: attempt.outcome.word().to_owned(),
-        started_at: instant(started),
-        started_at_local: local(started, app.zone),
-        ended_at: instant(ended),
-        ended_at_local: local(ended, app.zone),
-        took_ms: millis(ended.since(started)),
-        error: app.options.redacted(&attempt.error),
-        node: Some(attempt.node.clone()).filter(|node| !node.is_empty()),
-    }
-}
-
-fn row(app: &App, job: &StoredJob) -> Job {
-    let origin = job.origin.as_ref();
-    let (tick, tick_local) = time(app.zone, origin.and_then(|origin| origin.tick));
-    let (run_at, run_at_local) = time(app.zone, Some(job.run_at));
-    let (created_at, created_at_local) = time(app.zone, Some(job.created_at));
-    let (started_at, started_at_local) = time(app.zone, job.started_at);
-    let (finished_at, finished_at_local) = time(app.zone, job.finished_at);
-    Job {
-        id: job.id.to_string(),
-        task: job.task.to_string(),
-        queue: job.queue.to_string(),
-        state: job.state.word().to_owned(),
-        priority: job.priority.name().to_owned(),
-        on_lost: job.on_lost.name().to_owned(),
-        attempt: job.attempt,
-        max_attempts: job.max_attempts,
-        lost: job.lost,
-        undecoded: job.undecoded,
-        fence: job.fence.0,
-        is_cancel_requested: job.is_cancel_requested,
-        key: job.key.as_deref().map(str::to_owned),
-        session: job.session.map(|session| session.to_string()),
-        schedule: origin.map(|origin| origin.schedule.to_string()),
-        missed: origin.map(|origin| origin.missed),
-        error: job.error.as_deref().map(|error| app.options.redacted(error)),
-        tick,
-        tick_local,
-        run_at,
-        run_at_local,
-        created_at,
-        created_at_local,
-        started_at,
-        started_at_local,
-        finished_at,
-        finished_at_local,
-        ..Job::default()
-    }
-}
-
-/// An instant, and its text in the zone.
-fn time(zone: Zone, at: Option<StoreTime>) -> (Option<String>, Option<String>) {
-    (at.map(instant), at.map(|at| local(at, zone)))
+/// A job without its payload, which is not for all.
+fn row(app: &App, mut job: StoredJob) -> Job {
+    job.payload = StoredPayload::default();
+    let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
+    errors.for_each(|error| *error = app.options.redacted(error));
+    let Job { schedule, tick, missed, .. } = by_name(&job.origin);
+    Job { schedule, tick, missed, payload: None, ..by_name(&job) }
 }
 
 /// The argument as far as the visitor may see it, as JSON if it is that; `None` if the job has none.
@@ -153,7 +100,7 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
     let mut queues = BTreeMap::<&str, Queue>::new();
     let mut tasks = BTreeMap::new();
     for paused in pauses {
-        let pause = Some(pause_in(app, app.zone, &paused.pause));
+        let pause = Some(pause_in(app, &paused.pause));
         match &paused.scope {
             PauseScope::Task(task) => drop(tasks.insert(&**task, pause)),
             PauseScope::Queue(queue) => {
@@ -166,13 +113,7 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
         let queue = queues
             .entry(&depth.queue)
             .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
-        let of_task = scheduler_api::Depth {
-            due: depth.due,
-            later: depth.later,
-            running: depth.running,
-            parked: depth.parked,
-            oldest_ms: depth.oldest.map(millis),
-        };
+        let of_task = Depth { oldest_ms: depth.oldest.map(millis), ..by_name(depth) };
         add(&mut queue.depth, &of_task);
         let pause = tasks.get(&*depth.task).cloned().flatten();
         queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
@@ -180,20 +121,7 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
     queues.into_values().collect()
 }
 
-/// The tasks that no living process can run.
-pub(crate) fn unknown(tasks: Vec<store::UnknownTask>) -> Vec<UnknownTask> {
-    let row = |it: store::UnknownTask| UnknownTask {
-        task: it.task,
-        due: it.due,
-        schedules: it.schedules,
-        nearest: it.nearest,
-        version: it.version,
-        known_version: it.known_version,
-    };
-    tasks.into_iter().map(row).collect()
-}
-
-fn add(sum: &mut scheduler_api::Depth, depth: &scheduler_api::Depth) {
+fn add(sum: &mut Depth, depth: &Depth) {
     sum.due += depth.due;
     sum.later += depth.later;
     sum.running += depth.running;
@@ -203,39 +131,23 @@ fn add(sum: &mut scheduler_api::Depth, depth: &scheduler_api::Depth) {
 }
 
 /// The processes, each with the jobs that it runs; and the jobs whose process is gone.
-pub(crate) fn nodes(
-    zone: Zone,
-    sessions: &[SessionInfo],
-    running: &[StoredJob],
-) -> (Vec<Node>, Vec<NodeJob>) {
+pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Node>, Vec<NodeJob>) {
     let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
     for job in running {
-        let (started_at, started_at_local) = time(zone, job.started_at);
         held.entry(job.session).or_default().push(NodeJob {
             id: job.id.to_string(),
             task: job.task.to_string(),
             attempt: job.attempt,
-            started_at,
-            started_at_local,
+            started_at: job.started_at.map(instant),
         });
     }
     let node = |session: &SessionInfo| Node {
         session: session.id.to_string(),
-        label: session.label.to_string(),
-        build: session.build.to_string(),
-        has_run_out: session.has_run_out,
-        opened_at: instant(session.opened_at),
-        opened_at_local: local(session.opened_at, zone),
         jobs: held.remove(&Some(session.id)).unwrap_or_default(),
+        ..by_name(session)
     };
     let nodes = sessions.iter().map(node).collect();
     (nodes, held.into_values().flatten().collect())
-}
-
-/// A process that has died.
-pub(crate) fn gone(zone: Zone, gone: &Gone) -> GoneNode {
-    let (at, at_local) = (instant(gone.at), local(gone.at, zone));
-    GoneNode { session: gone.session.clone(), label: gone.label.clone(), at, at_local }
 }
 
 /// The word of a state, as stores have it.

@@ -6,8 +6,7 @@
 //! |---|---|
 //! | `task` | a row of the list; a task with its next fire times; a rule that it might get |
 //! | `durable` | the state of a durable task in the store |
-//! | `timeline` | the last and the next hour of all tasks |
-//! | `throughput` | runs and waits of the last hour |
+//! | `timeline` | the last and the next hour of all tasks; runs and waits of the last hour |
 //! | `runs` | the history of a task, from the scheduler and from the listener |
 //! | `jobs` | jobs, queues and processes |
 
@@ -15,13 +14,9 @@ mod durable;
 mod jobs;
 mod runs;
 mod task;
-mod throughput;
 mod timeline;
 
-pub(crate) use self::jobs::{
-    gone, job, job_detail, nodes, queues, sees_payload, state_of, unknown,
-};
+pub(crate) use self::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
 pub(crate) use self::runs::{Page, runs};
 pub(crate) use self::task::{detail, next, preview, row};
-pub(crate) use self::throughput::throughput;
-pub(crate) use self::timeline::timeline;
+pub(crate) use self::timeline::{throughput, timeline};

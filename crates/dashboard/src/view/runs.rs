@@ -1,11 +1,11 @@
 //! The history of a task: the scheduler's last 20 runs with everything, and before them those that the listener kept.
 
-use scheduler::{Failure, RunRecord, TaskSnapshot, Zone};
+use scheduler::{Failure, RunRecord, TaskSnapshot};
 use scheduler_api::{FailedAttempt, Run, RunError, Runs};
 
 use crate::app::App;
 use crate::log::LoggedRun;
-use crate::times::{instant, local, millis};
+use crate::times::{instant, millis};
 
 /// The wanted runs.
 #[derive(Clone, Copy, Debug)]
@@ -22,28 +22,25 @@ pub(crate) fn runs(app: &App, task: &TaskSnapshot, page: Page) -> Runs {
         .recorder
         .with(task.name(), |log| log.runs.iter().rev().cloned().collect::<Vec<LoggedRun>>());
     let logged = logged.unwrap_or_default();
-    let zone = task.facts.zone;
     let full = task.last_runs.iter().filter(|run| run.number < page.before);
-    let full = full.map(|run| {
-        of_record(app, zone, run, logged.iter().find(|logged| logged.number == run.number))
-    });
+    let full = full
+        .map(|run| of_record(app, run, logged.iter().find(|logged| logged.number == run.number)));
     let lowest = task.last_runs.iter().map(|run| run.number).min().unwrap_or(u64::MAX);
     let older = logged.iter().filter(|run| run.number < lowest.min(page.before));
-    let older = older.map(|run| of_kept(app, zone, run));
+    let older = older.map(|run| of_kept(app, run));
     let mut runs: Vec<Run> = full.chain(older).take(page.limit + 1).collect();
     let has_more = runs.len() > page.limit;
     runs.truncate(page.limit);
     Runs { task: task.name().to_owned(), runs, has_more }
 }
 
-fn of_record(app: &App, zone: Zone, run: &RunRecord, logged: Option<&LoggedRun>) -> Run {
+fn of_record(app: &App, run: &RunRecord, logged: Option<&LoggedRun>) -> Run {
     let notes = run.notes.iter().map(|note| app.options.redacted(note)).collect();
     Run {
         number: run.number,
         cause: run.cause.name().to_owned(),
         fire_time: instant(run.fire_time),
         started_at: instant(run.started_at),
-        started_at_local: local(run.started_at, zone),
         attempts: run.attempts,
         outcome: run.outcome.name().to_owned(),
         took_ms: Some(millis(run.took)),
@@ -54,7 +51,7 @@ fn of_record(app: &App, zone: Zone, run: &RunRecord, logged: Option<&LoggedRun>)
     }
 }
 
-fn of_kept(app: &App, zone: Zone, run: &LoggedRun) -> Run {
+fn of_kept(app: &App, run: &LoggedRun) -> Run {
     let message = run.text.as_deref().map(|text| app.options.redacted(text));
     let outcome = run.outcome.name();
     Run {
@@ -62,7 +59,6 @@ fn of_kept(app: &App, zone: Zone, run: &LoggedRun) -> Run {
         cause: run.cause.name().to_owned(),
         fire_time: instant(run.fire_time()),
         started_at: instant(run.started_at()),
-        started_at_local: local(run.started_at(), zone),
         attempts: run.attempts,
         outcome: outcome.to_owned(),
         took_ms: Some(millis(run.took())),

@@ -8,7 +8,7 @@ use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skippe
 
 use super::durable;
 use crate::app::App;
-use crate::times::{instant, local, marked, millis, now};
+use crate::times::{instant, marked, millis, now};
 
 /// The number of runs that the sparkline shows.
 const RECENT_MAX: usize = 60;
@@ -17,7 +17,7 @@ const MESSAGE_CHARS_MAX: usize = 300;
 
 /// A row of the list.
 pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
-    let (facts, zone) = (&task.facts, task.facts.zone);
+    let facts = &task.facts;
     let expression = task.expression.as_deref().map(str::to_owned);
     let (first_failure, trigger_failure) =
         (task.first_failure.as_ref(), task.trigger_failure.as_ref());
@@ -25,7 +25,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         name: task.name().to_owned(),
         kind: facts.kind.name().to_owned(),
         rule: facts.rule.to_string(),
-        zone: zone.name().to_owned(),
+        zone: facts.zone.name().to_owned(),
         pool: facts.pool.to_string(),
         tags: facts.tags.iter().map(ToString::to_string).collect(),
         is_async: facts.is_async,
@@ -44,9 +44,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         initial_delay_ms: task.initial_delay.map(millis),
         pause: pause(app, task),
         next: task.next.map(instant),
-        next_local: task.next.map(|at| local(at, zone)),
         would_run_at: task.would_run_at.map(instant),
-        would_run_at_local: task.would_run_at.map(|at| local(at, zone)),
         running_since: task.running_since.map(instant),
         late_since: task.late_since.map(instant),
         stuck_since: task.stuck_since.map(instant),
@@ -54,7 +52,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         first_failure: first_failure.map(|failure| app.options.redacted(failure.message())),
         last_success: task.last_success.map(instant),
         trigger_failure: trigger_failure.map(|failure| app.options.redacted(failure.message())),
-        last: task.last_runs.first().map(|run| last(app, run, task)),
+        last: task.last_runs.first().map(|run| last(app, run)),
         ..Task::default()
     };
     durable::add(&mut row, app);
@@ -105,16 +103,14 @@ fn pause(app: &App, task: &TaskSnapshot) -> Option<Pause> {
         reason: task.pause_reason.as_deref().map(|reason| app.options.redacted(reason)),
         since: task.paused_since.map(instant),
         until: task.paused_until.map(instant),
-        until_local: task.paused_until.map(|at| local(at, task.facts.zone)),
     })
 }
 
-fn last(app: &App, run: &RunRecord, task: &TaskSnapshot) -> LastRun {
+fn last(app: &App, run: &RunRecord) -> LastRun {
     let message = run.outcome.failure().map(|failure| app.options.redacted(failure.message()));
     LastRun {
         number: run.number,
         started_at: instant(run.started_at),
-        started_at_local: local(run.started_at, task.facts.zone),
         ended_at: instant(run.started_at + run.took),
         took_ms: millis(run.took),
         outcome: run.outcome.name().to_owned(),

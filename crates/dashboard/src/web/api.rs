@@ -6,21 +6,22 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
-use scheduler::{PoolSnapshot, TaskSnapshot};
+use scheduler::TaskSnapshot;
 use scheduler_api::{
-    Action, Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Pool, Runs,
-    RunsQuery, Streams, Task, Tasks, Throughput, Timeline,
+    Action, Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Runs, RunsQuery,
+    Streams, Task, Tasks, Throughput, Timeline,
 };
 
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
 use crate::audit;
+use crate::by_name::by_name;
 use crate::health;
 use crate::hub::WATCHERS_MAX;
 use crate::live;
 use crate::problem::Problem;
-use crate::times::{instant, local, marked, now};
+use crate::times::{instant, marked, now};
 use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
@@ -39,7 +40,7 @@ pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Json<Info> {
-    let (zone, now, visitor) = (app.zone, now(), caller.visitor.as_ref());
+    let visitor = caller.visitor.as_ref();
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
@@ -49,11 +50,9 @@ pub(crate) async fn info(
         application: app.options.title.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections: sections.iter().copied().map(str::to_owned).collect(),
-        now: instant(now),
-        now_local: local(now, zone),
-        zone: zone.name().to_owned(),
+        now: instant(now()),
+        zone: app.tasks.zone().name().to_owned(),
         started_at: instant(app.started_at),
-        started_at_local: local(app.started_at, zone),
         visitor: scheduler_api::Visitor {
             name: visitor.map_or("", Visitor::name).to_owned(),
             role: role.name().to_owned(),
@@ -63,7 +62,7 @@ pub(crate) async fn info(
         history: History { runs_per_task: runs_per_task as u64, lost_events: app.recorder.lost() },
         counts: counts(&app.list()),
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
-        pools: app.tasks.pools().iter().map(pool).collect(),
+        pools: app.tasks.pools().iter().map(by_name).collect(),
         streams: Streams { open: open as u64, dropped },
     })
 }
@@ -76,17 +75,6 @@ fn counts(tasks: &[TaskSnapshot]) -> Counts {
         running: count(|task| task.running > 0),
         paused: count(|task| task.is_paused),
         failing: count(|task| task.streak > 0),
-    }
-}
-
-fn pool(pool: &PoolSnapshot) -> Pool {
-    Pool {
-        name: pool.name.to_string(),
-        core_size: pool.core_size as u64,
-        threads: pool.threads as u64,
-        active: pool.active as u64,
-        queued: pool.queued as u64,
-        completed: pool.completed,
     }
 }
 

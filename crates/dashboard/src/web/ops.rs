@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use super::guard::Caller;
 use crate::app::App;
+use crate::by_name::by_name;
 use crate::health::{Status, StoreDetails};
 use crate::prometheus::InStore;
 use crate::times::now;
-use crate::{actuator, health, prometheus, view};
+use crate::{actuator, health, prometheus};
 
 /// `GET /actuator`
 pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
@@ -91,7 +92,7 @@ pub(crate) async fn readyz(
         Ok(store) if has_details && is_store_up == Some(true) => {
             let ask = |jobs: &Jobs| Ok((jobs.unknown_tasks(&jobs.depths()?)?, jobs.pauses()?));
             let (unknown, pauses) = store.ask_briefly(ask).await.unwrap_or_default();
-            StoreDetails::new(view::unknown(unknown), pauses)
+            StoreDetails::new(unknown.iter().map(by_name).collect(), pauses)
         }
         _ => StoreDetails::default(),
     };

@@ -33,7 +33,8 @@ impl Written {
         count: usize,
     ) -> Result<(Schedule, Preview), Problem> {
         let (zone, schedule) = self.schedule(app, task)?;
-        let preview = seen(task, &schedule, count)?;
+        let preview =
+            task.preview(schedule.clone(), count).map_err(|error| Problem::of_rule(&error))?;
         Ok((schedule, view::preview(task.name(), &preview, zone)))
     }
 
@@ -84,24 +85,4 @@ impl Written {
         }
         Ok((zone, schedule))
     }
-}
-
-/// A rule as a task would have it; or what is wrong with it, without the place, which is in this file.
-fn seen(
-    task: &TaskControl,
-    schedule: &Schedule,
-    count: usize,
-) -> Result<scheduler::Preview, Problem> {
-    let without_place = |text: &str| {
-        let end = format!(": `{}`: ", task.name());
-        let parts = text.split(file!()).map(|part| {
-            match part.strip_prefix(':').and_then(|rest| rest.split_once(&end)) {
-                Some((line, rest)) if line.bytes().all(|byte| byte.is_ascii_digit()) => rest,
-                _ => part,
-            }
-        });
-        parts.collect()
-    };
-    let preview = task.preview(schedule.clone(), count);
-    preview.map_err(|error| Problem::from(error).of_rule(without_place))
 }

@@ -79,7 +79,7 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
         (&1.into(), &1.into(), &0.into())
     );
     assert_eq!(row["error"], "mailbox full: …");
-    assert!(row.get("payload").is_none() && row["finishedAtLocal"].is_string(), "{row}");
+    assert!(row.get("payload").is_none() && row["finishedAt"].is_string(), "{row}");
     assert_eq!(list["hasMore"], false);
     for nothing in ["state=ready", "task=report", "queue=mail", "key=x", "schedule=report"] {
         let found = served.get(&format!("/api/v1/jobs?{nothing}")).json();
@@ -94,7 +94,7 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
     let [first] = &attempts[..] else { panic!("one attempt: {attempts:?}") };
     assert_eq!((&first["number"], &first["outcome"]), (&1.into(), &"failed".into()));
     assert_eq!((&first["error"], &first["node"]), (&"mailbox full: …".into(), &"web-1".into()));
-    assert!(first["tookMs"].is_number() && first["endedAtLocal"].is_string(), "{first}");
+    assert!(first["startedAt"].is_string() && first["endedAt"].is_string(), "{first}");
     assert!(row.get("attempts").is_none(), "those are of a job by itself: {row}");
     assert_eq!(served.post(&format!("{path}/cancel"), "").status, 409, "it has ended");
 
@@ -386,7 +386,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
     );
     let upcoming = row["upcoming"].as_array().unwrap();
     assert_eq!((upcoming.len(), &upcoming[0]["at"]), (10, &row["next"]));
-    assert!(row["nextLocal"].as_str().unwrap().contains(" 09:00:00 +0"), "{row}");
+    assert!(row["next"].as_str().unwrap().contains(":00:00Z"), "{row}");
 
     let paused =
         served.post("/api/v1/tasks/report/pause", r#"{"reason":"migration","forMs":3600000}"#);
@@ -626,21 +626,9 @@ fn changes_in_the_store_come_live_also_the_end_of_a_pause() {
 }
 
 #[test]
-fn times_that_belong_to_no_task_are_those_of_the_programs_zone() {
+fn the_program_names_its_zone() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder.zone("Australia/Eucla"));
     assert_eq!(served.scheduler.tasks().zone().name(), "Australia/Eucla");
     let info = served.get("/api/v1/info").json();
     assert_eq!(info["zone"], "Australia/Eucla");
-    let id = parked(&served);
-    let job = served.get(&format!("/api/v1/jobs/{id}")).json();
-    let nodes = served.get("/api/v1/nodes").json();
-    for time in [
-        &info["nowLocal"],
-        &job["createdAtLocal"],
-        &job["finishedAtLocal"],
-        &nodes["nodes"][0]["openedAtLocal"],
-    ] {
-        let text = time.as_str().expect("a time");
-        assert!(text.ends_with(" +08:45"), "{text}");
-    }
 }

@@ -1,5 +1,6 @@
 //! The parts that the commands for a running program share.
 
+use scheduler_api::JobFilter;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -26,18 +27,63 @@ pub(crate) struct TaskArgs {
     pub(super) client: ClientArgs,
 }
 
+/// The filter of jobs.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct FilterArgs {
+    /// Of this state: ready, running, done, parked or cancelled
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// Of this task
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// In this queue
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// With this key
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Made by this schedule
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+    /// With this text in the error; `*` stands for any text
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+impl FilterArgs {
+    pub(super) fn filter(&self) -> JobFilter {
+        let Self { state, task, queue, key, schedule, error } = self.clone();
+        JobFilter { state, task, queue, key, schedule, error, ..JobFilter::default() }
+    }
+
+    /// The conditions, for a question.
+    pub(super) fn in_words(&self) -> String {
+        let conditions = [
+            ("state", &self.state),
+            ("task", &self.task),
+            ("queue", &self.queue),
+            ("key", &self.key),
+            ("schedule", &self.schedule),
+            ("error", &self.error),
+        ];
+        let words = conditions.iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        let words: Vec<String> = words.map(|(name, text)| format!("{name} {text:?}")).collect();
+        format!("with {}", words.join(", "))
+    }
+}
+
 /// Asks for something, and shows it.
 pub(super) fn ask<T: DeserializeOwned>(
     path: &str,
     client: &ClientArgs,
-    shown: fn(&T, Look) -> String,
+    shown: impl FnOnce(&T, Look, &Api) -> String,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let api = Api::new(&client.server, ctx)?;
     if client.json {
         return ctx.say(api.get::<Value>(path)?);
     }
-    let text = shown(&api.get(path)?, ctx.look());
+    let text = shown(&api.get(path)?, ctx.look(), &api);
     ctx.write(&text)
 }
 
