@@ -64,7 +64,7 @@ const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler
 /// The statement that reads the first jobs of a line.
 fn due_sql() -> &'static str {
     sql!(
-        "SELECT {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
      AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
     )
 }

@@ -8,7 +8,9 @@ use std::ops::RangeInclusive;
 
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use scheduler_store::{Column, JOB_COLUMNS, Kind, SCHEDULE_COLUMNS, StoreTime, Uuid, Value};
+use scheduler_store::{
+    Column, JOB_COLUMNS, JobRow, Kind, SCHEDULE_COLUMNS, StoreTime, Uuid, Value,
+};
 
 /// The number of characters of a wrong text that are shown.
 const SHOWN: usize = 80;
@@ -181,7 +183,7 @@ pub(crate) fn bound_all<'a, R: 'static>(
     columns.into_iter().map(|column| bound(column.kind, (column.get)(row)))
 }
 
-/// A statement with a list of columns for `{job}` or `{schedule}`.
+/// A statement with lists of columns in it.
 macro_rules! sql {
     ($($text:expr),+) => {{
         static SQL: std::sync::LazyLock<String> =
@@ -191,15 +193,37 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
+/// Puts lists of columns in place of their names. The first parameter is for what the list has not.
 pub(crate) fn with_columns(text: &str) -> String {
-    let job = JOB_COLUMNS.each_ref().map(|column| column.name).join(", ");
-    let schedule = SCHEDULE_COLUMNS.each_ref().map(|column| column.name).join(", ");
-    text.replace("{job}", &format!("seq, {job}")).replace("{schedule}", &schedule)
+    let values = |count: usize| joined((2..count + 2).map(|number| format!("?{number}")));
+    text.replace("{job}", &joined(JOB_COLUMNS.iter().map(|column| column.name.to_owned())))
+        .replace("{job_values}", &values(JOB_COLUMNS.len()))
+        .replace("{job_changes}", &assigned(is_changing))
+        .replace("{job_repair}", &assigned(is_repaired))
+        .replace("{job_all}", &assigned(|_| true))
+        .replace(
+            "{schedule}",
+            &joined(SCHEDULE_COLUMNS.iter().map(|column| column.name.to_owned())),
+        )
+        .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
 }
 
-/// Parameters from the first one on.
-pub(crate) fn parameters(count: usize) -> String {
-    (1..=count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ")
+fn assigned(is_written: fn(&&Column<JobRow>) -> bool) -> String {
+    let written = (2..).zip(JOB_COLUMNS.iter().filter(is_written));
+    joined(written.map(|(number, column)| format!("{} = ?{number}", column.name)))
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn is_changing(column: &&Column<JobRow>) -> bool {
+    column.changes
+}
+
+/// The payload of a damaged row stays as it is.
+pub(crate) fn is_repaired(column: &&Column<JobRow>) -> bool {
+    column.kind != Kind::Bytes
 }
 
 /// A value as people read it.

@@ -99,7 +99,7 @@ impl Tx<'_> {
     fn take_running(&self, session: SessionId, held: ClaimRef) -> rusqlite::Result<Option<JobRow>> {
         self.first(
             sql!(
-                "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING {job}"
+                "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING seq, {job}"
             ),
             params![
                 held.job.as_uuid().into_bytes(),

@@ -40,7 +40,7 @@ impl DerefMut for JobRow {
 }
 
 impl JobRow {
-    /// Reads a row of the columns `{job}`.
+    /// Reads a row of `seq, {job}`.
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let mut fields = Fields::new(row);
         let seq = row.get(0)?;
@@ -75,10 +75,6 @@ impl JobRow {
 fn damaged_id(seq: i64) -> JobId {
     let number = 0xDA3A_6ED0_0000_8000_8000_0000_0000_0000 | u128::from(seq.unsigned_abs());
     JobId::from_uuid(Uuid::from_u128(number))
-}
-
-pub(crate) fn micros_of(time: Option<StoreTime>) -> Option<i64> {
-    time.map(StoreTime::as_micros)
 }
 
 /// A number of ticks as SQLite keeps it.

@@ -95,7 +95,7 @@ impl Tx<'_> {
     fn park_damaged(&self, damaged: &mut Vec<UnreadableRow>) -> rusqlite::Result<()> {
         let rows = self.all(
             sql!(
-                "SELECT {job} FROM scheduler_job INDEXED BY scheduler_job_damaged WHERE ",
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_damaged WHERE ",
                 damaged!(),
                 " LIMIT 16"
             ),

@@ -14,7 +14,7 @@ use crate::tx::Tx;
 
 impl Tx<'_> {
     pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
-        let sql = sql!("SELECT {job} FROM scheduler_job WHERE id = ?1");
+        let sql = sql!("SELECT seq, {job} FROM scheduler_job WHERE id = ?1");
         match self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)? {
             Some(job) => Ok(Some(job)),
             None => Ok(self.find_done(id)?.map(|row| row.kept.job)),
@@ -32,7 +32,7 @@ impl Tx<'_> {
     fn unfinished_jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
         self.all(
             sql!(
-                "SELECT {job} FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
+                "SELECT seq, {job} FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
                  AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR schedule = ?6) \
                  ORDER BY id DESC LIMIT ?7"
             ),

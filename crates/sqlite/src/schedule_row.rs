@@ -1,14 +1,12 @@
 //! Rows of the table of schedules.
 
-use std::sync::LazyLock;
-
 use rusqlite::{Row, params, params_from_iter};
 use scheduler_store::{
     KeyUntil, NewJob, Next, Origin, SCHEDULE_COLUMNS, StoreTime, StoredJob, StoredSchedule,
     TickJob, damage_of, empty_schedule,
 };
 
-use crate::fields::{Fields, bound_all, instant, parameters, sql, told, with_columns};
+use crate::fields::{Fields, bound_all, instant, sql, told};
 use crate::job_row::JobRow;
 use crate::tx::Tx;
 
@@ -69,15 +67,12 @@ impl Tx<'_> {
 
     /// Writes all of a schedule.
     pub(crate) fn write_schedule(&self, schedule: &StoredSchedule) -> rusqlite::Result<()> {
-        static SQL: LazyLock<String> = LazyLock::new(|| {
-            let values = parameters(SCHEDULE_COLUMNS.len() + 1);
-            with_columns(&format!(
-                "REPLACE INTO scheduler_schedule ({{schedule}}, decide_at) VALUES ({values})"
-            ))
-        });
-        let decide_at = instant(decide_at(schedule));
-        let values = bound_all(&SCHEDULE_COLUMNS, schedule).chain([decide_at]);
-        self.execute(&SQL, params_from_iter(values)).map(drop)
+        let sql = sql!(
+            "REPLACE INTO scheduler_schedule (decide_at, {schedule}) VALUES (?1, {schedule_values})"
+        );
+        let values = bound_all(&SCHEDULE_COLUMNS, schedule);
+        let values = [instant(decide_at(schedule))].into_iter().chain(values);
+        self.execute(sql, params_from_iter(values)).map(drop)
     }
 
     /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity (R3).

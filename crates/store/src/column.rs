@@ -35,6 +35,18 @@ impl Value<'_> {
         if let Self::Text(text) = self { text } else { "" }
     }
 
+    /// The same, which borrows nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(number) => Value::Int(number),
+            Self::Uuid(id) => Value::Uuid(id),
+            Self::Text(text) => Value::Text(text.into_owned().into()),
+            Self::Bytes(bytes) => Value::Bytes(bytes.into_owned().into()),
+        }
+    }
+
     fn unsigned(&self) -> u64 {
         u64::try_from(self.int()).unwrap_or(0)
     }

@@ -131,7 +131,7 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     new("version", Kind::Number, |new| new.payload.version.value()).same("payload_version"),
     new("queue", Kind::Text, |new| new.queue.value()).same("queue"),
     new("priority", Kind::Rank, |new| new.priority.value()).same("priority"),
-    new("at", Kind::Micros, |new| match new.when {
+    new("at", Kind::Time, |new| match new.when {
         When::At(at) => Value::Int(at.as_micros()),
         When::Now | When::After(_) => Value::Null,
     }),
