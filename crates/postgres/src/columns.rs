@@ -278,7 +278,7 @@ pub(crate) fn unchanged() -> String {
     list(done().filter(|(name, _)| !changed.contains(name)), |(name, _)| format!("j.{name}"))
 }
 
-/// What a schedule says of a wrong value.
+/// A wrong value of a schedule.
 pub(crate) fn told(value: &Value<'_>) -> String {
     match value {
         Value::Null => "missing".to_owned(),

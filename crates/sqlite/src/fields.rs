@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use scheduler_store::{
-    Column, JOB_COLUMNS, JobRow, Kind, SCHEDULE_COLUMNS, StoreTime, Uuid, Value,
+    Column, JOB_COLUMNS, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
+    Uuid, Value,
 };
 
 /// The number of characters of a wrong text that are shown.
@@ -196,7 +197,10 @@ pub(crate) use sql;
 /// Puts lists of columns in place of their names. The first parameter is for what the list has not.
 pub(crate) fn with_columns(text: &str) -> String {
     let values = |count: usize| joined((2..count + 2).map(|number| format!("?{number}")));
-    text.replace("{job}", &joined(JOB_COLUMNS.iter().map(|column| column.name.to_owned())))
+    let kept = || NEW_JOB_COLUMNS.iter().filter_map(|column| Some((column, column.same?)));
+    text.replace("{new_job}", &joined(kept().map(|(_, same)| same.to_owned())))
+        .replace("{new_job_of_it}", &joined(kept().map(|(column, _)| of_json(column))))
+        .replace("{job}", &joined(JOB_COLUMNS.iter().map(|column| column.name.to_owned())))
         .replace("{job_values}", &values(JOB_COLUMNS.len()))
         .replace("{job_changes}", &assigned(is_changing))
         .replace("{job_repair}", &assigned(is_repaired))
@@ -206,6 +210,19 @@ pub(crate) fn with_columns(text: &str) -> String {
             &joined(SCHEDULE_COLUMNS.iter().map(|column| column.name.to_owned())),
         )
         .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
+}
+
+/// The value of a column in the JSON of a new job. The statement makes an identity of its text.
+fn of_json(column: &NewColumn) -> String {
+    let value = format!("it ->> '{}'", column.name);
+    match column.kind {
+        Kind::Uuid => column.name.to_owned(),
+        Kind::Bytes => format!("CAST(coalesce({value}, '') AS BLOB)"),
+        Kind::Choice([first, second]) => {
+            format!("CASE WHEN {value} THEN '{second}' ELSE '{first}' END")
+        }
+        _ => value,
+    }
 }
 
 fn assigned(is_written: fn(&&Column<JobRow>) -> bool) -> String {

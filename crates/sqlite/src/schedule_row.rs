@@ -86,14 +86,7 @@ impl Tx<'_> {
             return Ok(false);
         }
         let definition = &schedule.definition;
-        let new = NewJob {
-            payload: definition.payload.clone(),
-            queue: definition.queue.clone(),
-            priority: definition.priority,
-            max_attempts: definition.max_attempts,
-            on_lost: definition.on_lost,
-            ..NewJob::new(tick.id, definition.task.clone())
-        };
+        let new = definition.job(tick.id);
         let mut row = self.row_of(&new, tick.run_at);
         let tick_of = (!is_by_hand).then_some(tick.tick);
         let schedule_name = definition.name.clone();

@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// How the column of an ended job is kept by a store that keeps such jobs together.
+/// The way in which a store keeps a column of jobs that have ended, where it keeps them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It follows from the place of the job.
@@ -122,7 +122,7 @@ pub struct Column<R: 'static> {
     pub kind: Kind,
     /// True if it may be null.
     pub is_nullable: bool,
-    /// How it is kept of an ended job.
+    /// The way in which it is kept of jobs that have ended.
     pub ended: Ended,
     /// True if it changes after the row was made, without a command about it.
     pub changes: bool,
@@ -133,7 +133,6 @@ pub struct Column<R: 'static> {
 }
 
 impl<R> Column<R> {
-    /// As it is, in rows that keep it from row to row.
     pub(crate) const fn ended(self, ended: Ended) -> Self {
         Self { ended, ..self }
     }
@@ -246,6 +245,8 @@ nullable! {
     Option<String> = Kind::Text, |this| this.as_deref().map(|text| Value::Text(Cow::Borrowed(text))), |value| text(value);
     Option<StoreTime> = Kind::Time, |this| this.map(|at| Value::Int(at.as_micros())),
         |value| (value != Value::Null).then(|| StoreTime::from_micros(value.int()));
+    Option<JobId> = Kind::Uuid, |this| this.map(|id| Value::Uuid(id.as_uuid())),
+        |value| if let Value::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
     Option<SessionId> = Kind::Uuid, |this| this.map(|id| Value::Uuid(id.as_uuid())),
         |value| if let Value::Uuid(id) = value { Some(SessionId::from_uuid(id)) } else { None };
     Vec<JobAttempt> = Kind::Text, |this| attempts_to_text(this).map(|text| Value::Text(Cow::Owned(text))),

@@ -123,7 +123,7 @@ impl NewColumn {
 /// The longest wait: longer than any instant of a store, and short enough to be added to one.
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
-/// What a request says of a new job. Instants and waits are microseconds.
+/// All columns of a request for a new job. Instants and waits are microseconds.
 pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     new("id", Kind::Uuid, |new| new.id.value()).same("id"),
     new("task", Kind::Text, |new| new.task.value()).same("task"),
@@ -151,7 +151,7 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     }),
     new("max_attempts", Kind::AtLeastOne, |new| Value::Int(i64::from(new.max_attempts.max(1))))
         .same("max_attempts"),
-    new("abandon", Kind::Flag, |new| new.on_lost.value()).same("on_lost"),
+    new("abandon", OnLost::KIND, |new| new.on_lost.value()).same("on_lost"),
     new("traceparent", Kind::Text, |new| new.traceparent.value()).same("traceparent"),
     new("resent", Kind::Flag, |new| new.is_resent.value()),
     new("key_for", Kind::Long, |new| match new.key.as_ref().map(|key| key.until) {

@@ -5,15 +5,51 @@ use std::time::Duration;
 
 use crate::column::{Column, Field, Kind, Value, column, text};
 use crate::id::JobId;
-use crate::job::{OnLost, Payload, Priority};
+use crate::job::{OnLost, Priority};
 use crate::pause::Pause;
 use crate::schedule::{Next, Overlap, Rule, ScheduleSpec, StoredSchedule, TickJob, Timing};
 use crate::time::{StoreTime, micros};
 
 type Row = StoredSchedule;
 
-/// All columns of a schedule, those first that others of the same value depend on. A new one is a line here, one in the table of each
-/// store, and a field of [`StoredSchedule`].
+/// The column of a field in a part that a row may have. A part begins with the column that makes it.
+macro_rules! part {
+    ($name:literal, $type:ty, $part:ident.$field:ident) => {
+        Column {
+            is_nullable: true,
+            ..column!(
+                $name,
+                $type,
+                |row| of(&row.$part, |part| part.$field.value()),
+                |row, value| {
+                    row.$part.iter_mut().for_each(|part| part.$field.put(value.clone()));
+                }
+            )
+        }
+    };
+}
+
+/// One of the parts of a timing.
+macro_rules! micros_of {
+    ($name:literal, $part:literal, $is_nullable:literal, $row:ident, $rule:expr, $rule_mut:expr) => {
+        Column {
+            kind: Kind::Micros,
+            is_nullable: $is_nullable,
+            ..column!(
+                $name,
+                u64,
+                |$row| $rule.map_or(Value::Null, |rule| Value::Int(rule.timing.parts().1[$part])),
+                |$row, value| if let Some(rule) = $rule_mut {
+                    let (word, mut parts) = rule.timing.parts();
+                    parts[$part] = value.int();
+                    rule.timing = Timing::of(word, parts);
+                }
+            )
+        }
+    };
+}
+
+/// All columns of a schedule. A new one is a line here, one in the table of each store, and a field of [`StoredSchedule`].
 pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
     column!("name", String, row.definition.name),
     column!("task", String, row.definition.task),
@@ -23,19 +59,21 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
     column!("priority", Priority, row.definition.priority),
     column!("rule", String, row.definition.rule.text),
     column!("timing", Timing, row.definition.rule.timing),
-    micros_of(
+    micros_of!(
         "timing_first",
-        |row| int(row.definition.rule.timing.first()),
-        |row, value| {
-            row.definition.rule.timing.set_first(value.int());
-        },
+        0,
+        false,
+        row,
+        Some(&row.definition.rule),
+        Some(&mut row.definition.rule)
     ),
-    micros_of(
+    micros_of!(
         "timing_every",
-        |row| int(row.definition.rule.timing.every()),
-        |row, value| {
-            row.definition.rule.timing.set_every(value.int());
-        },
+        1,
+        false,
+        row,
+        Some(&row.definition.rule),
+        Some(&mut row.definition.rule)
     ),
     column!("calculator", String, row.definition.calculator),
     column!("overlap", Overlap, row.definition.overlap),
@@ -47,46 +85,34 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
         Option<String>,
         |row| of(&row.override_rule, |rule| rule.text.value()),
         |row, value| {
-            row.override_rule = text(value).map(|text| Rule { text, timing: Timing::Computed });
+            row.override_rule = text(value).map(|text| Rule { text, ..Rule::default() });
         }
     ),
-    nullable(
-        "override_timing",
-        Timing::KIND,
-        |row| of(&row.override_rule, |rule| rule.timing.value()),
-        |row, value| {
-            row.override_rule.iter_mut().for_each(|rule| rule.timing.put(value.clone()));
-        },
-    ),
-    nullable(
+    part!("override_timing", Timing, override_rule.timing),
+    micros_of!(
         "override_first",
-        Kind::Micros,
-        |row| of(&row.override_rule, |rule| int(rule.timing.first())),
-        |row, value| {
-            row.override_rule.iter_mut().for_each(|rule| rule.timing.set_first(value.int()));
-        },
+        0,
+        true,
+        row,
+        row.override_rule.as_ref(),
+        row.override_rule.as_mut()
     ),
-    nullable(
+    micros_of!(
         "override_every",
-        Kind::Micros,
-        |row| of(&row.override_rule, |rule| int(rule.timing.every())),
-        |row, value| {
-            row.override_rule.iter_mut().for_each(|rule| rule.timing.set_every(value.int()));
-        },
+        1,
+        true,
+        row,
+        row.override_rule.as_ref(),
+        row.override_rule.as_mut()
     ),
     column!("cursor", StoreTime, row.cursor),
     column!("anchor", Option<StoreTime>, row.anchor),
     column!("next", Next, row.next),
-    nullable(
-        "next_tick",
-        Kind::Time,
-        |row| row.next_tick().map_or(Value::Null, |tick| int(tick.as_micros())),
-        |row, value| {
-            if let (Next::At(tick), Value::Int(_)) = (&mut row.next, &value) {
-                tick.put(value);
-            }
-        },
-    ),
+    column!("next_tick", Option<StoreTime>, next_tick, |row, value| {
+        if let (Next::At(tick), Value::Int(_)) = (&mut row.next, &value) {
+            tick.put(value);
+        }
+    }),
     column!("fired", u64, row.fired),
     column!("last_fired", Option<StoreTime>, row.last_fired),
     column!("skipped_overlap", u64, row.skips.overlap),
@@ -101,152 +127,68 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
             row.pause = since.map(|since| Pause::new(since, None, "", ""));
         }
     ),
-    nullable(
-        "pause_until",
-        Kind::Time,
-        |row| of(&row.pause, |pause| pause.until.value()),
-        |row, value| {
-            row.pause.iter_mut().for_each(|pause| pause.until.put(value.clone()));
-        },
-    ),
-    nullable(
-        "pause_by",
-        Kind::Text,
-        |row| of(&row.pause, |pause| pause.by.value()),
-        |row, value| {
-            row.pause.iter_mut().for_each(|pause| pause.by.put(value.clone()));
-        },
-    ),
-    nullable(
-        "pause_reason",
-        Kind::Text,
-        |row| of(&row.pause, |pause| pause.reason.value()),
-        |row, value| {
-            row.pause.iter_mut().for_each(|pause| pause.reason.put(value.clone()));
-        },
-    ),
-    nullable(
+    part!("pause_until", Option<StoreTime>, pause.until),
+    part!("pause_by", String, pause.by),
+    part!("pause_reason", String, pause.reason),
+    column!(
         "waiting_id",
-        Kind::Uuid,
+        Option<JobId>,
         |row| of(&row.waiting, |tick| tick.id.value()),
         |row, value| {
             let (tick, missed, run_at) = (StoreTime::MIN, 0, StoreTime::MIN);
-            row.waiting = match value {
-                Value::Uuid(id) => Some(TickJob { id: JobId::from_uuid(id), tick, missed, run_at }),
-                _ => None,
-            };
-        },
+            let id = if let Value::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
+            row.waiting = id.map(|id| TickJob { id, tick, missed, run_at });
+        }
     ),
-    nullable(
-        "waiting_tick",
-        Kind::Time,
-        |row| of(&row.waiting, |tick| tick.tick.value()),
-        |row, value| {
-            row.waiting.iter_mut().for_each(|tick| tick.tick.put(value.clone()));
-        },
-    ),
-    nullable(
-        "waiting_missed",
-        Kind::Long,
-        |row| of(&row.waiting, |tick| tick.missed.value()),
-        |row, value| {
-            row.waiting.iter_mut().for_each(|tick| tick.missed.put(value.clone()));
-        },
-    ),
-    nullable(
-        "waiting_run_at",
-        Kind::Time,
-        |row| of(&row.waiting, |tick| tick.run_at.value()),
-        |row, value| {
-            row.waiting.iter_mut().for_each(|tick| tick.run_at.put(value.clone()));
-        },
-    ),
+    part!("waiting_tick", StoreTime, waiting.tick),
+    part!("waiting_missed", u64, waiting.missed),
+    part!("waiting_run_at", StoreTime, waiting.run_at),
     column!("registrant_opened", StoreTime, row.registrant_opened),
 ];
-
-type Get = for<'a> fn(&'a Row) -> Value<'a>;
-type Set = fn(&mut Row, Value<'_>);
-
-const fn nullable(name: &'static str, kind: Kind, get: Get, set: Set) -> Column<Row> {
-    Column { name, kind, is_nullable: true, get, set, ..column!("", u64, row.fired) }
-}
-
-const fn micros_of(name: &'static str, get: Get, set: Set) -> Column<Row> {
-    Column { is_nullable: false, ..nullable(name, Kind::Micros, get, set) }
-}
 
 fn of<'a, T>(part: &'a Option<T>, value: impl FnOnce(&'a T) -> Value<'a>) -> Value<'a> {
     part.as_ref().map_or(Value::Null, value)
 }
 
-fn int(number: i64) -> Value<'static> {
-    Value::Int(number)
+fn next_tick(row: &Row) -> Value<'_> {
+    row.next_tick().map_or(Value::Null, |tick| Value::Int(tick.as_micros()))
+}
+
+impl Timing {
+    /// The word; the time to the first tick, or the instant of the only one; and the time from tick to tick.
+    fn parts(self) -> (&'static str, [i64; 2]) {
+        match self {
+            Self::Computed => ("computed", [0, 0]),
+            Self::Rate { first, period } => ("rate", [micros(first), micros(period)]),
+            Self::Delay { first, delay } => ("delay", [micros(first), micros(delay)]),
+            Self::Once(at) => ("once", [at.as_micros(), 0]),
+            Self::OnceAfter(first) => ("once_after", [micros(first), 0]),
+        }
+    }
+
+    fn of(word: &str, parts: [i64; 2]) -> Self {
+        let [first, every] =
+            parts.map(|part| Duration::from_micros(u64::try_from(part).unwrap_or(0)));
+        match word {
+            "rate" => Self::Rate { first, period: every },
+            "delay" => Self::Delay { first, delay: every },
+            "once" => Self::Once(StoreTime::from_micros(parts[0])),
+            "once_after" => Self::OnceAfter(first),
+            _ => Self::Computed,
+        }
+    }
 }
 
 impl Field for Timing {
     const KIND: Kind = Kind::Words(&["computed", "rate", "delay", "once", "once_after"]);
 
     fn value(&self) -> Value<'_> {
-        Value::Text(Cow::Borrowed(match self {
-            Self::Computed => "computed",
-            Self::Rate { .. } => "rate",
-            Self::Delay { .. } => "delay",
-            Self::Once(_) => "once",
-            Self::OnceAfter(_) => "once_after",
-        }))
+        Value::Text(Cow::Borrowed(self.parts().0))
     }
 
     fn put(&mut self, value: Value<'_>) {
-        let none = Duration::ZERO;
-        *self = match value.text() {
-            "rate" => Self::Rate { first: none, period: none },
-            "delay" => Self::Delay { first: none, delay: none },
-            "once" => Self::Once(StoreTime::MIN),
-            "once_after" => Self::OnceAfter(none),
-            _ => Self::Computed,
-        };
+        *self = Self::of(value.text(), [0, 0]);
     }
-}
-
-impl Timing {
-    /// The time to the first tick, or the instant of the only one.
-    fn first(self) -> i64 {
-        match self {
-            Self::Rate { first, .. } | Self::Delay { first, .. } | Self::OnceAfter(first) => {
-                micros(first)
-            }
-            Self::Once(at) => at.as_micros(),
-            Self::Computed => 0,
-        }
-    }
-
-    fn set_first(&mut self, number: i64) {
-        match self {
-            Self::Rate { first, .. } | Self::Delay { first, .. } | Self::OnceAfter(first) => {
-                *first = length(number)
-            }
-            Self::Once(at) => *at = StoreTime::from_micros(number),
-            Self::Computed => {}
-        }
-    }
-
-    /// The time from tick to tick.
-    fn every(self) -> i64 {
-        match self {
-            Self::Rate { period: every, .. } | Self::Delay { delay: every, .. } => micros(every),
-            Self::Computed | Self::Once(_) | Self::OnceAfter(_) => 0,
-        }
-    }
-
-    fn set_every(&mut self, number: i64) {
-        if let Self::Rate { period: every, .. } | Self::Delay { delay: every, .. } = self {
-            *every = length(number);
-        }
-    }
-}
-
-fn length(number: i64) -> Duration {
-    Duration::from_micros(u64::try_from(number).unwrap_or(0))
 }
 
 impl Next {
@@ -282,21 +224,7 @@ impl Field for Next {
 /// A schedule without contents, for a store that reads one.
 #[must_use]
 pub fn empty_schedule() -> StoredSchedule {
-    let (timing, payload) = (Timing::Computed, Payload::default());
-    let definition = ScheduleSpec {
-        name: String::new(),
-        task: String::new(),
-        payload,
-        queue: String::new(),
-        priority: Priority::default(),
-        rule: Rule { text: String::new(), timing },
-        calculator: String::new(),
-        overlap: Overlap::default(),
-        max_attempts: 1,
-        on_lost: OnLost::default(),
-        is_dynamic: false,
-    };
-    StoredSchedule::new(definition, StoreTime::MIN, StoreTime::MIN)
+    StoredSchedule::new(ScheduleSpec::default(), StoreTime::MIN, StoreTime::MIN)
 }
 
 /// The columns whose values a schedule cannot have beside the others: it has another one in their place.
@@ -309,7 +237,7 @@ pub fn damage_of<'a>(
         let kept = (column.get)(schedule);
         let is_kept = kept == *read
             || kept == Value::Null
-            || column.kind == Kind::Micros && kept == int(0) && read.int() >= 0;
+            || column.kind == Kind::Micros && kept == Value::Int(0) && read.int() >= 0;
         (!is_kept).then_some((column.name, read))
     })
 }

@@ -40,7 +40,9 @@ impl Serialize for Row<'_> {
 
 fn json(column: &NewColumn, job: &NewJob) -> Json {
     match (column.get)(job) {
-        Value::Int(number) if column.kind == Kind::Flag => Json::Bool(number != 0),
+        Value::Int(flag) if matches!(column.kind, Kind::Flag | Kind::Choice(_)) => {
+            (flag != 0).into()
+        }
         Value::Int(number) => number.into(),
         Value::Uuid(id) => id.to_string().into(),
         Value::Text(text) => text.into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::{Fence, JobId, SessionId};
-use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
+use crate::job::{KeyUntil, NewJob, Origin, StoredJob};
 use crate::job_columns::JobRow;
 use crate::pause::{Pause, PauseScope};
 use crate::request::SessionTask;
@@ -101,14 +101,7 @@ impl State {
         if self.jobs.contains_key(&tick.id) {
             return false;
         }
-        let new = NewJob {
-            payload: Payload::clone(&definition.payload),
-            queue: definition.queue.clone(),
-            priority: definition.priority,
-            max_attempts: definition.max_attempts,
-            on_lost: definition.on_lost,
-            ..NewJob::new(tick.id, definition.task.clone())
-        };
+        let new = definition.job(tick.id);
         self.insert(&new, tick.run_at, now);
         if let Some(row) = self.jobs.get_mut(&tick.id) {
             let tick_of = (!is_by_hand).then_some(tick.tick);
