@@ -152,6 +152,12 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ("{new_same}", list(kept(), |(_, same)| name(same).to_owned())),
         ("{new_same_of_u}", list(kept(), |(column, _)| format!("u.{}", column.name))),
         ("{new_same_of_r}", list(kept(), |(column, _)| format!("r.{}", column.name))),
+        (
+            "{new_replaced}",
+            list(kept().filter(|(column, _)| column.replaces), |(column, same)| {
+                format!("{} = r.{}", name(same), column.name)
+            }),
+        ),
         ("{new_json}", list(new(), |column| format!("{} {}", column.name, json_type(column.kind)))),
         (
             "{new_arrays}",

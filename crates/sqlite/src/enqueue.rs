@@ -35,7 +35,7 @@ impl Tx<'_> {
                 let row =
                     row.filter(|row| row.job.state == JobState::Ready && row.faults.is_empty());
                 let Some(mut row) = row else { return Ok(Enqueued::Kept(other)) };
-                row.job.replace(new, run_at);
+                row.replace(new, run_at);
                 self.rewrite(&row)?;
                 return Ok(Enqueued::Replaced(other));
             }

@@ -198,8 +198,13 @@ pub(crate) use sql;
 pub(crate) fn with_columns(text: &str) -> String {
     let values = |count: usize| joined((2..count + 2).map(|number| format!("?{number}")));
     let kept = || NEW_JOB_COLUMNS.iter().filter_map(|column| Some((column, column.same?)));
+    let replaced = kept().filter(|(column, _)| column.replaces);
     text.replace("{new_job}", &joined(kept().map(|(_, same)| same.to_owned())))
         .replace("{new_job_of_it}", &joined(kept().map(|(column, _)| of_json(column))))
+        .replace(
+            "{new_job_replaced}",
+            &joined(replaced.map(|(_, same)| format!("{same} = excluded.{same}"))),
+        )
         .replace("{job}", &joined(JOB_COLUMNS.iter().map(|column| column.name.to_owned())))
         .replace("{job_values}", &values(JOB_COLUMNS.len()))
         .replace("{job_changes}", &assigned(is_changing))

@@ -108,9 +108,7 @@ const ENQUEUE: &str = concat!(
            AND NOT EXISTS (SELECT 1 FROM scheduler_job AS holder INDEXED BY scheduler_job_key WHERE holder.task = kept.task \
              AND holder.key = kept.key AND holder.key IS NOT NULL AND holder.state IN ('ready', 'running'))) \
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
-       payload_version = excluded.payload_version, payload = excluded.payload, priority = excluded.priority, \
-       run_at = excluded.run_at, traceparent = excluded.traceparent, max_attempts = excluded.max_attempts, attempt = 0, lost = 0, \
-       undecoded = 0, error = NULL, attempts = NULL \
+       {new_job_replaced}, run_at = excluded.run_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
 use crate::command::CommandOutcome;
 use crate::id::{Fence, SessionId};
-use crate::job::{JobState, KeyUntil, NewJob, OnLost, Payload, StoredJob};
+use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
 use crate::request::{
     CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
     reap_wait,
@@ -353,17 +353,6 @@ impl StoredJob {
         });
         let over = self.attempts.len().saturating_sub(ATTEMPTS_MAX);
         self.attempts.drain(..over);
-    }
-
-    /// A job that waits becomes another one with the same identity and key.
-    pub fn replace(&mut self, new: &NewJob, run_at: StoreTime) {
-        self.payload.clone_from(&new.payload);
-        self.traceparent.clone_from(&new.traceparent);
-        (self.priority, self.run_at) = (new.priority, run_at);
-        self.max_attempts = new.max_attempts.max(1);
-        (self.attempt, self.lost, self.undecoded) = (0, 0, 0);
-        self.error = None;
-        self.attempts.clear();
     }
 
     /// Makes a job ready at once that waits or has ended, by hand.

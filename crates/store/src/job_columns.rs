@@ -23,6 +23,20 @@ pub struct JobRow {
     pub is_gone: bool,
 }
 
+impl JobRow {
+    /// A job that waits becomes another one with the same identity, place and key.
+    pub fn replace(&mut self, new: &NewJob, run_at: StoreTime) {
+        for column in NEW_JOB_COLUMNS.iter().filter(|column| column.replaces) {
+            let same = JOB_COLUMNS.iter().find(|each| Some(each.name) == column.same);
+            same.iter().for_each(|same| (same.set)(self, (column.get)(new)));
+        }
+        let job = &mut self.job;
+        (job.run_at, job.attempt, job.lost, job.undecoded) = (run_at, 0, 0, 0);
+        job.error = None;
+        job.attempts.clear();
+    }
+}
+
 impl From<StoredJob> for JobRow {
     fn from(job: StoredJob) -> Self {
         Self { job, key_until: KeyUntil::End, is_exclusive: false, is_gone: false }
@@ -102,6 +116,8 @@ pub struct NewColumn {
     pub kind: Kind,
     /// The column of the job that has the same value, if one has.
     pub same: Option<&'static str>,
+    /// True if a waiting job that has its key gets the value.
+    pub replaces: bool,
     /// Its value.
     pub get: for<'a> fn(&'a NewJob) -> Value<'a>,
 }
@@ -111,12 +127,16 @@ const fn new(
     kind: Kind,
     get: for<'a> fn(&'a NewJob) -> Value<'a>,
 ) -> NewColumn {
-    NewColumn { name, kind, same: None, get }
+    NewColumn { name, kind, same: None, replaces: false, get }
 }
 
 impl NewColumn {
     const fn same(self, column: &'static str) -> Self {
         Self { same: Some(column), ..self }
+    }
+
+    const fn replaces(self) -> Self {
+        Self { replaces: true, ..self }
     }
 }
 
@@ -127,10 +147,12 @@ const WAIT_MAX: i64 = 300_000_000_000_000_000;
 pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     new("id", Kind::Uuid, |new| new.id.value()).same("id"),
     new("task", Kind::Text, |new| new.task.value()).same("task"),
-    new("payload", Kind::Bytes, |new| new.payload.bytes.value()).same("payload"),
-    new("version", Kind::Number, |new| new.payload.version.value()).same("payload_version"),
+    new("payload", Kind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
+    new("version", Kind::Number, |new| new.payload.version.value())
+        .same("payload_version")
+        .replaces(),
     new("queue", Kind::Text, |new| new.queue.value()).same("queue"),
-    new("priority", Kind::Rank, |new| new.priority.value()).same("priority"),
+    new("priority", Kind::Rank, |new| new.priority.value()).same("priority").replaces(),
     new("at", Kind::Time, |new| match new.when {
         When::At(at) => Value::Int(at.as_micros()),
         When::Now | When::After(_) => Value::Null,
@@ -150,9 +172,10 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
         flag(new.key.as_ref().is_some_and(|key| key.on_conflict == OnConflict::Replace))
     }),
     new("max_attempts", Kind::AtLeastOne, |new| Value::Int(i64::from(new.max_attempts.max(1))))
-        .same("max_attempts"),
+        .same("max_attempts")
+        .replaces(),
     new("abandon", OnLost::KIND, |new| new.on_lost.value()).same("on_lost"),
-    new("traceparent", Kind::Text, |new| new.traceparent.value()).same("traceparent"),
+    new("traceparent", Kind::Text, |new| new.traceparent.value()).same("traceparent").replaces(),
     new("resent", Kind::Flag, |new| new.is_resent.value()),
     new("key_for", Kind::Long, |new| match new.key.as_ref().map(|key| key.until) {
         Some(KeyUntil::For(time)) => Value::Int(micros(time).min(WAIT_MAX)),

@@ -29,7 +29,7 @@ impl State {
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {
             Some(row) if key.on_conflict == OnConflict::Replace => {
-                row.job.replace(new, run_at);
+                row.replace(new, run_at);
                 Enqueued::Replaced(other)
             }
             _ => Enqueued::Kept(other),
