@@ -60,7 +60,8 @@ begin
       v_others[r.n] := v_other;
       v_is_replaced := false;
       if r.replace then
-        update {s}.job j set {new_replaced}, run_at = r.run_at, attempt = 0, lost = 0, undecoded = 0, error = null, attempts = null
+        update {s}.job j set {new_replaced}, run_at = r.run_at, attempt = 0, lost = 0, undecoded = 0,
+          error = null, attempts = null
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
         v_is_replaced := found;
         v_is_due := v_is_due or (found and r.run_at <= v_now);
