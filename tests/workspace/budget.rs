@@ -16,9 +16,9 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("crates/expr/src", 4_100, 48),
     ("crates/monitors/src", 1_030, 22),
     ("crates/node/src", 2_440, 30),
-    ("crates/postgres/src", 3_420, 39),
-    ("crates/sqlite/src", 3_300, 26),
-    ("crates/store/src", 2_940, 78),
+    ("crates/postgres/src", 3_260, 38),
+    ("crates/sqlite/src", 3_070, 24),
+    ("crates/store/src", 3_510, 84),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

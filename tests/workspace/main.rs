@@ -3,6 +3,7 @@
 //! Rules that are not checked drift.
 
 mod budget;
+mod columns;
 mod contract;
 mod errors;
 mod examples;

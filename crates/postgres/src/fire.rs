@@ -1,6 +1,6 @@
 //! Fires ticks.
 
-use scheduler_store::{Fire, Fired, OnBusy, Uuid};
+use scheduler_store::{Fire, Fired, Next, OnBusy, Uuid};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
@@ -13,9 +13,7 @@ use crate::value::{At, Params, long};
 pub(crate) const FIRE: &str = "select * from {s}.fire(row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)::{s}.firing)";
 
 /// The statement that reads a schedule by name.
-pub(crate) fn schedule_sql() -> String {
-    format!("select {} from {{s}}.schedules(array[$1])", schedule::COLUMNS)
-}
+pub(crate) const SCHEDULE: &str = "select {schedule_names} from {s}.schedules(array[$1])";
 
 /// Fires a tick. A refusal is answered with the schedule as it is.
 pub(crate) fn fire(
@@ -24,7 +22,7 @@ pub(crate) fn fire(
     schedule_sql: &str,
     request: &Fire,
 ) -> Result<Fired, Error> {
-    let (next, next_at) = schedule::next_words(request.next);
+    let next_at = if let Next::At(tick) = request.next { Some(At(tick)) } else { None };
     let tick = request.job.as_ref();
     let on_busy = match request.on_busy {
         OnBusy::Skip => "skip",
@@ -39,7 +37,7 @@ pub(crate) fn fire(
         (&request.pause.map(|pause| At(pause.since)), Type::TIMESTAMPTZ),
         (&request.pause.and_then(|pause| pause.until).map(At), Type::TIMESTAMPTZ),
         (&At(request.cursor), Type::TIMESTAMPTZ),
-        (&next, Type::TEXT),
+        (&request.next.word(), Type::TEXT),
         (&next_at, Type::TIMESTAMPTZ),
         (&tick.map(|tick| tick.id.as_uuid()), Type::UUID),
         (&tick.map(|tick| At(tick.tick)), Type::TIMESTAMPTZ),

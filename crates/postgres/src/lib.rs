@@ -33,6 +33,7 @@ mod address;
 mod blocking_connection;
 mod builder;
 mod calls;
+mod columns;
 mod connect;
 mod connection_thread;
 mod error;

@@ -34,12 +34,10 @@ pub(crate) struct Poller {
 impl Poller {
     pub(crate) fn new(schema: &Schema, is_relaxed: bool) -> Self {
         let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-        let columns = schedule::COLUMNS.split(", ").map(|name| format!("(d.schedule).{name}"));
-        let columns = columns.collect::<Vec<_>>().join(", ");
-        let due = format!("select {columns}, d.busy_since from {{s}}.due($1) d");
+        let due = "select {schedule_names_of_d}, d.busy_since from {s}.due($1) d";
         Self {
             sql: schema.sql(sql).into(),
-            due_sql: schema.sql(&due).into(),
+            due_sql: schema.sql(due).into(),
             is_relaxed,
             claim_limit: AtomicU32::new(u32::MAX),
             walk: Mutex::default(),

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use scheduler_store::{Refusal, SessionId, StoreError, StoreTime, StoredSchedule};
 use tokio_postgres::types::Type;
 
+use crate::columns::upsert;
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::fault::is_locked;
-use crate::schedule::{COLUMNS, read, upsert, write as write_row};
+use crate::schedule::{read, write as write_row};
 use crate::sql::Schema;
 use crate::value::{At, Params};
 
@@ -25,7 +26,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
 ) -> Result<R, StoreError> {
     // A process that starts has jobs to run, so that it does not wait for a locked schedule. A command waits.
     let wait = if session.is_some() { "set local lock_timeout = '100ms'" } else { "" };
-    let rows = schema.sql(&format!("select {COLUMNS} from {{s}}.schedules_to_change($1)"));
+    let rows = schema.sql("select {schedule_names} from {s}.schedules_to_change($1)");
     let look = schema.sql("select now, is_alive, busy from {s}.before_change($1, $2, $3)");
     let (write, remove) = (schema.sql(&upsert()), schema.sql("select {s}.delete_schedules($1)"));
     let answer = thread.call(RetryOnDisconnect::Never, move |connection| {

@@ -17,12 +17,13 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::blocking_connection::BlockingConnection;
+use crate::columns;
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::filter::Selected;
 use crate::finish::{FINISH, Finisher};
-use crate::fire::{FIRE, fire, schedule_sql};
-use crate::job::{self, Batch, ENQUEUE, held};
+use crate::fire::{FIRE, SCHEDULE, fire};
+use crate::job::{self, Batch, held};
 use crate::options::{Options, Wakeup};
 use crate::pause::{self, PAUSES};
 use crate::poll::Poller;
@@ -245,7 +246,7 @@ impl Store for Postgres {
     }
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
-        let (sql, schedule_sql) = (self.sql(FIRE), self.sql(&schedule_sql()));
+        let (sql, schedule_sql) = (self.sql(FIRE), self.sql(SCHEDULE));
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             fire(connection, &sql, &schedule_sql, &request)
@@ -318,7 +319,7 @@ impl Store for Postgres {
 
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
-        let sql = self.sql(ENQUEUE);
+        let sql = self.sql(&columns::enqueue());
         let nudge = self.is_notifying();
         let batches = Batch::split(&request.jobs);
         let not_after = request.not_after;
@@ -419,8 +420,8 @@ impl Store for Postgres {
     }
 
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
-        let template = format!("select {} from {{s}}.schedule order by name", schedule::COLUMNS);
-        let rows = self.ask(&template, |client, sql| client.query_typed(sql, &[]))?;
+        let template = "select {schedule_names} from {s}.schedule order by name";
+        let rows = self.ask(template, |client, sql| client.query_typed(sql, &[]))?;
         Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())
     }
 

@@ -12,7 +12,8 @@ use scheduler_store::{
     CLAIM_BYTES_MAX, LineKind, PauseScope, Poll, SessionId, StoreTime, StoredJob, UnreadableRow,
 };
 
-use crate::job_row::{JobRow, job_columns};
+use crate::fields::sql;
+use crate::job_row::JobRow;
 use crate::tx::Tx;
 
 /// The bits of the column `kind`.
@@ -60,12 +61,13 @@ const NEXT_OF_QUEUE: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED
 const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
      AND task = ?1 AND queue = ?2 AND band = ?3 AND kind = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
 
-const DUE: &str = concat!(
-    "SELECT ",
-    job_columns!(),
-    " FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+/// The statement that reads the first jobs of a line.
+fn due_sql() -> &'static str {
+    sql!(
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
      AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
-);
+    )
+}
 
 impl Tx<'_> {
     /// The lines that have jobs, of the tasks, versions and queues of a poll: a step from line to line in the index.
@@ -150,7 +152,7 @@ impl Tx<'_> {
         };
         let limit = request.line_limit(&line.task, kind);
         let now = self.now.as_micros();
-        let mut statement = self.statement(DUE)?;
+        let mut statement = self.statement(due_sql())?;
         let mut rows =
             statement.query(params![line.task, line.queue, line.band, line.kind, now, limit])?;
         let mut bytes = 0;
@@ -167,7 +169,7 @@ impl Tx<'_> {
 
     /// Gives a job to a session. It is ready: no other connection writes during this transaction.
     pub(crate) fn claim(&self, row: JobRow, session: SessionId) -> rusqlite::Result<StoredJob> {
-        let (seq, key_until, mut job) = (row.seq, row.key_until, row.job);
+        let (seq, key_until, mut job) = (row.seq, row.key_until, row.kept.job);
         job.claim(session, self.next_fence(), key_until, self.now);
         self.execute(
             "UPDATE scheduler_job SET state = 'running', session = ?2, fence = ?3, attempt = ?4, started_at = ?5, \
@@ -205,7 +207,7 @@ mod tests {
             (NEXT, "task=? AND (queue,band,kind)>(?,?,?)".to_owned()),
             (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,kind)>(?,?)".to_owned()),
             (FIRST_LATER, format!("{line} AND run_at>?")),
-            (DUE, format!("{line} AND run_at<?")),
+            (due_sql(), format!("{line} AND run_at<?")),
         ] {
             let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             for number in 1..=plan.parameter_count() {

@@ -2,8 +2,8 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Fence, JobFilter, JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, Prune,
-    SessionId, StoreTime, StoredJob, Uuid, attempts_of_text, attempts_to_text,
+    Column, Ended, JOB_COLUMNS, JobFilter, JobId, JobRow as Kept, JobState, Kind, Prune, StoreTime,
+    StoredJob, Uuid, Value,
 };
 
 use crate::job_row::JobRow;
@@ -107,7 +107,7 @@ impl Tx<'_> {
                 break;
             }
             let rows = Batch::read(row)?.rows.into_iter().filter(|row| !row.is_gone);
-            for job in rows.map(|row| row.job).filter(|job| filter.selects(job)) {
+            for job in rows.map(|row| row.kept.job).filter(|job| filter.selects(job)) {
                 newest.add(job.id, job);
             }
         }
@@ -161,43 +161,46 @@ impl Batch {
 fn encode(rows: &[JobRow]) -> Vec<u8> {
     let mut out = Writer::default();
     for row in rows {
-        let blank = row.is_gone.then(|| without_contents(&row.job));
-        let job = blank.as_ref().unwrap_or(&row.job);
-        let origin = job.origin.as_ref();
-        out.bytes.extend_from_slice(job.id.as_uuid().as_bytes());
-        out.text(0, Some(&job.task));
-        out.text(1, Some(&job.queue));
-        out.text(2, job.key.as_deref());
-        out.text(3, origin.map(|origin| &*origin.schedule));
-        out.text(4, job.error.as_deref());
-        let flags = i64::from(job.state == JobState::Cancelled)
-            | i64::from(job.on_lost == OnLost::Abandon) << 1
-            | i64::from(row.is_exclusive) << 2
-            | i64::from(row.key_until == KeyUntil::Start) << 3
-            | i64::from(job.priority.rank()) << 4
-            | i64::from(row.is_gone) << 6;
-        out.number(flags);
-        for number in [job.attempt, job.lost, job.undecoded, job.max_attempts, job.payload.version]
-        {
-            out.number(number.into());
+        let blank = row.is_gone.then(|| without_contents(&row.job).into());
+        let kept = blank.as_ref().unwrap_or(&row.kept);
+        out.bytes.extend_from_slice(kept.job.id.as_uuid().as_bytes());
+        let (mut flags, mut bit) = (0, 0);
+        for (column, width) in columns().filter_map(|(_, column)| Some((column, width(column)?))) {
+            let flag = match (column.get)(kept) {
+                Value::Text(state) => i64::from(state == JobState::Cancelled.word()),
+                value => value.int(),
+            };
+            flags |= flag << bit;
+            bit += width;
         }
-        out.number(job.fence.0.cast_signed());
-        out.number(origin.map_or(0, |origin| origin.missed.cast_signed()));
-        for at in [
-            Some(job.run_at),
-            Some(job.created_at),
-            job.started_at,
-            origin.and_then(|origin| origin.tick),
-        ] {
-            out.time(at);
+        out.number(flags | i64::from(row.is_gone) << bit);
+        for (at, column) in columns().filter(|(_, column)| width(column).is_none()) {
+            match ((column.get)(kept), column.kind) {
+                (Value::Text(text), _) => out.blob(at, Some(text.as_bytes())),
+                (Value::Bytes(bytes), _) => out.blob(at, Some(&bytes)),
+                (Value::Uuid(id), _) => out.blob(at, Some(id.as_bytes())),
+                (Value::Int(micros), Kind::Time) => out.time(Some(micros)),
+                (Value::Null, Kind::Time) => out.time(None),
+                (Value::Int(number), _) => out.number(number),
+                (Value::Null, _) => out.blob(at, None),
+            }
         }
-        let session = job.session.map(|session| session.as_uuid().into_bytes());
-        out.blob(5, session.as_ref().map(<[u8; 16]>::as_slice));
-        out.blob(6, Some(&job.payload.bytes));
-        out.text(7, job.traceparent.as_deref());
-        out.text(8, attempts_to_text(&job.attempts).as_deref());
     }
     out.bytes
+}
+
+/// The columns that are written, with their places.
+fn columns() -> impl Iterator<Item = (usize, &'static Column<Kept>)> {
+    JOB_COLUMNS.iter().enumerate().filter(|(_, column)| column.ended != Ended::Apart)
+}
+
+/// The bits of a column whose value is one of a few. A state is done or cancelled.
+fn width(column: &Column<Kept>) -> Option<u32> {
+    match column.kind {
+        Kind::Flag | Kind::Choice(_) | Kind::Words(_) => Some(1),
+        Kind::Rank => Some(2),
+        _ => None,
+    }
 }
 
 /// A job with its identity and who has ended it, and nothing else.
@@ -221,60 +224,47 @@ fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<JobRow> {
 
 fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
     let id = JobId::from_uuid(Uuid::from_slice(from.take(16)?).ok()?);
-    let (task, queue) = (from.text(0)??, from.text(1)??);
-    let (key, schedule, error) = (from.text(2)?, from.text(3)?, from.text(4)?);
-    let flags = from.number()?;
-    let mut small = || u32::try_from(from.number()?).ok();
-    let (attempt, lost, undecoded) = (small()?, small()?, small()?);
-    let (max_attempts, version) = (small()?, small()?);
-    let fence = Fence(from.number()?.cast_unsigned());
-    let missed = from.number()?.cast_unsigned();
-    let (run_at, created_at) = (from.time()??, from.time()??);
-    let (started_at, tick) = (from.time()?, from.time()?);
-    let session = match from.blob(5)? {
-        Some(bytes) => Some(SessionId::from_uuid(Uuid::from_slice(bytes).ok()?)),
-        None => None,
-    };
-    let bytes = from.blob(6)??.to_vec();
-    let traceparent = from.text(7)?;
-    let attempts = from.text(8)?.map_or(Vec::new(), |text| attempts_of_text(&text));
-    let is = |bit: i64| flags & bit != 0;
-    let mut job = StoredJob::empty(id);
-    job.task = task;
-    job.payload = Payload { version, bytes };
-    job.queue = queue;
-    job.priority = Priority::from_rank(flags >> 4 & 3);
-    job.key = key;
-    job.state = if is(1) { JobState::Cancelled } else { JobState::Done };
-    job.run_at = run_at;
-    job.attempt = attempt;
-    job.lost = lost;
-    job.undecoded = undecoded;
-    job.max_attempts = max_attempts;
-    job.on_lost = if is(2) { OnLost::Abandon } else { OnLost::Rerun };
-    job.fence = fence;
-    job.session = session;
-    job.origin = schedule.map(|schedule| Origin::new(schedule, tick, missed));
-    job.created_at = created_at;
-    job.started_at = started_at;
-    job.finished_at = Some(ended_at);
-    job.error = error;
-    job.traceparent = traceparent;
-    job.attempts = attempts;
-
-    let key_until = if is(8) { KeyUntil::Start } else { KeyUntil::End };
-    let (key_kept_until, is_exclusive, is_gone) = (None, is(4), is(64));
-    let faults = Vec::new();
-    Some(JobRow { seq: 0, job, key_until, key_kept_until, is_exclusive, is_gone, faults })
+    let mut kept = Kept::from(StoredJob::empty(id));
+    let mut flags = from.number()?;
+    for (column, width) in columns().filter_map(|(_, column)| Some((column, width(column)?))) {
+        let flag = flags & ((1 << width) - 1);
+        flags >>= width;
+        let value = match (column.kind, flag) {
+            (Kind::Words(_), 0) => Value::Text(JobState::Done.word().into()),
+            (Kind::Words(_), _) => Value::Text(JobState::Cancelled.word().into()),
+            _ => Value::Int(flag),
+        };
+        (column.set)(&mut kept, value);
+    }
+    kept.is_gone = flags != 0;
+    for (at, column) in columns().filter(|(_, column)| width(column).is_none()) {
+        let value = match column.kind {
+            Kind::Time => from.time()?.map(Value::Int),
+            Kind::Text => from.blob(at)?.map(|text| Value::Text(String::from_utf8_lossy(text))),
+            Kind::Bytes => from.blob(at)?.map(|bytes| Value::Bytes(bytes.into())),
+            Kind::Uuid => match from.blob(at)? {
+                Some(bytes) => Some(Value::Uuid(Uuid::from_slice(bytes).ok()?)),
+                None => None,
+            },
+            number => Some(Value::Int(from.number()?))
+                .filter(|value| number.range().contains(&value.int())),
+        };
+        if value.is_none() && !column.is_nullable {
+            return None;
+        }
+        (column.set)(&mut kept, value.unwrap_or(Value::Null));
+    }
+    kept.job.finished_at = Some(ended_at);
+    Some(kept.into())
 }
 
 /// The number of columns that may repeat the job before.
-const REPEATED: usize = 9;
+const COLUMNS: usize = JOB_COLUMNS.len();
 
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
-    last: [Option<Vec<u8>>; REPEATED],
+    last: [Option<Vec<u8>>; COLUMNS],
     last_time: i64,
 }
 
@@ -300,13 +290,9 @@ impl Writer {
         self.bytes.extend_from_slice(blob.unwrap_or_default());
     }
 
-    fn text(&mut self, column: usize, text: Option<&str>) {
-        self.blob(column, text.map(str::as_bytes));
-    }
-
     /// The difference to the last instant; none is an instant that no job has.
-    fn time(&mut self, at: Option<StoreTime>) {
-        let Some(at) = at.map(StoreTime::as_micros) else { return self.number(i64::MIN) };
+    fn time(&mut self, at: Option<i64>) {
+        let Some(at) = at else { return self.number(i64::MIN) };
         self.number(at - self.last_time);
         self.last_time = at;
     }
@@ -314,7 +300,7 @@ impl Writer {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    last: [Option<&'a [u8]>; REPEATED],
+    last: [Option<&'a [u8]>; COLUMNS],
     last_time: i64,
 }
 
@@ -349,17 +335,12 @@ impl<'a> Reader<'a> {
         Some(self.last[column])
     }
 
-    fn text(&mut self, column: usize) -> Option<Option<String>> {
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        self.blob(column).map(|bytes| bytes.map(text))
-    }
-
-    fn time(&mut self) -> Option<Option<StoreTime>> {
+    fn time(&mut self) -> Option<Option<i64>> {
         let difference = self.number()?;
         if difference == i64::MIN {
             return Some(None);
         }
         self.last_time = self.last_time.checked_add(difference)?;
-        Some(Some(StoreTime::from_micros(self.last_time)))
+        Some(Some(self.last_time))
     }
 }

@@ -1,7 +1,6 @@
 //! Jobs that are enqueued.
 
-use rusqlite::params;
-use scheduler_store::{Enqueued, NewJob, OnConflict, When};
+use scheduler_store::{Enqueued, JobState, NewJob, OnConflict, When};
 
 use crate::tx::Tx;
 
@@ -30,25 +29,15 @@ impl Tx<'_> {
                 return Ok(Enqueued::Accepted(new.id));
             }
             if let Some(other) = other {
-                let is_replaced = key.on_conflict == OnConflict::Replace
-                    && self.execute(
-                        "UPDATE scheduler_job SET payload_version = ?2, payload = ?3, priority = ?4, run_at = ?5, \
-                         traceparent = ?6, max_attempts = ?7, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
-                         WHERE id = ?1 AND state = 'ready'",
-                        params![
-                            other.as_uuid().into_bytes(),
-                            new.payload.version,
-                            new.payload.bytes,
-                            new.priority.rank(),
-                            run_at.as_micros(),
-                            new.traceparent,
-                            new.max_attempts.max(1),
-                        ],
-                    )? > 0;
-                return Ok(match is_replaced {
-                    true => Enqueued::Replaced(other),
-                    false => Enqueued::Kept(other),
-                });
+                let row =
+                    if key.on_conflict == OnConflict::Replace { self.find(other)? } else { None };
+                // A poll parks one that is damaged.
+                let row =
+                    row.filter(|row| row.job.state == JobState::Ready && row.faults.is_empty());
+                let Some(mut row) = row else { return Ok(Enqueued::Kept(other)) };
+                row.replace(new, run_at);
+                self.rewrite(&row)?;
+                return Ok(Enqueued::Replaced(other));
             }
         }
         self.insert(&self.row_of(new, run_at))?;

@@ -3,17 +3,15 @@
 //! Other programs write to the file, and disks fail. A value that cannot be right becomes one that can, with a note of
 //! what was found, so that a damaged row is listed, parked and reported, and never stops what is done with the good ones.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use rusqlite::Row;
-use rusqlite::types::ValueRef;
-use scheduler_store::{Fence, StoreTime, Uuid};
-
-/// The range of counters that people may set: `int4` of PostgreSQL.
-pub(crate) const COUNT: RangeInclusive<i64> = 0..=0x7FFF_FFFF;
-
-/// A 32-bit number.
-pub(crate) const NUMBER: RangeInclusive<i64> = 0..=0xFFFF_FFFF;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use scheduler_store::{
+    Column, JOB_COLUMNS, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
+    Uuid, Value,
+};
 
 /// The number of characters of a wrong text that are shown.
 const SHOWN: usize = 80;
@@ -65,34 +63,6 @@ impl<'a> Fields<'a> {
         Ok(Some(number.clamp(*range.start(), *range.end())))
     }
 
-    pub(crate) fn number(
-        &mut self,
-        column: usize,
-        range: RangeInclusive<i64>,
-    ) -> rusqlite::Result<u32> {
-        Ok(u32::try_from(self.int(column, range)?).unwrap_or(0))
-    }
-
-    pub(crate) fn count(&mut self, column: usize) -> rusqlite::Result<u64> {
-        Ok(self.int(column, 0..=i64::MAX)?.unsigned_abs())
-    }
-
-    pub(crate) fn bool(&mut self, column: usize) -> rusqlite::Result<bool> {
-        Ok(self.int(column, 0..=1)? != 0)
-    }
-
-    pub(crate) fn fence(&mut self, column: usize) -> rusqlite::Result<Fence> {
-        Ok(Fence(self.count(column)?))
-    }
-
-    pub(crate) fn time(&mut self, column: usize) -> rusqlite::Result<StoreTime> {
-        Ok(StoreTime::from_micros(self.int(column, times())?))
-    }
-
-    pub(crate) fn opt_time(&mut self, column: usize) -> rusqlite::Result<Option<StoreTime>> {
-        Ok(self.opt_int(column, times())?.map(StoreTime::from_micros))
-    }
-
     pub(crate) fn text(&mut self, column: usize) -> rusqlite::Result<String> {
         Ok(self.opt_text(column)?.unwrap_or_else(|| {
             self.wrong(column, "no text");
@@ -142,23 +112,140 @@ impl<'a> Fields<'a> {
     }
 
     /// One of a few words; another one becomes the first of them.
-    pub(crate) fn word<T: Copy>(
-        &mut self,
-        column: usize,
-        words: &[(&str, T)],
-    ) -> rusqlite::Result<T> {
+    fn word(&mut self, column: usize, words: &[&'static str]) -> rusqlite::Result<usize> {
         let value = self.row.get_ref(column)?;
         let text = value.as_str().unwrap_or_default();
-        if let Some((_, found)) = words.iter().find(|(word, _)| *word == text) {
-            return Ok(*found);
+        let found = words.iter().position(|word| *word == text);
+        if found.is_none() {
+            self.wrong(column, &shown(value));
         }
-        self.wrong(column, &shown(value));
-        Ok(words[0].1)
+        Ok(found.unwrap_or(0))
+    }
+
+    pub(crate) fn time(&mut self, column: usize) -> rusqlite::Result<StoreTime> {
+        Ok(StoreTime::from_micros(self.int(column, Kind::Time.range())?))
+    }
+
+    /// The value of a column in this place of the row.
+    pub(crate) fn value<R>(
+        &mut self,
+        at: usize,
+        column: &Column<R>,
+    ) -> rusqlite::Result<Value<'static>> {
+        if column.is_nullable && self.row.get_ref(at)? == ValueRef::Null {
+            return Ok(Value::Null);
+        }
+        Ok(match column.kind {
+            Kind::Uuid => self.opt_uuid(at)?.map_or(Value::Null, Value::Uuid),
+            Kind::Text => Value::Text(self.text(at)?.into()),
+            Kind::Words(words) => Value::Text(words[self.word(at, words)?].into()),
+            Kind::Choice(words) => Value::Int(self.word(at, &words)? as i64),
+            Kind::Bytes => Value::Bytes(self.bytes(at)?.into()),
+            number => Value::Int(self.int(at, number.range())?),
+        })
     }
 }
 
-fn times() -> RangeInclusive<i64> {
-    StoreTime::MIN.as_micros()..=StoreTime::MAX.as_micros()
+/// The value of a column as SQLite keeps it.
+pub(crate) fn bound(kind: Kind, value: Value<'_>) -> ToSqlOutput<'_> {
+    match value {
+        Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+        Value::Int(number) => match kind {
+            Kind::Choice(words) => words[usize::from(number != 0)].into(),
+            _ => number.into(),
+        },
+        Value::Uuid(id) => id.into_bytes().to_vec().into(),
+        Value::Text(Cow::Borrowed(text)) => text.into(),
+        Value::Text(Cow::Owned(text)) => text.into(),
+        Value::Bytes(Cow::Borrowed(bytes)) => bytes.into(),
+        Value::Bytes(Cow::Owned(bytes)) => bytes.into(),
+    }
+}
+
+/// An instant that is no column of the list.
+pub(crate) fn instant(at: Option<StoreTime>) -> ToSqlOutput<'static> {
+    bound(Kind::Time, at.map_or(Value::Null, |at| Value::Int(at.as_micros())))
+}
+
+/// A value of a schedule that its other values contradict.
+pub(crate) fn told(value: &Value<'_>) -> String {
+    match bound(Kind::Text, value.clone()) {
+        ToSqlOutput::Borrowed(value) => shown(value),
+        ToSqlOutput::Owned(value) => shown((&value).into()),
+        _ => String::new(),
+    }
+}
+
+/// The values of a row, for a statement with a parameter for each column.
+pub(crate) fn bound_all<'a, R: 'static>(
+    columns: impl IntoIterator<Item = &'static Column<R>>,
+    row: &'a R,
+) -> impl Iterator<Item = ToSqlOutput<'a>> {
+    columns.into_iter().map(|column| bound(column.kind, (column.get)(row)))
+}
+
+/// A statement with lists of columns in it.
+macro_rules! sql {
+    ($($text:expr),+) => {{
+        static SQL: std::sync::LazyLock<String> =
+            std::sync::LazyLock::new(|| $crate::fields::with_columns(concat!($($text),+)));
+        SQL.as_str()
+    }};
+}
+pub(crate) use sql;
+
+/// Puts lists of columns in place of their names. The first parameter is for what the list has not.
+pub(crate) fn with_columns(text: &str) -> String {
+    let values = |count: usize| joined((2..count + 2).map(|number| format!("?{number}")));
+    let kept = || NEW_JOB_COLUMNS.iter().filter_map(|column| Some((column, column.same?)));
+    let replaced = kept().filter(|(column, _)| column.replaces);
+    text.replace("{new_job}", &joined(kept().map(|(_, same)| same.to_owned())))
+        .replace("{new_job_of_it}", &joined(kept().map(|(column, _)| of_json(column))))
+        .replace(
+            "{new_job_replaced}",
+            &joined(replaced.map(|(_, same)| format!("{same} = excluded.{same}"))),
+        )
+        .replace("{job}", &joined(JOB_COLUMNS.iter().map(|column| column.name.to_owned())))
+        .replace("{job_values}", &values(JOB_COLUMNS.len()))
+        .replace("{job_changes}", &assigned(is_changing))
+        .replace("{job_repair}", &assigned(is_repaired))
+        .replace("{job_all}", &assigned(|_| true))
+        .replace(
+            "{schedule}",
+            &joined(SCHEDULE_COLUMNS.iter().map(|column| column.name.to_owned())),
+        )
+        .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
+}
+
+/// The value of a column in the JSON of a new job. The statement makes an identity of its text.
+fn of_json(column: &NewColumn) -> String {
+    let value = format!("it ->> '{}'", column.name);
+    match column.kind {
+        Kind::Uuid => column.name.to_owned(),
+        Kind::Bytes => format!("CAST(coalesce({value}, '') AS BLOB)"),
+        Kind::Choice([first, second]) => {
+            format!("CASE WHEN {value} THEN '{second}' ELSE '{first}' END")
+        }
+        _ => value,
+    }
+}
+
+fn assigned(is_written: fn(&&Column<JobRow>) -> bool) -> String {
+    let written = (2..).zip(JOB_COLUMNS.iter().filter(is_written));
+    joined(written.map(|(number, column)| format!("{} = ?{number}", column.name)))
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn is_changing(column: &&Column<JobRow>) -> bool {
+    column.changes
+}
+
+/// The payload of a damaged row stays as it is.
+pub(crate) fn is_repaired(column: &&Column<JobRow>) -> bool {
+    column.kind != Kind::Bytes
 }
 
 /// A value as people read it.
@@ -173,9 +260,4 @@ fn shown(value: ValueRef<'_>) -> String {
         }
         ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
     }
-}
-
-/// The word of a value, from the same list that reading uses.
-pub(crate) fn word_of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
-    words.iter().find(|(_, each)| *each == value).map_or("", |(word, _)| *word)
 }

@@ -5,7 +5,8 @@ use scheduler_store::{
     ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, SessionId, StoreTime, micros,
 };
 
-use crate::job_row::{JobRow, capped, job_columns};
+use crate::fields::sql;
+use crate::job_row::{JobRow, capped};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -97,9 +98,8 @@ impl Tx<'_> {
     /// Deletes a running job, which is the usual end, and returns it.
     fn take_running(&self, session: SessionId, held: ClaimRef) -> rusqlite::Result<Option<JobRow>> {
         self.first(
-            concat!(
-                "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING ",
-                job_columns!()
+            sql!(
+                "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING seq, {job}"
             ),
             params![
                 held.job.as_uuid().into_bytes(),

@@ -4,6 +4,7 @@ use rusqlite::Transaction;
 use scheduler_store::{Enqueued, NewJob, Refusal, StoreError};
 
 use crate::error::{self, is_busy};
+use crate::fields::with_columns;
 use crate::schema::{self, MIGRATIONS};
 use crate::store::Sqlite;
 use crate::tx::Tx;
@@ -66,7 +67,7 @@ impl Sqlite {
     /// that it has written.
     pub(crate) fn enqueue_sql(&self) -> String {
         let own = schema::own_version(MIGRATIONS);
-        self.tables().sql(ENQUEUE).replace("OWN_VERSION", &own.to_string())
+        self.tables().sql(&with_columns(ENQUEUE)).replace("OWN_VERSION", &own.to_string())
     }
 }
 
@@ -94,13 +95,11 @@ macro_rules! uuid_text {
 const ENQUEUE: &str = concat!(
     "WITH job AS (SELECT CASE WHEN (SELECT min_reader FROM scheduler_meta) <= OWN_VERSION THEN unhex(j.value ->> 'id', '-') END AS id, \
        j.value AS it, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now FROM json_each(?1) AS j) \
-     INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, key_kept_until, state, run_at, attempt, \
-       lost, undecoded, max_attempts, on_lost, fence, missed, is_exclusive, is_cancel_requested, created_at, traceparent) \
-     SELECT id, it ->> 'task', it ->> 'version', CAST(coalesce(it ->> 'payload', '') AS BLOB), it ->> 'queue', it ->> 'priority', \
-       it ->> 'key', CASE WHEN it ->> 'until_start' THEN 'start' ELSE 'end' END, \
+     INSERT INTO scheduler_job ({new_job}, key, key_until, key_kept_until, state, run_at, attempt, lost, undecoded, fence, missed, \
+       is_exclusive, is_cancel_requested, created_at) \
+     SELECT {new_job_of_it}, it ->> 'key', CASE WHEN it ->> 'until_start' THEN 'start' ELSE 'end' END, \
        min(now + (it ->> 'key_for'), 253402300799999999), 'ready', \
-       coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), 0, 0, 0, it ->> 'max_attempts', \
-       CASE WHEN it ->> 'abandon' THEN 'abandon' ELSE 'rerun' END, 0, 0, 0, 0, now, it ->> 'traceparent' \
+       coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), 0, 0, 0, 0, 0, 0, 0, now \
      FROM job WHERE NOT EXISTS (SELECT 1 FROM scheduler_job AS old WHERE old.id = job.id) \
        AND NOT (it ->> 'resent' AND EXISTS (SELECT 1 FROM scheduler_done \
          WHERE least_id <= job.id AND greatest_id >= job.id AND instr(jobs, job.id) > 0)) \
@@ -109,9 +108,7 @@ const ENQUEUE: &str = concat!(
            AND NOT EXISTS (SELECT 1 FROM scheduler_job AS holder INDEXED BY scheduler_job_key WHERE holder.task = kept.task \
              AND holder.key = kept.key AND holder.key IS NOT NULL AND holder.state IN ('ready', 'running'))) \
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
-       payload_version = excluded.payload_version, payload = excluded.payload, priority = excluded.priority, \
-       run_at = excluded.run_at, traceparent = excluded.traceparent, max_attempts = excluded.max_attempts, attempt = 0, lost = 0, \
-       undecoded = 0, error = NULL, attempts = NULL \
+       {new_job_replaced}, run_at = excluded.run_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

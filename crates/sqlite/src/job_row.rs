@@ -1,88 +1,59 @@
 //! Rows of the table of jobs.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::Row;
-use scheduler_store::{
-    JobId, JobState, KeyUntil, OnLost, Origin, Payload, Priority, SessionId, StoreTime, StoredJob,
-    Uuid, attempts_of_text,
-};
+use scheduler_store::{JOB_COLUMNS, JobId, JobRow as Kept, JobState, StoreTime, StoredJob, Uuid};
 
-use crate::fields::{COUNT, Fields, NUMBER};
-
-/// The columns in the order in which [`JobRow::read`] takes them.
-macro_rules! job_columns {
-    () => {
-        "seq, id, task, payload_version, payload, queue, priority, key, key_until, state, run_at, attempt, lost, \
-         undecoded, max_attempts, on_lost, fence, session, schedule, tick, missed, is_exclusive, is_cancel_requested, \
-         created_at, started_at, finished_at, error, traceparent, attempts"
-    };
-}
-pub(crate) use job_columns;
-
-pub(crate) const ON_LOST: &[(&str, OnLost)] =
-    &[(OnLost::Rerun.name(), OnLost::Rerun), (OnLost::Abandon.name(), OnLost::Abandon)];
-pub(crate) const KEY_UNTIL: &[(&str, KeyUntil)] =
-    &[("end", KeyUntil::End), ("start", KeyUntil::Start)];
-
-/// The first word stands for those that are unknown.
-const STATES: &[(&str, JobState)] = &[
-    (JobState::Parked.word(), JobState::Parked),
-    (JobState::Ready.word(), JobState::Ready),
-    (JobState::Running.word(), JobState::Running),
-];
+use crate::fields::Fields;
 
 /// A job with what only the store needs to know of it.
 #[derive(Clone, Debug)]
 pub(crate) struct JobRow {
     /// The number of the row; 0 before it is inserted.
     pub(crate) seq: i64,
-    pub(crate) job: StoredJob,
-    pub(crate) key_until: KeyUntil,
+    pub(crate) kept: Kept,
     /// The earliest instant at which an inserted job may lose its key.
     pub(crate) key_kept_until: Option<StoreTime>,
-    /// True if no other job of its schedule may be unfinished beside it (R11).
-    pub(crate) is_exclusive: bool,
-    /// True if only requests that are sent again find it.
-    pub(crate) is_gone: bool,
     /// The faults of the row: the job has possible values in their place.
     pub(crate) faults: Vec<String>,
 }
 
+impl From<Kept> for JobRow {
+    fn from(kept: Kept) -> Self {
+        Self { seq: 0, kept, key_kept_until: None, faults: Vec::new() }
+    }
+}
+
+impl Deref for JobRow {
+    type Target = Kept;
+
+    fn deref(&self) -> &Kept {
+        &self.kept
+    }
+}
+
+impl DerefMut for JobRow {
+    fn deref_mut(&mut self) -> &mut Kept {
+        &mut self.kept
+    }
+}
+
 impl JobRow {
-    /// Reads a row of the columns of `job_columns`.
+    /// Reads a row of `seq, {job}`.
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let mut fields = Fields::new(row);
         let seq = row.get(0)?;
-        let id = fields.opt_uuid(1)?.unwrap_or_else(|| Uuid::from_u128(seq_as_uuid(seq)));
-        let mut job = StoredJob::empty(JobId::from_uuid(id));
-        job.task = fields.text(2)?;
-        job.payload = Payload { version: fields.number(3, NUMBER)?, bytes: fields.bytes(4)? };
-        job.queue = fields.text(5)?;
-        job.priority = Priority::from_rank(fields.int(6, 0..=3)?);
-        job.key = fields.opt_text(7)?;
-        job.state = fields.word(9, STATES)?;
-        job.run_at = fields.time(10)?;
-        job.attempt = fields.number(11, COUNT)?;
-        job.lost = fields.number(12, COUNT)?;
-        job.undecoded = fields.number(13, COUNT)?;
-        job.max_attempts = fields.number(14, 1..=0xFFFF_FFFF)?;
-        job.on_lost = fields.word(15, ON_LOST)?;
-        job.fence = fields.fence(16)?;
-        job.session = fields.opt_uuid(17)?.map(SessionId::from_uuid);
-        job.origin = match fields.opt_text(18)? {
-            Some(schedule) => Some(Origin::new(schedule, fields.opt_time(19)?, fields.count(20)?)),
-            None => None,
-        };
-        job.is_cancel_requested = fields.bool(22)?;
-        job.created_at = fields.time(23)?;
-        job.started_at = fields.opt_time(24)?;
-        job.finished_at = fields.opt_time(25)?;
-        job.error = fields.opt_text(26)?;
-        job.traceparent = fields.opt_text(27)?;
-        job.attempts = fields.opt_text(28)?.map_or(Vec::new(), |text| attempts_of_text(&text));
-
-        let (key_until, is_exclusive) = (fields.word(8, KEY_UNTIL)?, fields.bool(21)?);
-        let (key_kept_until, is_gone, faults) = (None, false, fields.faults);
-        Ok(Self { seq, job, key_until, key_kept_until, is_exclusive, is_gone, faults })
+        let mut kept = Kept::from(StoredJob::empty(damaged_id(seq)));
+        for (at, column) in (1..).zip(&JOB_COLUMNS) {
+            (column.set)(&mut kept, fields.value(at, column)?);
+        }
+        // Jobs that have ended are in another table.
+        if matches!(kept.job.state, JobState::Done | JobState::Cancelled) {
+            fields.faults.push(format!("state is {:?}", kept.job.state.word()));
+            kept.job.state = JobState::Parked;
+        }
+        Ok(Self { seq, faults: fields.faults, ..Self::from(kept) })
     }
 
     /// Reads a row for people: what is wrong with it is its error.
@@ -91,7 +62,7 @@ impl JobRow {
         if let Some(reason) = row.damage() {
             row.job.error = Some(reason);
         }
-        Ok(row.job)
+        Ok(row.kept.job)
     }
 
     /// The faults of the row as one text.
@@ -101,12 +72,9 @@ impl JobRow {
 }
 
 /// An identity in place of one that is damaged.
-fn seq_as_uuid(seq: i64) -> u128 {
-    0xDA3A_6ED0_0000_8000_8000_0000_0000_0000 | u128::from(seq.unsigned_abs())
-}
-
-pub(crate) fn micros_of(time: Option<StoreTime>) -> Option<i64> {
-    time.map(StoreTime::as_micros)
+fn damaged_id(seq: i64) -> JobId {
+    let number = 0xDA3A_6ED0_0000_8000_8000_0000_0000_0000 | u128::from(seq.unsigned_abs());
+    JobId::from_uuid(Uuid::from_u128(number))
 }
 
 /// A number of ticks as SQLite keeps it.

@@ -1,99 +1,54 @@
 //! The table of unfinished and parked jobs.
 
-use rusqlite::params;
-use scheduler_store::{JobId, StoreTime, attempts_to_text};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{params, params_from_iter};
+use scheduler_store::{Column, JOB_COLUMNS, JobId, JobRow as Kept, StoreTime};
 
-use crate::fields::word_of;
-use crate::job_row::{JobRow, KEY_UNTIL, ON_LOST, capped, id_at, job_columns, micros_of};
+use crate::fields::{bound_all, instant, is_changing, is_repaired, sql};
+use crate::job_row::{JobRow, id_at};
 use crate::tx::Tx;
 
 impl Tx<'_> {
     /// Inserts a job. Returns false if there is one of this identity (R3).
     pub(crate) fn insert(&self, row: &JobRow) -> rusqlite::Result<bool> {
-        let job = &row.job;
-        let origin = job.origin.as_ref();
-        let inserted = self.execute(
-            "INSERT INTO scheduler_job (id, task, payload_version, payload, queue, priority, key, key_until, key_kept_until, state, \
-             run_at, attempt, lost, undecoded, max_attempts, on_lost, fence, schedule, tick, missed, is_exclusive, \
-             is_cancel_requested, created_at, traceparent) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?17, 'ready', ?9, 0, 0, 0, ?10, ?11, 0, ?12, ?13, ?14, ?15, 0, ?16, ?18) \
-             ON CONFLICT (id) DO NOTHING",
-            params![
-                job.id.as_uuid().into_bytes(),
-                job.task,
-                job.payload.version,
-                job.payload.bytes,
-                job.queue,
-                job.priority.rank(),
-                job.key,
-                word_of(KEY_UNTIL, row.key_until),
-                job.run_at.as_micros(),
-                job.max_attempts,
-                word_of(ON_LOST, job.on_lost),
-                origin.map(|origin| &origin.schedule),
-                origin.and_then(|origin| micros_of(origin.tick)),
-                origin.map_or(0, |origin| capped(origin.missed)),
-                row.is_exclusive,
-                job.created_at.as_micros(),
-                micros_of(row.key_kept_until),
-                job.traceparent,
-            ],
-        )?;
-        Ok(inserted > 0)
+        let sql = sql!(
+            "INSERT INTO scheduler_job (key_kept_until, {job}) VALUES (?1, {job_values}) ON CONFLICT (id) DO NOTHING"
+        );
+        let values = bound_all(&JOB_COLUMNS, &row.kept);
+        let values = [instant(row.key_kept_until)].into_iter().chain(values);
+        Ok(self.execute(sql, params_from_iter(values))? > 0)
     }
 
     /// Writes everything of a job that may change.
     pub(crate) fn update(&self, row: &JobRow) -> rusqlite::Result<()> {
-        let job = &row.job;
-        self.execute(
-            "UPDATE scheduler_job SET key = ?2, state = ?3, run_at = ?4, attempt = ?5, lost = ?6, undecoded = ?7, \
-             max_attempts = ?8, fence = ?9, session = ?10, is_cancel_requested = ?11, started_at = ?12, \
-             finished_at = ?13, error = ?14, attempts = ?15 WHERE seq = ?1",
-            params![
-                row.seq,
-                job.key,
-                job.state.word(),
-                job.run_at.as_micros(),
-                job.attempt,
-                job.lost,
-                job.undecoded,
-                job.max_attempts,
-                capped(job.fence.0),
-                job.session.map(|session| session.as_uuid().into_bytes()),
-                job.is_cancel_requested,
-                micros_of(job.started_at),
-                micros_of(job.finished_at),
-                job.error,
-                attempts_to_text(&job.attempts),
-            ],
-        )?;
-        Ok(())
+        let sql = sql!("UPDATE scheduler_job SET {job_changes} WHERE seq = ?1");
+        self.write(row, sql, is_changing)
     }
 
     /// Writes the rest of a damaged row, too, so that it can be read from now on. The payload stays as it is.
     pub(crate) fn put_right(&self, row: &JobRow) -> rusqlite::Result<()> {
-        let job = &row.job;
-        self.execute(
-            "UPDATE scheduler_job SET id = ?2, task = ?3, queue = ?4, priority = ?5, payload_version = ?6, \
-             key_until = ?7, on_lost = ?8, created_at = ?9, is_exclusive = ?10 WHERE seq = ?1",
-            params![
-                row.seq,
-                job.id.as_uuid().into_bytes(),
-                job.task,
-                job.queue,
-                job.priority.rank(),
-                job.payload.version,
-                word_of(KEY_UNTIL, row.key_until),
-                word_of(ON_LOST, job.on_lost),
-                job.created_at.as_micros(),
-                row.is_exclusive,
-            ],
-        )?;
-        self.update(row)
+        let sql = sql!("UPDATE scheduler_job SET {job_repair} WHERE seq = ?1");
+        self.write(row, sql, is_repaired)
+    }
+
+    /// Writes all of a job.
+    pub(crate) fn rewrite(&self, row: &JobRow) -> rusqlite::Result<()> {
+        self.write(row, sql!("UPDATE scheduler_job SET {job_all} WHERE seq = ?1"), |_| true)
+    }
+
+    fn write(
+        &self,
+        row: &JobRow,
+        sql: &'static str,
+        is_written: fn(&&Column<Kept>) -> bool,
+    ) -> rusqlite::Result<()> {
+        let values = bound_all(JOB_COLUMNS.iter().filter(is_written), &row.kept);
+        let values = [ToSqlOutput::from(row.seq)].into_iter().chain(values);
+        self.execute(sql, params_from_iter(values)).map(drop)
     }
 
     pub(crate) fn find(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
-        let sql = concat!("SELECT ", job_columns!(), " FROM scheduler_job WHERE id = ?1");
+        let sql = sql!("SELECT seq, {job} FROM scheduler_job WHERE id = ?1");
         self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read)
     }
 

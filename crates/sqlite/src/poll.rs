@@ -7,8 +7,9 @@ use rusqlite::params;
 use scheduler_store::{DueSchedule, JobState, Poll, Polled, StoreTime, UnreadableRow};
 
 use crate::connection::Shared;
-use crate::job_row::{JobRow, job_columns};
-use crate::schedule_row::{self, schedule_columns};
+use crate::fields::sql;
+use crate::job_row::JobRow;
+use crate::schedule_row;
 use crate::schema::damaged;
 use crate::sessions::held_at;
 use crate::tx::Tx;
@@ -50,7 +51,7 @@ impl Tx<'_> {
     fn repair(&self) -> rusqlite::Result<()> {
         let names = self.all(
             "SELECT name FROM scheduler_schedule INDEXED BY scheduler_schedule_repair \
-             WHERE waiting_id IS NOT NULL OR next = 'after_job' ORDER BY name",
+             WHERE waiting_id IS NOT NULL OR next = 'job' ORDER BY name",
             [],
             |row| row.get::<_, String>(0),
         )?;
@@ -60,10 +61,8 @@ impl Tx<'_> {
     /// The schedules of a task that have something to decide, and when the next one has.
     fn due(&self, task: &str, shared: &Shared, polled: &mut Polled) -> rusqlite::Result<()> {
         let rows = self.all(
-            concat!(
-                "SELECT ",
-                schedule_columns!(),
-                " FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
+            sql!(
+                "SELECT {schedule} FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
             ),
             params![task, self.now.as_micros()],
             |row| Ok((row.get::<_, String>(0)?, schedule_row::read(row)?)),
@@ -95,10 +94,8 @@ impl Tx<'_> {
     /// Parks rows that cannot be right, so that people see them and no poll reads them again.
     fn park_damaged(&self, damaged: &mut Vec<UnreadableRow>) -> rusqlite::Result<()> {
         let rows = self.all(
-            concat!(
-                "SELECT ",
-                job_columns!(),
-                " FROM scheduler_job INDEXED BY scheduler_job_damaged WHERE ",
+            sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_damaged WHERE ",
                 damaged!(),
                 " LIMIT 16"
             ),

@@ -7,16 +7,17 @@ use rusqlite::{Row, params};
 use scheduler_store::{JobFilter, JobId, QueueDepth, StoredJob, StoredSchedule};
 
 use crate::done::page_end;
-use crate::job_row::{JobRow, job_columns};
-use crate::schedule_row::{self, schedule_columns};
+use crate::fields::sql;
+use crate::job_row::JobRow;
+use crate::schedule_row;
 use crate::tx::Tx;
 
 impl Tx<'_> {
     pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
-        let sql = concat!("SELECT ", job_columns!(), " FROM scheduler_job WHERE id = ?1");
+        let sql = sql!("SELECT seq, {job} FROM scheduler_job WHERE id = ?1");
         match self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)? {
             Some(job) => Ok(Some(job)),
-            None => Ok(self.find_done(id)?.map(|row| row.job)),
+            None => Ok(self.find_done(id)?.map(|row| row.kept.job)),
         }
     }
 
@@ -30,10 +31,8 @@ impl Tx<'_> {
 
     fn unfinished_jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
         self.all(
-            concat!(
-                "SELECT ",
-                job_columns!(),
-                " FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
+            sql!(
+                "SELECT seq, {job} FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
                  AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR schedule = ?6) \
                  ORDER BY id DESC LIMIT ?7"
             ),
@@ -52,7 +51,7 @@ impl Tx<'_> {
 
     /// Damaged rows are left out; a poll reports them.
     pub(crate) fn schedules(&self) -> rusqlite::Result<Vec<StoredSchedule>> {
-        let sql = concat!("SELECT ", schedule_columns!(), " FROM scheduler_schedule ORDER BY name");
+        let sql = sql!("SELECT {schedule} FROM scheduler_schedule ORDER BY name");
         let rows = self.all(sql, [], schedule_row::read)?;
         Ok(rows.into_iter().filter_map(Result::ok).collect())
     }

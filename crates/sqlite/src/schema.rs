@@ -109,7 +109,7 @@ CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
   WHERE is_dynamic <> 0 AND override_rule IS NULL AND next = 'never' AND waiting_id IS NULL;
 
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
-  WHERE waiting_id IS NOT NULL OR next = 'after_job';
+  WHERE waiting_id IS NOT NULL OR next = 'job';
 
 -- Jobs that are paused: those of a task, or those in a queue.
 CREATE TABLE scheduler_pause (

@@ -2,13 +2,13 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    ClaimRef, Close, End, EndedNodes, JobState, Lease, Open, Opened, OtherApplication, Reap,
-    Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
+    ClaimRef, Close, End, EndedNodes, Fence, JobState, Kind, Lease, Open, Opened, OtherApplication,
+    Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
     SessionTask, StoredSchedule, micros, reap_count, storable,
 };
 
-use crate::fields::Fields;
-use crate::job_row::{JobRow, id_at, job_columns};
+use crate::fields::{Fields, sql};
+use crate::job_row::{JobRow, id_at};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -149,10 +149,8 @@ impl Tx<'_> {
             }
         }
         let orphans = self.all(
-            concat!(
-                "SELECT ",
-                job_columns!(),
-                " FROM scheduler_job WHERE state = 'running' AND NOT EXISTS \
+            sql!(
+                "SELECT seq, {job} FROM scheduler_job WHERE state = 'running' AND NOT EXISTS \
                  (SELECT 1 FROM scheduler_session WHERE scheduler_session.id = scheduler_job.session) ORDER BY id"
             ),
             [],
@@ -218,7 +216,10 @@ fn tasks_of(bytes: &[u8]) -> Vec<SessionTask> {
 
 /// A job and its fence, from the first two columns.
 pub(crate) fn held_at(row: &Row<'_>) -> rusqlite::Result<ClaimRef> {
-    Ok(ClaimRef { job: id_at(row, 0)?, fence: Fields::new(row).fence(1)? })
+    Ok(ClaimRef {
+        job: id_at(row, 0)?,
+        fence: Fence(Fields::new(row).int(1, Kind::Long.range())?.unsigned_abs()),
+    })
 }
 
 fn session_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {

@@ -1,8 +1,10 @@
 //! Checks that every store can keep a request, before anything is sent.
 
+use crate::column::Value;
 use crate::command::Command;
 use crate::error::Refusal;
 use crate::job::NewJob;
+use crate::job_columns::NEW_JOB_COLUMNS;
 use crate::schedule::ScheduleSpec;
 use crate::text::TEXT_MAX;
 
@@ -18,10 +20,11 @@ impl NewJob {
     ///
     /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
-        check_name("task", &self.task)?;
-        check_name("queue", &self.queue)?;
-        self.key.as_ref().map_or(Ok(()), |key| check_name("key", &key.text))?;
-        self.traceparent.as_ref().map_or(Ok(()), |text| check_name("traceparent", text))?;
+        for column in &NEW_JOB_COLUMNS {
+            if let Value::Text(text) = (column.get)(self) {
+                check_name(column.name, &text)?;
+            }
+        }
         payload(&self.payload.bytes)
     }
 }

@@ -31,17 +31,20 @@
 mod attempt;
 mod change;
 mod check;
+mod column;
 mod command;
 mod decide;
 mod decode_error;
 mod error;
 mod id;
 mod job;
+mod job_columns;
 mod known;
 mod model;
 mod pause;
 mod request;
 mod schedule;
+mod schedule_columns;
 mod statement;
 mod store;
 mod text;
@@ -52,6 +55,7 @@ pub use attempt::{
 };
 pub use change::FireStep;
 pub use check::{NAME_MAX, PAYLOAD_MAX, check_name};
+pub use column::{Column, Ended, Kind, Value};
 pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
 pub use decide::{EndedNodes, LineKind};
 pub use decode_error::DecodeError;
@@ -61,6 +65,7 @@ pub use job::{
     ClaimRef, DEFAULT_QUEUE, Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
     Payload, Priority, StoredJob, When,
 };
+pub use job_columns::{JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, NEW_JOB_COLUMNS, NewColumn};
 pub use known::Known;
 pub use model::{Model, State};
 pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
@@ -74,6 +79,7 @@ pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,
     Timing,
 };
+pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use statement::statement_json;
 pub use store::{Store, Watch, is_dry_run};
 pub use text::{TEXT_MAX, identifier, storable};

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use scheduler_expr::Overlap;
 
 use crate::id::JobId;
-use crate::job::{OnLost, Payload, Priority};
+use crate::job::{NewJob, OnLost, Payload, Priority};
 use crate::pause::Pause;
 use crate::time::{StoreTime, micros};
 
@@ -17,9 +17,10 @@ use crate::time::{StoreTime, micros};
 pub const FINISHED_SCHEDULE_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The way from the cursor to the next tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Timing {
     /// A process computes it from the rule, as for cron.
+    #[default]
     Computed,
     /// Every period, counted from the first tick, which comes that long after the registration.
     Rate {
@@ -42,7 +43,7 @@ pub enum Timing {
 }
 
 /// A rule: a text that the processes understand, and its timing, which the store needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// The text. Two rules are the same if their texts are.
     pub text: String,
@@ -83,6 +84,19 @@ impl Rule {
 }
 
 impl ScheduleSpec {
+    /// A job of it, which nothing yet says when to run.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> NewJob {
+        NewJob {
+            payload: self.payload.clone(),
+            queue: self.queue.clone(),
+            priority: self.priority,
+            max_attempts: self.max_attempts,
+            on_lost: self.on_lost,
+            ..NewJob::new(id, self.task.clone())
+        }
+    }
+
     /// Its jobs keep each other out, unless another rule is set by hand.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
@@ -91,7 +105,7 @@ impl ScheduleSpec {
 }
 
 /// A schedule as a process registers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleSpec {
     /// Its name, unique in the store.
     pub name: String,

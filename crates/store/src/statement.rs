@@ -1,14 +1,12 @@
 //! New jobs as one text, for statements of SQL.
 
-use serde::Serialize;
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value as Json;
 
+use crate::column::{Kind, Value};
 use crate::error::{Refusal, StoreError};
-use crate::id::JobId;
-use crate::job::{KeyUntil, NewJob, OnConflict, OnLost, When};
-use crate::time::micros;
-
-/// The longest wait in a text: longer than any instant of a store, and short enough to be added to one.
-const WAIT_MAX: i64 = 300_000_000_000_000_000;
+use crate::job::NewJob;
+use crate::job_columns::{NEW_JOB_COLUMNS, NewColumn};
 
 /// A JSON array of the jobs, for a store whose [`statement`](crate::Store::statement) takes it.
 ///
@@ -19,57 +17,38 @@ const WAIT_MAX: i64 = 300_000_000_000_000_000;
 ///
 /// [`NewJob::check`] refuses a job, or a payload is no text.
 pub fn statement_json(jobs: &[NewJob]) -> Result<String, StoreError> {
-    let rows = jobs.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    for job in jobs {
+        job.check()?;
+        std::str::from_utf8(&job.payload.bytes).map_err(|_| Refusal::Unstorable {
+            field: "payload",
+            reason: "it is no text".to_owned(),
+        })?;
+    }
+    let rows: Vec<_> = jobs.iter().map(Row).collect();
     Ok(serde_json::to_string(&rows).unwrap_or_default())
 }
 
-/// A job in a statement. The names are those that the database reads.
-#[derive(Serialize)]
-struct Row<'a> {
-    id: JobId,
-    task: &'a str,
-    payload: Option<&'a str>,
-    version: u32,
-    queue: &'a str,
-    priority: u8,
-    at: Option<i64>,
-    wait: i64,
-    key: Option<&'a str>,
-    until_start: bool,
-    replace: bool,
-    max_attempts: u32,
-    abandon: bool,
-    traceparent: Option<&'a str>,
-    resent: bool,
-    key_for: Option<i64>,
+/// A job in a statement.
+struct Row<'a>(&'a NewJob);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_map(NEW_JOB_COLUMNS.iter().map(|column| (column.name, json(column, self.0))))
+    }
 }
 
-fn row(job: &NewJob) -> Result<Row<'_>, Refusal> {
-    job.check()?;
-    let wait = |wait| micros(wait).min(WAIT_MAX);
-    let (key, bytes) = (job.key.as_ref(), &job.payload.bytes);
-    let no_text = |_| Refusal::Unstorable { field: "payload", reason: "it is no text".to_owned() };
-    Ok(Row {
-        id: job.id,
-        task: &job.task,
-        payload: Some(std::str::from_utf8(bytes).map_err(no_text)?).filter(|text| !text.is_empty()),
-        version: job.payload.version,
-        queue: &job.queue,
-        priority: job.priority.rank(),
-        at: if let When::At(at) = job.when { Some(at.as_micros()) } else { None },
-        wait: if let When::After(length) = job.when { wait(length) } else { 0 },
-        key: key.map(|key| &*key.text),
-        until_start: key.is_some_and(|key| key.until == KeyUntil::Start),
-        replace: key.is_some_and(|key| key.on_conflict == OnConflict::Replace),
-        max_attempts: job.max_attempts.max(1),
-        abandon: job.on_lost == OnLost::Abandon,
-        traceparent: job.traceparent.as_deref(),
-        resent: job.is_resent,
-        key_for: key.and_then(|key| match key.until {
-            KeyUntil::For(length) => Some(wait(length)),
-            KeyUntil::End | KeyUntil::Start => None,
-        }),
-    })
+fn json(column: &NewColumn, job: &NewJob) -> Json {
+    match (column.get)(job) {
+        Value::Int(flag) if matches!(column.kind, Kind::Flag | Kind::Choice(_)) => {
+            (flag != 0).into()
+        }
+        Value::Int(number) => number.into(),
+        Value::Uuid(id) => id.to_string().into(),
+        Value::Text(text) => text.into(),
+        Value::Bytes(bytes) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).into(),
+        Value::Bytes(_) | Value::Null => Json::Null,
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +56,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{JobId, Key, Payload, StoreTime, Uuid};
+    use crate::{JobId, Key, KeyUntil, OnConflict, Payload, StoreTime, Uuid, When};
 
     fn new(number: u128) -> NewJob {
         NewJob::new(JobId::from_uuid(Uuid::from_u128(number)), "a")

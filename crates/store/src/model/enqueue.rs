@@ -29,14 +29,7 @@ impl State {
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {
             Some(row) if key.on_conflict == OnConflict::Replace => {
-                row.job.payload = new.payload.clone();
-                row.job.traceparent.clone_from(&new.traceparent);
-                (row.job.priority, row.job.run_at) = (new.priority, run_at);
-                // It is another job from now on.
-                row.job.max_attempts = new.max_attempts.max(1);
-                (row.job.attempt, row.job.lost, row.job.undecoded) = (0, 0, 0);
-                row.job.error = None;
-                row.job.attempts.clear();
+                row.replace(new, run_at);
                 Enqueued::Replaced(other)
             }
             _ => Enqueued::Kept(other),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::state::{JobRow, State};
+use super::state::State;
 use crate::id::{JobId, SessionId};
 use crate::job::{ClaimRef, JobState, OnLost};
+use crate::job_columns::JobRow;
 use crate::request::{End, Finish, Finished, Prune};
 use crate::time::StoreTime;
 

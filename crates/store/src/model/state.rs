@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::{Fence, JobId, SessionId};
-use crate::job::{KeyUntil, NewJob, Origin, Payload, StoredJob};
+use crate::job::{KeyUntil, NewJob, Origin, StoredJob};
+use crate::job_columns::JobRow;
 use crate::pause::{Pause, PauseScope};
 use crate::request::SessionTask;
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
@@ -34,16 +35,6 @@ pub(super) struct SessionRow {
     pub(super) lease_until: StoreTime,
     /// The number of renewals: the mark of its lease.
     pub(super) renewals: i64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct JobRow {
-    pub(super) job: StoredJob,
-    pub(super) key_until: KeyUntil,
-    /// True if no other job of its schedule may be unfinished beside it (R11).
-    pub(super) is_exclusive: bool,
-    /// True if only requests that are sent again find it.
-    pub(super) is_gone: bool,
 }
 
 impl State {
@@ -94,7 +85,7 @@ impl State {
                 self.kept_keys.insert(place, (new.id, now.after(time)));
             }
         }
-        self.jobs.insert(new.id, JobRow { job, key_until, is_exclusive: false, is_gone: false });
+        self.jobs.insert(new.id, JobRow { key_until, ..job.into() });
     }
 
     /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity: it was made
@@ -110,14 +101,7 @@ impl State {
         if self.jobs.contains_key(&tick.id) {
             return false;
         }
-        let new = NewJob {
-            payload: Payload::clone(&definition.payload),
-            queue: definition.queue.clone(),
-            priority: definition.priority,
-            max_attempts: definition.max_attempts,
-            on_lost: definition.on_lost,
-            ..NewJob::new(tick.id, definition.task.clone())
-        };
+        let new = definition.job(tick.id);
         self.insert(&new, tick.run_at, now);
         if let Some(row) = self.jobs.get_mut(&tick.id) {
             let tick_of = (!is_by_hand).then_some(tick.tick);

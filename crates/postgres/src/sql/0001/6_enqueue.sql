@@ -1,12 +1,14 @@
+-- An instant from microseconds since 1970, if there is one.
+define instant(at) as $$
+case when {at} is not null then {after('1970-01-01 00:00:00+00'::timestamptz, {at})} end
+$$;
+
 -- Enqueues a batch in which no identity stands twice; one answer for each job, in their order.
 --
 -- READ COMMITTED suffices: the identity is the primary key of `job`, and the primary key of `key` decides who has a key. All are
 -- looked for among finished jobs, too (R3): a request may arrive after its repetition, and after the end of its job.
 create function {s}.enqueue_jobs(
-  p_ids uuid[], p_tasks text[], p_payloads bytea[], p_versions bigint[], p_queues text[], p_priorities smallint[],
-  p_waits bigint[], p_ats timestamptz[], p_keys text[], p_until_start boolean[], p_replaces boolean[],
-  p_max_attempts bigint[], p_abandoned boolean[], p_traceparents text[], p_key_for bigint[], p_not_after timestamptz,
-  p_nudge boolean)
+  {new_parameters}, p_not_after timestamptz, p_nudge boolean)
 returns table (outcome text, other uuid) language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz;
@@ -21,13 +23,9 @@ declare
 begin
   {read_clock(v_now, p_not_after)}
   with new as (
-    insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned, traceparent,
-      created_at)
-    select u.id, u.task, u.payload, u.version, u.queue, u.priority, coalesce(u.at, {after(v_now, u.wait)}),
-      greatest(u.max_attempts, 1), u.is_abandoned, u.traceparent, v_now
-    from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_max_attempts,
-      p_abandoned, p_traceparents)
-      u(id, task, payload, version, queue, priority, wait, at, key, max_attempts, is_abandoned, traceparent)
+    insert into {s}.job ({new_same}, run_at, created_at)
+    select {new_same_of_u}, coalesce(u.at, {after(v_now, u.wait)}), v_now
+    from unnest({new_arguments}) u({new_names})
     where u.key is null
     on conflict (id) do nothing
     returning id, run_at)
@@ -36,10 +34,7 @@ begin
   for r in
     select u.*, coalesce(u.at, {after(v_now, u.wait)}) as run_at,
       case when u.key_for is not null then {after(v_now, u.key_for)} end as until
-    from unnest(p_ids, p_tasks, p_payloads, p_versions, p_queues, p_priorities, p_waits, p_ats, p_keys, p_until_start,
-      p_replaces, p_max_attempts, p_abandoned, p_traceparents, p_key_for) with ordinality
-      u(id, task, payload, version, queue, priority, wait, at, key, until_start, is_replacing, max_attempts, is_abandoned,
-        traceparent, key_for, n)
+    from unnest({new_arguments}) with ordinality u({new_names}, n)
     where u.key is not null order by u.task, u.key, u.n
   loop
     -- The identity comes before the key (R3).
@@ -51,10 +46,8 @@ begin
         where k.task = r.task and k.key = r.key and k.has_ended and k.until <= v_now;
       end if;
       if found then
-        insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, key, is_key_until_start, max_attempts,
-          is_abandoned, traceparent, created_at)
-        values (r.id, r.task, r.payload, r.version, r.queue, r.priority, r.run_at, r.key, r.until_start,
-          greatest(r.max_attempts, 1), r.is_abandoned, r.traceparent, v_now);
+        insert into {s}.job ({new_same}, run_at, key, is_key_until_start, created_at)
+        values ({new_same_of_r}, r.run_at, r.key, r.until_start, v_now);
         v_new := v_new || r.id;
         v_is_due := v_is_due or r.run_at <= v_now;
         exit;
@@ -66,9 +59,8 @@ begin
       exit when v_other = r.id;
       v_others[r.n] := v_other;
       v_is_replaced := false;
-      if r.is_replacing then
-        update {s}.job j set payload = r.payload, payload_version = r.version, priority = r.priority, run_at = r.run_at,
-          traceparent = r.traceparent, max_attempts = greatest(r.max_attempts, 1), attempt = 0, lost = 0, undecoded = 0,
+      if r.replace then
+        update {s}.job j set {new_replaced}, run_at = r.run_at, attempt = 0, lost = 0, undecoded = 0,
           error = null, attempts = null
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
         v_is_replaced := found;
@@ -81,13 +73,13 @@ begin
   -- RACE: an insertion may have waited for the end of the same job.
   v_ended := {s}.ended(v_new, {sent_since(v_new, v_now)});
   if v_ended <> '{}' then
-    delete from {s}.key k where k.job = any(v_ended) and k.task = any(p_tasks) and k.key = any(p_keys) and not k.has_ended;
+    delete from {s}.key k where k.job = any(v_ended) and k.task = any(p_task) and k.key = any(p_key) and not k.has_ended;
     delete from {s}.job j where j.id = any(v_ended);
   end if;
   if v_is_due and p_nudge then
     perform {nudge};
   end if;
-  return query select coalesce(v_outcomes[u.n], 'accepted'), v_others[u.n] from generate_subscripts(p_ids, 1) u(n) order by u.n;
+  return query select coalesce(v_outcomes[u.n], 'accepted'), v_others[u.n] from generate_subscripts(p_id, 1) u(n) order by u.n;
 end $$;
 
 -- For any client, in its own transaction. Returns the identity of the job, or of the one that has the key. Without `nudge`
@@ -121,13 +113,15 @@ begin
     raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
   end if;
   select coalesce(e.other, v_job) into v_id from {s}.enqueue_jobs(
-    array[v_job], array[task], array[coalesce(convert_to(payload::text, 'UTF8'), ''::bytea)],
-    array[case when payload is null then 0 else version end], array[queue], array[v_priority], array[0::bigint],
-    array[case when run_at is not null then
-      greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], array[key],
-    array[key_until = 'start'], array[on_conflict = 'replace'], array[least(greatest(max_attempts, 1), 4294967295)],
-    array[on_lost = 'abandon'], array[enqueue.traceparent],
-    array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint], 'infinity', nudge) e;
+    p_id => array[v_job], p_task => array[task], p_payload => array[coalesce(convert_to(payload::text, 'UTF8'), ''::bytea)],
+    p_version => array[case when payload is null then 0 else version end], p_queue => array[queue], p_priority => array[v_priority],
+    p_at => array[case when run_at is not null then
+      greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], p_wait => array[0::bigint],
+    p_key => array[key], p_until_start => array[key_until = 'start'], p_replace => array[on_conflict = 'replace'],
+    p_max_attempts => array[least(greatest(max_attempts, 1), 4294967295)], p_abandon => array[on_lost = 'abandon'],
+    p_traceparent => array[enqueue.traceparent],
+    p_key_for => array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint],
+    p_not_after => 'infinity', p_nudge => nudge) e;
   return v_id;
 end $$;
 
@@ -139,22 +133,11 @@ returns table (id text, outcome text) language plpgsql volatile security definer
 declare
   v record;
 begin
-  select array_agg(j.id order by n) as ids, array_agg(task order by n) as tasks,
-    array_agg(coalesce(convert_to(payload, 'UTF8'), ''::bytea) order by n) as payloads, array_agg(version order by n) as versions,
-    array_agg(queue order by n) as queues, array_agg(priority order by n) as priorities, array_agg(wait order by n) as waits,
-    array_agg(case when at is not null then {after('1970-01-01 00:00:00+00'::timestamptz, at)} end order by n) as ats, array_agg(key order by n) as keys,
-    array_agg(until_start order by n) as until_start, array_agg("replace" order by n) as replaces,
-    array_agg(max_attempts order by n) as max_attempts, array_agg(abandon order by n) as abandoned,
-    array_agg(traceparent order by n) as traceparents, array_agg(key_for order by n) as key_for
-  into v
-  from rows from (json_to_recordset(jobs::json) as (id uuid, task text, payload text, version bigint, queue text,
-      priority smallint, at bigint, wait bigint, key text, until_start boolean, "replace" boolean, max_attempts bigint,
-      abandon boolean, traceparent text, key_for bigint))
-    with ordinality j(id, task, payload, version, queue, priority, at, wait, key, until_start, "replace", max_attempts, abandon,
-      traceparent, key_for, n);
+  select {new_arrays} into v
+  from rows from (json_to_recordset(jobs::json) as ({new_json})) with ordinality j({new_names}, n);
   -- It acts with the rights of its owner: for a client that may write no table.
   if exists (
-    select from unnest(v.tasks, v.queues, v.keys, v.traceparents, v.payloads, v.versions, v.priorities, v.waits, v.max_attempts)
+    select from unnest(v.task, v.queue, v.key, v.traceparent, v.payload, v.version, v.priority, v.wait, v.max_attempts)
       u(task, queue, key, traceparent, payload, version, priority, wait, max_attempts)
     where coalesce(octet_length(u.task), 0) not between 1 and {name_max}
       or coalesce(octet_length(u.queue), 0) not between 1 and {name_max} or octet_length(u.key) not between 1 and {name_max}
@@ -165,9 +148,7 @@ begin
     raise exception 'a job has a value that no job can have' using errcode = '22023';
   end if;
   return query
-  select coalesce(e.other, v.ids[e.n])::text, e.outcome
-  from {s}.enqueue_jobs(v.ids, v.tasks, v.payloads, v.versions, v.queues, v.priorities, v.waits, v.ats, v.keys, v.until_start,
-    v.replaces, v.max_attempts, v.abandoned, v.traceparents, v.key_for, 'infinity',
-    enqueue_json.nudge) with ordinality e(outcome, other, n)
+  select coalesce(e.other, v.id[e.n])::text, e.outcome
+  from {s}.enqueue_jobs({new_arrays_of_v}, 'infinity', enqueue_json.nudge) with ordinality e(outcome, other, n)
   order by e.n;
 end $$;

@@ -117,12 +117,13 @@ begin
         where id = p_job;
       else
         v := {s}.take_done(p_job);
-        insert into {s}.job (id, task, payload, payload_version, queue, priority, key, run_at, attempt, max_attempts,
-          is_abandoned, fence, session, schedule, tick, missed, created_at, started_at, error, traceparent, is_exclusive,
-          is_key_until_start, attempts)
-        select v.id, v.task, v.payload, v.payload_version, v.queue, v.priority, v.key, v_now, v.attempt,
-          greatest(v.max_attempts, v.attempt + 1), v.is_abandoned, v.fence, v.session, v.schedule, v.tick, v.missed, v.created_at,
-          v.started_at, v.error, v.traceparent, v.is_exclusive, v.is_key_until_start, v.attempts;
+        v.state := 'ready';
+        v.run_at := v_now;
+        v.finished_at := null;
+        v.max_attempts := greatest(v.max_attempts, v.attempt + 1);
+        v.lost := 0;
+        v.undecoded := 0;
+        insert into {s}.job ({table_names}) values ({table_values_of_v});
       end if;
       perform {nudge};
       return 'ok';

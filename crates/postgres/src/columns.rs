@@ -1,0 +1,294 @@
+//! Columns as PostgreSQL has them: types, values and lists.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::sync::LazyLock;
+
+use scheduler_store::{
+    Column, Ended, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn,
+    SCHEDULE_COLUMNS, StoreTime, Value,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use crate::value::{At, count};
+
+const TABLES: &str = include_str!("sql/0001/1_tables.sql");
+
+/// The name of a column. A choice is a flag here, named for its second word.
+pub(crate) fn name(column: &'static str) -> &'static str {
+    match column {
+        "on_lost" => "is_abandoned",
+        "key_until" => "is_key_until_start",
+        "cursor" => "cursor_at",
+        "next" => "next_kind",
+        "next_tick" => "next_at",
+        "pause_by" => "paused_by",
+        same => same,
+    }
+}
+
+/// The type of a column, its name, and the type of an array of its values.
+pub(crate) fn type_of(kind: Kind) -> (Type, &'static str, Type) {
+    match kind {
+        Kind::Uuid => (Type::UUID, "uuid", Type::UUID_ARRAY),
+        Kind::Text | Kind::Words(_) => (Type::TEXT, "text", Type::TEXT_ARRAY),
+        Kind::Bytes => (Type::BYTEA, "bytea", Type::BYTEA_ARRAY),
+        Kind::Flag | Kind::Choice(_) => (Type::BOOL, "boolean", Type::BOOL_ARRAY),
+        Kind::Time => (Type::TIMESTAMPTZ, "timestamptz", Type::TIMESTAMPTZ_ARRAY),
+        Kind::Rank => (Type::INT2, "smallint", Type::INT2_ARRAY),
+        Kind::Count => (Type::INT4, "integer", Type::INT4_ARRAY),
+        Kind::Number | Kind::AtLeastOne | Kind::Long | Kind::Micros => {
+            (Type::INT8, "bigint", Type::INT8_ARRAY)
+        }
+    }
+}
+
+/// A value that is a parameter.
+#[derive(Debug)]
+pub(crate) struct Bound<'a>(pub(crate) Kind, pub(crate) Value<'a>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(
+        &self,
+        type_: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match (&self.1, self.0) {
+            (Value::Null, _) => Ok(IsNull::Yes),
+            (Value::Uuid(id), _) => id.to_sql(type_, out),
+            (Value::Text(text), _) => text.to_sql(type_, out),
+            (Value::Bytes(bytes), _) => bytes.as_ref().to_sql(type_, out),
+            (Value::Int(flag), Kind::Flag | Kind::Choice(_)) => (*flag != 0).to_sql(type_, out),
+            (Value::Int(at), Kind::Time) => At(StoreTime::from_micros(*at)).to_sql(type_, out),
+            (Value::Int(rank), Kind::Rank) => i16::try_from(*rank)?.to_sql(type_, out),
+            (Value::Int(count), Kind::Count) => i32::try_from(*count)?.to_sql(type_, out),
+            (Value::Int(number), _) => number.to_sql(type_, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// Reads the value in this place of a row. A number outside of its range is moved into it, and none stands for an unknown word.
+pub(crate) fn value<'a, R>(
+    row: &'a Row,
+    at: usize,
+    column: &Column<R>,
+) -> Result<Option<Value<'a>>, tokio_postgres::Error> {
+    fn get<'a, T: FromSql<'a>>(
+        row: &'a Row,
+        at: usize,
+    ) -> Result<Option<T>, tokio_postgres::Error> {
+        row.try_get(at)
+    }
+    let number = match column.kind {
+        Kind::Uuid => return Ok(Some(get(row, at)?.map_or(Value::Null, Value::Uuid))),
+        Kind::Text | Kind::Words(_) => {
+            let text = get::<&str>(row, at)?;
+            let is_unknown = matches!((column.kind, text), (Kind::Words(words), Some(text)) if !words.contains(&text));
+            let value = text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)));
+            return Ok((!is_unknown).then_some(value));
+        }
+        Kind::Bytes => {
+            let bytes = get::<&[u8]>(row, at)?;
+            return Ok(Some(bytes.map_or(Value::Null, |bytes| Value::Bytes(Cow::Borrowed(bytes)))));
+        }
+        Kind::Flag | Kind::Choice(_) => get(row, at)?.map(i64::from as fn(bool) -> i64),
+        Kind::Time => get::<At>(row, at)?.map(|at| at.0.as_micros()),
+        Kind::Rank => get::<i16>(row, at)?.map(i64::from),
+        Kind::Count => get::<i32>(row, at)?.map(i64::from),
+        Kind::Number | Kind::AtLeastOne | Kind::Long | Kind::Micros => get(row, at)?,
+    };
+    let range = column.kind.range();
+    let number = number.map(|number| number.clamp(*range.start(), *range.end()));
+    Ok(Some(number.map_or(Value::Null, Value::Int)))
+}
+
+/// The columns of a job that programs read.
+pub(crate) fn shown() -> &'static [Column<JobRow>] {
+    JOB_COLUMNS.split_at(JOB_COLUMNS_SHOWN).0
+}
+
+/// The columns of a new job. The store finds out by itself whether one was sent before.
+pub(crate) fn new() -> impl Iterator<Item = &'static NewColumn> {
+    NEW_JOB_COLUMNS.iter().filter(|column| column.name != "resent")
+}
+
+/// Lists of columns, each with the name that stands for it in a template.
+static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let kept = || NEW_JOB_COLUMNS.iter().filter_map(|column| Some((column, column.same?)));
+    let json_type = |kind| match kind {
+        Kind::Bytes => "text",
+        Kind::Time => "bigint",
+        kind => type_of(kind).1,
+    };
+    let json_value = |column: &NewColumn| match column.kind {
+        Kind::Bytes => format!("coalesce(convert_to(j.{}, 'UTF8'), ''::bytea)", column.name),
+        Kind::Time => format!("{{instant(j.{})}}", column.name),
+        _ => format!("j.{}", column.name),
+    };
+    let table = || table().filter(|name| *name != "kind");
+    vec![
+        ("{job_columns}", list(shown(), |column| format!("job.{}", name(column.name)))),
+        ("{job_names}", list(shown(), |column| name(column.name).to_owned())),
+        (
+            "{job_types}",
+            list(shown(), |column| format!("{} {}", name(column.name), type_of(column.kind).1)),
+        ),
+        ("{table_names}", list(table(), str::to_owned)),
+        ("{table_values_of_v}", list(table(), |name| format!("v.{name}"))),
+        (
+            "{new_parameters}",
+            list(new(), |column| format!("p_{} {}[]", column.name, type_of(column.kind).1)),
+        ),
+        ("{new_arguments}", list(new(), |column| format!("p_{}", column.name))),
+        ("{new_names}", list(new(), |column| column.name.to_owned())),
+        ("{new_same}", list(kept(), |(_, same)| name(same).to_owned())),
+        ("{new_same_of_u}", list(kept(), |(column, _)| format!("u.{}", column.name))),
+        ("{new_same_of_r}", list(kept(), |(column, _)| format!("r.{}", column.name))),
+        (
+            "{new_replaced}",
+            list(kept().filter(|(column, _)| column.replaces), |(column, same)| {
+                format!("{} = r.{}", name(same), column.name)
+            }),
+        ),
+        ("{new_json}", list(new(), |column| format!("{} {}", column.name, json_type(column.kind)))),
+        (
+            "{new_arrays}",
+            list(new(), |column| {
+                format!("array_agg({} order by j.n) as {}", json_value(column), column.name)
+            }),
+        ),
+        ("{new_arrays_of_v}", list(new(), |column| format!("v.{}", column.name))),
+        ("{schedule_names}", schedule_names("")),
+        ("{schedule_names_of_d}", schedule_names("(d.schedule).")),
+    ]
+});
+
+fn schedule_names(prefix: &str) -> String {
+    list(&SCHEDULE_COLUMNS, |column| format!("{prefix}{}", name(column.name)))
+}
+
+fn list<T>(all: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
+    all.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// A template with the lists in it.
+pub(crate) fn with_lists(template: &str) -> String {
+    LISTS.iter().fold(template.to_owned(), |text, (name, list)| match text.contains(name) {
+        true => text.replace(name, list),
+        false => text,
+    })
+}
+
+/// The statement that writes a schedule, whose lock or name the transaction has.
+pub(crate) fn upsert() -> String {
+    let values = list(1..=SCHEDULE_COLUMNS.len(), |number| format!("${number}"));
+    let sets =
+        list(&SCHEDULE_COLUMNS[1..], |column| format!("{0} = excluded.{0}", name(column.name)));
+    format!(
+        "insert into {{s}}.schedule ({{schedule_names}}) values ({values}) on conflict (name) do update set {sets}"
+    )
+}
+
+/// The statement that enqueues a batch.
+pub(crate) fn enqueue() -> String {
+    let values = list(1..=new().count() + 2, |number| format!("${number}"));
+    format!("select outcome, other from {{s}}.enqueue_jobs({values})")
+}
+
+/// The names of the columns of the table `job`, in its order.
+fn table() -> impl Iterator<Item = &'static str> {
+    let table = TABLES.split_once("create table {s}.job (\n").map_or("", |(_, table)| table);
+    let lines = table.lines().take_while(|line| !line.starts_with(')'));
+    let columns = lines.filter_map(|line| line.strip_prefix("  "));
+    let names = columns.filter_map(|line| line.split(' ').next());
+    names.filter(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()))
+}
+
+/// The columns of jobs that the table `done` has as arrays, beside the identity, in the order of the table `job`.
+fn done() -> impl Iterator<Item = (&'static str, &'static Column<JobRow>)> {
+    table().filter_map(|of_table| {
+        let mut columns = JOB_COLUMNS.iter();
+        let column = columns.find(|column| name(column.name) == of_table)?;
+        // One row has the jobs of one session.
+        let is_array = column.ended != Ended::Apart && of_table != "session";
+        is_array.then_some((of_table, column))
+    })
+}
+
+/// Joins a text for each column of `done`.
+pub(crate) fn each_done(
+    separator: &str,
+    text: impl Fn(&str, &'static Column<JobRow>) -> String,
+) -> String {
+    let texts: Vec<_> = done().map(|(name, column)| text(name, column)).collect();
+    texts.join(separator)
+}
+
+/// The arrays of a row of `done`, from jobs `j`.
+pub(crate) fn packed() -> String {
+    let columns = each_done(", ", |name, column| {
+        let all = format!("array_agg(j.{name})");
+        let is_one = match (column.ended, column.kind) {
+            (Ended::Each | Ended::Apart, _) => return all,
+            (Ended::Same, _) => format!("({all})[1] = all({all})"),
+            (Ended::Blank, _) if column.is_nullable => format!("count(j.{name}) = 0"),
+            (Ended::Blank, Kind::Bytes) => format!("max(octet_length(j.{name})) = 0"),
+            (Ended::Blank, Kind::Flag | Kind::Choice(_)) => format!("false = all({all})"),
+            (Ended::Blank, _) => format!("0 = all({all})"),
+        };
+        format!("case when {is_one} then ({all})[1:1] else {all} end")
+    });
+    format!("array_agg(j.id), {columns}")
+}
+
+/// The arrays of a row of `done` that has nothing of its jobs `j` but their identities, and who has ended them.
+pub(crate) fn gone() -> String {
+    let columns = each_done(", ", |name, column| match name {
+        "fence" => "array_agg(j.fence)".to_owned(),
+        "is_abandoned" => {
+            "case when bool_or(j.is_abandoned) then array_agg(j.is_abandoned) else array[false] end"
+                .to_owned()
+        }
+        "state" => "array['done']".to_owned(),
+        _ => format!("'{{}}'::{}[]", type_of(column.kind).1),
+    });
+    format!("array_agg(j.id), {columns}")
+}
+
+/// A row of `job` for each element `u` of a row `d` of `done`, whose first elements are in `c`.
+pub(crate) fn unpacked() -> String {
+    list(table(), |name| {
+        let value = match name {
+            "id" => "u.id".to_owned(),
+            "session" => "d.session".to_owned(),
+            "finished_at" => "d.ended_at".to_owned(),
+            "is_cancel_requested" => "false".to_owned(),
+            "kind" => "0::bigint".to_owned(),
+            name => format!("case when c.is_one_{name} then c.one_{name} else u.{name} end"),
+        };
+        format!("{value} as {name}")
+    })
+}
+
+/// The columns of a job that its end does not change.
+pub(crate) fn unchanged() -> String {
+    let changed = ["state", "attempt", "undecoded", "lost", "max_attempts", "error", "attempts"];
+    list(done().filter(|(name, _)| !changed.contains(name)), |(name, _)| format!("j.{name}"))
+}
+
+/// A wrong value of a schedule.
+pub(crate) fn told(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "missing".to_owned(),
+        Value::Int(number) => count(*number).to_string(),
+        other => other.text().to_owned(),
+    }
+}
