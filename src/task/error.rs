@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::ExactDuration;
-use crate::define::metadata::Location;
+use crate::base::metadata::Location;
 use crate::observe::{TaskState, duration};
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
