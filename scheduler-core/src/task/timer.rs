@@ -32,35 +32,34 @@ pub trait Fire: Sized + Send + Sync + 'static {
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
     /// time. One that the timer is disarmed for meanwhile is made all the same if a worker had taken it before.
     ///
-    /// Answers whether something is in progress whose end is to be reported by [`finish`](Self::finish). A panic is the
-    /// answer [`Fired::Done`].
+    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::GoesOn`].
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired;
 
-    /// Is called when what [`fire`](Self::fire) has left in progress is over, inside the same run.
+    /// Is called when [`fire`](Self::fire) has answered [`Fired::Returned`], inside the same run; does nothing by default.
     ///
     /// On a thread that is at once. A virtual worker may let time pass in between, until
     /// [`VirtualRun::finish`](crate::VirtualRun::finish).
-    fn finish(timer: &Arc<Timer<Self>>, run: &Run, now: Now);
+    fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}
 
     /// Is called when the wall clock was set back while the timer was armed for a time ahead on it.
     ///
-    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted.
-    fn clock_set_back(timer: &Arc<Timer<Self>>, now: Now);
+    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default.
+    fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
 
     /// Is called when the timer was armed and will not fire, because its pool has stopped or has lost its last worker.
     ///
-    /// The timer is disarmed then. A pool that stops is seen as terminated after this call only.
-    fn dropped(timer: &Arc<Timer<Self>>);
+    /// The timer is disarmed then. A pool that stops is seen as terminated after this call only. Does nothing by default.
+    fn dropped(_timer: &Arc<Timer<Self>>) {}
 }
 
 /// The result of a firing.
-#[must_use = "it decides whether the end of the firing is reported"]
+#[must_use = "it decides whether `finish` is called"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// Nothing is in progress any more.
-    Done,
-    /// The end of what is in progress is to be reported by [`Fire::finish`].
-    InProgress,
+    /// The body of the firing has returned: [`Fire::finish`] reports its end.
+    Returned,
+    /// The body goes on outside this run, or has no end to report: [`Fire::finish`] is not called.
+    GoesOn,
 }
 
 /// A call that a pool makes at the time for which it is armed, again and again, and also beside itself.
@@ -94,12 +93,8 @@ pub enum Fired {
 ///             timer.arm(Due::Tick(due + SECOND), run.started()).perform();
 ///         }
 ///         timer.0.fetch_add(1, Ordering::Relaxed);
-///         Fired::Done
+///         Fired::Returned
 ///     }
-///
-///     fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-///     fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-///     fn dropped(_: &Arc<Timer<Self>>) {}
 /// }
 ///
 /// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
@@ -229,7 +224,7 @@ impl<T: Fire> Timer<T> {
             (Ok(()), None) => Failure::from_error("the decorator did not run the task"),
         };
         self.report("fire", &failure);
-        fired.unwrap_or(Fired::Done)
+        fired.unwrap_or(Fired::GoesOn)
     }
 
     /// Ends a firing, and reports the end of what it has left in progress.
@@ -328,7 +323,7 @@ impl<T: Fire> AnyTask for Timer<T> {
         let (held, task) = request.thread.enter(run, |run| {
             let fired = timer.fire(run);
             let remainder =
-                if fired == Fired::InProgress { Remainder::Over } else { Remainder::Spent };
+                if fired == Fired::Returned { Remainder::Over } else { Remainder::Spent };
             if request.is_held {
                 return Some(HeldRun { run: run.clone(), remainder });
             }
