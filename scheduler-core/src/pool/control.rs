@@ -11,7 +11,7 @@ use super::threads::{ThreadFactory, Threads};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
-use crate::task::run::Interruptible;
+use crate::task::run::InterruptibleWait;
 use crate::task::{AnyTask, Run, TaskHandle, TaskId, TaskState};
 use crate::time::Now;
 
@@ -72,7 +72,7 @@ impl ScheduledThreadPool {
         if self.state().would_deadlock(run.as_ref()) {
             return self.is_terminated();
         }
-        let _interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        let _interruptible = InterruptibleWait::new(run.as_ref(), &self.state().termination);
         self.state().await_termination(Some(limit), run.as_ref())
     }
 
@@ -92,7 +92,7 @@ impl ScheduledThreadPool {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();
-        let interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        let interruptible = InterruptibleWait::new(run.as_ref(), &self.state().termination);
         if !self.state().await_termination(None, run.as_ref()) {
             drop(interruptible);
             drop(self.shutdown_now());

@@ -10,7 +10,7 @@ use super::threads::WorkerThread;
 use super::worker::{WorkerLoop, WorkerStep};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::{HeldRun, Remainder, TaskId, current};
+use crate::task::{Fired, HeldRun, TaskId, current};
 use crate::time::{Epoch, EventCount, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -294,14 +294,14 @@ impl VirtualRun {
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.held().remainder == Remainder::Pending
+        self.held().fired.is_none()
     }
 
-    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in
-    /// progress. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that answered
+    /// [`Fired::GoesOn`](crate::Fired::GoesOn). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().remainder == Remainder::Spent
+        self.held().fired == Some(Fired::GoesOn)
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::AnyTask;
 use super::header::TaskId;
 use super::run::Run;
+use super::{Interruptible, Queued};
 use crate::sync::local;
 use crate::time::Now;
 
@@ -19,7 +19,7 @@ local! {
 pub(crate) struct Thread {
     /// A task without options, whose only run is executed; borrowed meanwhile, so that it needs no second share. A [`Run`] of
     /// it is made on demand.
-    plain: RefCell<Option<Arc<dyn AnyTask>>>,
+    plain: RefCell<Option<Arc<dyn Queued>>>,
     /// When that run started, if its body has asked.
     started: Cell<Option<Now>>,
     /// Any other run; borrowed while it is executed.
@@ -64,7 +64,8 @@ impl Thread {
         if let Some(run) = &*self.outermost.borrow() {
             return Some(look(run));
         }
-        let task = Arc::clone(self.plain.borrow().as_ref()?);
+        let plain = Arc::clone(self.plain.borrow().as_ref()?);
+        let task = plain.into_task()?;
         let started = self.started.get().unwrap_or_else(|| task.header().link.clock.read());
         self.started.set(Some(started));
         Some(look(&Run::only(task, started)))
@@ -80,8 +81,8 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn enter_plain<R>(
         &self,
-        task: Arc<dyn AnyTask>,
-        step: impl FnOnce(&dyn AnyTask) -> R,
+        task: Arc<dyn Queued>,
+        step: impl FnOnce(&dyn Queued) -> R,
     ) -> R {
         *self.plain.borrow_mut() = Some(task);
         self.started.set(None);
@@ -96,7 +97,11 @@ impl Thread {
     }
 
     /// Calls `step` while a run is the current one, and gives its task back.
-    pub(crate) fn enter<R>(&self, run: Run, step: impl FnOnce(&Run) -> R) -> (R, Arc<dyn AnyTask>) {
+    pub(crate) fn enter<R>(
+        &self,
+        run: Run,
+        step: impl FnOnce(&Run) -> R,
+    ) -> (R, Arc<dyn Interruptible>) {
         if !self.is_free() {
             return self.enter_inside(run, step);
         }
@@ -112,7 +117,11 @@ impl Thread {
 
     /// Calls `step` while a run is the current one inside another.
     #[cold]
-    fn enter_inside<R>(&self, run: Run, step: impl FnOnce(&Run) -> R) -> (R, Arc<dyn AnyTask>) {
+    fn enter_inside<R>(
+        &self,
+        run: Run,
+        step: impl FnOnce(&Run) -> R,
+    ) -> (R, Arc<dyn Interruptible>) {
         self.inner.borrow_mut().push(run.clone());
         let inner = Inner(self);
         let result = step(&run);
@@ -126,7 +135,7 @@ struct OutermostGuard<'a>(&'a Thread);
 
 impl Drop for OutermostGuard<'_> {
     fn drop(&mut self) {
-        self.0.outermost.take().iter().for_each(|run| abandon(run.task()));
+        self.0.outermost.take().iter().for_each(|run| abandon(&**run.task()));
     }
 }
 
@@ -135,11 +144,12 @@ struct PlainGuard<'a>(&'a Thread);
 
 impl Drop for PlainGuard<'_> {
     fn drop(&mut self) {
-        self.0.plain.take().iter().for_each(abandon);
+        let task = self.0.plain.take().and_then(Queued::into_task);
+        task.iter().for_each(|task| abandon(&**task));
     }
 }
 
-fn abandon(task: &Arc<dyn AnyTask>) {
+fn abandon(task: &dyn Interruptible) {
     if let Some(pool) = task.header().link.pool() {
         pool.abandon(task);
     }
@@ -152,7 +162,7 @@ impl Drop for Inner<'_> {
     fn drop(&mut self) {
         let run = self.0.inner.borrow_mut().pop();
         if let Some(run) = run.filter(|_| std::thread::panicking()) {
-            abandon(run.task());
+            abandon(&**run.task());
         }
     }
 }
