@@ -9,6 +9,7 @@ use super::run::Run;
 use super::{Interruptible, Queued};
 use crate::sync::local;
 use crate::time::Now;
+use crate::unwind::Restore;
 
 local! {
     static THREAD: Rc<Thread> = Rc::default();
@@ -86,7 +87,11 @@ impl Thread {
     ) -> R {
         *self.plain.borrow_mut() = Some(task);
         self.started.set(None);
-        let guard = PlainGuard(self);
+        // A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
+        let guard = Restore(|| {
+            let task = self.plain.take().and_then(Queued::into_task);
+            task.iter().for_each(|task| abandon(&**task));
+        });
         let plain = self.plain.borrow();
         let Some(task) = &*plain else { unreachable!("it was put there") };
         let result = step(&**task);
@@ -106,7 +111,7 @@ impl Thread {
             return self.enter_inside(run, step);
         }
         *self.outermost.borrow_mut() = Some(run);
-        let guard = OutermostGuard(self);
+        let guard = Restore(|| self.outermost.take().iter().for_each(|run| abandon(&**run.task())));
         let result = self.outermost.borrow().as_ref().map(step);
         std::mem::forget(guard);
         match (result, self.outermost.take()) {
@@ -123,29 +128,15 @@ impl Thread {
         step: impl FnOnce(&Run) -> R,
     ) -> (R, Arc<dyn Interruptible>) {
         self.inner.borrow_mut().push(run.clone());
-        let inner = Inner(self);
+        let inner = Restore(|| {
+            let run = self.inner.borrow_mut().pop();
+            if let Some(run) = run.filter(|_| std::thread::panicking()) {
+                abandon(&**run.task());
+            }
+        });
         let result = step(&run);
         drop(inner);
         (result, run.into_task())
-    }
-}
-
-/// A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
-struct OutermostGuard<'a>(&'a Thread);
-
-impl Drop for OutermostGuard<'_> {
-    fn drop(&mut self) {
-        self.0.outermost.take().iter().for_each(|run| abandon(&**run.task()));
-    }
-}
-
-/// The same for a task without options.
-struct PlainGuard<'a>(&'a Thread);
-
-impl Drop for PlainGuard<'_> {
-    fn drop(&mut self) {
-        let task = self.0.plain.take().and_then(Queued::into_task);
-        task.iter().for_each(|task| abandon(&**task));
     }
 }
 
@@ -155,31 +146,11 @@ fn abandon(task: &dyn Interruptible) {
     }
 }
 
-/// While it lives, the thread executes a run inside another.
-struct Inner<'a>(&'a Thread);
-
-impl Drop for Inner<'_> {
-    fn drop(&mut self) {
-        let run = self.0.inner.borrow_mut().pop();
-        if let Some(run) = run.filter(|_| std::thread::panicking()) {
-            abandon(&**run.task());
-        }
-    }
-}
-
 /// Marks the calling thread as a worker of this pool while the answer lives. A task of one pool may step virtual workers
 /// of another.
-pub(crate) fn enter_as_worker(pool: usize, number: u64) -> AsWorkerGuard {
-    AsWorkerGuard(THREAD.with(|thread| thread.worker.replace((pool, number))))
-}
-
-/// See [`enter_as_worker`]: which worker the thread was before.
-pub(crate) struct AsWorkerGuard((usize, u64));
-
-impl Drop for AsWorkerGuard {
-    fn drop(&mut self) {
-        let _ = THREAD.try_with(|thread| thread.worker.set(self.0));
-    }
+pub(crate) fn enter_as_worker(pool: usize, number: u64) -> Restore<impl FnMut()> {
+    let before = THREAD.with(|thread| thread.worker.replace((pool, number)));
+    Restore(move || _ = THREAD.try_with(|thread| thread.worker.set(before)))
 }
 
 /// Returns true if the calling thread is a worker of this pool.
@@ -196,7 +167,13 @@ pub(crate) fn worker_number(pool: usize) -> Option<u64> {
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
     let _ = THREAD.try_with(|thread| thread.blocked_ends.borrow_mut().extend_from_slice(ends));
-    let _held = HoldUpGuard(ends.len());
+    let _held = Restore(|| {
+        let _ = THREAD.try_with(|thread| {
+            let mut blocked_ends = thread.blocked_ends.borrow_mut();
+            let left = blocked_ends.len() - ends.len();
+            blocked_ends.truncate(left);
+        });
+    });
     call()
 }
 
@@ -204,17 +181,4 @@ pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -
 pub(crate) fn holds_up(pool: usize, task: Option<TaskId>) -> bool {
     let held = THREAD.try_with(|thread| thread.blocked_ends.borrow().contains(&(pool, task)));
     held.unwrap_or(false)
-}
-
-/// See [`hold_up`].
-struct HoldUpGuard(usize);
-
-impl Drop for HoldUpGuard {
-    fn drop(&mut self) {
-        let _ = THREAD.try_with(|thread| {
-            let mut blocked_ends = thread.blocked_ends.borrow_mut();
-            let left = blocked_ends.len() - self.0;
-            blocked_ends.truncate(left);
-        });
-    }
 }

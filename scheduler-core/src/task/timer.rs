@@ -3,6 +3,7 @@
 //! It has no state of a run, because several of its firings may be in progress at the same time, each on a worker of
 //! its own. They are known behind one lock: which there are, and which of them were asked to stop.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::{RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now};
-use crate::unwind::{catch, catch_drop};
+use crate::unwind::{Restore, catch, catch_drop};
 
 /// The calls that a [`Timer`] makes.
 ///
@@ -233,10 +234,11 @@ impl<T: Fire> Timer<T> {
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
     fn close(self: &Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) {
-        let _underway = FiringGuard { firings: &self.firings, number: run.number() };
+        let _underway = Restore(|| self.firings.end(run.number()));
         if fired == Fired::Returned {
-            let mut unfinished = FinishGuard { timer: self, run, now: run.started() };
-            unfinished.now = pool.now();
+            let now = Cell::new(run.started());
+            let _unfinished = Restore(|| self.call("finish", || T::finish(self, run, now.get())));
+            now.set(pool.now());
         }
     }
 
@@ -251,31 +253,6 @@ impl<T: Fire> Timer<T> {
         if let Some(pool) = self.ticket.header.link.pool() {
             pool.timer_panicked(self.id(), Some(self.name()), call, failure);
         }
-    }
-}
-
-/// A firing whose end is reported when this is dropped, whatever happens.
-struct FinishGuard<'a, T: Fire> {
-    timer: &'a Arc<Timer<T>>,
-    run: &'a Run,
-    now: Now,
-}
-
-impl<T: Fire> Drop for FinishGuard<'_, T> {
-    fn drop(&mut self) {
-        self.timer.call("finish", || T::finish(self.timer, self.run, self.now));
-    }
-}
-
-/// A firing that is over when this is dropped, whatever happens.
-struct FiringGuard<'a> {
-    firings: &'a Firings,
-    number: u64,
-}
-
-impl Drop for FiringGuard<'_> {
-    fn drop(&mut self) {
-        self.firings.end(self.number);
     }
 }
 
