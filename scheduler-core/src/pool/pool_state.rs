@@ -18,6 +18,7 @@ use super::entry::Entry;
 use super::hooks::Hooks;
 use super::inbox::{Batch, FollowUp, Inbox};
 use super::shutdown::RunState;
+use super::threads::Starter;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::observe::{Announcer, Event};
 use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
@@ -36,7 +37,7 @@ pub(super) struct PoolState {
     pub(super) is_silent: bool,
     pub(super) thread_name_prefix: String,
     is_precise: bool,
-    starter: Mutex<Arc<dyn StartWorker>>,
+    starter: Mutex<Starter>,
     /// The reason why a worker could not be started last.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
@@ -60,17 +61,6 @@ struct Locked {
     wants_death_notices: bool,
 }
 
-/// Starts the workers of a pool.
-pub(super) trait StartWorker: Any + Send + Sync {
-    /// Starts a worker, or returns why not.
-    fn start(
-        &self,
-        state: Arc<PoolState>,
-        name: String,
-        number: WorkerNumber,
-    ) -> Result<(), String>;
-}
-
 /// The parts that the builder makes a pool from.
 pub(super) struct Parts {
     pub(super) clock: Arc<dyn Clock>,
@@ -78,7 +68,7 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) starter: Arc<dyn StartWorker>,
+    pub(super) starter: Starter,
     pub(super) core: PoolCore,
     pub(super) keeps_cancelled: bool,
     pub(super) owner: Weak<dyn Any + Send + Sync>,
@@ -314,11 +304,11 @@ impl PoolState {
         }
     }
 
-    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
-        Arc::clone(&self.starter.lock())
+    pub(super) fn starter(&self) -> Starter {
+        self.starter.lock().clone()
     }
 
-    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+    pub(super) fn replace_starter(&self, starter: Starter) {
         let old = std::mem::replace(&mut *self.starter.lock(), starter);
         drop_contained(old);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::pool_state::{PoolState, StartWorker};
+use super::pool_state::PoolState;
 use super::shutdown::Kind;
 use super::threads::WorkerThread;
 use super::worker::{WorkerLoop, WorkerStep};
@@ -204,7 +204,7 @@ impl VirtualWorkers {
     }
 
     /// Takes a worker in, or refuses it.
-    fn join(&self, mut worker: WorkerThread) {
+    pub(super) fn join(&self, mut worker: WorkerThread) {
         // ORDERING: relaxed, a mere counter.
         let one_less = |count: u64| count.checked_sub(1);
         if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
@@ -217,20 +217,6 @@ impl VirtualWorkers {
         let entry = VirtualWorker { gate, worker_loop: Some(worker_loop), seen: None };
         self.workers.lock().insert(worker.number, entry);
         state.worker_started(worker.number);
-    }
-}
-
-impl StartWorker for VirtualWorkers {
-    fn start(
-        &self,
-        state: Arc<PoolState>,
-        name: String,
-        number: WorkerNumber,
-    ) -> Result<(), String> {
-        WorkerThread::new(name, number, state).start(|worker| {
-            self.join(worker);
-            Ok(())
-        })
     }
 }
 
