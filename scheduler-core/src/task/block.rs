@@ -152,7 +152,7 @@ where
         let was_refused = refused.is_some();
         let step = match refused {
             Some(failure) => Poll::Ready(Err(failure)),
-            None => step(&mut body, &|| Self::waker(run)),
+            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(failed),
         };
         if matches!(step, Poll::Ready(Err(_))) {
             // A future that has panicked must not be polled again.
@@ -370,7 +370,7 @@ where
             Begin::Resume(_) => unreachable!("a task that is a future has options"),
         };
         let waker = || -> Waker { unreachable!("a task that is a future has options") };
-        let (end, value, failure) = match step(&mut body, &waker) {
+        let (end, value, failure) = match catch(|| body.step(&waker)).unwrap_or_else(failed) {
             Poll::Ready(Ok(value)) => (End::Completed, value, None),
             Poll::Ready(Err(failure)) => (End::Failed, None, Some(failure)),
             Poll::Pending => unreachable!("a task that is a future has options"),
@@ -539,10 +539,8 @@ where
     }
 }
 
-/// Makes a step of a body; a panic is the failure of the run.
-#[inline(always)]
-fn step<T, B: Steps<T>>(body: &mut B, waker: &dyn Fn() -> Waker) -> Step<T> {
-    catch(|| body.step(waker)).unwrap_or_else(|failure| Poll::Ready(Err(failure)))
+fn failed<T>(failure: Failure) -> Step<T> {
+    Poll::Ready(Err(failure))
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.
